@@ -1,0 +1,22 @@
+//! What bytes mean: keys, amounts, transactions, blocks, milestones and slots as pure values.
+//!
+//! Owns every byte layout, hash and signature rule of the chain family (spec: protocol.md). Leaves to others what a
+//! value means for a balance or a vote (`ledger`), who sends it (`actors`) and when (`sim`). Nothing under `protocol`
+//! reads a clock, keeps state or draws an unseeded random number, and bytes from outside never panic.
+
+pub mod block;
+pub mod crypto;
+pub mod genesis;
+pub mod keys;
+pub mod milestones;
+pub mod network;
+pub mod numbers;
+pub mod slots;
+pub mod transaction;
+
+pub use block::{Block, BlockHeader, BlockId};
+pub use keys::{Address, KeyPair, PrivateKey, PublicKey};
+pub use milestones::{Milestone, Milestones};
+pub use network::NetworkConfig;
+pub use numbers::{Arktoshi, Height, Nonce, Round, Slot, Timestamp};
+pub use transaction::{Asset, SignedTransaction, Transaction, TransactionId};

@@ -1,0 +1,1 @@
+//! Building a genesis block with real signatures. Source: protocol.md 6.
