@@ -1,1 +1,3 @@
+pub mod actors;
+pub mod ledger;
 pub mod protocol;
