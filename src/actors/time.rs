@@ -25,6 +25,11 @@ impl SimTime {
         self.0
     }
 
+    /// The last instant before this one.
+    pub const fn just_before(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+
     /// Whole seconds since the epoch, which is all the protocol knows of time.
     pub const fn seconds(self) -> Timestamp {
         Timestamp((self.0 / 1_000_000) as u32)

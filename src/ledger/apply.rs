@@ -246,3 +246,12 @@ fn credit(state: &mut State, recipient: Address, amount: Balance) {
         state.add_vote_weight(&key, amount);
     }
 }
+
+/// Every address a transaction pays.
+pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
+    match &transaction.transaction().asset {
+        Asset::Transfer { recipient, .. } | Asset::HtlcLock { recipient, .. } => vec![*recipient],
+        Asset::MultiPayment { payments } => payments.iter().map(|payment| payment.recipient).collect(),
+        _ => Vec::new(),
+    }
+}

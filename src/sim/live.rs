@@ -189,7 +189,8 @@ impl Live {
             command = self.commands.recv() => {
                 // What comes in, comes in now: the clock stands between two events.
                 let now = self.virtual_now(speed);
-                self.stage.run_until(now).await?;
+                while self.stage.step(now).await? {}
+                self.stage.rest_until(now);
                 match command {
                     Some(command) => self.obey(command).await,
                     None => self.stop_asked(),
@@ -228,8 +229,8 @@ impl Live {
     async fn advance(&mut self, slots: u32) -> Result<SimTime, ActorDied> {
         let first = self.slots.slot(self.stage.world().now().seconds());
         for step in 1..=slots {
-            let end = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(step))));
-            self.stage.run_until(SimTime::from_micros(end.micros() - 1)).await?;
+            let end = self.slots.start(Slot(first.0.saturating_add(step)));
+            self.stage.run_until(SimTime::from_seconds(end)).await?;
             while let Ok(command) = self.commands.try_recv() {
                 Box::pin(self.obey(command)).await?;
             }
@@ -237,10 +238,8 @@ impl Live {
                 break;
             }
         }
-        let end = SimTime::from_micros(self.stage.world().now().micros() + 1);
-        self.stage.run_until(SimTime::from_micros(end.micros() - 1)).await?;
         self.set_anchor();
-        Ok(end)
+        Ok(self.stage.world().now())
     }
 
     fn stop_asked(&mut self) -> Result<(), ActorDied> {

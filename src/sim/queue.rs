@@ -34,9 +34,9 @@ impl<T> EventQueue<T> {
         self.heap.peek().map(|entry| entry.time)
     }
 
-    /// The next event, if it is due at `until` or before.
-    pub fn pop(&mut self, until: SimTime) -> Option<(SimTime, T)> {
-        if self.next_time()? > until {
+    /// The next event, if it is due at `through` or before.
+    pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, T)> {
+        if self.next_time()? > through {
             return None;
         }
         self.heap.pop().map(|entry| (entry.time, entry.event))

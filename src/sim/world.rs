@@ -55,9 +55,9 @@ impl World {
         self.queue.next_time()
     }
 
-    /// The next event due at `until` or before; the clock moves onto it.
-    pub(super) fn next(&mut self, until: SimTime) -> Option<Delivery> {
-        let (now, (to, input)) = self.queue.pop(until)?;
+    /// The next event due at `through` or before; the clock moves onto it.
+    pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
+        let (now, (to, input)) = self.queue.pop(through)?;
         self.now = now;
         self.delivered += 1;
         Some(Delivery { index: plan::index(to), now, input })

@@ -42,7 +42,7 @@ impl TransactionPool {
                 effects.push(Effect::Observe(Event::PoolRemoved(transaction.id())));
             }
             parties.insert(transaction.sender_address());
-            parties.extend(recipients(transaction));
+            parties.extend(apply::recipients(transaction));
         }
         for party in parties {
             self.rebuild(&party, effects);
@@ -138,13 +138,5 @@ impl TransactionPool {
             (Version::Two(_), Asset::Transfer { expiration, .. }) if *expiration > 0 => Some(i64::from(*expiration)),
             (Version::Two(_), _) => None,
         }
-    }
-}
-
-fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
-    match &transaction.transaction().asset {
-        Asset::Transfer { recipient, .. } => vec![*recipient],
-        Asset::MultiPayment { payments } => payments.iter().map(|payment| payment.recipient).collect(),
-        _ => Vec::new(),
     }
 }

@@ -25,9 +25,9 @@ impl InlineStage {
         &self.world
     }
 
-    /// Plays all events due at `until` or before; the clock then stands at `until`.
+    /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
-        while let Some(delivery) = self.world.next(until) {
+        while let Some(delivery) = self.world.next(until.just_before()) {
             let (id, actor) = &mut self.actors[delivery.index];
             actor.step(delivery.now, delivery.input, &mut self.effects);
             self.world.absorb(*id, &mut self.effects);

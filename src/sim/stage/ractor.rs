@@ -51,22 +51,27 @@ impl RactorStage {
         &self.world
     }
 
-    /// Plays all events due at `until` or before; the clock then stands at `until`.
+    /// Plays all events due before `until`; the clock then stands there.
     ///
     /// # Errors
     /// An actor died.
     pub async fn run_until(&mut self, until: SimTime) -> Result<(), ActorDied> {
-        while self.step(until).await? {}
-        self.world.rest_until(until);
+        while self.step(until.just_before()).await? {}
+        self.rest_until(until);
         Ok(())
     }
 
-    /// Plays one event due at `until` or before, and says whether there was one.
+    /// Moves the clock on, over a time in which nothing is due.
+    pub fn rest_until(&mut self, until: SimTime) {
+        self.world.rest_until(until);
+    }
+
+    /// Plays one event due at `through` or before, and says whether there was one.
     ///
     /// # Errors
     /// An actor died.
-    pub async fn step(&mut self, until: SimTime) -> Result<bool, ActorDied> {
-        let Some(delivery) = self.world.next(until) else { return Ok(false) };
+    pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
+        let Some(delivery) = self.world.next(through) else { return Ok(false) };
         let (id, host) = &self.hosts[delivery.index];
         let Delivery { now, input, .. } = delivery;
         let buffer = std::mem::take(&mut self.effects);
@@ -88,7 +93,7 @@ impl RactorStage {
     pub async fn submit(&mut self, node: NodeId, transactions: Transactions) -> Result<Submission, ActorDied> {
         let now = self.world.now();
         let request = self.world.submit(node, transactions);
-        self.run_until(now).await?;
+        while self.step(now).await? {}
         Ok(self.world.take_answer(request).expect("peer and pool of a node answer without the clock moving"))
     }
 
