@@ -1,6 +1,6 @@
 //! Writing JSON straight into the answer, member by member, in the order of a table.
 
-use super::context::{Dialect, Spoken};
+use super::{context::Spoken, resource::Frame};
 use serde::Serialize;
 use std::{fmt::Display, io::Write};
 
@@ -9,26 +9,26 @@ pub struct Member<R> {
     pub name: &'static str,
     pub spoken: Spoken,
     /// Writes the value, or nothing if the resource has none.
-    pub write: fn(&R, Slot<'_, '_>),
+    pub write: fn(&R, &Frame<'_>, Slot<'_, '_>),
 }
 
 impl<R> Member<R> {
     /// A member of both dialects.
-    pub const fn new(name: &'static str, write: fn(&R, Slot<'_, '_>)) -> Self {
+    pub const fn new(name: &'static str, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
         Self { name, spoken: Spoken::Always, write }
     }
 
     /// A member of some dialects only.
-    pub const fn only(name: &'static str, spoken: Spoken, write: fn(&R, Slot<'_, '_>)) -> Self {
+    pub const fn only(name: &'static str, spoken: Spoken, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
         Self { name, spoken, write }
     }
 }
 
 /// Writes a resource as an object.
-pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, dialect: Dialect) {
+pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
     let mut object = Object::open(out);
-    for member in table.iter().filter(|member| member.spoken.holds(dialect)) {
-        (member.write)(row, object.slot(member.name));
+    for member in table.iter().filter(|member| member.spoken.holds(frame.dialect)) {
+        (member.write)(row, frame, object.slot(member.name));
     }
     object.close();
 }
@@ -111,8 +111,8 @@ impl Slot<'_, '_> {
     }
 
     /// A nested resource with a table of its own.
-    pub fn members<R>(self, table: &[Member<R>], row: &R, dialect: Dialect) {
-        write_members(self.object.key(self.name), table, row, dialect);
+    pub fn members<R>(self, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
+        write_members(self.object.key(self.name), table, row, frame);
     }
 
     /// A list; `write` writes one element.
