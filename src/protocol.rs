@@ -11,12 +11,14 @@ pub mod keys;
 pub mod milestones;
 pub mod network;
 pub mod numbers;
+pub mod shuffle;
 pub mod slots;
 pub mod transaction;
 
-pub use block::{Block, BlockHeader, BlockId};
+pub use block::{Block, BlockContext, BlockDraft, BlockError, BlockHeader, BlockId};
 pub use keys::{Address, KeyPair, PrivateKey, PublicKey};
 pub use milestones::{Milestone, Milestones};
-pub use network::NetworkConfig;
+pub use network::{Network, NetworkConfig};
 pub use numbers::{Arktoshi, Height, Nonce, Round, Slot, Timestamp};
-pub use transaction::{Asset, SignedTransaction, Transaction, TransactionId};
+pub use slots::Slots;
+pub use transaction::{Asset, Kind, SignedTransaction, Transaction, TransactionContext, TransactionId, Vote};

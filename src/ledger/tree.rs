@@ -132,7 +132,7 @@ impl BlockTree {
     pub fn new(config: Arc<NetworkConfig>, rules: Arc<Rules>) -> Result<Self, BlockRejected> {
         let schedule = RoundSchedule::new(&config.milestones);
         let state = State::genesis(&config, &schedule)?;
-        let block = config.genesis.block.clone();
+        let block = Arc::new(config.genesis.block.clone());
         let genesis = Arc::new(Link {
             transactions: block.transactions.len() as u64,
             block,
@@ -266,7 +266,7 @@ impl BlockTree {
     }
 
     fn check_content(&self, block: &Block) -> Result<(), BlockRejected> {
-        let errors = block.check_content(&self.config.milestones);
+        let errors = block.check_content(&self.config.block_context());
         if errors.is_empty() {
             return Ok(());
         }

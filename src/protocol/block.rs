@@ -1,14 +1,25 @@
 //! Blocks: header, full form, ids, verification. Source: protocol.md 4.
+//!
+//! That a [`Block`] decodes is proved by its being there; whether it holds is asked with [`Block::check_content`],
+//! a pure function of block and network that is computed once, and [`Block::check_timestamp`], which needs to know
+//! the time. Whether it fits on a chain is the ledger's business.
+
+mod bytes;
+mod check;
+mod context;
+mod error;
+mod forge;
+mod id;
+mod json;
+
+pub use check::BlockError;
+pub use context::BlockContext;
+pub use error::BlockDecodeError;
+pub use forge::BlockDraft;
+pub use id::BlockId;
 
 use super::{Arktoshi, Height, PublicKey, SignedTransaction, Timestamp};
-use std::sync::Arc;
-
-/// Numeric before the `idFullSha256` milestone, 32 bytes from it on. `Display` as in JSON: decimal or hex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BlockId {
-    Numeric(u64),
-    Full([u8; 32]),
-}
+use std::sync::{Arc, OnceLock};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
@@ -28,10 +39,43 @@ pub struct BlockHeader {
     pub signature: Vec<u8>,
 }
 
-/// A block with its id and transactions. That it decodes is proved; see `verify` for the rest.
-#[derive(Clone, Debug)]
+/// A block with its id and transactions. That it decodes is proved; see [`Block::verify`] for the rest.
+#[derive(Debug)]
 pub struct Block {
     pub id: BlockId,
     pub header: BlockHeader,
     pub transactions: Vec<Arc<SignedTransaction>>,
+    /// What [`Block::check_content`] found. A clone starts anew, so changing a clone is safe.
+    content: OnceLock<Vec<BlockError>>,
 }
+
+impl Block {
+    /// From parts that are taken as they are; see [`Block::forge`] for one that holds.
+    pub fn new(id: BlockId, header: BlockHeader, transactions: Vec<Arc<SignedTransaction>>) -> Self {
+        Self { id, header, transactions, content: OnceLock::new() }
+    }
+
+    /// The id as hex digits: 16 or 64. The next block's header holds these bytes.
+    pub fn id_hex(&self) -> String {
+        self.id.to_hex()
+    }
+
+    pub fn height(&self) -> Height {
+        self.header.height
+    }
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Self {
+        Self::new(self.id, self.header.clone(), self.transactions.clone())
+    }
+}
+
+/// By what the blocks say; what has been found out about them does not count.
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.header == other.header && self.transactions == other.transactions
+    }
+}
+
+impl Eq for Block {}

@@ -1,1 +1,264 @@
-//! Building a genesis block with real signatures. Source: protocol.md 6.
+//! The first block: building one with real signatures, and reading a given one. Source: protocol.md 4.4, 6.
+
+use super::{
+    Address, Arktoshi, Block, Height, KeyPair, Milestones, Nonce, SignedTransaction, Timestamp, Transaction,
+    TransactionId,
+    block::{BlockContext, BlockDecodeError, BlockDraft},
+    crypto::ecdsa,
+    network::{Exceptions, Network, NetworkConfig, NetworkError},
+    transaction::{Dialect, TransactionBuilder, Version, Vote},
+};
+use serde_json::{Map, Value, json};
+use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
+
+pub use super::network::Genesis;
+
+/// Who has what at height 1.
+#[derive(Clone, Debug)]
+pub struct GenesisPlan {
+    /// Its `nethash` is not looked at: it follows from the block, see [`NetworkConfig::from_plan`].
+    pub network: Network,
+    pub milestones: Milestones,
+    /// Owns everything for a moment, sends it out and signs the block. Its balance is then below 0 by the total.
+    pub premine: KeyPair,
+    /// User names and keys of the first delegates, each registered and voting for itself.
+    pub delegates: Vec<(String, KeyPair)>,
+    /// All there is.
+    pub total: Arktoshi,
+    /// Accounts to be funded before the rest is divided among the delegates.
+    pub accounts: Vec<(Address, Arktoshi)>,
+}
+
+/// Why a plan is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GenesisError {
+    #[error("genesis: the accounts get {accounts} arktoshi, allowed is at most the total of {total}")]
+    Overspent { accounts: u128, total: Arktoshi },
+    #[error("genesis: nobody gets the remaining {rest} arktoshi, needed is at least one delegate")]
+    NoDelegates { rest: Arktoshi },
+}
+
+/// The genesis block of a plan. Nothing in it is left to chance: the same plan gives the same block.
+pub fn build(plan: GenesisPlan) -> Result<Genesis, GenesisError> {
+    let mut signer = Signer { plan: &plan, nonces: BTreeMap::new(), signed: Vec::new() };
+    for (recipient, amount) in transfers(&plan)? {
+        signer.sign(Transaction::transfer(recipient, amount), &plan.premine);
+    }
+    for (username, keys) in &plan.delegates {
+        signer.sign(Transaction::delegate_registration(username), keys);
+    }
+    for (_, keys) in &plan.delegates {
+        signer.sign(Transaction::vote(Vote::For(*keys.public())), keys);
+    }
+    let transactions = signer.signed;
+    let first = plan.milestones.at(Height::GENESIS);
+    let draft = BlockDraft {
+        timestamp: Timestamp(0),
+        height: Height::GENESIS,
+        previous: None,
+        reward: first.reward,
+        version: first.block.version,
+        transactions,
+    };
+    let block = Block::forge(draft, &plan.premine, &plan.milestones);
+    Ok(Genesis::new(file_form(&block), block))
+}
+
+/// Who gets how much, ascending by amount as in the official files; the order of equals is that of the plan.
+fn transfers(plan: &GenesisPlan) -> Result<Vec<(Address, Arktoshi)>, GenesisError> {
+    let accounts: u128 = plan.accounts.iter().map(|(_, amount)| u128::from(amount.value())).sum();
+    let total = u128::from(plan.total.value());
+    let overspent = GenesisError::Overspent { accounts, total: plan.total };
+    let rest = total.checked_sub(accounts).ok_or(overspent)? as u64;
+    let mut transfers = plan.accounts.clone();
+    match plan.delegates.len() as u64 {
+        0 if rest > 0 => return Err(GenesisError::NoDelegates { rest: amount(rest) }),
+        0 => {}
+        count => {
+            let (share, remainder) = (rest / count, rest % count);
+            transfers.extend(plan.delegates.iter().zip(1..).map(|((_, keys), place)| {
+                let last = if place == count { remainder } else { 0 };
+                (keys.public().address(plan.network.pub_key_hash), amount(share + last))
+            }));
+        }
+    }
+    transfers.sort_by_key(|(_, amount)| *amount);
+    Ok(transfers)
+}
+
+fn amount(value: u64) -> Arktoshi {
+    Arktoshi::new(value).expect("a part of the total, which is an amount")
+}
+
+struct Signer<'a> {
+    plan: &'a GenesisPlan,
+    /// The last nonce of each sender.
+    nonces: BTreeMap<[u8; 33], u64>,
+    signed: Vec<Arc<SignedTransaction>>,
+}
+
+impl Signer<'_> {
+    fn sign(&mut self, builder: TransactionBuilder, keys: &KeyPair) {
+        let builder = builder.network(self.plan.network.pub_key_hash).fee(Arktoshi::ZERO);
+        let builder = match self.plan.milestones.at(Height::GENESIS).aip11 {
+            false => builder.version_one(Timestamp(0)),
+            true => {
+                let nonce = self.nonces.entry(*keys.public().as_bytes()).or_default();
+                *nonce += 1;
+                builder.nonce(Nonce(*nonce))
+            }
+        };
+        self.signed.push(Arc::new(builder.sign(keys)));
+    }
+}
+
+/// The block in the form and order of members of the official `genesisBlock.json`.
+fn file_form(block: &Block) -> Value {
+    let header = &block.header;
+    let transactions: Vec<Value> = block.transactions.iter().map(|transaction| transaction_form(transaction)).collect();
+    json!({
+        "version": header.version,
+        "totalAmount": header.total_amount,
+        "totalFee": header.total_fee,
+        "reward": header.reward,
+        "payloadHash": hex::encode(header.payload_hash),
+        "timestamp": header.timestamp,
+        "numberOfTransactions": header.number_of_transactions,
+        "payloadLength": header.payload_length,
+        "previousBlock": null,
+        "generatorPublicKey": header.generator,
+        "transactions": transactions,
+        "height": header.height,
+        "id": block.id,
+        "blockSignature": hex::encode(&header.signature),
+    })
+}
+
+fn transaction_form(transaction: &SignedTransaction) -> Value {
+    let (_, number) = transaction.kind().numbers();
+    let asset = transaction.asset();
+    let votes = matches!(asset, super::Asset::Vote(_)).then(|| transaction.sender_address());
+    let mut out = Map::new();
+    let mut put = |key: &str, value: Value| drop(out.insert(key.to_owned(), value));
+    if let Version::Two(nonce) = transaction.transaction().version {
+        put("version", json!(2));
+        put("network", json!(transaction.transaction().network));
+        put("nonce", json!(nonce.to_string()));
+    }
+    put("type", json!(number));
+    put("amount", json!(transaction.amount()));
+    put("fee", json!(transaction.fee()));
+    put("recipientId", json!(asset.recipient().or(votes)));
+    if let Version::One(timestamp) = transaction.transaction().version {
+        put("timestamp", json!(timestamp));
+    }
+    put("asset", asset.to_json().unwrap_or_else(|| json!({})));
+    put("senderPublicKey", json!(transaction.sender()));
+    put("signature", json!(transaction.transaction().signature.as_ref().map(hex::encode)));
+    put("id", json!(transaction.id()));
+    if out["recipientId"].is_null() && out["type"] != 2 {
+        out.shift_remove("recipientId");
+    }
+    Value::Object(out)
+}
+
+impl Genesis {
+    /// A block with its JSON as a file has it.
+    pub fn new(json: Value, block: Block) -> Self {
+        let ids = block.transactions.iter().map(|transaction| transaction.id()).collect();
+        Self { block, json, ids }
+    }
+
+    /// The ids of its transactions: the only ones that may carry no fee.
+    pub fn ids(&self) -> &BTreeSet<TransactionId> {
+        &self.ids
+    }
+
+    /// From the object of a `genesisBlock.json`. Its id is taken as given and its payload hash is not verified, since
+    /// the official ones are made by another rule; its signature is. Transactions keep whatever signatures they have.
+    pub fn from_json(
+        json: &Value,
+        network: &Network,
+        milestones: &Milestones,
+        exceptions: &Exceptions,
+    ) -> Result<Self, NetworkError> {
+        let listed = json.get("transactions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let genesis_ids = listed.iter().filter_map(|item| item.get("id")?.as_str()?.parse().ok()).collect();
+        let context = BlockContext {
+            network: network.pub_key_hash,
+            milestones,
+            genesis_ids: &genesis_ids,
+            exceptions,
+            dialect: Dialect::Stored,
+        };
+        let block = Block::from_json(json, &context)?;
+        if block.header.height != Height::GENESIS {
+            let (path, height) = (".height".to_owned(), block.header.height.to_string());
+            let (found, allowed) = (height.clone(), "1".to_owned());
+            return Err(BlockDecodeError::Schema { height, path, found, allowed }.into());
+        }
+        let hash = block.header.hash_for_signature(milestones);
+        if !ecdsa::verify(&hash, &block.header.signature, &block.header.generator) {
+            return Err(NetworkError::GenesisSignature);
+        }
+        Ok(Self::new(json.clone(), block))
+    }
+}
+
+impl NetworkConfig {
+    /// A new network: the block of the plan, and the plan's network named after that block's payload.
+    pub fn from_plan(plan: GenesisPlan) -> Result<Self, GenesisError> {
+        let (mut network, milestones) = (plan.network.clone(), plan.milestones.clone());
+        let genesis = build(plan)?;
+        network.nethash = hex::encode(genesis.block.header.payload_hash);
+        let exceptions = Exceptions { json: json!({}), ..Exceptions::default() };
+        Ok(Self { network, milestones, exceptions, genesis })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(milestones: Milestones, delegates: u64) -> GenesisPlan {
+        let keys = |number| KeyPair::from_passphrase(&format!("genesis delegate {number}"));
+        GenesisPlan {
+            network: Network::testnet(),
+            milestones,
+            premine: KeyPair::from_passphrase("premine"),
+            delegates: (1..=delegates).map(|number| (format!("genesis_{number}"), keys(number))).collect(),
+            total: Arktoshi::coins(125_000_000),
+            accounts: vec![(KeyPair::from_passphrase("rich").public().address(23), Arktoshi::coins(7))],
+        }
+    }
+
+    #[test]
+    fn a_built_genesis_verifies_and_survives_its_file_in_both_versions() {
+        for milestones in [Milestones::testnet(), Milestones::unitnet()] {
+            let config = NetworkConfig::from_plan(plan(milestones.clone(), 4)).unwrap();
+            let (genesis, context) = (&config.genesis, config.block_context());
+            assert_eq!(genesis.block.check_content(&context), []);
+            assert_eq!(genesis.block.header.total_amount, Arktoshi::coins(125_000_000));
+            assert_eq!(genesis.block.transactions.len(), 13);
+            assert!(genesis.json["previousBlock"].is_null());
+            let read = Genesis::from_json(&genesis.json, &config.network, &milestones, &config.exceptions).unwrap();
+            assert_eq!(read.block, genesis.block);
+        }
+    }
+
+    #[test]
+    fn the_last_delegate_gets_the_remainder() {
+        let genesis = build(plan(Milestones::testnet(), 3)).unwrap();
+        let amounts: Vec<u64> = genesis.block.transactions[..4].iter().map(|one| one.amount().value()).collect();
+        let share = (12_500_000_000_000_000 - 700_000_000) / 3;
+        assert_eq!(amounts, [700_000_000, share, share, share + (12_500_000_000_000_000u64 - 700_000_000) % 3]);
+    }
+
+    #[test]
+    fn an_impossible_plan_is_refused() {
+        let mut poor = plan(Milestones::testnet(), 1);
+        poor.total = Arktoshi::coins(6);
+        assert!(matches!(build(poor), Err(GenesisError::Overspent { .. })));
+        assert!(matches!(build(plan(Milestones::testnet(), 0)), Err(GenesisError::NoDelegates { .. })));
+    }
+}

@@ -1,8 +1,26 @@
-//! Private and public keys, addresses, WIF. Source: protocol.md 1.
+//! Private and public keys, addresses, WIF, multisignature keys, messages, passphrases. Source: protocol.md 1.
+//!
+//! A passphrase is hashed as it is: no word list, no normalisation. A [`PublicKey`] is 33 bytes that need not be a
+//! point; an [`Address`] is the network byte and RIPEMD160 of those bytes. Text forms are strict both ways.
 
-use std::fmt;
+mod address;
+mod message;
+mod multisignature;
+mod passphrase;
+mod text;
+mod wif;
 
-/// A secp256k1 private key. `Debug` does not show it.
+pub use address::Address;
+pub use message::SignedMessage;
+pub use multisignature::{MultiSignatureError, derive as multisignature_key};
+pub use passphrase::generate_passphrase;
+pub use text::{KeyError, decode_hex, hex_array};
+pub(super) use text::{decode_hex_into, shorten, string_form};
+
+use crate::protocol::crypto::{curve, sha256};
+use std::{fmt, str::FromStr};
+
+/// A secp256k1 private key, 1..n. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey([u8; 32]);
 
@@ -11,12 +29,8 @@ pub struct PrivateKey([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 33]);
 
-/// Network byte and RIPEMD160 of the 33 key bytes (no SHA256 first).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address([u8; 21]);
-
 /// A private key with its public key, computed once.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPair {
     private: PrivateKey,
     public: PublicKey,
@@ -25,13 +39,42 @@ pub struct KeyPair {
 impl KeyPair {
     /// SHA256 of the passphrase's UTF-8 bytes as private key; any string is accepted, "" too.
     pub fn from_passphrase(passphrase: &str) -> Self {
-        todo!("{passphrase}")
+        Self::from_private(sha256(passphrase.as_bytes())).expect("no text is known that hashes to 0 or past the order")
     }
+
+    /// The pair of a private key; refuses 0 and everything from the group order on.
+    pub fn from_private(private: [u8; 32]) -> Result<Self, KeyError> {
+        let secret = secp256k1::SecretKey::from_byte_array(private).map_err(|_| KeyError::PrivateRange)?;
+        let public = PublicKey(secret.public_key(curve()).serialize());
+        Ok(Self { private: PrivateKey(private), public })
+    }
+
+    /// The pair of a key in wallet import format; `wif_byte` is the network's (`Network::wif`).
+    pub fn from_wif(text: &str, wif_byte: u8) -> Result<Self, KeyError> {
+        Self::from_private(wif::decode(text, wif_byte)?)
+    }
+
+    /// The wallet import format of the private key, for a compressed public key.
+    pub fn to_wif(&self, wif_byte: u8) -> String {
+        wif::encode(&self.private.0, wif_byte)
+    }
+
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
+
     pub fn private(&self) -> &PrivateKey {
         &self.private
+    }
+}
+
+impl PrivateKey {
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    pub(super) fn to_secret(&self) -> secp256k1::SecretKey {
+        secp256k1::SecretKey::from_byte_array(self.0).expect("the range was checked when the key was made")
     }
 }
 
@@ -39,43 +82,98 @@ impl PublicKey {
     pub fn from_bytes(bytes: [u8; 33]) -> Self {
         Self(bytes)
     }
+
     pub fn as_bytes(&self) -> &[u8; 33] {
         &self.0
     }
+
+    /// The address of this key on a network.
     pub fn address(&self, network_byte: u8) -> Address {
-        todo!("{network_byte}")
+        Address::of_key(self, network_byte)
+    }
+
+    /// Whether the bytes are a point of the curve, so that a signature by this key can ever hold.
+    pub fn is_on_curve(&self) -> bool {
+        self.to_point().is_some()
+    }
+
+    pub(super) fn to_point(self) -> Option<secp256k1::PublicKey> {
+        secp256k1::PublicKey::from_byte_array_compressed(self.0).ok()
     }
 }
 
-impl Address {
-    pub fn from_bytes(bytes: [u8; 21]) -> Self {
-        Self(bytes)
-    }
-    pub fn as_bytes(&self) -> &[u8; 21] {
-        &self.0
-    }
-    pub fn network_byte(&self) -> u8 {
-        self.0[0]
-    }
-}
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        { let _ = f; todo!() }
-    }
-}
+/// 66 lower-case hex digits.
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        { let _ = f; todo!() }
+        text::write_hex(f, &self.0)
     }
 }
+
+/// From 66 hex digits, upper or lower case. Whether the point exists is not looked at.
+impl FromStr for PublicKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        hex_array("public key", text).map(Self)
+    }
+}
+
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
-impl fmt::Debug for Address {
+
+impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        f.write_str("PrivateKey(hidden)")
     }
 }
-// Also wanted: FromStr (hex / base58check) with precise errors, WIF, multisignature keys, messages, BIP39.
+
+string_form!(PublicKey, Address);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_examples_are_reproduced() {
+        for (passphrase, private, public, address) in [
+            (
+                "spec sender",
+                "793466ead0146f7c96851b77386bf67d12b7918c36cedebf0377f9e095a91d75",
+                "03642c926b8bf47b05d48b296a4c12aa6455b0cc4449610e9c40d0a9493082f44e",
+                "AMnzwMZ4Kgu5qrcqymcAwgaz9aG1WQ66Dw",
+            ),
+            (
+                "spec recipient",
+                "3294c06af41b56fdbb33eda6319cec59664ce67d99fe0af1da2b770d6bb7adf3",
+                "0221ef22cc008e052fe5cb14059860181b6d58989b523450d07d00fb9cce9fd2a6",
+                "AUKZWXcVmdpv9XBeqXQS5AQr2dRhjKxARH",
+            ),
+        ] {
+            let keys = KeyPair::from_passphrase(passphrase);
+            assert_eq!(hex::encode(keys.private().as_bytes()), private);
+            assert_eq!(keys.public().to_string(), public);
+            assert_eq!(keys.public().address(23).to_string(), address);
+        }
+        let sender = KeyPair::from_passphrase("spec sender");
+        assert_eq!(sender.public().address(30).to_string(), "DBADq7e5Hx9DZtbT9hwQLZVVZ74cUbiejj");
+        assert_eq!(sender.to_wif(186), "UautVuMmkg2WqBSShGvpEwgCDS8L6NHiD6htDfdwTrrhdHYfP1vM");
+        assert_eq!(KeyPair::from_wif(&sender.to_wif(186), 186).unwrap(), sender);
+    }
+
+    #[test]
+    fn a_private_key_outside_the_group_is_refused() {
+        assert_eq!(KeyPair::from_private([0; 32]), Err(KeyError::PrivateRange));
+        assert_eq!(KeyPair::from_private([0xff; 32]), Err(KeyError::PrivateRange));
+    }
+
+    #[test]
+    fn a_key_off_the_curve_has_an_address_but_is_known_to_be_off() {
+        let key: PublicKey = format!("02{}", "ff".repeat(32)).parse().unwrap();
+        assert!(!key.is_on_curve());
+        assert_eq!(key.address(23).network_byte(), 23);
+        assert!("02ff".parse::<PublicKey>().unwrap_err().to_string().contains("66 hex digits"));
+    }
+}

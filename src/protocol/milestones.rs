@@ -1,7 +1,15 @@
 //! Parameters that change with height. Source: protocol.md 5.2.
+//!
+//! A list of milestones is read once, each merged over its predecessors; afterwards [`Milestones::at`] is a binary
+//! search that returns a reference. What the list may not say is refused with the height and the key at fault.
 
-use super::{Arktoshi, Height};
+mod merge;
+mod read;
+
+use super::{Arktoshi, Height, transaction::Kind};
 use serde_json::Value;
+
+pub use super::transaction::StaticFees;
 
 /// The parameters in force from a height on, merged over all milestones before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,9 +20,12 @@ pub struct Milestone {
     pub active_delegates: u32,
     /// Slot length [s]; slot arithmetic uses only that of height 1.
     pub blocktime: u32,
+    /// The epoch as Unix time [s]; slot arithmetic uses only that of height 1.
+    pub epoch_unix: i64,
     pub block: BlockRules,
-    /// Limit of a vendor field [bytes].
+    /// Limit of a vendor field [bytes], at most 255: its length has one byte on the wire.
     pub vendor_field_length: usize,
+    /// Limit of the payments in a multipayment; 500 if no milestone says another.
     pub multi_payment_limit: usize,
     pub aip11: bool,
     pub htlc_enabled: bool,
@@ -35,10 +46,6 @@ pub struct BlockRules {
     pub accept_expired_transaction_timestamps: bool,
 }
 
-/// Static fees; the members are in `transaction::fees`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StaticFees {/* to be filled: one fee for every kind of transaction, milestone over constant */}
-
 /// All milestones of a network, by height.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Milestones {
@@ -46,22 +53,178 @@ pub struct Milestones {
 }
 
 impl Milestones {
-    /// From the JSON array of a `milestones.json`.
+    /// From the JSON array of a `milestones.json`, in any order of heights.
+    ///
+    /// ```
+    /// use dposlab::protocol::Milestones;
+    ///
+    /// let error = Milestones::from_json(&serde_json::json!([{ "height": 2 }])).unwrap_err();
+    /// assert_eq!(error.to_string(), "milestones: the first height is 2, allowed is 1");
+    /// ```
     pub fn from_json(list: &Value) -> Result<Self, MilestoneError> {
-        todo!("{list}")
+        let merged = merge::merged(list)?.into_iter().map(read::milestone).collect::<Result<Vec<_>, _>>()?;
+        check_rounds(&merged)?;
+        Ok(Self { merged })
     }
-    /// The milestone in force at a height.
+
+    /// The milestone in force at a height; below height 1 that of height 1.
     pub fn at(&self, height: Height) -> &Milestone {
-        todo!("{height}")
+        let later = self.merged.partition_point(|milestone| milestone.height <= height);
+        &self.merged[later.saturating_sub(1)]
     }
-    /// All of them, each merged over its predecessors, ascending by height.
+
+    /// All of them, each merged over its predecessors, ascending by height; never empty.
     pub fn all(&self) -> &[Milestone] {
         &self.merged
     }
+
     pub fn is_milestone(&self, height: Height) -> bool {
-        self.merged.iter().any(|milestone| milestone.height == height)
+        self.merged.binary_search_by_key(&height, |milestone| milestone.height).is_ok()
+    }
+
+    /// The first milestone above a height.
+    pub fn next_after(&self, height: Height) -> Option<&Milestone> {
+        self.merged.get(self.merged.partition_point(|milestone| milestone.height <= height))
+    }
+
+    pub fn mainnet() -> Self {
+        preset(include_str!("milestones/mainnet.json"))
+    }
+
+    pub fn devnet() -> Self {
+        preset(include_str!("milestones/devnet.json"))
+    }
+
+    pub fn testnet() -> Self {
+        preset(include_str!("milestones/testnet.json"))
+    }
+
+    pub fn unitnet() -> Self {
+        preset(include_str!("milestones/unitnet.json"))
     }
 }
 
-#[derive(Debug, thiserror::Error, PartialEq)]
-pub enum MilestoneError {/* which milestone, which key, what was found, what is allowed */}
+fn preset(text: &str) -> Milestones {
+    let list = serde_json::from_str(text).expect("the presets are JSON, see the test");
+    Milestones::from_json(&list).expect("the presets are allowed, see the test")
+}
+
+/// The number of delegates may change only where a round of the old number has ended.
+fn check_rounds(merged: &[Milestone]) -> Result<(), MilestoneError> {
+    let mut before = &merged[0];
+    for milestone in merged {
+        if milestone.active_delegates == before.active_delegates {
+            continue;
+        }
+        if !(milestone.height.0 - before.height.0).is_multiple_of(before.active_delegates) {
+            return Err(MilestoneError::InsideRound {
+                height: milestone.height,
+                previous: before.height,
+                delegates: before.active_delegates,
+            });
+        }
+        before = milestone;
+    }
+    Ok(())
+}
+
+/// Why a list of milestones is refused.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum MilestoneError {
+    #[error("milestones: found {found}, allowed is an array of at least one object")]
+    NotAList { found: String },
+    #[error("milestones: the first height is {found}, allowed is 1")]
+    FirstHeight { found: u32 },
+    #[error("milestones: height {height} comes twice, allowed is one milestone a height")]
+    Twice { height: Height },
+    #[error("milestone of height {height}: `{key}` is missing, needed is {allowed}")]
+    Missing { height: Height, key: String, allowed: String },
+    #[error("milestone of height {height}: `{key}` is {found}, allowed is {allowed}")]
+    Wrong { height: Height, key: String, found: String, allowed: String },
+    #[error(
+        "milestone of height {height}: `activeDelegates` changes inside a round; allowed are heights a multiple of \
+         {delegates} after {previous}"
+    )]
+    InsideRound { height: Height, previous: Height, delegates: u32 },
+}
+
+impl Milestone {
+    /// The static fee of a kind; for a multisignature registration that of one part of it, see [`StaticFees::of`].
+    pub fn fee(&self, kind: Kind) -> Arktoshi {
+        self.fees.get(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn changed(key: &str, value: Value) -> Result<Milestones, MilestoneError> {
+        let mut list: Value = serde_json::from_str(include_str!("milestones/testnet.json")).unwrap();
+        list[0][key] = value;
+        Milestones::from_json(&list)
+    }
+
+    #[test]
+    fn the_presets_say_what_the_contract_says() {
+        let (mainnet, devnet, unitnet) = (Milestones::mainnet(), Milestones::devnet(), Milestones::unitnet());
+        let testnet = Milestones::testnet();
+        assert!(!testnet.at(Height(1)).aip11 && testnet.at(Height(2)).aip11);
+        assert_eq!(testnet.at(Height(75_599)).reward, Arktoshi::ZERO);
+        assert_eq!(testnet.at(Height(75_600)).reward, Arktoshi::coins(2));
+        assert_eq!(testnet.at(Height(u32::MAX)).height, Height(1_000_000_000));
+        assert_eq!(testnet.at(Height(0)).height, Height(1));
+        assert!(testnet.is_milestone(Height(100_000)) && !testnet.is_milestone(Height(99_999)));
+        assert_eq!(testnet.next_after(Height(2)).unwrap().height, Height(75_600));
+        assert!(testnet.next_after(Height(1_000_000_000)).is_none());
+        assert!(mainnet.all().iter().all(|milestone| !milestone.htlc_enabled));
+        assert_eq!(devnet.at(Height(910_000)).block.max_transactions, 500);
+        assert!(unitnet.at(Height(1)).aip11);
+        assert_eq!(unitnet.at(Height(1)).epoch_unix, 1_490_101_200);
+        assert_eq!(testnet.at(Height(2)).fee(Kind::BusinessUpdate), Arktoshi::coins(50));
+    }
+
+    #[test]
+    fn a_merged_milestone_keeps_members_and_their_order() {
+        let milestones = Milestones::testnet();
+        let last = &milestones.all()[4].json;
+        assert_eq!(
+            last["block"],
+            json!({ "version": 0, "maxTransactions": 150, "maxPayload": 2097152, "idFullSha256": true })
+        );
+        let keys: Vec<_> = last.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys[..3], ["height", "reward", "activeDelegates"]);
+        assert_eq!(last["fees"]["staticFees"]["vote"], 100_000_000);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = changed("blocktime", json!(0)).unwrap_err().to_string();
+        assert_eq!(error, "milestone of height 1: `blocktime` is 0, allowed is a whole number from 1 to 4294967295");
+        let error = changed("epoch", json!("yesterday")).unwrap_err().to_string();
+        assert!(error.contains("`epoch` is \"yesterday\""), "{error}");
+        let error = changed("aip11", json!("yes")).unwrap_err().to_string();
+        assert!(error.contains("allowed is true or false"), "{error}");
+        let error = changed("fees", json!({ "staticFees": { "vote": -1 } })).unwrap_err().to_string();
+        assert!(error.contains("`fees.staticFees.vote` is -1"), "{error}");
+        assert!(matches!(Milestones::from_json(&json!({})), Err(MilestoneError::NotAList { .. })));
+        assert!(matches!(Milestones::from_json(&json!([])), Err(MilestoneError::NotAList { .. })));
+        let twice = json!([{ "height": 1 }, { "height": 1 }]);
+        assert_eq!(Milestones::from_json(&twice), Err(MilestoneError::Twice { height: Height(1) }));
+        assert!(matches!(Milestones::from_json(&json!([{ "height": 1 }])), Err(MilestoneError::Missing { .. })));
+    }
+
+    #[test]
+    fn delegates_change_only_between_rounds() {
+        let mut list: Value = serde_json::from_str(include_str!("milestones/testnet.json")).unwrap();
+        list.as_array_mut().unwrap().push(json!({ "height": 52, "activeDelegates": 4 }));
+        list.as_array_mut().unwrap().push(json!({ "height": 57, "activeDelegates": 5 }));
+        let error = Milestones::from_json(&list).unwrap_err();
+        assert_eq!(error, MilestoneError::InsideRound { height: Height(57), previous: Height(52), delegates: 4 });
+        list[6]["height"] = json!(60);
+        let milestones = Milestones::from_json(&list).unwrap();
+        assert_eq!(milestones.at(Height(60)).active_delegates, 5);
+        assert_eq!(milestones.at(Height(59)).active_delegates, 4);
+    }
+}

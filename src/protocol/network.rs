@@ -1,7 +1,23 @@
 //! Network presets, exceptions, and a network directory. Source: protocol.md 5.3, 5.4.
+//!
+//! A [`NetworkConfig`] is everything that distinguishes one network from another; it lends the contexts in which
+//! transactions and blocks are read.
 
-use super::{Block, Milestones, slots::Slots};
-use serde_json::Value;
+mod exceptions;
+mod load;
+mod presets;
+
+pub use exceptions::Exceptions;
+pub use load::NetworkError;
+
+use super::{
+    Block, Height, Milestones, TransactionId,
+    block::BlockContext,
+    slots::Slots,
+    transaction::{Dialect, TransactionContext},
+};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Everything that distinguishes one network from another.
 #[derive(Clone, Debug)]
@@ -31,21 +47,61 @@ pub struct Network {
     pub explorer: String,
 }
 
-/// `exceptions.json`; empty on testnet and unitnet.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Exceptions {
-    pub json: Value,
-}
-
 #[derive(Clone, Debug)]
 pub struct Genesis {
     pub block: Block,
     pub json: Value,
+    pub(super) ids: BTreeSet<TransactionId>,
 }
 
 impl NetworkConfig {
     /// Slot arithmetic of this network.
     pub fn slots(&self) -> Slots {
-        todo!()
+        let first = self.milestones.at(Height::GENESIS);
+        Slots::new(first.blocktime, first.epoch_unix)
+    }
+
+    /// How to read a transaction while this height is that of the last applied block.
+    pub fn transaction_context(&self, last_block: Height) -> TransactionContext<'_> {
+        TransactionContext {
+            network: self.network.pub_key_hash,
+            milestone: self.milestones.at(last_block),
+            genesis_ids: self.genesis_ids(),
+            exceptions: &self.exceptions,
+            dialect: Dialect::Strict,
+        }
+    }
+
+    /// How to read and verify blocks.
+    pub fn block_context(&self) -> BlockContext<'_> {
+        BlockContext {
+            network: self.network.pub_key_hash,
+            milestones: &self.milestones,
+            genesis_ids: self.genesis_ids(),
+            exceptions: &self.exceptions,
+            dialect: Dialect::Strict,
+        }
+    }
+
+    /// The ids of the genesis transactions: the only ones that may carry no fee.
+    pub fn genesis_ids(&self) -> &BTreeSet<TransactionId> {
+        self.genesis.ids()
+    }
+}
+
+impl Network {
+    /// As `network.json` has it.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "messagePrefix": self.message_prefix,
+            "bip32": { "public": self.bip32_public, "private": self.bip32_private },
+            "pubKeyHash": self.pub_key_hash,
+            "nethash": self.nethash,
+            "wif": self.wif,
+            "slip44": self.slip44,
+            "aip20": self.aip20,
+            "client": { "token": self.token, "symbol": self.symbol, "explorer": self.explorer },
+        })
     }
 }

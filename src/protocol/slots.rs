@@ -17,24 +17,69 @@ impl Slots {
         assert!(blocktime > 0, "milestones refuse a block time of 0");
         Self { blocktime, epoch_unix }
     }
+
     /// Slot length [s].
     pub fn blocktime(&self) -> u32 {
         self.blocktime
     }
+
     /// The epoch as Unix time [s].
     pub fn epoch_unix(&self) -> i64 {
         self.epoch_unix
     }
+
+    /// The whole seconds since the epoch at a Unix time [ms]; 0 before the epoch, the largest past its range.
+    pub fn timestamp(&self, unix_ms: i64) -> Timestamp {
+        let seconds = unix_ms.saturating_sub(self.epoch_unix.saturating_mul(1000)).div_euclid(1000);
+        Timestamp(seconds.clamp(0, i64::from(u32::MAX)) as u32)
+    }
+
+    /// A timestamp as Unix time [s].
+    pub fn unix(&self, timestamp: Timestamp) -> i64 {
+        self.epoch_unix + i64::from(timestamp.0)
+    }
+
     /// The slot a timestamp lies in.
     pub fn slot(&self, timestamp: Timestamp) -> Slot {
         Slot(timestamp.0 / self.blocktime)
     }
-    /// The first second of a slot.
+
+    /// The first second of a slot; the largest timestamp for slots past the range.
     pub fn start(&self, slot: Slot) -> Timestamp {
-        Timestamp(slot.0 * self.blocktime)
+        Timestamp(slot.0.saturating_mul(self.blocktime))
     }
-    /// Whether the timestamp lies in the forging half of its slot.
+
+    /// The time until the next slot begins [ms]: whole seconds, 1000 to the slot length.
+    pub fn ms_until_next(&self, timestamp: Timestamp) -> u64 {
+        u64::from(self.blocktime - timestamp.0 % self.blocktime) * 1000
+    }
+
+    /// Whether the timestamp lies in the forging half of its slot. Source: slots, `time in slot < blocktime / 2`.
     pub fn forging_allowed(&self, timestamp: Timestamp) -> bool {
-        timestamp.0 % self.blocktime < self.blocktime / 2
+        2 * u64::from(timestamp.0 % self.blocktime) < u64::from(self.blocktime)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_begins_forges_and_ends() {
+        let slots = Slots::new(8, 1_490_101_200);
+        assert_eq!(slots.slot(Timestamp(15)), Slot(1));
+        assert_eq!(slots.start(Slot(1)), Timestamp(8));
+        assert_eq!(slots.ms_until_next(Timestamp(8)), 8000);
+        assert_eq!(slots.ms_until_next(Timestamp(15)), 1000);
+        assert!(slots.forging_allowed(Timestamp(11)) && !slots.forging_allowed(Timestamp(12)));
+        assert_eq!(slots.timestamp(1_490_101_201_999), Timestamp(1));
+        assert_eq!(slots.timestamp(0), Timestamp(0));
+        assert_eq!(slots.unix(Timestamp(5)), 1_490_101_205);
+    }
+
+    #[test]
+    fn an_odd_slot_length_forges_up_to_its_middle() {
+        let slots = Slots::new(3, 0);
+        assert!(slots.forging_allowed(Timestamp(1)) && !slots.forging_allowed(Timestamp(2)));
     }
 }

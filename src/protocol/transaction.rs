@@ -1,26 +1,44 @@
 //! A transaction: a typed value, its wire bytes, its id. Source: protocol.md 3.
 //!
+//! ```text
+//!   builder ──> Transaction ──encode──> SignedTransaction { value, bytes, id }
+//!                    ^                      │        ^
+//!   JSON ──read──────┤                      └─JSON───┼──> raw form
+//!   bytes ──decode───┘        split, schema, id ─────┘
+//! ```
+//!
 //! [`Transaction`] is the value (illegal states are not representable), [`SignedTransaction`] the value with its wire
-//! bytes and id, made by a builder, from bytes or from JSON, and checked by [`SignedTransaction::verify`].
+//! bytes and id, made by a builder, from bytes or from JSON. What a transaction may say at a height is in a
+//! [`TransactionContext`]; whether its signature holds is [`SignedTransaction::verified`].
 
-use super::{Address, Arktoshi, Nonce, PublicKey, Timestamp};
-use indexmap::IndexMap;
-use std::fmt;
+mod asset;
+mod builder;
+mod context;
+mod decode;
+mod encode;
+mod error;
+mod fees;
+mod id;
+mod json;
+mod kind;
+mod read;
+mod schema;
+mod signed;
+mod split;
+mod verify;
 
-/// SHA256 over the transaction with all its signatures; shown as 64 lower-case hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TransactionId(pub [u8; 32]);
+pub use asset::{Asset, Expiration, Payment, Vote};
+pub use builder::{TransactionBuilder, UnsignedTransaction};
+pub use context::{Dialect, TransactionContext};
+pub use error::{BytesError, TransactionError};
+pub use fees::StaticFees;
+pub use id::TransactionId;
+pub use kind::Kind;
+pub use schema::{Rule, SchemaError};
+pub use signed::SignedTransaction;
+pub use verify::MultiSignatureCheckError;
 
-impl fmt::Display for TransactionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        { let _ = f; todo!() }
-    }
-}
-impl fmt::Debug for TransactionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+use super::{Arktoshi, Nonce, PublicKey, Timestamp};
 
 /// What a transaction says, signatures included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +64,16 @@ pub enum Version {
     Two(Nonce),
 }
 
+impl Version {
+    /// 1 or 2.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::One(_) => 1,
+            Self::Two(_) => 2,
+        }
+    }
+}
+
 /// One signature of a multisignature wallet: index of the key, and Schnorr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexedSignature {
@@ -53,153 +81,41 @@ pub struct IndexedSignature {
     pub signature: [u8; 64],
 }
 
-/// What the transaction does: one variant for each of the 11 core and six group-2 types.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asset {
-    Transfer { amount: Arktoshi, expiration: u32, recipient: Address },
-    SecondSignature { public_key: PublicKey },
-    DelegateRegistration { username: String },
-    /// Exactly one vote.
-    Vote(Vote),
-    MultiSignature { min: u8, public_keys: Vec<PublicKey> },
-    /// The old form, only in listed exceptions.
-    MultiSignatureLegacy { min: u8, lifetime: u8, keysgroup: Vec<PublicKey> },
-    /// The base58-decoded multihash.
-    Ipfs { multihash: Vec<u8> },
-    MultiPayment { payments: Vec<Payment> },
-    DelegateResignation,
-    HtlcLock { amount: Arktoshi, secret_hash: [u8; 32], expiration: Expiration, recipient: Address },
-    HtlcClaim { lock: TransactionId, unlock_secret: [u8; 32] },
-    HtlcRefund { lock: TransactionId },
-    BusinessRegistration { name: String, website: String, vat: Option<String>, repository: Option<String> },
-    BusinessResignation,
-    BusinessUpdate { name: Option<String>, website: Option<String>, vat: Option<String>, repository: Option<String> },
-    BridgechainRegistration {
-        name: String,
-        seed_nodes: Vec<String>,
-        genesis_hash: [u8; 32],
-        repository: String,
-        asset_repository: Option<String>,
-        ports: IndexMap<String, u16>,
-    },
-    BridgechainResignation { bridgechain: [u8; 32] },
-    BridgechainUpdate {
-        bridgechain: [u8; 32],
-        seed_nodes: Option<Vec<String>>,
-        ports: Option<IndexMap<String, u16>>,
-        repository: Option<String>,
-        asset_repository: Option<String>,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vote {
-    For(PublicKey),
-    Against(PublicKey),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Payment {
-    pub amount: Arktoshi,
-    pub recipient: Address,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expiration {
-    /// Type 1: seconds since the epoch.
-    EpochTime(u32),
-    /// Type 2.
-    BlockHeight(u32),
-}
-
-/// The 17 types as names, in the order (group, number); what tables are keyed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    Transfer,
-    SecondSignature,
-    DelegateRegistration,
-    Vote,
-    MultiSignature,
-    Ipfs,
-    MultiPayment,
-    DelegateResignation,
-    HtlcLock,
-    HtlcClaim,
-    HtlcRefund,
-    BusinessRegistration,
-    BusinessResignation,
-    BusinessUpdate,
-    BridgechainRegistration,
-    BridgechainResignation,
-    BridgechainUpdate,
-}
-
-impl Kind {
-    /// All of them, ascending by group and number.
-    pub const ALL: [Kind; 17] = [
-        Kind::Transfer,
-        Kind::SecondSignature,
-        Kind::DelegateRegistration,
-        Kind::Vote,
-        Kind::MultiSignature,
-        Kind::Ipfs,
-        Kind::MultiPayment,
-        Kind::DelegateResignation,
-        Kind::HtlcLock,
-        Kind::HtlcClaim,
-        Kind::HtlcRefund,
-        Kind::BusinessRegistration,
-        Kind::BusinessResignation,
-        Kind::BusinessUpdate,
-        Kind::BridgechainRegistration,
-        Kind::BridgechainResignation,
-        Kind::BridgechainUpdate,
-    ];
-    /// Type group (1 core, 2 magistrate) and type number.
-    pub fn numbers(self) -> (u32, u16) {
-        todo!()
-    }
-    /// `Transfer`, `SecondSignature`, …
-    pub fn name(self) -> &'static str {
-        todo!()
-    }
-    /// `transfer`, `secondSignature`, … as the fee tables have it.
-    pub fn key(self) -> &'static str {
-        todo!()
+impl IndexedSignature {
+    /// Index and signature as they stand on the wire.
+    pub fn to_bytes(self) -> [u8; 65] {
+        let mut bytes = [self.index; 65];
+        bytes[1..].copy_from_slice(&self.signature);
+        bytes
     }
 }
 
-impl Asset {
+impl Transaction {
     pub fn kind(&self) -> Kind {
-        todo!()
+        self.asset.kind()
     }
-}
 
-/// A transaction with its wire bytes and id. That it is well-formed is proved; that its signatures hold is not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignedTransaction {
-    transaction: Transaction,
-    id: TransactionId,
-    bytes: Box<[u8]>,
-    sender_address: Address,
-}
+    /// The nonce; nothing in version 1.
+    pub fn nonce(&self) -> Option<Nonce> {
+        match self.version {
+            Version::One(_) => None,
+            Version::Two(nonce) => Some(nonce),
+        }
+    }
 
-impl SignedTransaction {
-    pub fn id(&self) -> TransactionId {
-        self.id
+    /// The timestamp; nothing in version 2, which takes its block's.
+    pub fn timestamp(&self) -> Option<Timestamp> {
+        match self.version {
+            Version::One(timestamp) => Some(timestamp),
+            Version::Two(_) => None,
+        }
     }
-    pub fn transaction(&self) -> &Transaction {
-        &self.transaction
-    }
-    /// The wire bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-    pub fn sender_address(&self) -> Address {
-        self.sender_address
-    }
-    /// What the transaction itself moves: 0 for types without an amount and for multipayments.
-    pub fn amount(&self) -> Arktoshi {
-        todo!()
+
+    /// The height from which a transfer is expired, if it ever is.
+    pub fn expiration(&self) -> Option<u32> {
+        match self.asset {
+            Asset::Transfer { expiration, .. } if expiration > 0 => Some(expiration),
+            _ => None,
+        }
     }
 }

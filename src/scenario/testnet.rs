@@ -4,9 +4,9 @@ use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
         Arktoshi, KeyPair, Milestones, NetworkConfig,
-        genesis::{self, GenesisPlan},
+        genesis::GenesisPlan,
         keys::generate_passphrase,
-        network::{Exceptions, Network},
+        network::Network,
     },
     sim::SeedTree,
 };
@@ -52,6 +52,7 @@ impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
         let network = Network::testnet();
+        let network_byte = network.pub_key_hash;
         let milestones = milestones(delegates);
         let delegates: Vec<NamedDelegate> = (1..=delegates)
             .map(|number| {
@@ -67,19 +68,18 @@ impl Testnet {
             .collect();
         let (_, premine) = secret(seeds, "keys/premine");
         let plan = GenesisPlan {
-            network: &network,
-            milestones: &milestones,
-            premine: &premine,
+            network,
+            milestones,
+            premine,
             delegates: delegates.iter().map(|delegate| (delegate.username.clone(), delegate.keys.clone())).collect(),
             total: TOTAL,
             accounts: accounts
                 .iter()
-                .map(|account| (account.keys.public().address(network.pub_key_hash), account.balance))
+                .map(|account| (account.keys.public().address(network_byte), account.balance))
                 .collect(),
         };
-        let genesis = genesis::build(&plan);
-        let network = Network { nethash: hex::encode(genesis.block.header.payload_hash), ..network };
-        let config = Arc::new(NetworkConfig { network, milestones, exceptions: Exceptions::default(), genesis });
+        let config = NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
+        let config = Arc::new(config);
         Self { config, delegates, accounts }
     }
 

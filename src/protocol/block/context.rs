@@ -1,0 +1,47 @@
+//! In which network a block is read and verified.
+
+use crate::protocol::{
+    Height, Milestone, Milestones, TransactionId,
+    network::Exceptions,
+    transaction::{Dialect, TransactionContext},
+};
+use std::collections::BTreeSet;
+
+/// In which network a block is read and verified. Cheap: references only.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockContext<'a> {
+    /// The network's address byte.
+    pub network: u8,
+    pub milestones: &'a Milestones,
+    /// Transactions that may carry no fee.
+    pub genesis_ids: &'a BTreeSet<TransactionId>,
+    pub exceptions: &'a Exceptions,
+    pub dialect: Dialect,
+}
+
+impl<'a> BlockContext<'a> {
+    /// Without exceptions and strict.
+    pub fn new(network: u8, milestones: &'a Milestones, genesis_ids: &'a BTreeSet<TransactionId>) -> Self {
+        Self { network, milestones, genesis_ids, exceptions: Exceptions::none(), dialect: Dialect::Strict }
+    }
+
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
+    /// How to read the transactions of a block of this height: as one that follows its predecessor.
+    pub fn transactions_of(&self, block: Height) -> TransactionContext<'a> {
+        TransactionContext {
+            network: self.network,
+            milestone: before(self.milestones, block),
+            genesis_ids: self.genesis_ids,
+            exceptions: self.exceptions,
+            dialect: self.dialect,
+        }
+    }
+}
+
+/// The milestone at the height before a block; for the first block its own.
+pub(super) fn before(milestones: &Milestones, block: Height) -> &Milestone {
+    milestones.at(Height(block.0.saturating_sub(1)))
+}

@@ -1,0 +1,36 @@
+//! Signed messages: ECDSA over SHA256 of the text; no prefix takes part. Source: protocol.md 1.
+
+use super::{KeyPair, PublicKey};
+use crate::protocol::crypto::{ecdsa, sha256};
+use serde::{Deserialize, Serialize};
+
+/// A text with the key that vouches for it and its signature (DER in hex).
+///
+/// ```
+/// use dposlab::protocol::{KeyPair, keys::SignedMessage};
+///
+/// let mut message = SignedMessage::sign("hello", &KeyPair::from_passphrase("my secret"));
+/// assert!(message.verify());
+/// message.message.push('!');
+/// assert!(!message.verify());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedMessage {
+    pub public_key: PublicKey,
+    pub signature: String,
+    pub message: String,
+}
+
+impl SignedMessage {
+    pub fn sign(message: &str, keys: &KeyPair) -> Self {
+        let signature = hex::encode(ecdsa::sign(&sha256(message.as_bytes()), keys.private()));
+        Self { public_key: *keys.public(), signature, message: message.to_owned() }
+    }
+
+    /// Whether the signature holds; false if it is not even hex or DER.
+    pub fn verify(&self) -> bool {
+        super::decode_hex(&self.signature)
+            .is_some_and(|signature| ecdsa::verify(&sha256(self.message.as_bytes()), &signature, &self.public_key))
+    }
+}

@@ -1,0 +1,308 @@
+//! Making transactions: one constructor a type, then what all share, then signatures. Source: protocol.md 2.4, 3.5.
+//!
+//! ```
+//! use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+//!
+//! let (sender, recipient) = (KeyPair::from_passphrase("spec sender"), KeyPair::from_passphrase("spec recipient"));
+//! let transfer = Transaction::transfer(recipient.public().address(23), Arktoshi::new(123456789).unwrap())
+//!     .nonce(Nonce(7))
+//!     .expiration(1000)
+//!     .vendor_field("hi")
+//!     .sign(&sender);
+//! assert_eq!(transfer.id().to_string(), "7531ad9424ddc0976189ab3149a9b00bc215d951db90fefe05978f48424b3998");
+//! assert!(transfer.verified());
+//! ```
+//!
+//! A multisignature wallet names itself first, then its participants sign:
+//!
+//! ```
+//! # use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction, keys::multisignature_key};
+//! let participants = ["ms one", "ms two", "ms three"].map(KeyPair::from_passphrase);
+//! let keys = participants.clone().map(|keys| *keys.public());
+//! let recipient = KeyPair::from_passphrase("spec recipient").public().address(23);
+//! let transfer = Transaction::transfer(recipient, Arktoshi::new(1).unwrap())
+//!     .sender(multisignature_key(2, &keys).unwrap())
+//!     .multi_sign(0, &participants[0])
+//!     .multi_sign(2, &participants[2])
+//!     .finish();
+//! assert_eq!(transfer.id().to_string(), "77097ed0d5c3d918d5d2d4c880fa0a9c83eb79c506f0f7004f7f8d521655358e");
+//! assert!(!transfer.verified());
+//! assert_eq!(transfer.verify_multi(2, &keys), Ok(true));
+//! ```
+
+use super::{
+    Asset, Expiration, IndexedSignature, Payment, SignedTransaction, StaticFees, Transaction, TransactionId, Version,
+    Vote,
+};
+use crate::protocol::{
+    Address, Arktoshi, KeyPair, Nonce, PublicKey, Timestamp,
+    crypto::{ecdsa, schnorr},
+};
+use indexmap::IndexMap;
+
+/// A transaction without a sender. What nobody says otherwise: version 2, nonce 1, the static fee, the network of the
+/// recipient or else 23.
+#[derive(Clone, Debug)]
+pub struct TransactionBuilder {
+    network: u8,
+    version: Version,
+    fee: Option<Arktoshi>,
+    vendor_field: Option<String>,
+    asset: Asset,
+}
+
+/// A transaction with its sender, gathering signatures; each covers those made before it, so their order is that of
+/// the methods here.
+#[derive(Clone, Debug)]
+pub struct UnsignedTransaction(Transaction);
+
+/// The address byte of testnet and mainnet.
+const DEFAULT_NETWORK: u8 = 23;
+
+impl Transaction {
+    pub fn transfer(recipient: Address, amount: Arktoshi) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::Transfer { amount, expiration: 0, recipient })
+    }
+
+    pub fn second_signature(public_key: PublicKey) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::SecondSignature { public_key })
+    }
+
+    pub fn delegate_registration(username: impl Into<String>) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::DelegateRegistration { username: username.into() })
+    }
+
+    pub fn vote(vote: Vote) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::Vote(vote))
+    }
+
+    pub fn multi_signature(min: u8, public_keys: Vec<PublicKey>) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::MultiSignature { min, public_keys })
+    }
+
+    /// From the multihash's bytes; see [`bs58`] for its text.
+    pub fn ipfs(multihash: Vec<u8>) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::Ipfs { multihash })
+    }
+
+    pub fn multi_payment(payments: Vec<Payment>) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::MultiPayment { payments })
+    }
+
+    pub fn delegate_resignation() -> TransactionBuilder {
+        TransactionBuilder::new(Asset::DelegateResignation)
+    }
+
+    pub fn htlc_lock(
+        recipient: Address,
+        amount: Arktoshi,
+        secret_hash: [u8; 32],
+        expiration: Expiration,
+    ) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::HtlcLock { amount, secret_hash, expiration, recipient })
+    }
+
+    pub fn htlc_claim(lock: TransactionId, unlock_secret: [u8; 32]) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::HtlcClaim { lock, unlock_secret })
+    }
+
+    pub fn htlc_refund(lock: TransactionId) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::HtlcRefund { lock })
+    }
+
+    pub fn business_registration(
+        name: impl Into<String>,
+        website: impl Into<String>,
+        vat: Option<String>,
+        repository: Option<String>,
+    ) -> TransactionBuilder {
+        let (name, website) = (name.into(), website.into());
+        TransactionBuilder::new(Asset::BusinessRegistration { name, website, vat, repository })
+    }
+
+    pub fn business_resignation() -> TransactionBuilder {
+        TransactionBuilder::new(Asset::BusinessResignation)
+    }
+
+    /// At least one of the four must be there.
+    pub fn business_update(
+        name: Option<String>,
+        website: Option<String>,
+        vat: Option<String>,
+        repository: Option<String>,
+    ) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::BusinessUpdate { name, website, vat, repository })
+    }
+
+    pub fn bridgechain_registration(
+        name: impl Into<String>,
+        seed_nodes: Vec<String>,
+        genesis_hash: [u8; 32],
+        repository: impl Into<String>,
+        asset_repository: Option<String>,
+        ports: IndexMap<String, u16>,
+    ) -> TransactionBuilder {
+        let (name, repository) = (name.into(), repository.into());
+        TransactionBuilder::new(Asset::BridgechainRegistration {
+            name,
+            seed_nodes,
+            genesis_hash,
+            repository,
+            asset_repository,
+            ports,
+        })
+    }
+
+    pub fn bridgechain_resignation(bridgechain: [u8; 32]) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::BridgechainResignation { bridgechain })
+    }
+
+    /// At least one of the four beside the id must be there.
+    pub fn bridgechain_update(
+        bridgechain: [u8; 32],
+        seed_nodes: Option<Vec<String>>,
+        ports: Option<IndexMap<String, u16>>,
+        repository: Option<String>,
+        asset_repository: Option<String>,
+    ) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::BridgechainUpdate {
+            bridgechain,
+            seed_nodes,
+            ports,
+            repository,
+            asset_repository,
+        })
+    }
+}
+
+impl TransactionBuilder {
+    /// Of any asset.
+    pub fn new(asset: Asset) -> Self {
+        let network = match &asset {
+            Asset::MultiPayment { payments } => payments.first().map(|payment| payment.recipient),
+            asset => asset.recipient(),
+        };
+        Self {
+            network: network.map_or(DEFAULT_NETWORK, |recipient| recipient.network_byte()),
+            version: Version::Two(Nonce(1)),
+            fee: None,
+            vendor_field: None,
+            asset,
+        }
+    }
+
+    /// The address byte of the network the transaction is for.
+    pub fn network(self, network: u8) -> Self {
+        Self { network, ..self }
+    }
+
+    /// The old version, which has a timestamp instead of a nonce and signs with ECDSA.
+    pub fn version_one(self, timestamp: Timestamp) -> Self {
+        Self { version: Version::One(timestamp), ..self }
+    }
+
+    /// Version 2 with this nonce.
+    pub fn nonce(self, nonce: Nonce) -> Self {
+        Self { version: Version::Two(nonce), ..self }
+    }
+
+    pub fn fee(self, fee: Arktoshi) -> Self {
+        Self { fee: Some(fee), ..self }
+    }
+
+    /// A text for transfers, multipayments and locks; "" is none. Other types cannot carry it and lose it, as an
+    /// unknown member of JSON is lost.
+    pub fn vendor_field(self, text: impl Into<String>) -> Self {
+        let text = Some(text.into()).filter(|text| !text.is_empty() && self.asset.kind().has_vendor_field());
+        Self { vendor_field: text, ..self }
+    }
+
+    /// The height from which a transfer is refused, 0 for never; other types have none.
+    pub fn expiration(mut self, height: u32) -> Self {
+        if let Asset::Transfer { expiration, .. } = &mut self.asset {
+            *expiration = height;
+        }
+        self
+    }
+
+    /// The sender, for signatures that are not simply the sender's own.
+    pub fn sender(self, sender: PublicKey) -> UnsignedTransaction {
+        let fee = self.fee.unwrap_or_else(|| StaticFees::default().of_asset(&self.asset));
+        UnsignedTransaction(Transaction {
+            network: self.network,
+            version: self.version,
+            sender,
+            fee,
+            vendor_field: self.vendor_field,
+            asset: self.asset,
+            signature: None,
+            second_signature: None,
+            signatures: Vec::new(),
+        })
+    }
+
+    /// Sent and signed by these keys: ECDSA in version 1, Schnorr in version 2.
+    pub fn sign(self, keys: &KeyPair) -> SignedTransaction {
+        self.sender(*keys.public()).sign(keys).finish()
+    }
+
+    /// Sent and signed by these keys with ECDSA, which version 2 allows too.
+    pub fn sign_ecdsa(self, keys: &KeyPair) -> SignedTransaction {
+        self.sender(*keys.public()).sign_ecdsa(keys).finish()
+    }
+}
+
+impl UnsignedTransaction {
+    /// Adds a participant's signature. These come first: `signature` covers them.
+    pub fn multi_sign(mut self, index: u8, keys: &KeyPair) -> Self {
+        let signature = schnorr::sign(&self.0.hash_for_signatures(), keys.private());
+        self.0.signatures.push(IndexedSignature { index, signature });
+        self
+    }
+
+    /// Sets `signature`: ECDSA in version 1, Schnorr in version 2.
+    pub fn sign(mut self, keys: &KeyPair) -> Self {
+        self.0.signature = Some(sign(&self.0, &self.0.hash_for_signature(), keys));
+        self
+    }
+
+    /// Sets `signature` with ECDSA.
+    pub fn sign_ecdsa(mut self, keys: &KeyPair) -> Self {
+        self.0.signature = Some(ecdsa::sign(&self.0.hash_for_signature(), keys.private()));
+        self
+    }
+
+    /// Sets the second signature, in the scheme of the first: a mixed pair cannot be read.
+    pub fn second_sign(mut self, keys: &KeyPair) -> Self {
+        let hash = self.0.hash_for_second_signature();
+        self.0.second_signature = Some(match &self.0.signature {
+            Some(first) if first.len() != 64 => ecdsa::sign(&hash, keys.private()),
+            _ => sign(&self.0, &hash, keys),
+        });
+        self
+    }
+
+    /// The transaction with its bytes and id.
+    pub fn finish(self) -> SignedTransaction {
+        SignedTransaction::new(self.0)
+    }
+}
+
+impl SignedTransaction {
+    /// The same with a second signature.
+    pub fn second_sign(self, keys: &KeyPair) -> Self {
+        UnsignedTransaction(self.into_transaction()).second_sign(keys).finish()
+    }
+
+    /// Adds a participant's signature to a transaction that has no other yet, such as one passed around.
+    pub fn multi_sign(self, index: u8, keys: &KeyPair) -> Self {
+        UnsignedTransaction(self.into_transaction()).multi_sign(index, keys).finish()
+    }
+}
+
+fn sign(transaction: &Transaction, hash: &[u8; 32], keys: &KeyPair) -> Vec<u8> {
+    match transaction.version {
+        Version::One(_) => ecdsa::sign(hash, keys.private()),
+        Version::Two(_) => schnorr::sign(hash, keys.private()).to_vec(),
+    }
+}

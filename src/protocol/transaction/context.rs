@@ -1,0 +1,63 @@
+//! Where and when a transaction is read.
+
+use super::TransactionId;
+use crate::protocol::{Milestone, network::Exceptions};
+use std::collections::BTreeSet;
+
+/// Where and when a transaction is read. Cheap: references only.
+#[derive(Clone, Copy, Debug)]
+pub struct TransactionContext<'a> {
+    /// The network's address byte.
+    pub network: u8,
+    /// The milestone at the height of the **last applied block** (protocol.md 3.1), also inside the next block.
+    pub milestone: &'a Milestone,
+    /// Transactions that may carry no fee.
+    pub genesis_ids: &'a BTreeSet<TransactionId>,
+    pub exceptions: &'a Exceptions,
+    pub dialect: Dialect,
+}
+
+/// How strict to be about bytes and texts that the reference lets pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// Refuses every wire form but the one that encoding gives. What a node uses.
+    #[default]
+    Strict,
+    /// Strict, but any version may stand at any height: for blocks already stored (protocol.md 3.1).
+    Stored,
+    /// As lax as the reference where protocol.md 3.7 and 3.8 say so; the bytes kept are the re-encoded ones.
+    Reference,
+}
+
+impl<'a> TransactionContext<'a> {
+    /// Without exceptions and strict.
+    pub fn new(network: u8, milestone: &'a Milestone, genesis_ids: &'a BTreeSet<TransactionId>) -> Self {
+        Self { network, milestone, genesis_ids, exceptions: Exceptions::none(), dialect: Dialect::Strict }
+    }
+
+    pub fn with_exceptions(self, exceptions: &'a Exceptions) -> Self {
+        Self { exceptions, ..self }
+    }
+
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
+    /// Whether a version is in force (protocol.md 3.1).
+    pub(super) fn supports(&self, version: u8) -> bool {
+        match self.dialect {
+            Dialect::Stored => version == 1 || version == 2,
+            Dialect::Strict | Dialect::Reference => version == if self.milestone.aip11 { 2 } else { 1 },
+        }
+    }
+
+    /// Whether a kind may stand; one that may not reads well, but is not verified (protocol.md 3.1).
+    pub(super) fn permits(&self, kind: super::Kind) -> bool {
+        let (group, number) = kind.numbers();
+        match (group, number) {
+            (1, 4..=7) => self.milestone.aip11,
+            (1, 8..) => self.milestone.aip11 && self.milestone.htlc_enabled,
+            _ => true,
+        }
+    }
+}

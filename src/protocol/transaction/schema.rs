@@ -1,0 +1,16 @@
+//! The rules a transaction's members obey, and their application to a value. Source: protocol.md 3.7.
+//!
+//! The rules are functions over single members; `read` applies them to JSON in the reference's order of evaluation,
+//! [`check`] to the value that came out of bytes. An error says which member, what was found and what is allowed.
+
+mod apply;
+mod error;
+mod text;
+
+pub(super) use apply::{
+    amount, check, common_fee, indexed_signatures, multi_signature_min, order_as_javascript, payments, wrong_network,
+};
+pub use error::{Rule, SchemaError};
+pub(super) use text::{
+    CORE_API, is_port_name, multihash_text, name, port_count, seed_nodes, uri, username, vat, vendor_field,
+};

@@ -1,0 +1,225 @@
+//! The rules applied to a typed transaction, and those that need more than one member.
+
+use super::{Rule, SchemaError, text};
+use crate::protocol::transaction::{Asset, Kind, Transaction, TransactionContext, TransactionId};
+use crate::protocol::{Arktoshi, PublicKey};
+use indexmap::IndexMap;
+
+type Checked = Result<(), SchemaError>;
+
+/// Every rule that a value can still break, in the reference's order of evaluation.
+pub fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> Checked {
+    let kind = transaction.kind();
+    let genesis = || context.genesis_ids.contains(&id);
+    if transaction.network != context.network {
+        return Err(wrong_network(transaction.network, context.network));
+    }
+    amount(kind, transaction.asset.amount(), genesis)?;
+    common_fee(kind, transaction.fee, genesis)?;
+    if kind == Kind::SecondSignature && transaction.second_signature.is_some() {
+        return Err(SchemaError::new("secondSignature", "a signature", Rule::Absent));
+    }
+    signatures(transaction)?;
+    match &transaction.vendor_field {
+        Some(field) if kind.has_vendor_field() => text::vendor_field(field, context.milestone.vendor_field_length)?,
+        Some(field) => return Err(SchemaError::new("vendorField", format!("{field:?}"), Rule::Absent)),
+        None => {}
+    }
+    asset(&transaction.asset, context)?;
+    match (&transaction.signature, transaction.signatures.is_empty()) {
+        (None, true) => Err(SchemaError::new("signature", "missing", Rule::Required)),
+        _ => Ok(()),
+    }
+}
+
+pub fn wrong_network(found: u8, allowed: u8) -> SchemaError {
+    SchemaError::new("network", found, Rule::Network(allowed))
+}
+
+/// Transfers and locks move something, other types nothing.
+pub fn amount(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Checked {
+    let (min, max) = match kind {
+        Kind::Transfer | Kind::HtlcLock => (1, Arktoshi::MAX.value()),
+        _ => (0, 0),
+    };
+    let zero_allowed = kind == Kind::Transfer && found == Arktoshi::ZERO && genesis();
+    if (min..=max).contains(&found.value()) || zero_allowed {
+        return Ok(());
+    }
+    Err(SchemaError::new("amount", format!("\"{found}\""), Rule::Amount { min, max }))
+}
+
+/// Core types cost something, claims and refunds nothing, those of group 2 whatever a pool asks.
+pub fn common_fee(kind: Kind, found: Arktoshi, genesis: impl FnOnce() -> bool) -> Checked {
+    let (min, max) = match (kind, kind.numbers().0) {
+        (Kind::HtlcClaim | Kind::HtlcRefund, _) => (0, 0),
+        (_, 1) => (1, Arktoshi::MAX.value()),
+        _ => (0, Arktoshi::MAX.value()),
+    };
+    if (min..=max).contains(&found.value()) || (found == Arktoshi::ZERO && genesis()) {
+        return Ok(());
+    }
+    Err(SchemaError::new("fee", format!("\"{found}\""), Rule::Amount { min, max }))
+}
+
+fn signatures(transaction: &Transaction) -> Checked {
+    let found = transaction.signatures.len();
+    match &transaction.asset {
+        Asset::MultiSignature { .. } if found == 0 => Err(SchemaError::new("signatures", "missing", Rule::Required)),
+        Asset::MultiSignature { min, public_keys } => {
+            text::items("signatures", found, usize::from(*min), public_keys.len())
+        }
+        _ if found == 0 => Ok(()),
+        _ => text::items("signatures", found, 1, 16),
+    }
+}
+
+/// Repetition among `signatures` as JSON has them: the whole text counts, not the index alone.
+pub fn indexed_signatures(texts: &[&str]) -> Checked {
+    unique("signatures", texts)
+}
+
+fn unique<T: PartialEq>(path: &str, items: &[T]) -> Checked {
+    for (index, item) in items.iter().enumerate() {
+        if let Some(before) = items[..index].iter().position(|other| other == item) {
+            return Err(SchemaError::new(path, format!("a list of {}", items.len()), Rule::Unique(before, index)));
+        }
+    }
+    Ok(())
+}
+
+/// A minimum from 1 to the number of keys, which are different and at most 16.
+pub fn multi_signature_min(min: u64, keys: &[PublicKey]) -> Checked {
+    text::items("asset.multiSignature.publicKeys", keys.len(), 1, 16)?;
+    unique("asset.multiSignature.publicKeys", keys)?;
+    let max = keys.len() as u64;
+    if (1..=max).contains(&min) {
+        return Ok(());
+    }
+    Err(SchemaError::new("asset.multiSignature.min", min, Rule::Number { min: 1, max }))
+}
+
+/// Two payments at least, and the milestone's limit at most.
+pub fn payments(found: usize, limit: usize) -> Checked {
+    if found < 2 {
+        return text::items("asset.payments", found, 2, limit);
+    }
+    if found <= limit {
+        return Ok(());
+    }
+    Err(SchemaError::new("asset.payments", format!("{found} payments"), Rule::PaymentLimit(limit)))
+}
+
+fn asset(asset: &Asset, context: &TransactionContext<'_>) -> Checked {
+    match asset {
+        Asset::DelegateRegistration { username } => text::username("asset.delegate.username", username),
+        Asset::MultiSignature { min, public_keys } => multi_signature_min(u64::from(*min), public_keys),
+        Asset::Ipfs { multihash } => text::multihash_text(&Asset::ipfs_text(multihash)),
+        Asset::MultiPayment { payments: list } => {
+            payments(list.len(), context.milestone.multi_payment_limit)?;
+            list.iter().enumerate().try_for_each(|(index, payment)| payment_amount(index, payment.amount))
+        }
+        Asset::BusinessRegistration { name, website, vat, repository } => {
+            let path = "asset.businessRegistration";
+            business(path, Some(name), Some(website), vat.as_ref(), repository.as_ref())
+        }
+        Asset::BusinessUpdate { name, website, vat, repository } => {
+            let members = [name, website, vat, repository];
+            at_least_one("asset.businessUpdate", members.iter().any(|member| member.is_some()), BUSINESS_MEMBERS)?;
+            let path = "asset.businessUpdate";
+            business(path, name.as_ref(), website.as_ref(), vat.as_ref(), repository.as_ref())
+        }
+        Asset::BridgechainRegistration { name, seed_nodes, repository, asset_repository, ports, .. } => {
+            let path = "asset.bridgechainRegistration";
+            text::name(&format!("{path}.name"), name)?;
+            let (repository, asset_repository) = (Some(repository), asset_repository.as_ref());
+            bridgechain(path, Some(seed_nodes), repository, asset_repository, Some(ports))
+        }
+        Asset::BridgechainUpdate { seed_nodes, ports, repository, asset_repository, .. } => {
+            let path = "asset.bridgechainUpdate";
+            let any = seed_nodes.is_some() || ports.is_some() || repository.is_some() || asset_repository.is_some();
+            at_least_one(path, any, BRIDGECHAIN_MEMBERS)?;
+            let (repository, asset_repository) = (repository.as_ref(), asset_repository.as_ref());
+            bridgechain(path, seed_nodes.as_ref(), repository, asset_repository, ports.as_ref())
+        }
+        Asset::Transfer { .. }
+        | Asset::SecondSignature { .. }
+        | Asset::Vote(_)
+        | Asset::MultiSignatureLegacy { .. }
+        | Asset::DelegateResignation
+        | Asset::HtlcLock { .. }
+        | Asset::HtlcClaim { .. }
+        | Asset::HtlcRefund { .. }
+        | Asset::BusinessResignation
+        | Asset::BridgechainResignation { .. } => Ok(()),
+    }
+}
+
+const BUSINESS_MEMBERS: &str = "name, website, vat, repository";
+const BRIDGECHAIN_MEMBERS: &str = "seedNodes, ports, bridgechainRepository, bridgechainAssetRepository";
+
+fn at_least_one(path: &str, any: bool, members: &'static str) -> Checked {
+    if any { Ok(()) } else { Err(SchemaError::new(path, "none", Rule::AnyOf(members))) }
+}
+
+fn payment_amount(index: usize, found: Arktoshi) -> Checked {
+    let rule = Rule::Amount { min: 1, max: Arktoshi::MAX.value() };
+    let path = || format!("asset.payments[{index}].amount");
+    if found.value() >= 1 { Ok(()) } else { Err(SchemaError::new(path(), "\"0\"", rule)) }
+}
+
+fn business(
+    path: &str,
+    name: Option<&String>,
+    website: Option<&String>,
+    vat: Option<&String>,
+    repository: Option<&String>,
+) -> Checked {
+    name.map_or(Ok(()), |name| text::name(&format!("{path}.name"), name))?;
+    website.map_or(Ok(()), |website| text::uri(&format!("{path}.website"), website))?;
+    vat.map_or(Ok(()), |vat| text::vat(&format!("{path}.vat"), vat))?;
+    repository.map_or(Ok(()), |repository| text::uri(&format!("{path}.repository"), repository))
+}
+
+fn bridgechain(
+    path: &str,
+    seed_nodes: Option<&Vec<String>>,
+    repository: Option<&String>,
+    asset_repository: Option<&String>,
+    ports: Option<&IndexMap<String, u16>>,
+) -> Checked {
+    seed_nodes.map_or(Ok(()), |nodes| text::seed_nodes(&format!("{path}.seedNodes"), nodes))?;
+    repository.map_or(Ok(()), |uri| text::uri(&format!("{path}.bridgechainRepository"), uri))?;
+    asset_repository.map_or(Ok(()), |uri| text::uri(&format!("{path}.bridgechainAssetRepository"), uri))?;
+    ports.map_or(Ok(()), |ports| text::ports(&format!("{path}.ports"), ports))
+}
+
+/// The order in which JavaScript keeps an object's members: whole numbers ascending, then the rest as written.
+pub fn order_as_javascript(ports: &mut IndexMap<String, u16>) {
+    let number = |name: &String| name.parse::<u32>().ok().filter(|n| *n != u32::MAX && n.to_string() == *name);
+    ports.sort_by(|one, _, other, _| match (number(one), number(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_named_by_numbers_come_first() {
+        let mut ports: IndexMap<String, u16> =
+            ["b", "10", "a", "2", "01"].map(|name| (name.to_owned(), 1)).into_iter().collect();
+        order_as_javascript(&mut ports);
+        assert_eq!(ports.keys().collect::<Vec<_>>(), ["2", "10", "b", "a", "01"]);
+    }
+
+    #[test]
+    fn only_genesis_transactions_are_free() {
+        assert!(common_fee(Kind::Transfer, Arktoshi::ZERO, || false).is_err());
+        assert!(common_fee(Kind::Transfer, Arktoshi::ZERO, || true).is_ok());
+        assert!(common_fee(Kind::HtlcClaim, Arktoshi::ZERO, || false).is_ok());
+        assert!(common_fee(Kind::BusinessUpdate, Arktoshi::ZERO, || false).is_ok());
+    }
+}

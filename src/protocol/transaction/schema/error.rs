@@ -1,0 +1,115 @@
+//! What a schema error says.
+
+/// A member that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("transaction member `{path}` is {found}, allowed is {rule}")]
+pub struct SchemaError {
+    /// From the transaction, for instance `asset.votes[0]`.
+    pub path: String,
+    /// What was found, shortened; `missing` if nothing.
+    pub found: String,
+    pub rule: Rule,
+}
+
+/// What is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    #[error("a value: the member is required")]
+    Required,
+    #[error("nothing: the member must be absent")]
+    Absent,
+    #[error("an object")]
+    Object,
+    #[error("an array")]
+    Array,
+    #[error("a text")]
+    Text,
+    #[error("a whole number, as number or decimal text, from {min} to {max}")]
+    Amount { min: u64, max: u64 },
+    #[error("a whole number from {min} to {max}")]
+    Number { min: u64, max: u64 },
+    #[error("{0}")]
+    OneOf(&'static str),
+    #[error("{digits} hex digits")]
+    Hex { digits: usize },
+    #[error("a text of {min} to {max} characters")]
+    Characters { min: usize, max: usize },
+    #[error("a list of {min} to {max}")]
+    Items { min: usize, max: usize },
+    #[error("a list without repetition: items {0} and {1} are the same")]
+    Unique(usize, usize),
+    #[error("a text that matches {0}")]
+    Pattern(&'static str),
+    #[error("{meaning}")]
+    Format { name: &'static str, meaning: String },
+    #[error("{0}, the address byte of this network")]
+    Network(u8),
+    #[error("at most {0}, the limit of payments in force")]
+    PaymentLimit(usize),
+    #[error("at least one of {0}")]
+    AnyOf(&'static str),
+}
+
+/// Members of every transaction; the reference names them with a dot.
+const COMMON: [&str; 8] = ["id", "signature", "type", "senderPublicKey", "fee", "amount", "nonce", "timestamp"];
+
+impl SchemaError {
+    pub(in crate::protocol::transaction) fn new(
+        path: impl Into<String>,
+        found: impl std::fmt::Display,
+        rule: Rule,
+    ) -> Self {
+        Self { path: path.into(), found: found.to_string(), rule }
+    }
+
+    /// About as the reference's validator says it. Its long lists of tried alternatives are not reproduced.
+    pub fn reference_text(&self) -> String {
+        let path = &self.path;
+        let (parent, member) = match path.rsplit_once('.') {
+            Some((parent, member)) => (format!("data.{parent}"), member),
+            None => ("data".to_owned(), path.as_str()),
+        };
+        match &self.rule {
+            Rule::Required if COMMON.contains(&path.as_str()) => {
+                format!("data should have required property '.{member}'")
+            }
+            Rule::Required => format!("{parent} should have required property '{member}'"),
+            Rule::Absent => format!("data.{path} should be null"),
+            Rule::Object => format!("data.{path} should be object"),
+            Rule::Array => format!("data.{path} should be array"),
+            Rule::Text => format!("data.{path} should be string"),
+            Rule::Amount { .. } => format!("data.{path} should pass \"bignumber\" keyword validation"),
+            Rule::Number { min, max } => match self.found.parse::<i128>() {
+                Ok(number) if number > i128::from(*max) => format!("data.{path} should be <= {max}"),
+                Ok(_) => format!("data.{path} should be >= {min}"),
+                Err(_) => format!("data.{path} should be integer"),
+            },
+            Rule::OneOf(_) => format!("data.{path} should be equal to one of the allowed values"),
+            Rule::Hex { digits } => self.length_text(*digits, *digits, "characters", "hex"),
+            Rule::Characters { min, max } => self.length_text(*min, *max, "characters", "text"),
+            Rule::Items { min, max } => self.length_text(*min, *max, "items", "list"),
+            Rule::Unique(one, other) => {
+                format!("data.{path} should NOT have duplicate items (items ## {one} and {other} are identical)")
+            }
+            Rule::Pattern(pattern) => format!("data.{path} should match pattern \"{pattern}\""),
+            Rule::Format { name, .. } => format!("data.{path} should match format \"{name}\""),
+            Rule::Network(_) => format!("data.{path} should pass \"network\" keyword validation"),
+            Rule::PaymentLimit(_) => "data.type should pass \"transactionType\" keyword validation".to_owned(),
+            Rule::AnyOf(_) => format!("data.{path} should match some schema in anyOf"),
+        }
+    }
+
+    fn length_text(&self, min: usize, max: usize, unit: &str, format: &str) -> String {
+        let length = match self.found.trim_matches('"').chars().count() {
+            _ if unit == "items" => self.found.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0),
+            length => length,
+        };
+        match (unit, length) {
+            ("items", length) if length < min => format!("data.{} should NOT have fewer than {min} items", self.path),
+            ("items", _) => format!("data.{} should NOT have more than {max} items", self.path),
+            (_, length) if length < min => format!("data.{} should NOT be shorter than {min} characters", self.path),
+            (_, length) if length > max => format!("data.{} should NOT be longer than {max} characters", self.path),
+            _ => format!("data.{} should match format \"{format}\"", self.path),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A transaction together with what is computed from it once.
+
+use super::{Asset, Kind, Transaction, TransactionContext, TransactionError, TransactionId, encode, schema};
+use crate::protocol::{Address, Arktoshi, Nonce, PublicKey, crypto::sha256};
+use std::sync::OnceLock;
+
+/// A transaction with its wire bytes and id. That it is well-formed is proved if it came from bytes or JSON; one from
+/// a builder is what the builder was told (see [`SignedTransaction::check`]). That its signatures hold is not proved.
+#[derive(Clone, Debug)]
+pub struct SignedTransaction {
+    transaction: Transaction,
+    id: TransactionId,
+    bytes: Box<[u8]>,
+    sender_address: Address,
+    /// Length of the bytes before the first signature.
+    body: usize,
+    standing: Standing,
+    verified: OnceLock<bool>,
+}
+
+/// What the place where a transaction was read says about its `verified` flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// The signature decides.
+    Judged,
+    /// The type is not in force yet: never verified.
+    Gated,
+    /// A listed exception: verified whatever the signature.
+    Exempt,
+}
+
+/// By what the transactions say; how and when they were verified does not count.
+impl PartialEq for SignedTransaction {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.bytes == other.bytes && self.transaction == other.transaction
+    }
+}
+
+impl Eq for SignedTransaction {}
+
+impl SignedTransaction {
+    /// Encodes a value as it stands, whoever made it.
+    ///
+    /// # Panics
+    /// If a text is longer than 255 bytes or a list longer than its count can say: no such transaction exists.
+    pub fn new(transaction: Transaction) -> Self {
+        let mut bytes = Vec::with_capacity(256);
+        encode::body(&transaction, &mut bytes);
+        let body = bytes.len();
+        encode::signatures(&transaction, &mut bytes);
+        Self::assemble(transaction, bytes.into(), body)
+    }
+
+    /// From a value and the bytes known to be its encoding.
+    pub(super) fn assemble(transaction: Transaction, bytes: Box<[u8]>, body: usize) -> Self {
+        let id = match transaction.nonce() {
+            Some(_) => TransactionId(sha256(&bytes)),
+            None => TransactionId(transaction.version_one_hash(true, true)),
+        };
+        Self {
+            id,
+            sender_address: transaction.sender.address(transaction.network),
+            transaction,
+            bytes,
+            body,
+            standing: Standing::Judged,
+            verified: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn placed(mut self, id: TransactionId, standing: Standing) -> Self {
+        self.id = id;
+        self.standing = standing;
+        self
+    }
+
+    pub fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    pub fn transaction(&self) -> &Transaction {
+        &self.transaction
+    }
+
+    /// The value alone, for instance to change and sign it anew.
+    pub fn into_transaction(self) -> Transaction {
+        self.transaction
+    }
+
+    /// The wire bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn sender(&self) -> &PublicKey {
+        &self.transaction.sender
+    }
+
+    pub fn sender_address(&self) -> Address {
+        self.sender_address
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.transaction.kind()
+    }
+
+    pub fn asset(&self) -> &Asset {
+        &self.transaction.asset
+    }
+
+    pub fn fee(&self) -> Arktoshi {
+        self.transaction.fee
+    }
+
+    /// The nonce; nothing in version 1.
+    pub fn nonce(&self) -> Option<Nonce> {
+        self.transaction.nonce()
+    }
+
+    /// What the transaction itself moves: 0 for types without an amount and for multipayments.
+    pub fn amount(&self) -> Arktoshi {
+        self.transaction.asset.amount()
+    }
+
+    /// The rules of the schema at a place and time; bytes and JSON have passed them when they were read.
+    pub fn check(&self, context: &TransactionContext<'_>) -> Result<(), TransactionError> {
+        Ok(schema::check(&self.transaction, self.id, context)?)
+    }
+
+    pub(super) fn body(&self) -> &[u8] {
+        &self.bytes[..self.body]
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    pub(super) fn verified_once(&self) -> &OnceLock<bool> {
+        &self.verified
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether signatures hold. Source: protocol.md 2.3-2.5.
+
+use super::{SignedTransaction, Version, signed::Standing};
+use crate::protocol::{
+    PublicKey,
+    crypto::{ecdsa, schnorr, sha256, sha256_of},
+};
+use std::sync::Arc;
+
+/// Why `signatures` cannot be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MultiSignatureCheckError {
+    #[error("Invalid multi signature, because duplicate participant found.")]
+    Duplicate,
+    #[error("signature of participant {index}, allowed are 0 to {last}")]
+    Index { index: u8, last: usize },
+}
+
+impl SignedTransaction {
+    /// Whether the transaction holds by itself: its signature is there and is the sender's, and its type is in force
+    /// where it was read. False for a multisignature wallet's, see [`Self::verify_multi`]. Computed once.
+    pub fn verified(&self) -> bool {
+        match self.standing() {
+            Standing::Exempt => true,
+            Standing::Gated => false,
+            Standing::Judged => *self.verified_once().get_or_init(|| self.verify_signature()),
+        }
+    }
+
+    /// Whether the transaction is in force where it was read; one that is not never counts as verified.
+    pub fn is_permitted(&self) -> bool {
+        self.standing() != Standing::Gated
+    }
+
+    /// Whether the second signature is there and is this key's.
+    pub fn verify_second(&self, key: &PublicKey) -> bool {
+        let transaction = self.transaction();
+        let Some(second) = &transaction.second_signature else { return false };
+        let hash = match transaction.version {
+            Version::One(_) => transaction.hash_for_second_signature(),
+            Version::Two(_) => {
+                let signature = transaction.signature.as_deref().unwrap_or_default();
+                sha256_of(&[self.body(), signature, self.indexed_bytes()])
+            }
+        };
+        self.holds(&hash, second, key)
+    }
+
+    /// Whether at least `min` of `signatures` hold for the keys they name. Signatures after the last one needed are
+    /// not looked at.
+    pub fn verify_multi(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
+        let signatures = &self.transaction().signatures;
+        let hash = self.hash_for_signatures();
+        let (mut seen, mut valid) = ([false; 256], 0);
+        for (position, signature) in signatures.iter().enumerate() {
+            let index = usize::from(signature.index);
+            if std::mem::replace(&mut seen[index], true) {
+                return Err(MultiSignatureCheckError::Duplicate);
+            }
+            let last = keys.len().saturating_sub(1);
+            let key = keys.get(index).ok_or(MultiSignatureCheckError::Index { index: signature.index, last })?;
+            valid += usize::from(schnorr::verify(&hash, &signature.signature, key));
+            if valid >= usize::from(min) {
+                return Ok(true);
+            }
+            if signatures.len() - position - 1 + valid < usize::from(min) {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The digest `signature` is over.
+    pub fn hash_for_signature(&self) -> [u8; 32] {
+        match self.transaction().version {
+            Version::One(_) => self.transaction().hash_for_signature(),
+            Version::Two(_) => sha256_of(&[self.body(), self.indexed_bytes()]),
+        }
+    }
+
+    /// The digest each of `signatures` is over.
+    pub fn hash_for_signatures(&self) -> [u8; 32] {
+        match self.transaction().version {
+            Version::One(_) => self.transaction().hash_for_signatures(),
+            Version::Two(_) => sha256(self.body()),
+        }
+    }
+
+    /// The digest and signature of a Schnorr transaction whose flag is not known yet, for checking many at once.
+    pub(super) fn unverified_schnorr(&self) -> Option<([u8; 32], [u8; 64])> {
+        let open = self.standing() == Standing::Judged && self.verified_once().get().is_none();
+        let signature = self.transaction().signature.as_deref().filter(|_| open)?;
+        match self.transaction().version {
+            Version::Two(_) => Some((self.hash_for_signature(), signature.try_into().ok()?)),
+            Version::One(_) => None,
+        }
+    }
+
+    /// Computes the flag of many, faster than one by one. Asking each afterwards gives the same answers as without.
+    pub fn verify_together(transactions: &[Arc<Self>]) {
+        for transaction in transactions {
+            transaction.verified();
+        }
+    }
+
+    fn verify_signature(&self) -> bool {
+        let transaction = self.transaction();
+        let Some(signature) = &transaction.signature else { return false };
+        self.holds(&self.hash_for_signature(), signature, &transaction.sender)
+    }
+
+    /// The rule that tells the schemes apart: in version 2, 64 bytes are Schnorr.
+    fn holds(&self, hash: &[u8; 32], signature: &[u8], key: &PublicKey) -> bool {
+        match self.transaction().version {
+            Version::Two(_) if signature.len() == 64 => schnorr::verify(hash, signature, key),
+            _ => ecdsa::verify(hash, signature, key),
+        }
+    }
+
+    /// The wire bytes of `signatures`.
+    fn indexed_bytes(&self) -> &[u8] {
+        &self.bytes()[self.bytes().len() - 65 * self.transaction().signatures.len()..]
+    }
+}
