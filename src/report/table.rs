@@ -1,7 +1,7 @@
 //! The report as a table on a terminal.
 
 use super::{RoundReport, Rounds};
-use comfy_table::{Cell, CellAlignment, Color, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{Cell, CellAlignment, Color, Table, presets::NOTHING};
 use std::fmt::Write;
 
 /// Rounds side by side in one table.
@@ -28,7 +28,7 @@ pub fn render(rounds: &Rounds) -> String {
 
 fn table(rounds: &[RoundReport]) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY);
+    table.load_preset(NOTHING);
     let head = rounds.iter().map(|round| Cell::new(format!("round {}", round.round)).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("delegate")).chain(head));
     let mut names: Vec<&str> = Vec::new();

@@ -5,7 +5,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     cli::output::Printer,
     ledger::{BlockTree, Link, state::Applied},
-    protocol::slots::{Slots, human_time},
+    protocol::Slots,
     sim::{Observer, Pace},
 };
 use serde_json::json;
@@ -168,9 +168,8 @@ impl LogWriter {
     }
 
     fn write(&self, now: SimTime, level: &str, text: String) {
-        let micros = now.micros();
-        let unix = self.slots.epoch_unix() + (micros / 1_000_000) as i64;
-        let time = human_time(unix, (micros / 1_000 % 1_000) as u32);
+        let time = self.slots.human(now.micros() / 1_000).replace('T', " ");
+        let time = time.trim_end_matches('Z');
         self.printer.line(format!("[{time}] {level:<5}: {text}"));
     }
 }
