@@ -115,7 +115,7 @@ impl Delegate {
                 version: milestones.at(round.tip_height.next()).block.version,
                 timestamp: slots.start(*slot),
                 height: network.height.next(),
-                previous: network.tip,
+                previous: Some(network.tip),
                 reward: milestones.at(round.tip_height.next()).reward,
                 transactions: transactions.to_vec(),
             };

@@ -124,6 +124,7 @@ impl TransactionPool {
         let tree = self.tree.clone();
         let milestone = tree.config().milestones.at(self.tip.height());
         let limit = milestone.block.max_transactions;
+        let (now, terms) = (self.now.seconds(), tree.terms(self.tip.height()));
         let mut scratch = tree.applied(&self.tip).state.clone();
         let (mut chosen, mut bytes) = (Vec::new(), 0);
         for transaction in self.ordered().take(10 * limit).collect::<Vec<_>>() {
@@ -131,7 +132,7 @@ impl TransactionPool {
             if chosen.len() == limit || bytes + size > milestone.block.max_payload - PAYLOAD_MARGIN {
                 break;
             }
-            if scratch.try_apply(&transaction, milestone).is_ok() {
+            if scratch.try_apply(&transaction, now, &terms).is_ok() {
                 bytes += size;
                 chosen.push(transaction);
             } else {

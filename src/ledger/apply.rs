@@ -4,78 +4,39 @@
 //! transactions applied) and the chain's state. [`apply_to_sender`] and [`apply`] then change wallets; neither can
 //! fail once `check` has passed.
 
-use super::{Balance, State, Wallet, wallet::DelegateAttributes};
+mod businesses;
+mod delegates;
+mod error;
+mod htlc;
+
+pub use error::ApplyError;
+
+use super::{
+    Balance, Rules, State, Wallet,
+    wallet::{DelegateAttributes, Lock, MultiSignature},
+};
 use crate::protocol::{
-    Address, Asset, Milestone, Nonce, PublicKey, SignedTransaction,
-    transaction::{Kind, Version, Vote},
+    Address, Asset, Kind, Milestone, SignedTransaction, Timestamp, Vote, keys::multisignature_key, transaction::Version,
 };
 use std::sync::Arc;
 
-/// Why a transaction cannot be applied. The messages are the reference's. Source: consensus.md 4.4, 4.5.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[rustfmt::skip]
-pub enum ApplyError {
-    #[error("Transaction type {0} is deactivated.")]
-    Deactivated(String),
-    #[error("Insufficient balance in database wallet. Wallet is not allowed to spend before funding is confirmed.")]
-    ColdWallet,
-    #[error("Cannot apply a transaction with nonce {found}: the sender {sender} has nonce {nonce}.")]
-    UnexpectedNonce { found: Nonce, sender: PublicKey, nonce: Nonce },
-    #[error("Insufficient balance in the wallet.")]
-    InsufficientBalance,
-    #[error("Failed to apply transaction, because the public key does not match the wallet.")]
-    SenderWalletMismatch,
-    #[error("Failed to apply transaction, because wallet does not allow second signatures.")]
-    UnexpectedSecondSignature,
-    #[error("Failed to apply transaction, because the second signature could not be verified.")]
-    InvalidSecondSignature,
-    #[error("Failed to apply transaction, because multi signatures are currently not supported.")]
-    UnexpectedMultiSignature,
-    #[error("Failed to apply transaction, because second signature is already enabled.")]
-    SecondSignatureAlreadyRegistered,
-    #[error("Failed to apply transaction, because the wallet is not a delegate.")]
-    WalletNotADelegate,
-    #[error("Failed to apply transaction, because the wallet already has a registered username.")]
-    WalletIsAlreadyDelegate,
-    #[error("Failed to apply transaction, because the username '{0}' is already registered.")]
-    UsernameAlreadyRegistered(String),
-    #[error("Failed to apply transaction, because the sender wallet has already voted.")]
-    AlreadyVoted,
-    #[error("Failed to apply transaction, because it votes for a resigned delegate.")]
-    VotedForResignedDelegate,
-    #[error("Failed to apply transaction, because the wallet has not voted.")]
-    NoVote,
-    #[error("Failed to apply transaction, because the wallet vote does not match.")]
-    UnvoteMismatch,
-    #[error("Failed to apply transaction, because only delegates can be voted.")]
-    VotedForNonDelegate,
-    #[error("Failed to apply transaction, because the wallet already resigned as delegate.")]
-    WalletAlreadyResigned,
-    #[error("Failed to apply transaction, because not enough delegates to allow resignation.")]
-    NotEnoughDelegates,
-}
-
-/// Whether this ledger applies a type yet. The others answer as a deactivated type does.
-fn supported(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Transfer
-            | Kind::SecondSignature
-            | Kind::DelegateRegistration
-            | Kind::Vote
-            | Kind::MultiPayment
-            | Kind::DelegateResignation
-    )
+/// What a transaction is judged by, beside wallets. The milestone is that of the last applied block: a rule that
+/// begins at height H binds from block H+1 on.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    pub milestone: &'a Milestone,
+    pub rules: &'a Rules,
+    /// Slot length of the network [s].
+    pub blocktime: u32,
 }
 
 /// Whether a type may be used at a milestone. Source: consensus.md 4.4.
 pub fn activated(kind: Kind, milestone: &Milestone) -> bool {
-    supported(kind)
-        && match kind {
-            Kind::Transfer | Kind::SecondSignature | Kind::DelegateRegistration | Kind::Vote => true,
-            Kind::HtlcLock | Kind::HtlcClaim | Kind::HtlcRefund => milestone.aip11 && milestone.htlc_enabled,
-            _ => milestone.aip11,
-        }
+    match kind {
+        Kind::Transfer | Kind::SecondSignature | Kind::DelegateRegistration | Kind::Vote | Kind::MultiSignature => true,
+        Kind::HtlcLock | Kind::HtlcClaim | Kind::HtlcRefund => milestone.aip11 && milestone.htlc_enabled,
+        _ => milestone.aip11,
+    }
 }
 
 /// `Core/7` or `2/3`, as the reference prints a type.
@@ -86,81 +47,79 @@ pub fn type_name(kind: Kind) -> String {
     }
 }
 
-/// Everything a transaction takes from its sender: amount, payments, fee.
+/// Everything a transaction takes from its sender's balance: amount, payments, fee.
 pub fn cost(transaction: &SignedTransaction) -> Balance {
-    Balance::from(transaction.amount()) + payments(transaction) + transaction.transaction().fee
-}
-
-/// The sum of a multipayment, 0 for all other types.
-fn payments(transaction: &SignedTransaction) -> Balance {
-    match &transaction.transaction().asset {
+    let payments: Balance = match &transaction.transaction().asset {
         Asset::MultiPayment { payments } => payments.iter().map(|payment| Balance::from(payment.amount)).sum(),
         _ => Balance::ZERO,
+    };
+    payments + transaction.amount() + transaction.transaction().fee
+}
+
+/// Every address a transaction pays.
+pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
+    match &transaction.transaction().asset {
+        Asset::Transfer { recipient, .. } | Asset::HtlcLock { recipient, .. } => vec![*recipient],
+        Asset::MultiPayment { payments } => payments.iter().map(|payment| payment.recipient).collect(),
+        _ => Vec::new(),
     }
 }
 
 /// Whether `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in
-/// the reference's order. Source: consensus.md 4.4, 4.5.
-///
-/// `milestone` is that of the last applied block: a rule that begins at height H binds from block H+1 on.
+/// the reference's order; for claims and refunds the other way round. Source: consensus.md 4.4, 4.5.
 pub fn check(
     transaction: &SignedTransaction,
     sender: &Wallet,
     state: &State,
-    milestone: &Milestone,
+    terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
     let kind = transaction.transaction().asset.kind();
-    if !activated(kind, milestone) {
+    if !activated(kind, terms.milestone) {
         return Err(ApplyError::Deactivated(type_name(kind)));
     }
-    check_type(transaction, sender, state)?;
-    check_common(transaction, sender)
+    if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
+        check_common(transaction, sender, terms)?;
+        return check_type(transaction, sender, state, terms);
+    }
+    check_type(transaction, sender, state, terms)?;
+    check_common(transaction, sender, terms)
 }
 
-fn check_type(transaction: &SignedTransaction, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+fn check_type(
+    transaction: &SignedTransaction,
+    sender: &Wallet,
+    state: &State,
+    terms: &Terms<'_>,
+) -> Result<(), ApplyError> {
     match &transaction.transaction().asset {
-        Asset::SecondSignature { .. } if sender.second_public_key.is_some() => {
-            Err(ApplyError::SecondSignatureAlreadyRegistered)
+        Asset::Transfer { .. } => Ok(()),
+        Asset::SecondSignature { .. } => delegates::check_second_key(sender),
+        Asset::DelegateRegistration { username } => delegates::check_registration(username, sender, state),
+        Asset::Vote(vote) => delegates::check_vote(*vote, sender, state),
+        Asset::MultiSignature { min, public_keys } => {
+            delegates::check_multi_signature(transaction, *min, public_keys, state)
         }
-        Asset::DelegateRegistration { .. } if sender.delegate.is_some() => Err(ApplyError::WalletIsAlreadyDelegate),
-        Asset::DelegateRegistration { username } if state.address_of(username).is_some() => {
-            Err(ApplyError::UsernameAlreadyRegistered(username.clone()))
-        }
-        Asset::Vote(vote) => check_vote(*vote, sender, state),
+        Asset::MultiSignatureLegacy { .. } => Err(ApplyError::LegacyMultiSignature),
+        Asset::Ipfs { multihash } if state.has_ipfs(multihash) => Err(ApplyError::IpfsHashAlreadyExists),
         Asset::MultiPayment { .. } if sender.balance < cost(transaction) => Err(ApplyError::InsufficientBalance),
-        Asset::DelegateResignation => check_resignation(sender, state),
-        _ => Ok(()),
+        Asset::Ipfs { .. } | Asset::MultiPayment { .. } => Ok(()),
+        Asset::DelegateResignation => delegates::check_resignation(sender, state),
+        Asset::HtlcLock { expiration, .. } => htlc::check_lock(*expiration, state, terms),
+        Asset::HtlcClaim { lock, unlock_secret } => htlc::check_claim(lock, unlock_secret, state),
+        Asset::HtlcRefund { lock } => htlc::check_refund(lock, state),
+        asset @ (Asset::BusinessRegistration { .. }
+        | Asset::BusinessResignation
+        | Asset::BusinessUpdate { .. }
+        | Asset::BridgechainRegistration { .. }
+        | Asset::BridgechainResignation { .. }
+        | Asset::BridgechainUpdate { .. }) => businesses::check(asset, sender),
     }
 }
 
-fn check_vote(vote: Vote, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
-    let (Vote::For(key) | Vote::Against(key)) = vote;
-    let target = state.delegate_of(&key);
-    match vote {
-        Vote::For(_) if sender.vote.is_some() => Err(ApplyError::AlreadyVoted),
-        Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) => Err(ApplyError::VotedForResignedDelegate),
-        Vote::Against(_) if sender.vote.is_none() => Err(ApplyError::NoVote),
-        Vote::Against(_) if sender.vote != Some(key) => Err(ApplyError::UnvoteMismatch),
-        _ if target.is_none() => Err(ApplyError::VotedForNonDelegate),
-        _ => Ok(()),
-    }
-}
-
-fn check_resignation(sender: &Wallet, state: &State) -> Result<(), ApplyError> {
-    let delegate = sender.delegate.as_ref().ok_or(ApplyError::WalletNotADelegate)?;
-    if delegate.resigned {
-        return Err(ApplyError::WalletAlreadyResigned);
-    }
-    if state.live_delegates() <= state.round().position.delegates as usize {
-        return Err(ApplyError::NotEnoughDelegates);
-    }
-    Ok(())
-}
-
-fn check_common(transaction: &SignedTransaction, sender: &Wallet) -> Result<(), ApplyError> {
+fn check_common(transaction: &SignedTransaction, sender: &Wallet, terms: &Terms<'_>) -> Result<(), ApplyError> {
     let content = transaction.transaction();
     if let Version::Two(found) = content.version
-        && found.0 != sender.nonce.0 + 1
+        && Some(found.0) != sender.nonce.0.checked_add(1)
     {
         return Err(ApplyError::UnexpectedNonce { found, sender: content.sender, nonce: sender.nonce });
     }
@@ -172,13 +131,22 @@ fn check_common(transaction: &SignedTransaction, sender: &Wallet) -> Result<(), 
     }
     match &sender.second_public_key {
         Some(key) if !transaction.verify_second(key) => return Err(ApplyError::InvalidSecondSignature),
-        None if content.second_signature.is_some() => return Err(ApplyError::UnexpectedSecondSignature),
+        None if content.second_signature.is_some() && !terms.milestone.ignore_invalid_second_signature_field => {
+            return Err(ApplyError::UnexpectedSecondSignature);
+        }
         _ => {}
     }
-    if !content.signatures.is_empty() {
+    let registers = matches!(content.asset, Asset::MultiSignature { .. });
+    if registers && !terms.milestone.aip11 {
         return Err(ApplyError::UnexpectedMultiSignature);
     }
-    Ok(())
+    match &sender.multi_signature {
+        Some(owners) if !matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)) => {
+            Err(ApplyError::InvalidMultiSignature)
+        }
+        None if !content.signatures.is_empty() && !registers => Err(ApplyError::UnexpectedMultiSignature),
+        _ => Ok(()),
+    }
 }
 
 /// The sender's part: balance, nonce, and what the type changes in the sender's own wallet. This is all a pool
@@ -198,30 +166,29 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
         }
         Asset::Vote(Vote::For(key)) => sender.vote = Some(*key),
         Asset::Vote(Vote::Against(_)) => sender.vote = None,
+        Asset::Ipfs { multihash } => Arc::make_mut(sender.ipfs.get_or_insert_default()).push(multihash.clone()),
         Asset::DelegateResignation => {
             if let Some(delegate) = sender.delegate_mut() {
                 delegate.resigned = true;
             }
         }
-        _ => {}
+        asset => businesses::apply(asset, sender),
     }
 }
 
-/// The whole transaction: sender, recipients, indexes, vote weights. Source: consensus.md 4.2, 4.3.
-pub(super) fn apply(transaction: &SignedTransaction, state: &mut State) {
-    let content = transaction.transaction();
-    let sender = state.wallet_mut(transaction.sender_address());
+/// The whole transaction: sender, recipients, indexes, vote weights. A lock bears the time of its block.
+/// Source: consensus.md 4.2, 4.3.
+pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, state: &mut State) {
+    let (content, address) = (transaction.transaction(), transaction.sender_address());
+    let sender = state.wallet_mut(address);
     let (weight, vote) = (sender.weight(), sender.vote);
     apply_to_sender(transaction, sender);
-    let weight_left = sender.weight();
-    match content.asset {
-        Asset::Vote(Vote::For(key)) => state.add_vote_weight(&key, weight_left),
-        Asset::Vote(Vote::Against(key)) => state.add_vote_weight(&key, Balance::ZERO - weight),
-        _ => {
-            if let Some(key) = vote {
-                state.add_vote_weight(&key, weight_left - weight);
-            }
-        }
+    let new_weight = sender.weight();
+    match &content.asset {
+        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key, new_weight),
+        Asset::Vote(Vote::Against(key)) => state.add_vote_weight(key, Balance::ZERO - weight),
+        Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
+        _ => add_own_weight(state, vote, new_weight - weight),
     }
     match &content.asset {
         Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into()),
@@ -230,12 +197,40 @@ pub(super) fn apply(transaction: &SignedTransaction, state: &mut State) {
                 credit(state, payment.recipient, payment.amount.into());
             }
         }
-        Asset::DelegateRegistration { username } => {
-            state.register_delegate(username.as_str().into(), transaction.sender_address());
-        }
+        Asset::DelegateRegistration { username } => state.register_delegate(username.as_str().into(), address),
         Asset::DelegateResignation => state.count_resignation(),
-        // The target's key is known from now on: it registered, so it was known already.
+        Asset::MultiSignature { min, public_keys } => found_multi_signature(*min, public_keys, state),
+        Asset::Ipfs { multihash } => state.index_ipfs(multihash),
+        Asset::BusinessRegistration { .. } => state.index_business(address),
+        Asset::HtlcLock { amount, secret_hash, expiration, recipient } => {
+            let lock = Lock {
+                amount: *amount,
+                recipient: *recipient,
+                timestamp: block,
+                vendor_field: content.vendor_field.clone(),
+                secret_hash: *secret_hash,
+                expiration: *expiration,
+            };
+            htlc::lock(transaction.id(), address, lock, state);
+        }
+        Asset::HtlcClaim { lock, .. } => htlc::claim(lock, state),
+        Asset::HtlcRefund { lock } => htlc::refund(lock, state),
         _ => {}
+    }
+}
+
+fn add_own_weight(state: &mut State, vote: Option<crate::protocol::PublicKey>, change: Balance) {
+    if let Some(key) = vote {
+        state.add_vote_weight(&key, change);
+    }
+}
+
+/// The wallet of the derived key belongs to its participants from now on, and its key is known.
+fn found_multi_signature(min: u8, public_keys: &[crate::protocol::PublicKey], state: &mut State) {
+    if let Ok(key) = multisignature_key(min, public_keys) {
+        let wallet = state.wallet_mut(key.address(state.network_byte()));
+        wallet.public_key = Some(key);
+        wallet.multi_signature = Some(Arc::new(MultiSignature { min, public_keys: public_keys.to_vec() }));
     }
 }
 
@@ -244,14 +239,5 @@ fn credit(state: &mut State, recipient: Address, amount: Balance) {
     wallet.balance += amount;
     if let Some(key) = wallet.vote {
         state.add_vote_weight(&key, amount);
-    }
-}
-
-/// Every address a transaction pays.
-pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
-    match &transaction.transaction().asset {
-        Asset::Transfer { recipient, .. } | Asset::HtlcLock { recipient, .. } => vec![*recipient],
-        Asset::MultiPayment { payments } => payments.iter().map(|payment| payment.recipient).collect(),
-        _ => Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1-1.4.
 
 use super::Balance;
-use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, crypto::sha256};
+use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle::forging_order};
 
 /// Where a height lies among the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +79,13 @@ pub struct Round {
     /// Ranking order: vote weight descending, then public key ascending.
     pub members: Vec<Member>,
     /// Forging order, as indexes into `members`.
-    pub order: Vec<u16>,
+    pub order: Vec<usize>,
 }
 
 impl Round {
     /// The round at a position with these members, which are in ranking order.
     pub(super) fn new(position: RoundPosition, members: Vec<Member>) -> Self {
-        let order = shuffle(position.round, members.len());
+        let order = forging_order(position.round, members.len());
         Self { position, members, order }
     }
 
@@ -102,45 +102,12 @@ impl Round {
 
     /// [`Round::owner`] as an index into `members`.
     pub fn owner_index(&self, slot: Slot) -> usize {
-        usize::from(self.order[slot.0 as usize % self.order.len()])
+        self.order[slot.0 as usize % self.order.len()]
     }
 
     /// The first slot at or after `from` that belongs to a key; `None` if the key is not active in this round.
     pub fn next_slot_of(&self, key: &PublicKey, from: Slot) -> Option<Slot> {
         let turns = self.order.len() as u32;
         (from.0..from.0.checked_add(turns)?).map(Slot).find(|slot| self.owner(*slot).public_key == *key)
-    }
-}
-
-/// The forging order of a round of `count` delegates as indexes into the ranking. Every fifth position is passed
-/// over, as the reference does it. Source: consensus.md 1.3.
-pub fn shuffle(round: RoundNumber, count: usize) -> Vec<u16> {
-    let mut order: Vec<u16> = (0..u16::try_from(count).expect("milestones allow at most 65,535 delegates")).collect();
-    let mut seed = sha256(round.to_string().as_bytes());
-    let mut position = 0;
-    while position < count {
-        for byte in &seed[..4] {
-            if position < count {
-                order.swap(position, usize::from(*byte) % count);
-                position += 1;
-            }
-        }
-        seed = sha256(&seed);
-        position += 1;
-    }
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shuffle_is_the_references() {
-        assert_eq!(shuffle(RoundNumber(1), 5), [0, 4, 3, 2, 1]);
-        assert_eq!(shuffle(RoundNumber(2), 5), [1, 2, 4, 3, 0]);
-        assert_eq!(shuffle(RoundNumber(1), 7), [2, 1, 5, 0, 6, 3, 4]);
-        assert_eq!(shuffle(RoundNumber(1), 51)[..8], [5, 20, 25, 0, 43, 13, 46, 26]);
-        assert_eq!(shuffle(RoundNumber(2), 51)[43..], [7, 26, 47, 36, 24, 5, 27, 49]);
     }
 }

@@ -13,6 +13,8 @@ pub struct Rules {
     pub quorum_percent: u32,
     /// How a block travels from peer to peer.
     pub gossip: Gossip,
+    /// Whether a lock must outlast a round; off in the reference's test environment. Source: consensus.md 4.5, type 8.
+    pub minimum_lock_expiration: bool,
     pub pool: PoolRules,
 }
 
@@ -58,6 +60,7 @@ impl Rules {
             minimum_network_reach: Some(5),
             quorum_percent: 66,
             gossip: Gossip::Reference,
+            minimum_lock_expiration: true,
             pool: PoolRules {
                 max_transactions: 15_000,
                 max_transactions_per_sender: 300,

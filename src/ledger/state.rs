@@ -2,15 +2,15 @@
 
 use super::{
     Balance, Wallet,
-    apply::{self, ApplyError},
+    apply::{self, ApplyError, Terms},
     round::{Member, Round, RoundSchedule},
-    wallet::{DelegateAttributes, LastBlock},
+    wallet::{DelegateAttributes, LastBlock, Lock},
 };
 use crate::protocol::{
-    Address, Block, BlockId, Height, Milestone, Milestones, NetworkConfig, PublicKey, Round as RoundNumber,
+    Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber,
     SignedTransaction, Slot, Timestamp, TransactionId, slots::Slots,
 };
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 
 /// What every honest node knows after a block. Cheap to clone: successive states share all that did not change.
@@ -23,6 +23,12 @@ pub struct State {
     usernames: OrdMap<Arc<str>, Address>,
     /// Registered delegates that have not resigned.
     live_delegates: usize,
+    /// Open locks and their owners.
+    locks: OrdMap<TransactionId, Address>,
+    /// Every registered multihash.
+    ipfs: OrdSet<Vec<u8>>,
+    /// Every wallet with a business, resigned ones included, in the order of registration.
+    businesses: imbl::Vector<Address>,
     /// The round of the next block.
     round: Arc<Round>,
     /// Blocks of the round so far, one number a member.
@@ -87,6 +93,9 @@ impl State {
             wallets: OrdMap::new(),
             usernames: OrdMap::new(),
             live_delegates: 0,
+            locks: OrdMap::new(),
+            ipfs: OrdSet::new(),
+            businesses: imbl::Vector::new(),
             round: Arc::new(Round::new(position, Vec::new())),
             forged_in_round: Vec::new(),
             supply: Balance::from(block.header.total_amount) + config.milestones.at(Height::GENESIS).reward,
@@ -94,7 +103,7 @@ impl State {
             network_byte: config.network.pub_key_hash,
         };
         for transaction in &block.transactions {
-            apply::apply(transaction, &mut state);
+            apply::apply(transaction, block.header.timestamp, &mut state);
         }
         let generator = block.header.generator;
         state.wallet_mut(generator.address(state.network_byte)).public_key = Some(generator);
@@ -167,6 +176,49 @@ impl State {
         self.wallets.get(&key.address(self.network_byte))?.delegate.as_deref()
     }
 
+    /// Whether the transaction carries the signatures that its sender, a multisignature wallet, asks for.
+    pub fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
+        let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
+        owners.is_some_and(|owners| matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)))
+    }
+
+    /// An open lock.
+    pub fn lock(&self, id: &TransactionId) -> Option<&Lock> {
+        let owner = self.locks.get(id)?;
+        self.wallets.get(owner)?.htlc.as_ref()?.locks.get(id)
+    }
+
+    /// All open locks with their owners, ascending by id.
+    pub fn locks(&self) -> impl Iterator<Item = (&TransactionId, &Address)> {
+        self.locks.iter()
+    }
+
+    /// Whether a multihash is registered.
+    pub fn has_ipfs(&self, multihash: &[u8]) -> bool {
+        self.ipfs.contains(multihash)
+    }
+
+    /// All wallets with a business, in the order of registration, resigned ones included.
+    pub fn businesses(&self) -> impl Iterator<Item = &Arc<Wallet>> {
+        self.businesses.iter().filter_map(|address| self.wallets.get(address))
+    }
+
+    pub(super) fn index_lock(&mut self, id: TransactionId, owner: Address) {
+        self.locks.insert(id, owner);
+    }
+
+    pub(super) fn forget_lock(&mut self, id: &TransactionId) -> Option<Address> {
+        self.locks.remove(id)
+    }
+
+    pub(super) fn index_ipfs(&mut self, multihash: &[u8]) {
+        self.ipfs.insert(multihash.to_vec());
+    }
+
+    pub(super) fn index_business(&mut self, address: Address) {
+        self.businesses.push_back(address);
+    }
+
     /// The wallet at an address, made if the chain names it for the first time.
     pub(super) fn wallet_mut(&mut self, address: Address) -> &mut Wallet {
         let first_seen = self.wallets.len() as u32;
@@ -190,13 +242,21 @@ impl State {
         self.live_delegates -= 1;
     }
 
-    /// Whether a transaction may be applied on top, and if so, applies it; unchanged otherwise.
-    pub fn try_apply(&mut self, transaction: &SignedTransaction, milestone: &Milestone) -> Result<(), ApplyError> {
+    /// Applies a transaction if it may be applied on top, as part of a block of this time; else changes nothing.
+    ///
+    /// # Errors
+    /// The first precondition that does not hold.
+    pub fn try_apply(
+        &mut self,
+        transaction: &SignedTransaction,
+        block: Timestamp,
+        terms: &Terms<'_>,
+    ) -> Result<(), ApplyError> {
         let address = transaction.sender_address();
         let sender = self.wallets.get(&address).cloned();
         let sender = sender.unwrap_or_else(|| Arc::new(Wallet::cold(address, 0)));
-        apply::check(transaction, &sender, self, milestone)?;
-        apply::apply(transaction, self);
+        apply::check(transaction, &sender, self, terms)?;
+        apply::apply(transaction, block, self);
         Ok(())
     }
 
@@ -204,17 +264,16 @@ impl State {
     pub(super) fn apply_block(
         &self,
         block: &Arc<Block>,
-        milestones: &Milestones,
+        reward: Arktoshi,
+        terms: &Terms<'_>,
         schedule: &RoundSchedule,
         slots: &Slots,
     ) -> Result<Applied, BlockRejected> {
         let (id, header) = (block.id, &block.header);
         let mut state = self.clone();
         let slot = slots.slot(header.timestamp);
-        let milestone = milestones.at(self.height);
-        let reward = milestones.at(header.height).reward;
         for transaction in &block.transactions {
-            state.try_apply(transaction, milestone).map_err(|source| BlockRejected::NotApplicable {
+            state.try_apply(transaction, header.timestamp, terms).map_err(|source| BlockRejected::NotApplicable {
                 id,
                 height: header.height,
                 transaction: transaction.id(),

@@ -10,11 +10,12 @@
 //! of the block alone, so it does not matter which node asks first.
 
 use super::{
+    apply::Terms,
     round::RoundSchedule,
     rules::Rules,
     state::{Applied, BlockRejected, State},
 };
-use crate::protocol::{Block, BlockId, Height, NetworkConfig, Slot, TransactionId, slots::Slots, transaction::Version};
+use crate::protocol::{Block, BlockError, BlockId, Height, NetworkConfig, Slot, TransactionId, slots::Slots, transaction::Version};
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -132,7 +133,7 @@ impl BlockTree {
     pub fn new(config: Arc<NetworkConfig>, rules: Arc<Rules>) -> Result<Self, BlockRejected> {
         let schedule = RoundSchedule::new(&config.milestones);
         let state = State::genesis(&config, &schedule)?;
-        let block = config.genesis.block.clone();
+        let block = Arc::new(config.genesis.block.clone());
         let genesis = Arc::new(Link {
             transactions: block.transactions.len() as u64,
             block,
@@ -219,8 +220,9 @@ impl BlockTree {
         {
             return Ok(known);
         }
-        self.check_content(block)?;
-        let state = &self.applied(parent).state;
+        let applied = self.applied(parent);
+        let state = &applied.state;
+        self.check_content(block, state)?;
         self.check_versions_and_nonces(block, state)?;
         self.check_chained(parent, block)?;
         self.check_owner(block, state)?;
@@ -265,9 +267,14 @@ impl BlockTree {
         Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
-    fn check_content(&self, block: &Block) -> Result<(), BlockRejected> {
-        let errors = block.check_content(&self.config.milestones);
-        if errors.is_empty() {
+    /// What the block says of itself. Transactions of multisignature wallets do not verify by themselves: their
+    /// senders' wallets vouch for them. Source: consensus.md 3.4.
+    fn check_content(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
+        let errors = block.check_content(&self.config.block_context());
+        let only_unverified = errors
+            .iter()
+            .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified { .. }));
+        if only_unverified && block.unverified().all(|transaction| state.vouches_for(transaction)) {
             return Ok(());
         }
         let errors = errors.iter().map(ToString::to_string).collect();
@@ -308,7 +315,14 @@ impl BlockTree {
     }
 
     fn apply(&self, state: &State, block: &Arc<Block>) -> Result<Applied, BlockRejected> {
-        state.apply_block(block, &self.config.milestones, &self.schedule, &self.slots)
+        let reward = self.config.milestones.at(block.header.height).reward;
+        state.apply_block(block, reward, &self.terms(state.height()), &self.schedule, &self.slots)
+    }
+
+    /// What transactions on top of a block of this height are judged by.
+    pub fn terms(&self, tip: Height) -> Terms<'_> {
+        let milestone = self.config.milestones.at(tip);
+        Terms { milestone, rules: &self.rules, blocktime: self.slots.blocktime() }
     }
 
     fn insert(&self, link: &Arc<Link>) {

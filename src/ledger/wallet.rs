@@ -1,8 +1,11 @@
 //! A wallet and its attributes. Source: consensus.md 4.1.
 
 use super::Balance;
-use crate::protocol::{Address, Block, Nonce, PublicKey};
-use std::sync::Arc;
+use crate::protocol::{
+    Address, Arktoshi, Block, Height, Nonce, PublicKey, Timestamp, TransactionId, transaction::Expiration,
+};
+use indexmap::IndexMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// All the chain knows of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +21,13 @@ pub struct Wallet {
     /// The delegate voted for.
     pub vote: Option<PublicKey>,
     pub second_public_key: Option<PublicKey>,
+    pub multi_signature: Option<Arc<MultiSignature>>,
     pub delegate: Option<Arc<DelegateAttributes>>,
+    /// Open locks; `None` until the wallet's first one, and empty from then on between two.
+    pub htlc: Option<Arc<Htlc>>,
+    /// Registered multihashes, oldest first.
+    pub ipfs: Option<Arc<Vec<Vec<u8>>>>,
+    pub business: Option<Arc<Business>>,
 }
 
 impl Wallet {
@@ -32,7 +41,11 @@ impl Wallet {
             nonce: Nonce(0),
             vote: None,
             second_public_key: None,
+            multi_signature: None,
             delegate: None,
+            htlc: None,
+            ipfs: None,
+            business: None,
         }
     }
 
@@ -43,7 +56,20 @@ impl Wallet {
 
     /// What the wallet adds to the vote weight of the delegate it votes for: balance plus locked balance.
     pub fn weight(&self) -> Balance {
-        self.balance
+        self.balance + self.locked_balance()
+    }
+
+    /// Coin in open locks.
+    pub fn locked_balance(&self) -> Balance {
+        self.htlc.as_ref().map_or(Balance::ZERO, |htlc| htlc.locked_balance)
+    }
+
+    pub(super) fn htlc_mut(&mut self) -> &mut Htlc {
+        Arc::make_mut(self.htlc.get_or_insert_default())
+    }
+
+    pub(super) fn business_mut(&mut self) -> Option<&mut Business> {
+        self.business.as_mut().map(Arc::make_mut)
     }
 
     pub(super) fn delegate_mut(&mut self) -> Option<&mut DelegateAttributes> {
@@ -97,3 +123,62 @@ impl PartialEq for LastBlock {
 }
 
 impl Eq for LastBlock {}
+
+/// Who may spend from a multisignature wallet: any `min` of these keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MultiSignature {
+    pub min: u8,
+    pub public_keys: Vec<PublicKey>,
+}
+
+/// A wallet's open hashed-timelock locks, by the id of the transaction that made them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Htlc {
+    pub locks: BTreeMap<TransactionId, Lock>,
+    pub locked_balance: Balance,
+}
+
+/// An open lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    pub amount: Arktoshi,
+    pub recipient: Address,
+    /// Of the block that holds it.
+    pub timestamp: Timestamp,
+    pub vendor_field: Option<String>,
+    pub secret_hash: [u8; 32],
+    pub expiration: Expiration,
+}
+
+impl Lock {
+    /// Whether it is past its expiration after a block of this height and time. Source: consensus.md 4.5.
+    pub fn is_expired(&self, height: Height, timestamp: Timestamp) -> bool {
+        match self.expiration {
+            Expiration::EpochTime(seconds) => seconds <= timestamp.0,
+            Expiration::BlockHeight(last) => last <= height.0,
+        }
+    }
+}
+
+/// A registered business, with its bridgechains in the order of registration, by genesis hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Business {
+    pub name: String,
+    pub website: String,
+    pub vat: Option<String>,
+    pub repository: Option<String>,
+    pub resigned: bool,
+    pub bridgechains: IndexMap<[u8; 32], Bridgechain>,
+}
+
+/// A registered bridgechain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridgechain {
+    pub name: String,
+    pub seed_nodes: Vec<String>,
+    pub genesis_hash: [u8; 32],
+    pub repository: String,
+    pub asset_repository: Option<String>,
+    pub ports: IndexMap<String, u16>,
+    pub resigned: bool,
+}

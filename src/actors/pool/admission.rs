@@ -3,7 +3,7 @@
 use super::{PAYLOAD_MARGIN, RECENT_IDS, TransactionPool};
 use crate::{
     actors::{Effect, Event},
-    ledger::{ApplyError, apply, rules::DynamicFees},
+    ledger::{ApplyError, Balance, Wallet, apply, rules::DynamicFees},
     protocol::{
         Arktoshi, Asset, SignedTransaction, TransactionId,
         transaction::{Kind, Version},
@@ -39,6 +39,14 @@ pub enum PoolError {
     UsernameTwice(String),
     #[error("Delegate registration for \"{0}\" already in the pool")]
     UsernamePending(String),
+    #[error("The associated lock transaction id \"{0}\" was not found.")]
+    LockNotFound(TransactionId),
+    #[error("{name} for \"{lock}\" already in the pool")]
+    LockPending { name: &'static str, lock: TransactionId },
+    #[error("Business {what} for \"{subject}\" already in the pool")]
+    BusinessPending { what: &'static str, subject: &'static str },
+    #[error("Bridgechain {what} for bridgechainId \"{id}\" already in the pool")]
+    BridgechainPending { what: &'static str, id: String },
     #[error("{0}")]
     Schema(String),
     #[error("Transaction {id} is larger than {limit} bytes.")]
@@ -68,7 +76,12 @@ impl PoolError {
             Self::Expired { .. } => "ERR_EXPIRED",
             Self::Deactivated(_) | Self::UnsupportedVersion(_) | Self::Unknown(_) => "ERR_UNKNOWN",
             Self::InvalidRecipient { .. } => "ERR_INVALID_RECIPIENT",
-            Self::PendingType { .. } | Self::UsernamePending(_) => "ERR_PENDING",
+            Self::PendingType { .. }
+            | Self::UsernamePending(_)
+            | Self::LockPending { .. }
+            | Self::BusinessPending { .. }
+            | Self::BridgechainPending { .. } => "ERR_PENDING",
+            Self::LockNotFound(_) => "ERR_HTLCLOCKNOTFOUND",
             Self::UsernameTwice(_) => "ERR_CONFLICT",
             Self::Schema(_) => "ERR_TRANSACTION_SCHEMA",
             Self::TooLarge { .. } => "ERR_TOO_LARGE",
@@ -198,7 +211,7 @@ impl TransactionPool {
         if transaction.bytes().len() > limit {
             return Err(PoolError::TooLarge { id, limit });
         }
-        if !transaction.verified() {
+        if !transaction.verified() && !self.tree.applied(&self.tip).state.vouches_for(transaction) {
             return Err(PoolError::NotVerified);
         }
         self.check_fee(transaction, rules.dynamic_fees.as_ref()).map(Some)
@@ -232,19 +245,7 @@ impl TransactionPool {
             Version::Two(_) if !milestone.aip11 => return Err(PoolError::UnsupportedVersion(2)),
             _ => {}
         }
-        let network = self.tree.config().network.pub_key_hash;
-        match &content.asset {
-            Asset::Transfer { recipient, .. } if recipient.network_byte() != network => {
-                return Err(PoolError::InvalidRecipient { address: recipient.to_string(), network });
-            }
-            Asset::DelegateRegistration { username } if repeated.contains(username.as_str()) => {
-                return Err(PoolError::UsernameTwice(username.clone()));
-            }
-            Asset::DelegateRegistration { username } if self.has_pending_username(username) => {
-                return Err(PoolError::UsernamePending(username.clone()));
-            }
-            _ => {}
-        }
+        self.check_asset(transaction, repeated)?;
         let once = matches!(
             kind,
             Kind::SecondSignature
@@ -253,15 +254,66 @@ impl TransactionPool {
                 | Kind::MultiSignature
                 | Kind::DelegateResignation
         );
-        if once && self.has_pending_kind(transaction, kind) {
+        if once && self.has_pending(transaction, |asset| asset.kind() == kind) {
             return Err(PoolError::PendingType { sender: content.sender.to_string(), name: kind.name() });
         }
         Ok(())
     }
 
-    fn has_pending_kind(&self, transaction: &SignedTransaction, kind: Kind) -> bool {
+    fn check_asset(&self, transaction: &SignedTransaction, repeated: &BTreeSet<&str>) -> Result<(), PoolError> {
+        let network = self.tree.config().network.pub_key_hash;
+        let asset = &transaction.transaction().asset;
+        let kind = asset.kind();
+        match asset {
+            Asset::Transfer { recipient, .. } if recipient.network_byte() != network => {
+                Err(PoolError::InvalidRecipient { address: recipient.to_string(), network })
+            }
+            Asset::DelegateRegistration { username } if repeated.contains(username.as_str()) => {
+                Err(PoolError::UsernameTwice(username.clone()))
+            }
+            Asset::DelegateRegistration { username } if self.has_pending_username(username) => {
+                Err(PoolError::UsernamePending(username.clone()))
+            }
+            Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock } => self.check_lock(kind, lock),
+            Asset::BusinessRegistration { .. } | Asset::BusinessResignation | Asset::BusinessUpdate { .. }
+                if self.has_pending(transaction, |asset| asset.kind() == kind) =>
+            {
+                // The reference prints the asset as JavaScript prints an object, and a resignation has none.
+                let (what, subject) = match kind {
+                    Kind::BusinessRegistration => ("registration", "[object Object]"),
+                    Kind::BusinessUpdate => ("update", "[object Object]"),
+                    _ => ("resignation", "undefined"),
+                };
+                Err(PoolError::BusinessPending { what, subject })
+            }
+            Asset::BridgechainResignation { bridgechain: id } if self.has_pending(transaction, |asset| {
+                matches!(asset, Asset::BridgechainResignation { bridgechain } if bridgechain == id)
+            }) => Err(PoolError::BridgechainPending { what: "resignation", id: hex::encode(id) }),
+            Asset::BridgechainUpdate { bridgechain: id, .. } if self.has_pending(transaction, |asset| {
+                matches!(asset, Asset::BridgechainUpdate { bridgechain, .. } if bridgechain == id)
+            }) => Err(PoolError::BridgechainPending { what: "update", id: hex::encode(id) }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A claim or refund needs an open lock, and must be the only one of its kind for it.
+    fn check_lock(&self, kind: Kind, wanted: &TransactionId) -> Result<(), PoolError> {
+        if self.tree.applied(&self.tip).state.lock(wanted).is_none() {
+            return Err(PoolError::LockNotFound(*wanted));
+        }
+        let pending = self.pending.values().any(|pending| match &pending.transaction.transaction().asset {
+            asset @ (Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock }) => {
+                asset.kind() == kind && lock == wanted
+            }
+            _ => false,
+        });
+        if pending { Err(PoolError::LockPending { name: kind.name(), lock: *wanted }) } else { Ok(()) }
+    }
+
+    /// Whether the transaction's sender has one pending whose asset is like this.
+    fn has_pending(&self, transaction: &SignedTransaction, like: impl Fn(&Asset) -> bool) -> bool {
         let own = self.by_sender.get(&transaction.sender_address());
-        own.into_iter().flat_map(BTreeMap::values).any(|id| self.pending[id].transaction.transaction().asset.kind() == kind)
+        own.into_iter().flat_map(BTreeMap::values).any(|id| like(&self.pending[id].transaction.transaction().asset))
     }
 
     fn has_pending_username(&self, wanted: &str) -> bool {
@@ -307,7 +359,7 @@ impl TransactionPool {
             self.forget(&id);
             effects.push(Effect::Observe(Event::PoolRemoved(id)));
         }
-        self.admit(transaction).map_err(PoolError::Apply)
+        self.admit(transaction, effects).map_err(PoolError::Apply)
     }
 
     /// The cheapest transaction that is its sender's last, the newest of equals.
@@ -319,16 +371,21 @@ impl TransactionPool {
     }
 
     /// Applies a transaction to its sender's wallet in the pool and keeps it.
-    pub(super) fn admit(&mut self, transaction: &Arc<SignedTransaction>) -> Result<(), ApplyError> {
+    pub(super) fn admit(
+        &mut self,
+        transaction: &Arc<SignedTransaction>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), ApplyError> {
         let tree = self.tree.clone();
-        let milestone = tree.config().milestones.at(self.tip.height());
-        let applied = tree.applied(&self.tip);
+        let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
         let address = transaction.sender_address();
-        if applied.state.wallet(&address).is_none_or(|wallet| wallet.public_key.is_none() && wallet.balance.0 == 0) {
+        let claims = matches!(transaction.transaction().asset, Asset::HtlcClaim { .. } | Asset::HtlcRefund { .. });
+        let cold = |wallet: &Wallet| wallet.public_key.is_none() && wallet.balance == Balance::ZERO;
+        if !claims && applied.state.wallet(&address).is_none_or(|wallet| cold(wallet)) {
             return Err(ApplyError::ColdWallet);
         }
-        let wallet = self.pool_wallet(&address).expect("what is pending fitted when it was admitted or last rebuilt");
-        apply::check(transaction, wallet, &applied.state, milestone)?;
+        let wallet = self.pool_wallet(&address, effects);
+        apply::check(transaction, wallet, &applied.state, &terms)?;
         apply::apply_to_sender(transaction, wallet);
         self.keep(transaction);
         Ok(())

@@ -3,8 +3,11 @@
 use super::{TransactionPool, chain_wallet};
 use crate::{
     actors::{Effect, Event},
-    ledger::{Link, State, Wallet, apply},
-    protocol::{Address, Asset, Milestone, SignedTransaction, TransactionId, transaction::Version},
+    ledger::{
+        Link, State, Wallet,
+        apply::{self, Terms},
+    },
+    protocol::{Address, Asset, SignedTransaction, TransactionId, transaction::Version},
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -28,12 +31,12 @@ impl TransactionPool {
                 self.block_applied(link, effects);
             }
         } else {
-            self.replay(&at, tip);
+            self.replay(&at, tip, effects);
         }
         self.expire(effects);
     }
 
-    /// A block has confirmed transactions: they leave, and their parties' wallets are made anew.
+    /// A block has confirmed transactions: they leave, and what their parties have pending is held against the chain.
     fn block_applied(&mut self, link: &Link, effects: &mut Vec<Effect>) {
         let mut parties = BTreeSet::new();
         for transaction in &link.block().transactions {
@@ -44,38 +47,37 @@ impl TransactionPool {
             parties.insert(transaction.sender_address());
             parties.extend(apply::recipients(transaction));
         }
+        self.wallets.clear();
         for party in parties {
-            self.rebuild(&party, effects);
-        }
-    }
-
-    /// Applies a sender's pending transactions to its wallet on the chain; if one no longer fits, all of them leave.
-    fn rebuild(&mut self, sender: &Address, effects: &mut Vec<Effect>) {
-        self.wallets.remove(sender);
-        if self.by_sender.contains_key(sender) && self.pool_wallet(sender).is_none() {
-            for id in self.of_sender(sender) {
-                self.forget(&id);
-                effects.push(Effect::Observe(Event::PoolRemoved(id)));
+            if self.by_sender.contains_key(&party) {
+                self.pool_wallet(&party, effects);
             }
         }
     }
 
-    /// The sender's wallet with its pending transactions applied, made if need be; `None` if one does not fit.
-    pub(super) fn pool_wallet(&mut self, sender: &Address) -> Option<&mut Wallet> {
+    /// The sender's wallet with its pending transactions applied, made from the chain's if need be. If one of them no
+    /// longer fits, all of the sender's leave the pool.
+    pub(super) fn pool_wallet(&mut self, sender: &Address, effects: &mut Vec<Effect>) -> &mut Wallet {
         if !self.wallets.contains_key(sender) {
             let tree = self.tree.clone();
-            let milestone = tree.config().milestones.at(self.tip.height());
-            let wallet = self.replayed_wallet(sender, &tree.applied(&self.tip).state, milestone)?;
+            let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
+            let wallet = self.replayed_wallet(sender, &applied.state, &terms).unwrap_or_else(|| {
+                for id in self.of_sender(sender) {
+                    self.forget(&id);
+                    effects.push(Effect::Observe(Event::PoolRemoved(id)));
+                }
+                chain_wallet(&applied.state, sender)
+            });
             self.wallets.insert(*sender, wallet);
         }
-        self.wallets.get_mut(sender)
+        self.wallets.get_mut(sender).expect("it was made just now if it was not there")
     }
 
-    fn replayed_wallet(&self, sender: &Address, state: &State, milestone: &Milestone) -> Option<Wallet> {
+    fn replayed_wallet(&self, sender: &Address, state: &State, terms: &Terms<'_>) -> Option<Wallet> {
         let mut wallet = chain_wallet(state, sender);
         for id in self.by_sender.get(sender).into_iter().flat_map(|own| own.values()) {
             let transaction = &self.pending[id].transaction;
-            apply::check(transaction, &wallet, state, milestone).ok()?;
+            apply::check(transaction, &wallet, state, terms).ok()?;
             apply::apply_to_sender(transaction, &mut wallet);
         }
         Some(wallet)
@@ -83,7 +85,7 @@ impl TransactionPool {
 
     /// Rolled back below `common` and on to `tip`: only the reverted blocks' transactions come back, oldest first, and
     /// without a word.
-    fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>) {
+    fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         let mut reverted = Vec::new();
         let mut at = self.tip.clone();
         while at.id() != common.id() {
@@ -98,7 +100,7 @@ impl TransactionPool {
         for link in reverted.iter().rev() {
             for transaction in &link.block().transactions {
                 if self.tree.block_of(tip, &transaction.id()).is_none() {
-                    let _applied_or_dropped = self.admit(transaction);
+                    let _applied_or_dropped = self.admit(transaction, effects);
                 }
             }
         }

@@ -10,7 +10,13 @@ use crate::{
 use ractor::{
     Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration, rpc::CallResult,
 };
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// Runs begun in this process.
+static RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// A run whose actors are ractor's.
 pub struct RactorStage {
@@ -28,11 +34,12 @@ pub struct RactorStage {
 pub struct ActorDied(String);
 
 impl RactorStage {
-    /// Spawns all actors of a plan. `name` tells this run's actors from another's in the same process.
+    /// Spawns all actors of a plan. Their names hold a number of the run, since names are process-wide.
     ///
     /// # Errors
-    /// An actor cannot be spawned, which only a name given twice brings about.
-    pub async fn spawn(name: &str, plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Self, SpawnErr> {
+    /// An actor cannot be spawned.
+    pub async fn spawn(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Self, SpawnErr> {
+        let name = format!("run-{}", RUNS.fetch_add(1, Ordering::Relaxed));
         let death = Arc::new(Mutex::new(None));
         let (supervisor, _) = Actor::spawn(Some(format!("{name}/supervisor")), Supervisor, death.clone()).await?;
         let machines = plan.actors();
