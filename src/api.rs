@@ -36,5 +36,5 @@ pub use dispatch::answer;
 pub use error::ApiError;
 pub use reply::Reply;
 pub use request::Request;
-pub use server::{BindError, Server};
+pub use server::{BindError, Listener, Server};
 pub use view::View;

@@ -15,6 +15,13 @@ pub struct ApiContext {
     pub settings: Settings,
 }
 
+impl ApiContext {
+    /// A context with default ports and settings.
+    pub fn new(view: View, live: LiveHandle) -> Self {
+        Self { view, live, ports: Ports::default(), settings: Settings::default() }
+    }
+}
+
 /// The ports the node says it listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {

@@ -35,19 +35,24 @@ pub enum Test {
 }
 
 impl<R> Field<R> {
-    /// A field of both dialects that is asked for exactly.
+    /// A field that is asked for exactly.
     pub const fn new(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
         Self { name, spoken: Spoken::Always, value, test: Test::Equal }
     }
 
-    /// The field with another test.
-    pub const fn tested(self, test: Test) -> Self {
-        Self { test, ..self }
+    /// A field in hex.
+    pub const fn hex(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken: Spoken::Always, value, test: Test::SameHex }
     }
 
-    /// The field in some dialects only.
-    pub const fn only(self, spoken: Spoken) -> Self {
-        Self { spoken, ..self }
+    /// A field of which a part is asked for.
+    pub const fn containing(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken: Spoken::Always, value, test: Test::Contains }
+    }
+
+    /// A field of some dialects.
+    pub const fn only(name: &'static str, spoken: Spoken, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken, value, test: Test::Equal }
     }
 }
 
@@ -66,10 +71,17 @@ pub fn filters<R>(fields: &[Field<R>], parameters: &Parameters, dialect: Dialect
 }
 
 /// Sorts by a field; equal rows keep their order, and rows without a value come last either way.
-pub fn sort<R>(fields: &[Field<R>], (name, descending): (&str, bool), rows: &mut [R], frame: &Frame<'_>) {
-    if let Some(field) = find(fields, name, frame.dialect) {
-        rows.sort_by(|one, other| (field.value)(one, frame).order(&(field.value)(other, frame), descending));
-    }
+pub fn sort<R: Clone>(
+    fields: &[Field<R>],
+    (name, descending): (&str, bool),
+    rows: Vec<R>,
+    frame: &Frame<'_>,
+) -> Vec<R> {
+    let Some(field) = find(fields, name, frame.dialect) else { return rows };
+    // A cell may cost a hash and an encoding, so each is made once.
+    let mut cells: Vec<_> = rows.iter().map(|row| ((field.value)(row, frame), row)).collect();
+    cells.sort_by(|(one, _), (other, _)| one.order(other, descending));
+    cells.into_iter().map(|(_, row)| row.clone()).collect()
 }
 
 fn find<'f, R>(fields: &'f [Field<R>], name: &str, dialect: Dialect) -> Option<&'f Field<R>> {
@@ -120,6 +132,7 @@ impl<'r> Cell<'r> {
             (Self::Missing, _) => return Ordering::Greater,
             (_, Self::Missing) => return Ordering::Less,
             (Self::Number(one), Self::Number(other)) => one.cmp(other),
+            (Self::Text(one), Self::Text(other)) if one.is_ascii() && other.is_ascii() => one.cmp(other),
             (Self::Text(one), Self::Text(other)) => one.encode_utf16().cmp(other.encode_utf16()),
             (Self::Flag(one), Self::Flag(other)) => one.cmp(other),
             // One field has values of one kind.

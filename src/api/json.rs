@@ -115,6 +115,11 @@ impl Slot<'_, '_> {
         write_members(self.object.key(self.name), table, row, frame);
     }
 
+    /// Whatever `write` writes, which is one value.
+    pub fn value_with(self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self.object.key(self.name));
+    }
+
     /// A list; `write` writes one element.
     pub fn list<T>(self, items: impl IntoIterator<Item = T>, write: impl FnMut(&mut Vec<u8>, T)) {
         write_list(self.object.key(self.name), items, write);

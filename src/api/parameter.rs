@@ -58,11 +58,7 @@ impl Parameters {
     ///
     /// # Errors
     /// The first broken rule, as a 422.
-    pub fn check(
-        tables: &[&[Parameter]],
-        values: &Map<String, Value>,
-        dialect: Dialect,
-    ) -> Result<Self, ApiError> {
+    pub fn check(tables: &[&[Parameter]], values: &Map<String, Value>, dialect: Dialect) -> Result<Self, ApiError> {
         let mut given = Vec::with_capacity(values.len());
         let known = || tables.iter().copied().flatten().filter(|parameter| parameter.spoken.holds(dialect));
         for parameter in known() {

@@ -134,10 +134,11 @@ enum Number {
 /// Reads a JSON number or a text of one.
 fn whole(value: &Value) -> Number {
     match value {
-        Value::Number(number) => number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).map_or_else(
-            || number.as_f64().map_or(Number::Not, from_float),
-            Number::Whole,
-        ),
+        Value::Number(number) => number
+            .as_i64()
+            .map(i128::from)
+            .or_else(|| number.as_u64().map(i128::from))
+            .map_or_else(|| number.as_f64().map_or(Number::Not, from_float), Number::Whole),
         Value::String(text) => from_text(text.trim()),
         _ => Number::Not,
     }
@@ -206,8 +207,7 @@ fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, String
 fn order(name: &str, value: &Value, fields: &'static [&'static str]) -> Result<Given, String> {
     let text = value.as_str().unwrap_or_default();
     let parts: Option<(&str, &str)> = text.split_once(':').filter(|(_, direction)| !direction.contains(':'));
-    let (field, direction) =
-        parts.ok_or_else(|| format!("\"{name}\" needs to match format <iteratee>:<direction>"))?;
+    let (field, direction) = parts.ok_or_else(|| format!("\"{name}\" needs to match format <iteratee>:<direction>"))?;
     if !matches!(direction, "asc" | "desc") {
         return Err(format!("\"{name}\" needs to have a direction of either \"asc\" or \"desc\""));
     }

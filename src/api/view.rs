@@ -147,9 +147,10 @@ impl View {
         let sender = place.transaction().sender_address();
         let Some(places) = self.0.history.get(&sender) else { return 0 };
         let until = (place.link.height(), place.index);
-        let sent = places.iter().take_while(|other| (other.link.height(), other.index) <= until).filter(|other| {
-            other.transaction().sender_address() == sender && place.link.descends_from(&other.link)
-        });
+        let sent = places
+            .iter()
+            .take_while(|other| (other.link.height(), other.index) <= until)
+            .filter(|other| other.transaction().sender_address() == sender && place.link.descends_from(&other.link));
         sent.count() as u64
     }
 
@@ -243,6 +244,24 @@ impl Head {
         let link = self.block_at(Height(low))?;
         let first = link.transactions() - link.block().transactions.len() as u64;
         Some(Place { index: (number - first) as usize, link })
+    }
+
+    /// Transactions of this chain downwards from a number, at most so many.
+    pub fn transactions_down(&self, from: u64, count: usize) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::with_capacity(count);
+        for number in (0..=from).rev().take(count) {
+            let next = match places.last() {
+                Some(last) if last.index > 0 => Some(Place { link: last.link.clone(), index: last.index - 1 }),
+                _ => self.transaction_at(number),
+            };
+            places.extend(next);
+        }
+        places
+    }
+
+    /// All blocks of this chain, newest first.
+    pub fn blocks_down(&self) -> impl Iterator<Item = &Arc<Link>> {
+        std::iter::successors(Some(&self.tip), |link| link.parent())
     }
 
     /// Pending transactions in the order in which they would be forged.

@@ -4,7 +4,7 @@ use super::{Frame, timestamp};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field, Test},
+        field::{Cell, Field},
         json::{Member, write_members},
         parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, both, documented},
         rule::Rule,
@@ -71,14 +71,14 @@ pub const FIELDS: &[Field<BlockRow>] = &[
     Field::new("previousBlock", |link, _| Cell::shown_some(header(link).previous)),
     Field::new("height", |link, _| Cell::number(header(link).height.0)),
     Field::new("numberOfTransactions", |link, _| Cell::number(header(link).number_of_transactions)),
-    Field::new("totalAmount", |link, _| Cell::number(moved(header(link)).0)).only(Spoken::DOCUMENTED),
-    Field::new("totalAmount", |link, _| Cell::number(header(link).total_amount.value())).only(Spoken::CORE26),
+    Field::only("totalAmount", Spoken::DOCUMENTED, |link, _| Cell::number(moved(header(link)).0)),
+    Field::only("totalAmount", Spoken::CORE26, |link, _| Cell::number(header(link).total_amount.value())),
     Field::new("totalFee", |link, _| Cell::number(header(link).total_fee.value())),
     Field::new("reward", |link, _| Cell::number(header(link).reward.value())),
     Field::new("payloadLength", |link, _| Cell::number(header(link).payload_length)),
-    Field::new("payloadHash", |link, _| Cell::shown(hex::encode(header(link).payload_hash))).tested(Test::SameHex),
-    Field::new("generatorPublicKey", |link, _| Cell::shown(header(link).generator)).tested(Test::SameHex),
-    Field::new("blockSignature", |link, _| Cell::shown(hex::encode(&header(link).signature))).tested(Test::SameHex),
+    Field::hex("payloadHash", |link, _| Cell::shown(hex::encode(header(link).payload_hash))),
+    Field::hex("generatorPublicKey", |link, _| Cell::shown(header(link).generator)),
+    Field::hex("blockSignature", |link, _| Cell::shown(hex::encode(&header(link).signature))),
 ];
 
 /// The shape of the API.

@@ -1,10 +1,10 @@
 //! Delegates. Source: api.md 3, 4.1, 4.4.
 
-use super::{Frame, timestamp, wallet};
+use super::{Frame, timestamp};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field, Test},
+        field::{Cell, Field},
         json::{Member, write_members},
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, both},
         rule::Rule,
@@ -33,9 +33,6 @@ pub const FILTERS: &[Parameter] = &[
     both("voteBalance", FROM_ZERO),
     both("producedBlocks", FROM_ZERO),
 ];
-
-/// A delegate as a path has it.
-pub const PATH_ID: &[Parameter] = wallet::PATH_ID;
 
 /// A delegate with its wallet.
 #[derive(Clone, Debug)]
@@ -83,10 +80,10 @@ impl DelegateRow {
 /// What delegates are filtered and ordered by.
 pub const FIELDS: &[Field<DelegateRow>] = &[
     Field::new("address", |row, _| Cell::shown(row.wallet.address)),
-    Field::new("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)).tested(Test::SameHex),
-    Field::new("secondPublicKey", |row, _| Cell::shown_some(row.wallet.second_public_key)).tested(Test::SameHex),
-    Field::new("vote", |row, _| Cell::shown_some(row.wallet.vote)).tested(Test::SameHex),
-    Field::new("username", |row, _| Cell::text(Some(&*row.delegate.username))).tested(Test::Contains),
+    Field::hex("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)),
+    Field::hex("secondPublicKey", |row, _| Cell::shown_some(row.wallet.second_public_key)),
+    Field::hex("vote", |row, _| Cell::shown_some(row.wallet.vote)),
+    Field::containing("username", |row, _| Cell::text(Some(&*row.delegate.username))),
     Field::new("balance", |row, _| Cell::number(row.wallet.balance.0)),
     Field::new("approval", |row, frame| Cell::number(row.approval(frame).0)),
     Field::new("forgedFees", |row, _| Cell::number(row.delegate.forged_fees.0)),

@@ -3,7 +3,7 @@
 use super::{Frame, timestamp};
 use crate::{
     api::{
-        field::{Cell, Field, Test},
+        field::{Cell, Field},
         json::{Member, write_members, write_value},
         parameter::{ADDRESS, BLOCK_ID, FROM_ONE, FROM_ZERO, PUBLIC_KEY, Parameter, TRANSACTION_ID, both},
         rule::{Check, Rule},
@@ -123,17 +123,17 @@ impl TransactionRow {
 
 /// What transactions are filtered and ordered by. Who sent and received is looked up, see [`handler`](crate::api).
 pub const FIELDS: &[Field<TransactionRow>] = &[
-    Field::new("id", |row, _| Cell::shown(row.transaction.id())).tested(Test::SameHex),
+    Field::hex("id", |row, _| Cell::shown(row.transaction.id())),
     Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link.id()))),
     Field::new("version", |row, _| Cell::number(row.transaction.transaction().version.number())),
     Field::new("type", |row, _| Cell::number(row.transaction.kind().numbers().1)),
     Field::new("typeGroup", |row, _| Cell::number(row.transaction.kind().numbers().0)),
-    Field::new("senderPublicKey", |row, _| Cell::shown(row.transaction.sender())).tested(Test::SameHex),
+    Field::hex("senderPublicKey", |row, _| Cell::shown(row.transaction.sender())),
     Field::new("timestamp", |row, _| row.timestamp().map_or(Cell::Missing, |timestamp| Cell::number(timestamp.0))),
     Field::new("nonce", |row, frame| row.nonce(frame).map_or(Cell::Missing, Cell::number)),
     Field::new("amount", |row, _| Cell::number(row.transaction.amount().value())),
     Field::new("fee", |row, _| Cell::number(row.transaction.fee().value())),
-    Field::new("vendorField", |row, _| Cell::text(row.vendor_field())).tested(Test::Contains),
+    Field::containing("vendorField", |row, _| Cell::text(row.vendor_field())),
 ];
 
 /// The shape of the API.

@@ -4,7 +4,7 @@ use super::{Frame, block};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field, Test},
+        field::{Cell, Field},
         json::{Member, Object, write_members},
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both, documented},
         rule::{Bound, Rule},
@@ -56,10 +56,10 @@ pub type WalletRow = Arc<Wallet>;
 /// What wallets are filtered and ordered by.
 pub const FIELDS: &[Field<WalletRow>] = &[
     Field::new("address", |wallet, _| Cell::shown(wallet.address)),
-    Field::new("publicKey", |wallet, _| Cell::shown_some(wallet.public_key)).tested(Test::SameHex),
-    Field::new("senderPublicKey", |wallet, _| Cell::shown_some(wallet.public_key)).tested(Test::SameHex),
-    Field::new("secondPublicKey", |wallet, _| Cell::shown_some(wallet.second_public_key)).tested(Test::SameHex),
-    Field::new("vote", |wallet, _| Cell::shown_some(wallet.vote)).tested(Test::SameHex),
+    Field::hex("publicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
+    Field::hex("senderPublicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
+    Field::hex("secondPublicKey", |wallet, _| Cell::shown_some(wallet.second_public_key)),
+    Field::hex("vote", |wallet, _| Cell::shown_some(wallet.vote)),
     Field::new("username", |wallet, _| Cell::text(wallet.username())),
     Field::new("balance", |wallet, _| Cell::number(wallet.balance.0)),
     Field::new("lockedBalance", |_, _| Cell::number(0)),
