@@ -21,7 +21,7 @@ const ROOMS: [(&str, &[&str]); 8] = [
 
 /// Words that stand for what a room must know nothing of.
 const FOREIGN: [(&str, &[&str]); 5] = [
-    ("protocol", &["tokio", "warp", "hyper", "ractor", "std::time", "dashmap", "std::net"]),
+    ("protocol", &["tokio", "warp", "hyper", "ractor", "std::time", "std::thread", "dashmap"]),
     ("ledger", &["tokio", "warp", "hyper", "ractor", "std::time", "std::net", "std::fs"]),
     ("actors", &["tokio", "warp", "hyper", "ractor", "std::net", "std::fs"]),
     ("sim", &["warp", "hyper", "std::net", "std::fs", "println!"]),

@@ -5,5 +5,6 @@ mod determinism;
 mod layering;
 mod missed_slots;
 mod readme;
+mod recorded_chain;
 mod support;
 mod testnet;
