@@ -1,0 +1,7 @@
+//! The protocol against vectors, laws and broken input: one binary, a module for each area.
+
+#[path = "protocol/support.rs"]
+mod support;
+
+#[path = "protocol/vectors.rs"]
+mod vectors;
