@@ -3,5 +3,7 @@
 #[path = "protocol/support.rs"]
 mod support;
 
+#[path = "protocol/recorded.rs"]
+mod recorded;
 #[path = "protocol/vectors.rs"]
 mod vectors;

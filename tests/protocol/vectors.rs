@@ -64,7 +64,8 @@ fn transactions() {
         let rules = Rules::of(text(&entry, "network"));
         let context = rules.at(entry["height"].as_u64().unwrap(), Dialect::Strict);
         let wire = bytes(&entry, "serialized");
-        let from_bytes = SignedTransaction::from_bytes(&wire, &context).unwrap_or_else(|error| panic!("{label}: {error}"));
+        let from_bytes =
+            SignedTransaction::from_bytes(&wire, &context).unwrap_or_else(|error| panic!("{label}: {error}"));
         let from_json =
             SignedTransaction::from_json(&entry["json"], &context).unwrap_or_else(|error| panic!("{label}: {error}"));
         assert_eq!(from_bytes, from_json, "{label}");
@@ -102,8 +103,7 @@ fn sign_again(signed: &SignedTransaction, entry: &Value) -> SignedTransaction {
     let old = signed.transaction().clone();
     let (signature, second_signature, signatures) = (None, None, Vec::new());
     let (had_first, had) = (old.signature.is_some(), old.signatures.clone());
-    let mut unsigned =
-        UnsignedTransaction::from(Transaction { signature, second_signature, signatures, ..old });
+    let mut unsigned = UnsignedTransaction::from(Transaction { signature, second_signature, signatures, ..old });
     let participants: Vec<KeyPair> = entry["passphrases"]
         .as_array()
         .map(|list| list.iter().map(|text| KeyPair::from_passphrase(text.as_str().unwrap())).collect())
