@@ -5,6 +5,7 @@
 
 mod curve_point;
 pub mod ecdsa;
+mod field;
 mod multiscalar;
 mod residue;
 pub mod schnorr;

@@ -3,7 +3,11 @@
 
 mod batch;
 
-use super::{curve, curve_point::element, residue, sha256_of};
+use super::{
+    curve,
+    field::{Element, square_roots},
+    residue, sha256_of,
+};
 use crate::protocol::{PrivateKey, PublicKey};
 use k256::{
     ProjectivePoint, Scalar, U256,
@@ -68,7 +72,7 @@ const SMALLEST_BATCH: usize = 8;
 fn split(signature: &[u8]) -> Option<([u8; 32], Scalar)> {
     let r: [u8; 32] = signature.get(..32)?.try_into().expect("the slice has 32 bytes");
     let s: [u8; 32] = signature.get(32..)?.try_into().ok()?;
-    element(&r)?;
+    Element::from_bytes(&r)?;
     Some((r, Option::from(Scalar::from_repr(s.into()))?))
 }
 
@@ -121,9 +125,11 @@ fn scalar_of(bytes: &[u8; 32]) -> Scalar {
 
 /// Whether a coordinate is a quadratic residue modulo p; 0 is not.
 fn is_square(value: &[u8; 32]) -> bool {
-    residue::is_square(value).unwrap_or_else(|| {
-        element(value).is_some_and(|value| value.is_zero().unwrap_u8() == 0 && value.sqrt().is_some().into())
-    })
+    let has_root = || {
+        let value = Element::from_bytes(value).filter(|value| !value.is_zero());
+        value.is_some_and(|value| square_roots([value])[0].is_some())
+    };
+    residue::is_square(value).unwrap_or_else(has_root)
 }
 
 /// The first 32 bytes.

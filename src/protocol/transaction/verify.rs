@@ -92,7 +92,9 @@ impl SignedTransaction {
             transactions.iter().filter_map(|one| Some((one, one.open_item()?))).unzip();
         if schnorr::verify_batch(&items) {
             // One that another thread has answered meanwhile has the same answer.
-            open.into_iter().for_each(|one| drop(one.verified_once().set(true)));
+            for transaction in open {
+                let _ = transaction.verified_once().set(true);
+            }
         }
     }
 

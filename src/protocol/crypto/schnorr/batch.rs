@@ -3,7 +3,11 @@
 use super::{Item, challenge, split};
 use crate::protocol::{
     PublicKey,
-    crypto::{curve_point::Affine, multiscalar::Terms, sha256_of},
+    crypto::{
+        curve_point::{Affine, Compressed},
+        multiscalar::Terms,
+        sha256_of,
+    },
 };
 use k256::Scalar;
 use sha2::{Digest, Sha256};
@@ -26,18 +30,33 @@ pub(super) fn holds(items: &[Item]) -> Option<bool> {
     }
     let mut terms = Terms::with_capacity(2 + 2 * keys.len() + nonces.len());
     terms.add(&generator, Affine::generator());
-    for (key, scalar) in &keys {
-        let Some(point) = Affine::of_key(key) else { return Some(false) };
-        terms.add(scalar, point);
+    let compressed = keys.keys().map(|key| Compressed::Key(key.as_bytes()));
+    let compressed: Vec<_> = compressed.chain(nonces.keys().map(Compressed::SquareY)).collect();
+    let Some(points) = decompress(&compressed) else { return Some(false) };
+    let (key_points, nonce_points) = points.split_at(keys.len());
+    for (scalar, point) in keys.values().zip(key_points) {
+        terms.add(scalar, *point);
     }
-    for (r, numbers) in &nonces {
-        let Some(point) = Affine::with_square_y(r) else { return Some(false) };
+    for (numbers, point) in nonces.values().zip(nonce_points) {
         match numbers[..] {
             [number] => terms.add_short(number, point.negated()),
             _ => terms.add(&numbers.iter().map(|number| Scalar::from(*number)).sum(), point.negated()),
         }
     }
     terms.sum_is_zero()
+}
+
+/// All points, four at a time; nothing if one is off the curve.
+fn decompress(compressed: &[Compressed<'_>]) -> Option<Vec<Affine>> {
+    let (fours, rest) = compressed.as_chunks::<4>();
+    let mut points = Vec::with_capacity(compressed.len());
+    for four in fours {
+        points.extend(Affine::decompress(*four)?);
+    }
+    for one in rest {
+        points.extend(Affine::decompress([*one])?);
+    }
+    Some(points)
 }
 
 /// Numbers of 128 bits from a hash of the batch, two from each digest.
