@@ -1,1 +1,23 @@
+//! A delegated-proof-of-stake network in one process: a deterministic simulator and an instant testnet.
+//!
+//! The rooms, each of which names only those below it:
+//!
+//! ```text
+//! cli                the commands
+//! api, report        what the world sees, what a run leaves behind
+//! scenario           what a run is
+//! sim                when things happen
+//! actors             what each party does
+//! ledger             what a chain means
+//! protocol           what bytes mean
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod actors;
+pub mod api;
+pub mod cli;
+pub mod ledger;
 pub mod protocol;
+pub mod report;
+pub mod scenario;
+pub mod sim;

@@ -39,6 +39,13 @@ impl Slots {
         self.epoch_unix + i64::from(timestamp.0)
     }
 
+    /// An instant after the epoch [ms] as ISO 8601 in UTC with milliseconds, the form the API shows: `2017-03-21T13:00:00.000Z`.
+    pub fn human(&self, since_epoch_ms: u64) -> String {
+        let unix_ms = i64::try_from(since_epoch_ms).unwrap_or(i64::MAX).saturating_add(self.epoch_unix.saturating_mul(1000));
+        let time = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or(jiff::Timestamp::MAX);
+        time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    }
+
     /// The slot a timestamp lies in.
     pub fn slot(&self, timestamp: Timestamp) -> Slot {
         Slot(timestamp.0 / self.blocktime)
@@ -75,6 +82,8 @@ mod tests {
         assert_eq!(slots.timestamp(1_490_101_201_999), Timestamp(1));
         assert_eq!(slots.timestamp(0), Timestamp(0));
         assert_eq!(slots.unix(Timestamp(5)), 1_490_101_205);
+        assert_eq!(slots.human(0), "2017-03-21T13:00:00.000Z");
+        assert_eq!(slots.human(86_400_250), "2017-03-22T13:00:00.250Z");
     }
 
     #[test]

@@ -1,0 +1,42 @@
+//! What each party does: peers, transaction pools and delegates as state machines without IO.
+//!
+//! ```text
+//!   Delegate ⇄ Peer ⇄ TransactionPool      one of each on a node, messages among them take no time
+//!                ⇅
+//!           other nodes' peers             through the simulated network
+//! ```
+//!
+//! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only from the
+//! random stream it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
+
+pub mod delegate;
+pub mod message;
+pub mod observation;
+pub mod peer;
+pub mod pool;
+pub mod time;
+
+pub use delegate::Delegate;
+pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake};
+pub use observation::Event;
+pub use peer::Peer;
+pub use pool::{PoolError, Submission, TransactionPool};
+pub use time::SimTime;
+
+/// Any of the actors, so that a stage can hold them in one list.
+pub enum Actor {
+    Peer(Box<Peer>),
+    Pool(Box<TransactionPool>),
+    Delegate(Box<Delegate>),
+}
+
+impl Actor {
+    /// One event in, the wanted effects out, in order.
+    pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
+        match self {
+            Self::Peer(peer) => peer.step(now, input, effects),
+            Self::Pool(pool) => pool.step(now, input, effects),
+            Self::Delegate(delegate) => delegate.step(now, input, effects),
+        }
+    }
+}

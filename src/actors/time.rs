@@ -1,0 +1,56 @@
+//! Simulated time, a value.
+
+use crate::protocol::Timestamp;
+use serde::Serialize;
+use std::{fmt, ops, time::Duration};
+
+/// An instant of a run: microseconds since the network's epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct SimTime(u64);
+
+impl SimTime {
+    /// The instant so many microseconds after the epoch.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// The first instant of a second since the epoch.
+    pub const fn from_seconds(seconds: Timestamp) -> Self {
+        Self(seconds.0 as u64 * 1_000_000)
+    }
+
+    /// Microseconds since the epoch.
+    pub const fn micros(self) -> u64 {
+        self.0
+    }
+
+    /// The last instant before this one.
+    pub const fn just_before(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+
+    /// Whole seconds since the epoch, which is all the protocol knows of time.
+    pub const fn seconds(self) -> Timestamp {
+        Timestamp((self.0 / 1_000_000) as u32)
+    }
+
+    /// The time since an earlier instant; nothing if it is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl ops::Add<Duration> for SimTime {
+    type Output = Self;
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0 + duration.as_micros() as u64)
+    }
+}
+
+/// Seconds with milliseconds, as `16.250s`.
+impl fmt::Display for SimTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}s", self.0 / 1_000_000, self.0 / 1_000 % 1_000)
+    }
+}

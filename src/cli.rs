@@ -1,0 +1,70 @@
+//! The commands, one file each. A mistake of the caller's ends with one line on standard error and exit code 2.
+
+pub mod output;
+pub mod run;
+// pub mod up;
+
+use clap::{Parser, Subcommand};
+use std::{fmt::Display, process::ExitCode};
+
+/// A delegated-proof-of-stake network in one process: a deterministic simulator and an instant testnet.
+#[derive(Debug, Parser)]
+#[command(name = "dposlab", version, about, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dposlab up                                        51 delegates forging, the API on http://127.0.0.1:4003/api
+  dposlab up --pace manual                          nothing happens until POST /lab/advance {\"slots\": 10}
+  dposlab run scenarios/missed-slots.toml --seed 7  who owned, forged and missed which slot";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    // Up(up::Up),
+    Run(run::Run),
+}
+
+/// Why a command ended early: the line to print, and whose mistake it was.
+#[derive(Debug)]
+pub enum Failure {
+    /// The caller's: exit code 2.
+    Usage(String),
+    /// Not the caller's: exit code 1.
+    Broken(String),
+}
+
+impl Failure {
+    /// A mistake of the caller's.
+    pub fn usage(why: impl Display) -> Self {
+        Self::Usage(why.to_string())
+    }
+
+    /// A failure of the program or the machine.
+    pub fn broken(why: impl Display) -> Self {
+        Self::Broken(why.to_string())
+    }
+}
+
+impl Cli {
+    /// Runs the command; 0 is success, 1 a failed run, 2 a mistake of the caller's.
+    pub fn run(self) -> ExitCode {
+        let result = match self.command {
+            // Command::Up(up) => up.run(),
+            Command::Run(run) => run.run(),
+        };
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure::Usage(why)) => {
+                eprintln!("dposlab: {why}");
+                ExitCode::from(2)
+            }
+            Err(Failure::Broken(why)) => {
+                eprintln!("dposlab: {why}");
+                ExitCode::from(1)
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `dposlab up`: a testnet in one command.
+
+mod announce;
+mod network;
+
+use super::{Failure, output::Printer};
+use crate::{
+    actors::{NodeId, SimTime},
+    api::{ApiContext, Server, View},
+    protocol::{Slot, Timestamp},
+    scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
+    sim::{Latency, Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+};
+use announce::{Announcer, LogWriter};
+use clap::Args;
+use network::UpNetwork;
+use std::{
+    fs::File,
+    io::BufWriter,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+    thread,
+};
+use tokio::sync::oneshot;
+
+/// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
+///
+/// Keys, accounts and genesis follow from the seed. An SDK set to its `testnet` preset works with it as it is.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Up {
+    /// Port of the API.
+    #[arg(long, default_value_t = 4003)]
+    port: u16,
+    /// Address the API listens on. Whoever can reach it can submit transactions; /lab stays on loopback.
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+    /// The seed all keys, latencies and choices are drawn from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of delegates.
+    #[arg(long, default_value_t = 51, value_parser = clap::value_parser!(u32).range(1..=i64::from(DELEGATES_LIMIT)),
+          conflicts_with = "network_dir")]
+    delegates: u32,
+    /// Virtual seconds per real second, or 'max' for as fast as it goes.
+    #[arg(long, default_value = "1", value_name = "K|max", value_parser = parse_speed, conflicts_with = "pace")]
+    speed: Pace,
+    /// 'manual': nothing happens until POST /lab/advance. POST /lab/pace changes the pace while running.
+    #[arg(long, value_parser = ["manual"])]
+    pace: Option<String>,
+    /// The virtual time the network starts at: 'genesis', 'now', or seconds since the network's epoch.
+    #[arg(long, default_value = "genesis", value_name = "TIME")]
+    start: Start,
+    /// Load another network: a folder with genesisBlock.json, milestones.json, network.json and exceptions.json.
+    #[arg(long, value_name = "DIR", requires = "secrets")]
+    network_dir: Option<PathBuf>,
+    /// The delegates that forge here, as {"secrets": ["passphrase", ...]}.
+    #[arg(long, value_name = "FILE", requires = "network_dir")]
+    secrets: Option<PathBuf>,
+    /// Where the node's log goes; by default a file in the system's folder for temporary files.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Print JSON, one object a line, for scripts.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+While it runs:
+  curl http://127.0.0.1:4003/api/node/status
+  curl -X POST http://127.0.0.1:4003/lab/advance -H 'content-type: application/json' -d '{\"slots\": 10}'
+  curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
+Ctrl-C stops it.";
+
+/// When a network starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// With the first slot after genesis: the same chain every time.
+    Genesis,
+    /// With the slot of the wall clock.
+    Now,
+    /// With the slot of this time.
+    At(Timestamp),
+}
+
+impl FromStr for Start {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "genesis" => Ok(Self::Genesis),
+            "now" => Ok(Self::Now),
+            seconds => match seconds.parse() {
+                Ok(seconds @ 8..=4_000_000_000) => Ok(Self::At(Timestamp(seconds))),
+                _ => Err("give 'genesis', 'now' or seconds since the epoch, 8 to 4000000000".into()),
+            },
+        }
+    }
+}
+
+fn parse_speed(text: &str) -> Result<Pace, String> {
+    match text.parse()? {
+        Pace::Manual => Err("for a manual clock say --pace manual".into()),
+        pace => Ok(pace),
+    }
+}
+
+impl Up {
+    /// Runs the testnet until Ctrl-C.
+    ///
+    /// # Errors
+    /// The port is in use, the network folder cannot be read, or an actor died.
+    pub fn run(self) -> Result<(), Failure> {
+        // The port first: a mistake there should not cost the time to make a network.
+        let address = SocketAddr::new(self.host, self.port);
+        let listener = Server::listen(address).map_err(Failure::usage)?;
+        let network = match (&self.network_dir, &self.secrets) {
+            (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets)?,
+            _ => UpNetwork::generate(SeedTree::new(self.seed), self.delegates)?,
+        };
+        let plan = self.plan(&network);
+        let view = View::new(NodeId(0), plan.tree.clone(), plan.start);
+        let address = listener.local_address();
+        let log = self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{}.log", address.port())));
+        let log_file = File::create(&log).map_err(|why| Failure::usage(format!("--log {}: {why}", log.display())))?;
+        let printer = Printer::new(std::io::stdout());
+        let log_printer = Printer::new(BufWriter::new(log_file));
+        let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), &plan.tree);
+        let log_writer = LogWriter::new(log_printer.clone(), NodeId(0), &plan.tree);
+        let observers: Vec<Box<dyn Observer>> =
+            vec![Box::new(view.clone()), Box::new(announcer.clone()), Box::new(log_writer)];
+        let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
+        let ended = on_current_thread(async {
+            let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
+            let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
+            let server = Server::new(listener, ApiContext::new(view, handle.clone()));
+            let (stop_api, stopped) = oneshot::channel::<()>();
+            let api = thread::spawn(move || serve(server, stopped));
+            announcer.ready(&network, self.seed, pace, address, &log);
+            stop_on_ctrl_c(handle);
+            let ended = live.run().await.map_err(Failure::broken);
+            // The server may have ended by itself already.
+            let _ended_already = stop_api.send(());
+            api.join().map_err(|_| Failure::broken("the API server panicked"))??;
+            ended
+        });
+        log_printer.flush();
+        announcer.stopped(ended.as_ref().ok().copied());
+        printer.flush();
+        ended.map(|_| ())
+    }
+
+    fn plan(&self, network: &UpNetwork) -> Plan {
+        let tree = network.tree.clone();
+        let forgers = network.forgers();
+        let nodes = forgers.into_iter().map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let slots = tree.slots();
+        let slot = match self.start {
+            Start::Genesis => Slot(1),
+            Start::Now => slots.slot(Timestamp(wall_clock_seconds(slots.epoch_unix()))),
+            Start::At(timestamp) => slots.slot(timestamp),
+        };
+        let start = SimTime::from_seconds(slots.start(Slot(slot.0.max(1))));
+        Plan { tree, nodes, latency: Latency::default(), seeds: SeedTree::new(self.seed), start }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "--start now asks for the wall clock")]
+fn wall_clock_seconds(epoch_unix: i64) -> u32 {
+    let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    u32::try_from(i64::try_from(unix).unwrap_or(i64::MAX).saturating_sub(epoch_unix).max(0)).unwrap_or(u32::MAX / 2)
+}
+
+/// The API's own threads: the simulation never waits for a client.
+fn serve(server: Server, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Failure::broken)?;
+    runtime.block_on(server.serve(async {
+        // An error means the sender is gone, which is as good a reason to stop.
+        let _stop = stopped.await;
+    }));
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    Ok(())
+}
+
+fn stop_on_ctrl_c(handle: LiveHandle) {
+    tokio::spawn(async move {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        handle.stop();
+    });
+}
+

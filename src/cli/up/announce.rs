@@ -1,0 +1,246 @@
+//! What `dposlab up` tells: the network at the start, a line a block, and the node's log.
+
+use super::network::UpNetwork;
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    cli::output::Printer,
+    ledger::{BlockTree, Link, state::Applied},
+    protocol::Slots,
+    sim::{Observer, Pace},
+};
+use serde_json::json;
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Prints the observed node's blocks. Clones share the count.
+#[derive(Clone)]
+pub struct Announcer {
+    printer: Printer,
+    json: bool,
+    node: NodeId,
+    slots: Slots,
+    blocks: Arc<AtomicU64>,
+}
+
+impl Announcer {
+    /// Prints to `printer`, for people or as JSON.
+    pub fn new(printer: Printer, json: bool, node: NodeId, tree: &BlockTree) -> Self {
+        Self { printer, json, node, slots: tree.slots(), blocks: Arc::default() }
+    }
+
+    /// The network is up: all a developer needs to use it.
+    pub fn ready(&self, network: &UpNetwork, seed: u64, pace: Pace, address: SocketAddr, log: &Path) {
+        if self.json {
+            self.ready_json(network, seed, pace, address, log);
+        } else {
+            self.ready_text(network, seed, pace, address, log);
+        }
+    }
+
+    fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, address: SocketAddr, log: &Path) {
+        let config = network.tree.config();
+        let symbol = &config.network.token;
+        let mut lines = vec![
+            format!("dposlab {}: {} delegates forging", env!("CARGO_PKG_VERSION"), network.delegates.len()),
+            String::new(),
+            format!("  API      http://{address}/api"),
+            format!("  network  {}, token {symbol}, nethash {}", config.network.name, config.network.nethash),
+            format!("  seed     {seed}"),
+            format!("  pace     {}", pace_in_words(pace)),
+            format!("  log      {}", log.display()),
+            String::new(),
+        ];
+        if !network.accounts.is_empty() {
+            lines.push(format!("  Funded accounts (address, balance, passphrase), for tests only:"));
+        }
+        for account in &network.accounts {
+            let address = account.keys.public().address(config.network.pub_key_hash);
+            lines.push(format!("  {address}  {} {symbol}  {}", coins(account.balance.value()), account.passphrase));
+        }
+        lines.push(String::new());
+        lines.push("  Ctrl-C stops it.".to_owned());
+        self.printer.line(lines.join("\n"));
+    }
+
+    fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, address: SocketAddr, log: &Path) {
+        let config = network.tree.config();
+        let accounts = network.accounts.iter().map(|account| {
+            json!({
+                "address": account.keys.public().address(config.network.pub_key_hash).to_string(),
+                "publicKey": account.keys.public().to_string(),
+                "balance": account.balance,
+                "passphrase": account.passphrase,
+            })
+        });
+        let delegates = network.delegates.iter().map(|delegate| {
+            json!({
+                "username": delegate.username,
+                "address": delegate.keys.public().address(config.network.pub_key_hash).to_string(),
+                "publicKey": delegate.keys.public().to_string(),
+                "passphrase": delegate.passphrase,
+            })
+        });
+        let ready = json!({
+            "event": "ready",
+            "version": env!("CARGO_PKG_VERSION"),
+            "url": format!("http://{address}/api"),
+            "seed": seed,
+            "pace": pace.to_string(),
+            "nethash": config.network.nethash,
+            "log": log.display().to_string(),
+            "accounts": accounts.collect::<Vec<_>>(),
+            "delegates": delegates.collect::<Vec<_>>(),
+        });
+        self.printer.line(ready.to_string());
+    }
+
+    /// The network has stopped at this instant; `None` if it broke off.
+    pub fn stopped(&self, at: Option<SimTime>) {
+        let blocks = self.blocks.load(Ordering::Relaxed);
+        let at = at.map(|at| at.seconds());
+        self.printer.line(match (self.json, at) {
+            (true, at) => json!({ "event": "stopped", "blocks": blocks, "timestamp": at }).to_string(),
+            (false, Some(at)) => format!("stopped after {blocks} blocks, {} virtual seconds after the epoch", at.0),
+            (false, None) => format!("broke off after {blocks} blocks"),
+        });
+    }
+
+    fn block(&self, link: &Arc<Link>, applied: &Applied) {
+        self.blocks.fetch_add(1, Ordering::Relaxed);
+        let block = link.block();
+        let header = &block.header;
+        let slot = self.slots.slot(header.timestamp);
+        let delegate = applied.state.delegate_of(&header.generator);
+        let forger = delegate.map_or_else(|| header.generator.to_string(), |delegate| delegate.username.to_string());
+        let missed = applied.missing.len();
+        let line = if self.json {
+            let json = json!({
+                "event": "block",
+                "height": header.height,
+                "id": block.id.to_string(),
+                "timestamp": header.timestamp,
+                "slot": slot,
+                "forger": forger,
+                "transactions": block.transactions.len(),
+                "missed_slots": missed,
+            });
+            json.to_string()
+        } else {
+            let missed = if missed > 0 { format!("  after {missed} missed slots") } else { String::new() };
+            format!(
+                "block {:>7}  {:<20}  slot {slot}  {forger:<12} {:>3} transactions{missed}",
+                header.height,
+                block.id.to_string(),
+                block.transactions.len()
+            )
+        };
+        self.printer.line(line);
+    }
+}
+
+impl Observer for Announcer {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        if let Event::BlockApplied { link, applied } = event
+            && node == self.node
+        {
+            self.block(link, applied);
+        }
+    }
+}
+
+/// Writes the observed node's log: one line an event, with virtual times.
+pub struct LogWriter {
+    printer: Printer,
+    node: NodeId,
+    slots: Slots,
+}
+
+impl LogWriter {
+    /// Writes to `printer`.
+    pub fn new(printer: Printer, node: NodeId, tree: &BlockTree) -> Self {
+        Self { printer, node, slots: tree.slots() }
+    }
+
+    fn write(&self, now: SimTime, level: &str, text: String) {
+        let time = self.slots.human(now.micros() / 1_000).replace('T', " ");
+        let time = time.trim_end_matches('Z');
+        self.printer.line(format!("[{time}] {level:<5}: {text}"));
+    }
+}
+
+impl Observer for LogWriter {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if node != self.node {
+            return;
+        }
+        match event {
+            Event::BlockForged(block) => {
+                self.write(now, "INFO", format!("Forged new block {} at height {}", block.id, block.header.height));
+            }
+            Event::BlockReceived(block) => {
+                let (id, height, count) = (block.id, block.header.height, block.transactions.len());
+                self.write(now, "DEBUG", format!("Received block {id} at height {height} with {count} transactions"));
+            }
+            Event::BlockApplied { link, applied } => {
+                for key in &applied.missing {
+                    let name = applied.state.delegate_of(key).map_or("?", |delegate| &delegate.username);
+                    self.write(now, "WARN", format!("Delegate {name} ({key}) missed its slot"));
+                }
+                self.write(now, "INFO", format!("Applied block {} at height {}", link.id(), link.height()));
+                if let Some(end) = &applied.round_end {
+                    self.write(now, "INFO", format!("Starting round {}", end.created.number()));
+                }
+            }
+            Event::BlockRefused(why) => self.write(now, "WARN", format!("Refused {why}")),
+            Event::ForgingSuspended { reached, in_quorum } => {
+                let why = format!("Not forging: {reached} peers reached, {in_quorum} of them in quorum");
+                self.write(now, "WARN", why);
+            }
+            Event::PoolAdded(added) => {
+                for transaction in added {
+                    self.write(now, "DEBUG", format!("Transaction {} entered the pool", transaction.id()));
+                }
+            }
+            Event::PoolRejected(rejected) => {
+                for rejection in rejected {
+                    let (id, error) = (rejection.transaction.id(), &rejection.error);
+                    self.write(now, "WARN", format!("Transaction {id} refused: {error}"));
+                }
+            }
+            Event::PoolRemoved(id) => self.write(now, "DEBUG", format!("Transaction {id} left the pool")),
+            Event::PoolExpired(transaction) => {
+                self.write(now, "DEBUG", format!("Transaction {} expired", transaction.id()));
+            }
+        }
+    }
+}
+
+fn pace_in_words(pace: Pace) -> String {
+    match pace {
+        Pace::Speed(speed) => format!("{speed} virtual seconds a real second"),
+        Pace::Max => "as fast as it goes".to_owned(),
+        Pace::Manual => "manual: POST /lab/advance {\"slots\": n}".to_owned(),
+    }
+}
+
+/// Whole coins with thousands separated, and what is left after the point.
+fn coins(arktoshi: u64) -> String {
+    let digits = (arktoshi / 100_000_000).to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    match arktoshi % 100_000_000 {
+        0 => grouped,
+        rest => format!("{grouped}.{rest:08}"),
+    }
+}

@@ -1,0 +1,86 @@
+//! The network `dposlab up` runs: generated from a seed, or loaded from a folder.
+
+use crate::{
+    cli::Failure,
+    ledger::BlockTree,
+    protocol::{KeyPair, NetworkConfig},
+    scenario::{
+        Account, Testnet,
+        testnet::{NamedDelegate, rules_for},
+    },
+    sim::SeedTree,
+};
+use serde::Deserialize;
+use std::{fs, path::Path, sync::Arc};
+
+/// A network and those of its delegates that forge here.
+pub struct UpNetwork {
+    pub tree: Arc<BlockTree>,
+    /// The forging delegates, each on a node of its own.
+    pub delegates: Vec<NamedDelegate>,
+    /// Funded accounts; none on a loaded network.
+    pub accounts: Vec<Account>,
+}
+
+/// The file `--secrets` names.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Secrets {
+    secrets: Vec<String>,
+}
+
+impl UpNetwork {
+    /// The network of a seed.
+    ///
+    /// # Errors
+    /// None for the numbers of delegates the command line allows.
+    pub fn generate(seeds: SeedTree, delegates: u32) -> Result<Self, Failure> {
+        let testnet = Testnet::generate(seeds, delegates);
+        let tree = testnet.tree(rules_for(testnet.delegates.len())).map_err(Failure::broken)?;
+        Ok(Self { tree, delegates: testnet.delegates, accounts: testnet.accounts })
+    }
+
+    /// The network of a folder, with the delegates of a file of passphrases.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood, or a passphrase is no delegate's.
+    pub fn load(dir: &Path, secrets: &Path) -> Result<Self, Failure> {
+        let config = NetworkConfig::load(dir).map_err(Failure::usage)?;
+        let secrets_file = secrets.display();
+        let text = fs::read_to_string(secrets)
+            .map_err(|why| Failure::usage(format!("--secrets {secrets_file}: cannot be read: {why}")))?;
+        let Secrets { secrets } = serde_json::from_str(&text).map_err(|why| {
+            Failure::usage(format!("--secrets {secrets_file}: {why}; expected {{\"secrets\": [\"passphrase\", ...]}}"))
+        })?;
+        if secrets.is_empty() {
+            return Err(Failure::usage(format!(
+                "--secrets {secrets_file}: key 'secrets': found no passphrase, at least one delegate must forge"
+            )));
+        }
+        let tree = BlockTree::new(Arc::new(config), Arc::new(rules_for(secrets.len())))
+            .map_err(|why| Failure::usage(format!("--network-dir {}: genesisBlock.json: {why}", dir.display())))?;
+        let delegates = secrets
+            .into_iter()
+            .enumerate()
+            .map(|(index, passphrase)| {
+                delegate(&tree, passphrase)
+                    .map_err(|why| Failure::usage(format!("--secrets {secrets_file}: key 'secrets[{index}]': {why}")))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { tree: Arc::new(tree), delegates, accounts: Vec::new() })
+    }
+
+    /// The key each node forges with.
+    pub fn forgers(&self) -> Vec<Option<KeyPair>> {
+        self.delegates.iter().map(|delegate| Some(delegate.keys.clone())).collect()
+    }
+}
+
+fn delegate(tree: &BlockTree, passphrase: String) -> Result<NamedDelegate, String> {
+    let keys = KeyPair::from_passphrase(&passphrase);
+    let genesis = tree.applied(tree.genesis());
+    match genesis.state.delegate_of(keys.public()) {
+        Some(delegate) => Ok(NamedDelegate { username: delegate.username.to_string(), passphrase, keys }),
+        None => Err(format!("its key {} is no delegate's of this network's genesis block", keys.public())),
+    }
+}

@@ -1,0 +1,23 @@
+//! What a chain means: wallets, vote weights, rounds, and the one way a block changes them.
+//!
+//! State is a function of the block: [`BlockTree::extend`] computes it once per process, however many simulated nodes
+//! apply the block, and every node's chain is a pointer ([`Link`]) into the tree. Leaves to others who sends a block
+//! and when (`actors`, `sim`). Nothing under `ledger` knows a network, a time of day or a node. Source: consensus.md
+//! 1 and 4.
+
+pub mod apply;
+pub mod balance;
+pub mod import;
+pub mod round;
+pub mod rules;
+pub mod state;
+pub mod tree;
+pub mod wallet;
+
+pub use apply::ApplyError;
+pub use balance::Balance;
+pub use round::{RoundSchedule, Round as RoundInfo};
+pub use rules::Rules;
+pub use state::{Applied, BlockRejected, State};
+pub use tree::{BlockTree, Link};
+pub use wallet::{DelegateAttributes, Wallet};

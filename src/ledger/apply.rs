@@ -1,0 +1,243 @@
+//! One transaction's preconditions and effects. Source: consensus.md 4.3-4.5.
+//!
+//! [`check`] answers whether a sender may do it, from the sender's wallet (the pool hands in its own, with pending
+//! transactions applied) and the chain's state. [`apply_to_sender`] and [`apply`] then change wallets; neither can
+//! fail once `check` has passed.
+
+mod businesses;
+mod delegates;
+mod error;
+mod htlc;
+
+pub use error::ApplyError;
+
+use super::{
+    Balance, Rules, State, Wallet,
+    wallet::{DelegateAttributes, Lock, MultiSignature},
+};
+use crate::protocol::{
+    Address, Asset, Kind, Milestone, SignedTransaction, Timestamp, Vote, keys::multisignature_key, transaction::Version,
+};
+use std::sync::Arc;
+
+/// What a transaction is judged by, beside wallets. The milestone is that of the last applied block: a rule that
+/// begins at height H binds from block H+1 on.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    pub milestone: &'a Milestone,
+    pub rules: &'a Rules,
+    /// Slot length of the network [s].
+    pub blocktime: u32,
+}
+
+/// Whether a type may be used at a milestone. Source: consensus.md 4.4.
+pub fn activated(kind: Kind, milestone: &Milestone) -> bool {
+    match kind {
+        Kind::Transfer | Kind::SecondSignature | Kind::DelegateRegistration | Kind::Vote | Kind::MultiSignature => true,
+        Kind::HtlcLock | Kind::HtlcClaim | Kind::HtlcRefund => milestone.aip11 && milestone.htlc_enabled,
+        _ => milestone.aip11,
+    }
+}
+
+/// `Core/7` or `2/3`, as the reference prints a type.
+pub fn type_name(kind: Kind) -> String {
+    match kind.numbers() {
+        (1, number) => format!("Core/{number}"),
+        (group, number) => format!("{group}/{number}"),
+    }
+}
+
+/// Everything a transaction takes from its sender's balance: amount, payments, fee.
+pub fn cost(transaction: &SignedTransaction) -> Balance {
+    let payments: Balance = match &transaction.transaction().asset {
+        Asset::MultiPayment { payments } => payments.iter().map(|payment| Balance::from(payment.amount)).sum(),
+        _ => Balance::ZERO,
+    };
+    payments + transaction.amount() + transaction.transaction().fee
+}
+
+/// Every address a transaction pays.
+pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
+    match &transaction.transaction().asset {
+        Asset::Transfer { recipient, .. } | Asset::HtlcLock { recipient, .. } => vec![*recipient],
+        Asset::MultiPayment { payments } => payments.iter().map(|payment| payment.recipient).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in
+/// the reference's order; for claims and refunds the other way round. Source: consensus.md 4.4, 4.5.
+pub fn check(
+    transaction: &SignedTransaction,
+    sender: &Wallet,
+    state: &State,
+    terms: &Terms<'_>,
+) -> Result<(), ApplyError> {
+    let kind = transaction.transaction().asset.kind();
+    if !activated(kind, terms.milestone) {
+        return Err(ApplyError::Deactivated(type_name(kind)));
+    }
+    if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
+        check_common(transaction, sender, terms)?;
+        return check_type(transaction, sender, state, terms);
+    }
+    check_type(transaction, sender, state, terms)?;
+    check_common(transaction, sender, terms)
+}
+
+fn check_type(
+    transaction: &SignedTransaction,
+    sender: &Wallet,
+    state: &State,
+    terms: &Terms<'_>,
+) -> Result<(), ApplyError> {
+    match &transaction.transaction().asset {
+        Asset::Transfer { .. } => Ok(()),
+        Asset::SecondSignature { .. } => delegates::check_second_key(sender),
+        Asset::DelegateRegistration { username } => delegates::check_registration(username, sender, state),
+        Asset::Vote(vote) => delegates::check_vote(*vote, sender, state),
+        Asset::MultiSignature { min, public_keys } => {
+            delegates::check_multi_signature(transaction, *min, public_keys, state)
+        }
+        Asset::MultiSignatureLegacy { .. } => Err(ApplyError::LegacyMultiSignature),
+        Asset::Ipfs { multihash } if state.has_ipfs(multihash) => Err(ApplyError::IpfsHashAlreadyExists),
+        Asset::MultiPayment { .. } if sender.balance < cost(transaction) => Err(ApplyError::InsufficientBalance),
+        Asset::Ipfs { .. } | Asset::MultiPayment { .. } => Ok(()),
+        Asset::DelegateResignation => delegates::check_resignation(sender, state),
+        Asset::HtlcLock { expiration, .. } => htlc::check_lock(*expiration, state, terms),
+        Asset::HtlcClaim { lock, unlock_secret } => htlc::check_claim(lock, unlock_secret, state),
+        Asset::HtlcRefund { lock } => htlc::check_refund(lock, state),
+        asset @ (Asset::BusinessRegistration { .. }
+        | Asset::BusinessResignation
+        | Asset::BusinessUpdate { .. }
+        | Asset::BridgechainRegistration { .. }
+        | Asset::BridgechainResignation { .. }
+        | Asset::BridgechainUpdate { .. }) => businesses::check(asset, sender),
+    }
+}
+
+fn check_common(transaction: &SignedTransaction, sender: &Wallet, terms: &Terms<'_>) -> Result<(), ApplyError> {
+    let content = transaction.transaction();
+    if let Version::Two(found) = content.version
+        && Some(found.0) != sender.nonce.0.checked_add(1)
+    {
+        return Err(ApplyError::UnexpectedNonce { found, sender: content.sender, nonce: sender.nonce });
+    }
+    if (sender.balance - cost(transaction)).is_negative() {
+        return Err(ApplyError::InsufficientBalance);
+    }
+    if sender.public_key.is_some_and(|key| key != content.sender) {
+        return Err(ApplyError::SenderWalletMismatch);
+    }
+    match &sender.second_public_key {
+        Some(key) if !transaction.verify_second(key) => return Err(ApplyError::InvalidSecondSignature),
+        None if content.second_signature.is_some() && !terms.milestone.ignore_invalid_second_signature_field => {
+            return Err(ApplyError::UnexpectedSecondSignature);
+        }
+        _ => {}
+    }
+    let registers = matches!(content.asset, Asset::MultiSignature { .. });
+    if registers && !terms.milestone.aip11 {
+        return Err(ApplyError::UnexpectedMultiSignature);
+    }
+    match &sender.multi_signature {
+        Some(owners) if !matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)) => {
+            Err(ApplyError::InvalidMultiSignature)
+        }
+        None if !content.signatures.is_empty() && !registers => Err(ApplyError::UnexpectedMultiSignature),
+        _ => Ok(()),
+    }
+}
+
+/// The sender's part: balance, nonce, and what the type changes in the sender's own wallet. This is all a pool
+/// applies of a pending transaction. Source: consensus.md 4.4, 5.
+pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
+    let content = transaction.transaction();
+    sender.public_key = Some(content.sender);
+    sender.balance -= cost(transaction);
+    sender.nonce = match content.version {
+        Version::One(_) => sender.nonce.next(),
+        Version::Two(nonce) => nonce,
+    };
+    match &content.asset {
+        Asset::SecondSignature { public_key } => sender.second_public_key = Some(*public_key),
+        Asset::DelegateRegistration { username } => {
+            sender.delegate = Some(Arc::new(DelegateAttributes::new(username.as_str().into())));
+        }
+        Asset::Vote(Vote::For(key)) => sender.vote = Some(*key),
+        Asset::Vote(Vote::Against(_)) => sender.vote = None,
+        Asset::Ipfs { multihash } => Arc::make_mut(sender.ipfs.get_or_insert_default()).push(multihash.clone()),
+        Asset::DelegateResignation => {
+            if let Some(delegate) = sender.delegate_mut() {
+                delegate.resigned = true;
+            }
+        }
+        asset => businesses::apply(asset, sender),
+    }
+}
+
+/// The whole transaction: sender, recipients, indexes, vote weights. A lock bears the time of its block.
+/// Source: consensus.md 4.2, 4.3.
+pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, state: &mut State) {
+    let (content, address) = (transaction.transaction(), transaction.sender_address());
+    let sender = state.wallet_mut(address);
+    let (weight, vote) = (sender.weight(), sender.vote);
+    apply_to_sender(transaction, sender);
+    let new_weight = sender.weight();
+    match &content.asset {
+        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key, new_weight),
+        Asset::Vote(Vote::Against(key)) => state.add_vote_weight(key, Balance::ZERO - weight),
+        Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
+        _ => add_own_weight(state, vote, new_weight - weight),
+    }
+    match &content.asset {
+        Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into()),
+        Asset::MultiPayment { payments } => {
+            for payment in payments {
+                credit(state, payment.recipient, payment.amount.into());
+            }
+        }
+        Asset::DelegateRegistration { username } => state.register_delegate(username.as_str().into(), address),
+        Asset::DelegateResignation => state.count_resignation(),
+        Asset::MultiSignature { min, public_keys } => found_multi_signature(*min, public_keys, state),
+        Asset::Ipfs { multihash } => state.index_ipfs(multihash),
+        Asset::BusinessRegistration { .. } => state.index_business(address),
+        Asset::HtlcLock { amount, secret_hash, expiration, recipient } => {
+            let lock = Lock {
+                amount: *amount,
+                recipient: *recipient,
+                timestamp: block,
+                vendor_field: content.vendor_field.clone(),
+                secret_hash: *secret_hash,
+                expiration: *expiration,
+            };
+            htlc::lock(transaction.id(), address, lock, state);
+        }
+        Asset::HtlcClaim { lock, .. } => htlc::claim(lock, state),
+        Asset::HtlcRefund { lock } => htlc::refund(lock, state),
+        _ => {}
+    }
+}
+
+fn add_own_weight(state: &mut State, vote: Option<crate::protocol::PublicKey>, change: Balance) {
+    if let Some(key) = vote {
+        state.add_vote_weight(&key, change);
+    }
+}
+
+/// The wallet of the derived key belongs to its participants from now on, and its key is known.
+fn found_multi_signature(min: u8, public_keys: &[crate::protocol::PublicKey], state: &mut State) {
+    if let Ok(key) = multisignature_key(min, public_keys) {
+        let wallet = state.wallet_mut(key.address(state.network_byte()));
+        wallet.public_key = Some(key);
+        wallet.multi_signature = Some(Arc::new(MultiSignature { min, public_keys: public_keys.to_vec() }));
+    }
+}
+
+fn credit(state: &mut State, recipient: Address, amount: Balance) {
+    let wallet = state.wallet_mut(recipient);
+    wallet.balance += amount;
+    if let Some(key) = wallet.vote {
+        state.add_vote_weight(&key, amount);
+    }
+}

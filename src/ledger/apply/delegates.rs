@@ -1,0 +1,77 @@
+//! Registration, votes and resignation of delegates, second keys and multisignature wallets. Source: consensus.md 4.5.
+
+use super::ApplyError;
+use crate::{
+    ledger::{State, Wallet},
+    protocol::{PublicKey, SignedTransaction, Vote, keys::multisignature_key},
+};
+
+pub(super) fn check_second_key(sender: &Wallet) -> Result<(), ApplyError> {
+    if sender.second_public_key.is_some() {
+        return Err(ApplyError::SecondSignatureAlreadyRegistered);
+    }
+    if sender.multi_signature.is_some() {
+        return Err(ApplyError::NotSupportedForMultiSignatureWallet);
+    }
+    Ok(())
+}
+
+pub(super) fn check_registration(username: &str, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+    if sender.multi_signature.is_some() {
+        return Err(ApplyError::NotSupportedForMultiSignatureWallet);
+    }
+    if sender.delegate.is_some() {
+        return Err(ApplyError::WalletIsAlreadyDelegate);
+    }
+    if state.address_of(username).is_some() {
+        return Err(ApplyError::UsernameAlreadyRegistered(username.to_owned()));
+    }
+    Ok(())
+}
+
+pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+    let target = state.delegate_of(vote.delegate());
+    match vote {
+        Vote::For(_) if sender.vote.is_some() => Err(ApplyError::AlreadyVoted),
+        Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) => Err(ApplyError::VotedForResignedDelegate),
+        Vote::Against(_) if sender.vote.is_none() => Err(ApplyError::NoVote),
+        Vote::Against(key) if sender.vote != Some(key) => Err(ApplyError::UnvoteMismatch),
+        _ if target.is_none() => Err(ApplyError::VotedForNonDelegate),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn check_resignation(sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+    let delegate = sender.delegate.as_ref().ok_or(ApplyError::WalletNotADelegate)?;
+    if delegate.resigned {
+        return Err(ApplyError::WalletAlreadyResigned);
+    }
+    if state.live_delegates() <= state.round().position.delegates as usize {
+        return Err(ApplyError::NotEnoughDelegates);
+    }
+    Ok(())
+}
+
+pub(super) fn check_multi_signature(
+    transaction: &SignedTransaction,
+    min: u8,
+    keys: &[PublicKey],
+    state: &State,
+) -> Result<(), ApplyError> {
+    if min < 1 || usize::from(min) > keys.len() || keys.len() > 16 {
+        return Err(ApplyError::MultiSignatureMinimumKeys);
+    }
+    if keys.len() != transaction.transaction().signatures.len() {
+        return Err(ApplyError::MultiSignatureKeyCountMismatch);
+    }
+    // A key off the curve has no sum, so nobody could ever sign for the wallet.
+    let derived = multisignature_key(min, keys).map_err(|_| ApplyError::InvalidMultiSignature)?;
+    let target = state.wallet(&derived.address(state.network_byte()));
+    if target.is_some_and(|wallet| wallet.multi_signature.is_some()) {
+        return Err(ApplyError::MultiSignatureAlreadyRegistered);
+    }
+    match transaction.verify_multi(min, keys) {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => Err(ApplyError::InvalidMultiSignature),
+    }
+}

@@ -1,0 +1,71 @@
+//! Hashed-timelock locks, claims and refunds. Source: consensus.md 4.5.
+
+use super::{ApplyError, Terms, credit};
+use crate::{
+    ledger::{Balance, State, wallet::Lock},
+    protocol::{Address, TransactionId, crypto::sha256, transaction::Expiration},
+};
+
+/// A lock must outlast a round, or its recipient could hardly claim it.
+pub(super) fn check_lock(expiration: Expiration, state: &State, terms: &Terms<'_>) -> Result<(), ApplyError> {
+    let round = state.round().position.delegates;
+    let too_short = match expiration {
+        _ if !terms.rules.minimum_lock_expiration => false,
+        Expiration::EpochTime(seconds) => {
+            u64::from(seconds) <= u64::from(state.timestamp().0) + u64::from(terms.blocktime) * u64::from(round)
+        }
+        Expiration::BlockHeight(height) => u64::from(height) <= u64::from(state.height().0) + u64::from(round),
+    };
+    if too_short { Err(ApplyError::HtlcLockExpired) } else { Ok(()) }
+}
+
+pub(super) fn check_claim(id: &TransactionId, secret: &[u8; 32], state: &State) -> Result<(), ApplyError> {
+    let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
+    if lock.is_expired(state.height(), state.timestamp()) {
+        return Err(ApplyError::HtlcLockExpired);
+    }
+    if sha256(secret) != lock.secret_hash {
+        return Err(ApplyError::HtlcSecretHashMismatch);
+    }
+    Ok(())
+}
+
+pub(super) fn check_refund(id: &TransactionId, state: &State) -> Result<(), ApplyError> {
+    let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
+    if lock.is_expired(state.height(), state.timestamp()) { Ok(()) } else { Err(ApplyError::HtlcLockNotExpired) }
+}
+
+/// The locked coin stays with its owner, and in the weight of the owner's delegate, until it is claimed.
+pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut State) {
+    let wallet = state.wallet_mut(owner);
+    let htlc = wallet.htlc_mut();
+    htlc.locked_balance += lock.amount;
+    htlc.locks.insert(id, lock);
+    state.index_lock(id, owner);
+}
+
+/// The recipient gets the coin, and with it goes its vote weight.
+pub(super) fn claim(id: &TransactionId, state: &mut State) {
+    if let Some((owner, lock)) = open(id, state) {
+        if let Some(vote) = state.wallet(&owner).and_then(|wallet| wallet.vote) {
+            state.add_vote_weight(&vote, Balance::ZERO - lock.amount);
+        }
+        credit(state, lock.recipient, lock.amount.into());
+    }
+}
+
+/// The owner gets the coin back; its weight never left.
+pub(super) fn refund(id: &TransactionId, state: &mut State) {
+    if let Some((owner, lock)) = open(id, state) {
+        state.wallet_mut(owner).balance += lock.amount;
+    }
+}
+
+/// Takes a lock off its owner.
+fn open(id: &TransactionId, state: &mut State) -> Option<(Address, Lock)> {
+    let owner = state.forget_lock(id)?;
+    let htlc = state.wallet_mut(owner).htlc_mut();
+    let lock = htlc.locks.remove(id)?;
+    htlc.locked_balance -= lock.amount;
+    Some((owner, lock))
+}

@@ -1,0 +1,113 @@
+//! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1-1.4.
+
+use super::Balance;
+use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle::forging_order};
+
+/// Where a height lies among the rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundPosition {
+    pub round: RoundNumber,
+    /// The first height of the round.
+    pub first: Height,
+    /// Number of active delegates, which is the number of blocks of the round.
+    pub delegates: u32,
+}
+
+impl RoundPosition {
+    /// The last height of the round.
+    pub fn last(&self) -> Height {
+        Height(self.first.0 + self.delegates - 1)
+    }
+}
+
+/// Heights to rounds, from the milestones that change the number of delegates. Source: consensus.md 1.1.
+#[derive(Clone, Debug)]
+pub struct RoundSchedule {
+    /// One for each change, ascending: the position of its first height.
+    segments: Vec<RoundPosition>,
+}
+
+impl RoundSchedule {
+    /// The milestones have been checked to change the number of delegates at round boundaries only.
+    pub fn new(milestones: &Milestones) -> Self {
+        let mut segments: Vec<RoundPosition> = Vec::new();
+        for milestone in milestones.all() {
+            let (first, delegates) = (milestone.height, milestone.active_delegates);
+            match segments.last() {
+                Some(last) if last.delegates == delegates => {}
+                Some(last) => {
+                    let rounds = (first.0 - last.first.0) / last.delegates;
+                    segments.push(RoundPosition { round: RoundNumber(last.round.0 + rounds), first, delegates });
+                }
+                None => segments.push(RoundPosition { round: RoundNumber(1), first, delegates }),
+            }
+        }
+        Self { segments }
+    }
+
+    /// The round of a height (at least 1).
+    pub fn at(&self, height: Height) -> RoundPosition {
+        let after = self.segments.partition_point(|segment| segment.first <= height);
+        let segment = self.segments[after.checked_sub(1).expect("the first segment begins at height 1")];
+        let whole = (height.0 - segment.first.0) / segment.delegates;
+        RoundPosition {
+            round: RoundNumber(segment.round.0 + whole),
+            first: Height(segment.first.0 + whole * segment.delegates),
+            delegates: segment.delegates,
+        }
+    }
+
+    /// Whether a height begins a round.
+    pub fn begins(&self, height: Height) -> bool {
+        self.at(height).first == height
+    }
+}
+
+/// One active delegate of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub public_key: PublicKey,
+    pub address: Address,
+    /// Vote weight when the round was made.
+    pub vote_balance: Balance,
+}
+
+/// The active delegates of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    pub position: RoundPosition,
+    /// Ranking order: vote weight descending, then public key ascending.
+    pub members: Vec<Member>,
+    /// Forging order, as indexes into `members`.
+    pub order: Vec<usize>,
+}
+
+impl Round {
+    /// The round at a position with these members, which are in ranking order.
+    pub(super) fn new(position: RoundPosition, members: Vec<Member>) -> Self {
+        let order = forging_order(position.round, members.len());
+        Self { position, members, order }
+    }
+
+    /// The round's number.
+    pub fn number(&self) -> RoundNumber {
+        self.position.round
+    }
+
+    /// The owner of a slot: the index counts slots since the epoch, so a missed slot shifts nothing.
+    /// Source: consensus.md 1.4.
+    pub fn owner(&self, slot: Slot) -> &Member {
+        &self.members[self.owner_index(slot)]
+    }
+
+    /// [`Round::owner`] as an index into `members`.
+    pub fn owner_index(&self, slot: Slot) -> usize {
+        self.order[slot.0 as usize % self.order.len()]
+    }
+
+    /// The first slot at or after `from` that belongs to a key; `None` if the key is not active in this round.
+    pub fn next_slot_of(&self, key: &PublicKey, from: Slot) -> Option<Slot> {
+        let turns = self.order.len() as u32;
+        (from.0..from.0.checked_add(turns)?).map(Slot).find(|slot| self.owner(*slot).public_key == *key)
+    }
+}

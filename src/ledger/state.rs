@@ -1,0 +1,389 @@
+//! The state after a block, and how a block makes the next one. Source: consensus.md 1.2, 1.5, 4.2, 4.6.
+
+use super::{
+    Balance, Wallet,
+    apply::{self, ApplyError, Terms},
+    round::{Member, Round, RoundSchedule},
+    wallet::{DelegateAttributes, LastBlock, Lock},
+};
+use crate::protocol::{
+    Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber,
+    SignedTransaction, Slot, Timestamp, TransactionId, slots::Slots,
+};
+use imbl::{OrdMap, OrdSet};
+use std::sync::Arc;
+
+/// What every honest node knows after a block. Cheap to clone: successive states share all that did not change.
+#[derive(Clone, Debug)]
+pub struct State {
+    height: Height,
+    timestamp: Timestamp,
+    wallets: OrdMap<Address, Arc<Wallet>>,
+    /// Every registered username, resigned ones included: they stay taken for ever.
+    usernames: OrdMap<Arc<str>, Address>,
+    /// Registered delegates that have not resigned.
+    live_delegates: usize,
+    /// Open locks and their owners.
+    locks: OrdMap<TransactionId, Address>,
+    /// Every registered multihash.
+    ipfs: OrdSet<Vec<u8>>,
+    /// Every wallet with a business, resigned ones included, in the order of registration.
+    businesses: imbl::Vector<Address>,
+    /// The round of the next block.
+    round: Arc<Round>,
+    /// Blocks of the round so far, one number a member.
+    forged_in_round: Vec<u16>,
+    /// Coin in circulation: genesis plus all rewards. Source: consensus.md 1.6.
+    supply: Balance,
+    /// Transactions on the chain.
+    transactions: u64,
+    network_byte: u8,
+}
+
+/// A state with what happened on the way to it, in the order of consensus.md 1.5.
+#[derive(Debug)]
+pub struct Applied {
+    pub state: State,
+    /// The owner of each slot left empty before the block, at most one round of them (`forger.missing`).
+    pub missing: Vec<PublicKey>,
+    /// Set where the block ended a round.
+    pub round_end: Option<RoundEnd>,
+}
+
+/// What the last block of a round brings about.
+#[derive(Debug)]
+pub struct RoundEnd {
+    /// Members of the ended round that forged nothing in it (`round.missed`).
+    pub missed: Vec<PublicKey>,
+    /// The round that begins (`round.created`).
+    pub created: Arc<Round>,
+}
+
+/// Why a block is not on the chain. Source: consensus.md 3.3, 3.4.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[rustfmt::skip]
+pub enum BlockRejected {
+    #[error("block {id} at height {height} does not chain to {tip} at height {tip_height}")]
+    NotChained { id: BlockId, height: Height, tip: BlockId, tip_height: Height },
+    #[error("block {id} at height {height} is not verified: {}", errors.join("; "))]
+    NotVerified { id: BlockId, height: Height, errors: Vec<String> },
+    #[error("block {id} at height {height} lies in slot {slot}, the clock is in slot {now}")]
+    FromFuture { id: BlockId, height: Height, slot: Slot, now: Slot },
+    #[error("block {id} at height {height} holds transactions of different versions")]
+    MixedVersions { id: BlockId, height: Height },
+    #[error("block {id} at height {height}: slot {slot} is {expected}'s, but {got} forged it")]
+    WrongForger { id: BlockId, height: Height, slot: Slot, expected: PublicKey, got: PublicKey },
+    #[error("block {id} at height {height}: transaction {transaction} is on the chain already")]
+    AlreadyForged { id: BlockId, height: Height, transaction: TransactionId },
+    #[error("block {id} at height {height}: transaction {transaction}: {source}")]
+    NotApplicable { id: BlockId, height: Height, transaction: TransactionId, source: ApplyError },
+    #[error("block {id} at height {height} ends a round: expected to find {expected} delegates but only found {found}")]
+    TooFewDelegates { id: BlockId, height: Height, expected: usize, found: usize },
+}
+
+impl State {
+    /// The state after the genesis block, which is taken as it is: its transactions are not checked.
+    /// Source: consensus.md 4.6.
+    pub fn genesis(config: &NetworkConfig, schedule: &RoundSchedule) -> Result<Self, BlockRejected> {
+        let block = &config.genesis.block;
+        let position = schedule.at(Height::GENESIS);
+        let mut state = Self {
+            height: Height::GENESIS,
+            timestamp: block.header.timestamp,
+            wallets: OrdMap::new(),
+            usernames: OrdMap::new(),
+            live_delegates: 0,
+            locks: OrdMap::new(),
+            ipfs: OrdSet::new(),
+            businesses: imbl::Vector::new(),
+            round: Arc::new(Round::new(position, Vec::new())),
+            forged_in_round: Vec::new(),
+            supply: Balance::from(block.header.total_amount) + config.milestones.at(Height::GENESIS).reward,
+            transactions: block.transactions.len() as u64,
+            network_byte: config.network.pub_key_hash,
+        };
+        for transaction in &block.transactions {
+            apply::apply(transaction, block.header.timestamp, &mut state);
+        }
+        let generator = block.header.generator;
+        state.wallet_mut(generator.address(state.network_byte)).public_key = Some(generator);
+        state.begin_round(block, position)?;
+        Ok(state)
+    }
+
+    /// Height of the block this is the state after.
+    pub fn height(&self) -> Height {
+        self.height
+    }
+
+    /// Timestamp of that block.
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    /// The round the next block belongs to.
+    pub fn round(&self) -> &Arc<Round> {
+        &self.round
+    }
+
+    /// Coin in circulation: genesis amount plus the rewards of all blocks.
+    pub fn supply(&self) -> Balance {
+        self.supply
+    }
+
+    /// Number of transactions on the chain.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// First byte of this network's addresses.
+    pub fn network_byte(&self) -> u8 {
+        self.network_byte
+    }
+
+    /// A wallet the chain has named; reading never makes one.
+    pub fn wallet(&self, address: &Address) -> Option<&Arc<Wallet>> {
+        self.wallets.get(address)
+    }
+
+    /// All wallets, ascending by address.
+    pub fn wallets(&self) -> impl ExactSizeIterator<Item = &Arc<Wallet>> {
+        self.wallets.values()
+    }
+
+    /// The wallet of a delegate, resigned or not.
+    pub fn wallet_by_username(&self, username: &str) -> Option<&Arc<Wallet>> {
+        self.address_of(username).and_then(|address| self.wallets.get(address))
+    }
+
+    /// The address a username is registered to.
+    pub fn address_of(&self, username: &str) -> Option<&Address> {
+        self.usernames.get(username)
+    }
+
+    /// All delegates' wallets, resigned ones included, ascending by username.
+    pub fn delegates(&self) -> impl Iterator<Item = &Arc<Wallet>> {
+        self.usernames.values().map(|address| &self.wallets[address])
+    }
+
+    /// Registered delegates that have not resigned.
+    pub fn live_delegates(&self) -> usize {
+        self.live_delegates
+    }
+
+    /// The delegate of a key, resigned or not.
+    pub fn delegate_of(&self, key: &PublicKey) -> Option<&DelegateAttributes> {
+        self.wallets.get(&key.address(self.network_byte))?.delegate.as_deref()
+    }
+
+    /// Whether the transaction carries the signatures that its sender, a multisignature wallet, asks for.
+    pub fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
+        let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
+        owners.is_some_and(|owners| matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)))
+    }
+
+    /// An open lock.
+    pub fn lock(&self, id: &TransactionId) -> Option<&Lock> {
+        let owner = self.locks.get(id)?;
+        self.wallets.get(owner)?.htlc.as_ref()?.locks.get(id)
+    }
+
+    /// All open locks with their owners, ascending by id.
+    pub fn locks(&self) -> impl Iterator<Item = (&TransactionId, &Address)> {
+        self.locks.iter()
+    }
+
+    /// Whether a multihash is registered.
+    pub fn has_ipfs(&self, multihash: &[u8]) -> bool {
+        self.ipfs.contains(multihash)
+    }
+
+    /// All wallets with a business, in the order of registration, resigned ones included.
+    pub fn businesses(&self) -> impl Iterator<Item = &Arc<Wallet>> {
+        self.businesses.iter().filter_map(|address| self.wallets.get(address))
+    }
+
+    pub(super) fn index_lock(&mut self, id: TransactionId, owner: Address) {
+        self.locks.insert(id, owner);
+    }
+
+    pub(super) fn forget_lock(&mut self, id: &TransactionId) -> Option<Address> {
+        self.locks.remove(id)
+    }
+
+    pub(super) fn index_ipfs(&mut self, multihash: &[u8]) {
+        self.ipfs.insert(multihash.to_vec());
+    }
+
+    pub(super) fn index_business(&mut self, address: Address) {
+        self.businesses.push_back(address);
+    }
+
+    /// The wallet at an address, made if the chain names it for the first time.
+    pub(super) fn wallet_mut(&mut self, address: Address) -> &mut Wallet {
+        let first_seen = self.wallets.len() as u32;
+        Arc::make_mut(self.wallets.entry(address).or_insert_with(|| Arc::new(Wallet::cold(address, first_seen))))
+    }
+
+    pub(super) fn add_vote_weight(&mut self, delegate: &PublicKey, change: Balance) {
+        if change != Balance::ZERO
+            && let Some(attributes) = self.wallet_mut(delegate.address(self.network_byte)).delegate_mut()
+        {
+            attributes.vote_balance += change;
+        }
+    }
+
+    pub(super) fn register_delegate(&mut self, username: Arc<str>, address: Address) {
+        self.usernames.insert(username, address);
+        self.live_delegates += 1;
+    }
+
+    pub(super) fn count_resignation(&mut self) {
+        self.live_delegates -= 1;
+    }
+
+    /// Applies a transaction if it may be applied on top, as part of a block of this time; else changes nothing.
+    ///
+    /// # Errors
+    /// The first precondition that does not hold.
+    pub fn try_apply(
+        &mut self,
+        transaction: &SignedTransaction,
+        block: Timestamp,
+        terms: &Terms<'_>,
+    ) -> Result<(), ApplyError> {
+        let address = transaction.sender_address();
+        let sender = self.wallets.get(&address).cloned();
+        let sender = sender.unwrap_or_else(|| Arc::new(Wallet::cold(address, 0)));
+        apply::check(transaction, &sender, self, terms)?;
+        apply::apply(transaction, block, self);
+        Ok(())
+    }
+
+    /// The state after `block`, which has been verified and chains to this state's block. Source: consensus.md 1.5, 4.2.
+    pub(super) fn apply_block(
+        &self,
+        block: &Arc<Block>,
+        reward: Arktoshi,
+        terms: &Terms<'_>,
+        schedule: &RoundSchedule,
+        slots: &Slots,
+    ) -> Result<Applied, BlockRejected> {
+        let (id, header) = (block.id, &block.header);
+        let mut state = self.clone();
+        let slot = slots.slot(header.timestamp);
+        for transaction in &block.transactions {
+            state.try_apply(transaction, header.timestamp, terms).map_err(|source| BlockRejected::NotApplicable {
+                id,
+                height: header.height,
+                transaction: transaction.id(),
+                source,
+            })?;
+        }
+        state.height = header.height;
+        state.timestamp = header.timestamp;
+        state.transactions += block.transactions.len() as u64;
+        state.supply += reward;
+        state.reward_generator(block);
+        let missing = state.count_missed(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
+        state.forged_in_round[self.round.owner_index(slot)] += 1;
+        let next = schedule.at(header.height.next());
+        let round_end = (next.first == header.height.next())
+            .then(|| {
+                let missed = state.idle_members();
+                state.begin_round(block, next)?;
+                Ok(RoundEnd { missed, created: state.round.clone() })
+            })
+            .transpose()?;
+        Ok(Applied { state, missing, round_end })
+    }
+
+    fn reward_generator(&mut self, block: &Arc<Block>) {
+        let header = &block.header;
+        let gain = Balance::from(header.reward) + header.total_fee;
+        let wallet = self.wallet_mut(header.generator.address(self.network_byte));
+        wallet.balance += gain;
+        let vote = wallet.vote;
+        if let Some(delegate) = wallet.delegate_mut() {
+            delegate.produced_blocks += 1;
+            delegate.forged_fees += header.total_fee;
+            delegate.forged_rewards += header.reward;
+            delegate.last_block = Some(LastBlock(block.clone()));
+        }
+        if let Some(key) = vote {
+            self.add_vote_weight(&key, gain);
+        }
+    }
+
+    /// The owners of the empty slots between two blocks; the gap after genesis counts nobody.
+    fn count_missed(&mut self, before: Slot, slot: Slot, after_genesis: bool) -> Vec<PublicKey> {
+        if after_genesis {
+            return Vec::new();
+        }
+        let round = self.round.clone();
+        let gap = (slot.0 - before.0 - 1).min(round.position.delegates);
+        let missing: Vec<&Member> = (1..=gap).map(|step| round.owner(Slot(before.0 + step))).collect();
+        for member in &missing {
+            if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
+                delegate.missed_blocks += 1;
+            }
+        }
+        missing.into_iter().map(|member| member.public_key).collect()
+    }
+
+    fn idle_members(&self) -> Vec<PublicKey> {
+        let idle = self.round.members.iter().zip(&self.forged_in_round).filter(|(_, forged)| **forged == 0);
+        idle.map(|(member, _)| member.public_key).collect()
+    }
+
+    /// Ranks all delegates by vote weight and makes the first of them the round's. Source: consensus.md 1.2.
+    fn begin_round(&mut self, block: &Block, position: super::round::RoundPosition) -> Result<(), BlockRejected> {
+        let mut ranking: Vec<Member> = self
+            .delegates()
+            .filter_map(|wallet| {
+                let delegate = wallet.delegate.as_ref().filter(|delegate| !delegate.resigned)?;
+                let public_key = wallet.public_key?;
+                Some(Member { public_key, address: wallet.address, vote_balance: delegate.vote_balance })
+            })
+            .collect();
+        ranking.sort_by(|a, b| b.vote_balance.cmp(&a.vote_balance).then(a.public_key.cmp(&b.public_key)));
+        let expected = position.delegates as usize;
+        if ranking.len() < expected {
+            let (id, height) = (block.id, block.header.height);
+            return Err(BlockRejected::TooFewDelegates { id, height, expected, found: ranking.len() });
+        }
+        for (index, member) in ranking.iter().enumerate() {
+            self.rank(member, index as u32 + 1, (index < expected).then_some(position.round));
+        }
+        self.unrank_resigned(ranking.len());
+        ranking.truncate(expected);
+        self.forged_in_round = vec![0; expected];
+        self.round = Arc::new(Round::new(position, ranking));
+        Ok(())
+    }
+
+    fn rank(&mut self, member: &Member, rank: u32, round: Option<RoundNumber>) {
+        if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
+            delegate.rank = Some(rank);
+            if let Some(round) = round {
+                delegate.round = round.0;
+            }
+        }
+    }
+
+    fn unrank_resigned(&mut self, ranked: usize) {
+        if ranked == self.usernames.len() {
+            return;
+        }
+        let resigned: Vec<Address> = self
+            .delegates()
+            .filter(|wallet| wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned))
+            .map(|wallet| wallet.address)
+            .collect();
+        for address in resigned {
+            if let Some(delegate) = self.wallet_mut(address).delegate_mut() {
+                delegate.rank = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A wallet and its attributes. Source: consensus.md 4.1.
+
+use super::Balance;
+use crate::protocol::{
+    Address, Arktoshi, Block, Height, Nonce, PublicKey, Timestamp, TransactionId, transaction::Expiration,
+};
+use indexmap::IndexMap;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// All the chain knows of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wallet {
+    /// Its place in the order in which the chain first named addresses, from 0.
+    pub first_seen: u32,
+    pub address: Address,
+    /// `None` while the wallet is cold: it has only received.
+    pub public_key: Option<PublicKey>,
+    pub balance: Balance,
+    /// Number of transactions sent.
+    pub nonce: Nonce,
+    /// The delegate voted for.
+    pub vote: Option<PublicKey>,
+    pub second_public_key: Option<PublicKey>,
+    pub multi_signature: Option<Arc<MultiSignature>>,
+    pub delegate: Option<Arc<DelegateAttributes>>,
+    /// Open locks; `None` until the wallet's first one, and empty from then on between two.
+    pub htlc: Option<Arc<Htlc>>,
+    /// Registered multihashes, oldest first.
+    pub ipfs: Option<Arc<Vec<Vec<u8>>>>,
+    pub business: Option<Arc<Business>>,
+}
+
+impl Wallet {
+    /// An empty, cold wallet.
+    pub fn cold(address: Address, first_seen: u32) -> Self {
+        Self {
+            first_seen,
+            address,
+            public_key: None,
+            balance: Balance::ZERO,
+            nonce: Nonce(0),
+            vote: None,
+            second_public_key: None,
+            multi_signature: None,
+            delegate: None,
+            htlc: None,
+            ipfs: None,
+            business: None,
+        }
+    }
+
+    /// The username, if the wallet is a delegate, resigned or not.
+    pub fn username(&self) -> Option<&str> {
+        self.delegate.as_deref().map(|delegate| &*delegate.username)
+    }
+
+    /// What the wallet adds to the vote weight of the delegate it votes for: balance plus locked balance.
+    pub fn weight(&self) -> Balance {
+        self.balance + self.locked_balance()
+    }
+
+    /// Coin in open locks.
+    pub fn locked_balance(&self) -> Balance {
+        self.htlc.as_ref().map_or(Balance::ZERO, |htlc| htlc.locked_balance)
+    }
+
+    pub(super) fn htlc_mut(&mut self) -> &mut Htlc {
+        Arc::make_mut(self.htlc.get_or_insert_default())
+    }
+
+    pub(super) fn business_mut(&mut self) -> Option<&mut Business> {
+        self.business.as_mut().map(Arc::make_mut)
+    }
+
+    pub(super) fn delegate_mut(&mut self) -> Option<&mut DelegateAttributes> {
+        self.delegate.as_mut().map(Arc::make_mut)
+    }
+}
+
+/// What a delegate has beside its wallet. Source: consensus.md 1.6.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelegateAttributes {
+    pub username: Arc<str>,
+    pub vote_balance: Balance,
+    pub forged_fees: Balance,
+    pub forged_rewards: Balance,
+    pub produced_blocks: u32,
+    /// Slots the delegate owned and left empty.
+    pub missed_blocks: u32,
+    /// 1 is the heaviest; renewed at every round boundary, `None` before the first one and once resigned.
+    pub rank: Option<u32>,
+    /// The last round the delegate was active in.
+    pub round: u32,
+    pub resigned: bool,
+    pub last_block: Option<LastBlock>,
+}
+
+impl DelegateAttributes {
+    pub(super) fn new(username: Arc<str>) -> Self {
+        Self {
+            username,
+            vote_balance: Balance::ZERO,
+            forged_fees: Balance::ZERO,
+            forged_rewards: Balance::ZERO,
+            produced_blocks: 0,
+            missed_blocks: 0,
+            rank: None,
+            round: 0,
+            resigned: false,
+            last_block: None,
+        }
+    }
+}
+
+/// The last block a delegate forged on this chain; equal by id.
+#[derive(Clone, Debug)]
+pub struct LastBlock(pub Arc<Block>);
+
+impl PartialEq for LastBlock {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for LastBlock {}
+
+/// Who may spend from a multisignature wallet: any `min` of these keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MultiSignature {
+    pub min: u8,
+    pub public_keys: Vec<PublicKey>,
+}
+
+/// A wallet's open hashed-timelock locks, by the id of the transaction that made them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Htlc {
+    pub locks: BTreeMap<TransactionId, Lock>,
+    pub locked_balance: Balance,
+}
+
+/// An open lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    pub amount: Arktoshi,
+    pub recipient: Address,
+    /// Of the block that holds it.
+    pub timestamp: Timestamp,
+    pub vendor_field: Option<String>,
+    pub secret_hash: [u8; 32],
+    pub expiration: Expiration,
+}
+
+impl Lock {
+    /// Whether it is past its expiration after a block of this height and time. Source: consensus.md 4.5.
+    pub fn is_expired(&self, height: Height, timestamp: Timestamp) -> bool {
+        match self.expiration {
+            Expiration::EpochTime(seconds) => seconds <= timestamp.0,
+            Expiration::BlockHeight(last) => last <= height.0,
+        }
+    }
+}
+
+/// A registered business, with its bridgechains in the order of registration, by genesis hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Business {
+    pub name: String,
+    pub website: String,
+    pub vat: Option<String>,
+    pub repository: Option<String>,
+    pub resigned: bool,
+    pub bridgechains: IndexMap<[u8; 32], Bridgechain>,
+}
+
+/// A registered bridgechain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridgechain {
+    pub name: String,
+    pub seed_nodes: Vec<String>,
+    pub genesis_hash: [u8; 32],
+    pub repository: String,
+    pub asset_repository: Option<String>,
+    pub ports: IndexMap<String, u16>,
+    pub resigned: bool,
+}

@@ -1,0 +1,54 @@
+//! The report as a table on a terminal.
+
+use super::{RoundReport, Rounds};
+use comfy_table::{Cell, CellAlignment, Color, Table, presets::NOTHING};
+use std::fmt::Write;
+
+/// Rounds side by side in one table.
+const ROUNDS_ABREAST: usize = 8;
+
+/// Per delegate and round `owned forged missed`, then per round its gaps.
+pub fn render(rounds: &Rounds) -> String {
+    let reports = rounds.rounds();
+    let mut out = String::from("Slots owned, forged and missed (owned/forged/missed), per delegate and round:\n");
+    for chunk in reports.chunks(ROUNDS_ABREAST) {
+        writeln!(out, "{}", table(chunk)).expect("writing to a string");
+    }
+    for report in &reports {
+        let RoundReport { round, first_height, last_height, blocks, missed_slots, gaps, .. } = report;
+        write!(out, "round {round}: heights {first_height}-{last_height}, {blocks} blocks forged, {missed_slots} slots missed")
+            .expect("writing to a string");
+        let gaps: Vec<String> =
+            gaps.iter().map(|gap| format!("{} s before height {}", gap.seconds, gap.height)).collect();
+        let gaps = if gaps.is_empty() { "no gaps".to_owned() } else { format!("gaps: {}", gaps.join(", ")) };
+        writeln!(out, ", {gaps}").expect("writing to a string");
+    }
+    out
+}
+
+fn table(rounds: &[RoundReport]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING);
+    let head = rounds.iter().map(|round| Cell::new(format!("round {}", round.round)).set_alignment(CellAlignment::Right));
+    table.set_header(std::iter::once(Cell::new("delegate")).chain(head));
+    let mut names: Vec<&str> = Vec::new();
+    for name in rounds.iter().flat_map(|round| &round.delegates).map(|delegate| delegate.username.as_str()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let cells = rounds.iter().map(|round| {
+            let found = round.delegates.iter().find(|delegate| delegate.username == name);
+            let cell = match found {
+                Some(slots) => Cell::new(format!("{}/{}/{}", slots.owned, slots.forged, slots.missed)),
+                None => Cell::new("-"),
+            };
+            let missed = found.is_some_and(|slots| slots.missed > 0);
+            let cell = if missed { cell.fg(Color::Red) } else { cell };
+            cell.set_alignment(CellAlignment::Right)
+        });
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    table
+}

@@ -1,0 +1,11 @@
+//! What a run is: a scenario file into values, and the network it plays on.
+//!
+//! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
+
+pub mod file;
+pub mod run;
+pub mod testnet;
+
+pub use file::{Fault, Scenario, ScenarioError};
+pub use run::{Outcome, StageKind};
+pub use testnet::{Account, NamedDelegate, Testnet};

@@ -1,0 +1,209 @@
+//! The scenario file: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is allowed.
+
+use super::testnet::DELEGATES_LIMIT;
+use crate::{ledger::rules::Gossip, protocol::Round, sim::Latency};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
+
+/// The version of the file format this build reads.
+const VERSION: u32 = 1;
+/// Rounds a scenario can run.
+const ROUNDS_LIMIT: u32 = 100_000;
+
+/// A run, as its file describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of the format: 1.
+    pub version: u32,
+    /// One line on what the run shows.
+    #[serde(default)]
+    pub description: String,
+    /// Rounds to play, the one of the genesis block included.
+    pub rounds: u32,
+    #[serde(default)]
+    pub network: NetworkSection,
+    /// What goes wrong.
+    #[serde(default, rename = "fault")]
+    pub faults: Vec<Fault>,
+}
+
+/// The network the run plays on: a full mesh of one node for each delegate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkSection {
+    /// Number of delegates, named `genesis_1`, `genesis_2`, …
+    pub delegates: u32,
+    pub latency: Latency,
+    pub gossip: Gossip,
+}
+
+impl Default for NetworkSection {
+    fn default() -> Self {
+        Self { delegates: 51, latency: Latency::default(), gossip: Gossip::Once }
+    }
+}
+
+/// Something that goes wrong: a value, so that a plan can be printed, counted and replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Fault {
+    /// The forgers of these delegates are switched off in these rounds; their nodes go on relaying.
+    Offline { delegates: Vec<String>, rounds: Rounds },
+}
+
+/// One round, a list of rounds, or a span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a round number, a list of round numbers, or { from = …, to = … }")]
+pub enum Rounds {
+    One(u32),
+    List(Vec<u32>),
+    Span(Span),
+}
+
+/// From one round to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    pub from: u32,
+    pub to: u32,
+}
+
+impl Rounds {
+    /// The spans of rounds named.
+    pub fn spans(&self) -> Vec<RangeInclusive<Round>> {
+        let span = |from, to| Round(from)..=Round(to);
+        match self {
+            Self::One(round) => vec![span(*round, *round)],
+            Self::List(rounds) => rounds.iter().map(|round| span(*round, *round)).collect(),
+            Self::Span(Span { from, to }) => vec![span(*from, *to)],
+        }
+    }
+}
+
+/// A scenario file that cannot be run: which file, where in it, what was found, what is allowed.
+#[derive(Debug, thiserror::Error)]
+#[rustfmt::skip]
+pub enum ScenarioError {
+    #[error("{}: cannot be read: {source}", file.display())]
+    Unreadable { file: PathBuf, source: io::Error },
+    #[error("{}:{line}: {}{message}", file.display(), key.as_ref().map(|key| format!("key '{key}': ")).unwrap_or_default())]
+    Malformed { file: PathBuf, line: usize, key: Option<String>, message: String },
+    #[error("{}: key '{key}': found {found}, allowed is {allowed}", file.display())]
+    NotAllowed { file: PathBuf, key: String, found: String, allowed: String },
+}
+
+impl Scenario {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML of this format, or names what does not exist.
+    pub fn load(file: &Path) -> Result<Self, ScenarioError> {
+        let text = fs::read_to_string(file)
+            .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?;
+        Self::parse(&text, file)
+    }
+
+    /// Checks the text of a file; `file` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(text).map_err(|error| malformed(text, file, &error))?;
+        scenario.check().map_err(|(key, found, allowed)| ScenarioError::NotAllowed {
+            file: file.to_path_buf(),
+            key,
+            found,
+            allowed,
+        })?;
+        Ok(scenario)
+    }
+
+    /// The delegates' usernames, in the order of their nodes.
+    pub fn usernames(&self) -> Vec<String> {
+        (1..=self.network.delegates).map(|number| format!("genesis_{number}")).collect()
+    }
+
+    /// Key, what was found, what is allowed.
+    fn check(&self) -> Result<(), (String, String, String)> {
+        within("version", self.version, VERSION..=VERSION)?;
+        within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
+        within("network.delegates", self.network.delegates, 1..=DELEGATES_LIMIT)?;
+        let Latency { min_ms, max_ms } = self.network.latency;
+        within("network.latency.min_ms", min_ms, 0..=60_000)?;
+        within("network.latency.max_ms", max_ms, min_ms..=60_000)?;
+        for (index, fault) in self.faults.iter().enumerate() {
+            self.check_fault(index, fault)?;
+        }
+        Ok(())
+    }
+
+    fn check_fault(&self, index: usize, fault: &Fault) -> Result<(), (String, String, String)> {
+        let Fault::Offline { delegates, rounds } = fault;
+        let known = self.usernames();
+        if let Some(unknown) = delegates.iter().find(|name| !known.contains(name)) {
+            let allowed = match known.as_slice() {
+                [only] => format!("'{only}'"),
+                [first, .., last] => format!("'{first}' to '{last}'"),
+                [] => unreachable!("a network has at least one delegate"),
+            };
+            return Err((format!("fault[{index}].delegates"), format!("'{unknown}'"), allowed));
+        }
+        for span in rounds.spans() {
+            let key = format!("fault[{index}].rounds");
+            within(&key, span.start().0, 1..=self.rounds)?;
+            within(&key, span.end().0, span.start().0..=self.rounds)?;
+        }
+        Ok(())
+    }
+}
+
+fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Result<(), (String, String, String)> {
+    if allowed.contains(&found) {
+        return Ok(());
+    }
+    let (low, high) = allowed.into_inner();
+    let allowed = if low == high { low.to_string() } else { format!("{low} to {high}") };
+    Err((key.to_owned(), found.to_string(), allowed))
+}
+
+/// One line out of the parser's error: where it is, the key on that line, and what the parser says.
+fn malformed(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let before = text.get(..start).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map(|(key, _)| key.trim().to_owned());
+    let message = error.message().replace('\n', " ");
+    ScenarioError::Malformed { file: file.to_path_buf(), line, key, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Scenario::parse(text, Path::new("s.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_error_names_the_file_the_key_and_what_is_allowed() {
+        assert_eq!(error("version = 2\nrounds = 3"), "s.toml: key 'version': found 2, allowed is 1");
+        assert_eq!(error("version = 1\nrounds = 0"), "s.toml: key 'rounds': found 0, allowed is 1 to 100000");
+        let unknown = error("version = 1\nrounds = 3\nround = 4");
+        assert!(unknown.starts_with("s.toml:3: key 'round': unknown field `round`, expected one of"), "{unknown}");
+        let kind = error("version = 1\nrounds = 3\n[[fault]]\nkind = \"offlin\"\n");
+        assert!(kind.contains("s.toml:") && kind.contains("`offlin`") && kind.contains("`offline`"), "{kind}");
+        let wrong = error("version = 1\nrounds = \"three\"");
+        assert!(wrong.starts_with("s.toml:2: key 'rounds': invalid type: string \"three\""), "{wrong}");
+        let name = "version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [\"bob\"]\nrounds = 2\n";
+        assert_eq!(
+            error(name),
+            "s.toml: key 'fault[0].delegates': found 'bob', allowed is 'genesis_1' to 'genesis_51'"
+        );
+        assert!(!error("version = 1\nrounds = [").contains('\n'));
+    }
+}

@@ -1,0 +1,119 @@
+//! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
+
+use crate::{
+    ledger::{BlockRejected, BlockTree, Rules},
+    protocol::{
+        Arktoshi, KeyPair, Milestones, NetworkConfig,
+        genesis::GenesisPlan,
+        keys::generate_passphrase,
+        network::Network,
+    },
+    sim::SeedTree,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Coin of a generated network: that of the reference's testnet.
+const TOTAL: Arktoshi = Arktoshi::coins(125_000_000);
+/// Funded accounts of a generated network.
+const ACCOUNTS: u32 = 10;
+/// What each of them begins with.
+const ACCOUNT_BALANCE: Arktoshi = Arktoshi::coins(1_000_000);
+/// Delegates a generated network can have.
+pub const DELEGATES_LIMIT: u32 = 1_000;
+
+/// A generated network: parameters of the reference's `testnet`, so that an SDK set to that preset just works, with
+/// keys and a genesis block of its own.
+#[derive(Clone)]
+pub struct Testnet {
+    pub config: Arc<NetworkConfig>,
+    /// `genesis_1`, `genesis_2`, … in this order.
+    pub delegates: Vec<NamedDelegate>,
+    pub accounts: Vec<Account>,
+}
+
+/// A delegate with its keys.
+#[derive(Clone)]
+pub struct NamedDelegate {
+    pub username: String,
+    pub passphrase: String,
+    pub keys: KeyPair,
+}
+
+/// A funded account.
+#[derive(Clone)]
+pub struct Account {
+    pub passphrase: String,
+    pub keys: KeyPair,
+    pub balance: Arktoshi,
+}
+
+impl Testnet {
+    /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
+    pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
+        let network = Network::testnet();
+        let network_byte = network.pub_key_hash;
+        let milestones = milestones(delegates);
+        let delegates: Vec<NamedDelegate> = (1..=delegates)
+            .map(|number| {
+                let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"));
+                NamedDelegate { username: format!("genesis_{number}"), passphrase, keys }
+            })
+            .collect();
+        let accounts: Vec<Account> = (1..=ACCOUNTS)
+            .map(|number| {
+                let (passphrase, keys) = secret(seeds, &format!("keys/account/{number}"));
+                Account { passphrase, keys, balance: ACCOUNT_BALANCE }
+            })
+            .collect();
+        let (_, premine) = secret(seeds, "keys/premine");
+        let plan = GenesisPlan {
+            network,
+            milestones,
+            premine,
+            delegates: delegates.iter().map(|delegate| (delegate.username.clone(), delegate.keys.clone())).collect(),
+            total: TOTAL,
+            accounts: accounts
+                .iter()
+                .map(|account| (account.keys.public().address(network_byte), account.balance))
+                .collect(),
+        };
+        let config = NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
+        let config = Arc::new(config);
+        Self { config, delegates, accounts }
+    }
+
+    /// The block tree of this network under these rules.
+    ///
+    /// # Errors
+    /// None for a generated network: its genesis registers as many delegates as its first milestone wants.
+    pub fn tree(&self, rules: Rules) -> Result<Arc<BlockTree>, BlockRejected> {
+        BlockTree::new(self.config.clone(), Arc::new(rules)).map(Arc::new)
+    }
+}
+
+/// The reference's rules, fitted to so many nodes: where they are too few for the network reach the reference asks
+/// for, all of the others are asked for; a lone node forges as in the reference's test environment.
+pub fn rules_for(nodes: usize) -> Rules {
+    let reference = Rules::reference();
+    let others = u32::try_from(nodes.saturating_sub(1)).unwrap_or(u32::MAX);
+    let reach = reference.minimum_network_reach.map(|reach| reach.min(others)).filter(|reach| *reach > 0);
+    Rules { minimum_network_reach: reach, ..reference }
+}
+
+fn milestones(delegates: u32) -> Milestones {
+    let testnet = Milestones::testnet();
+    let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
+    for milestone in &mut list {
+        milestone["activeDelegates"] = json!(delegates);
+    }
+    Milestones::from_json(&list.into()).expect("the preset stays valid with another constant number of delegates")
+}
+
+fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
+    let bytes = seeds.bytes(name);
+    let entropy: [u8; 16] = bytes[..16].try_into().expect("16 of 32 bytes");
+    let passphrase = generate_passphrase(entropy);
+    let keys = KeyPair::from_passphrase(&passphrase);
+    (passphrase, keys)
+}

@@ -1,0 +1,30 @@
+//! When things happen: the virtual clock, the event queue, the network, the random streams and the two stages.
+//!
+//! ```text
+//!            ┌────────────── World ──────────────┐
+//!            │ queue (time, sequence) · network  │──► observers (trace, tables, the API's view)
+//!            └──┬──────────────────────────▲─────┘
+//!      delivery │                          │ effects
+//!            ┌──▼──────────────────────────┴─────┐
+//!            │ stage::inline   |  stage::ractor  │      the same actors, the same order
+//!            └───────────────────────────────────┘
+//! ```
+//!
+//! Events at one instant run in the order in which they were scheduled, on both stages, so a run is a function of its
+//! plan and seed. Nothing here knows HTTP or files; only [`live`] reads the wall clock, to pace a testnet.
+
+pub mod live;
+pub mod network;
+pub mod plan;
+pub mod queue;
+pub mod seeds;
+pub mod stage;
+pub mod trace;
+pub mod world;
+
+pub use live::{Live, LiveHandle, Pace};
+pub use network::Latency;
+pub use plan::{NodePlan, Plan};
+pub use seeds::SeedTree;
+pub use trace::{Digest, TraceDigest};
+pub use world::{Observer, World};

@@ -1,0 +1,261 @@
+//! A run that people talk to while it goes on: paced against the wall clock, by command, or not at all.
+//!
+//! This is the one module under `sim` that reads the wall clock. It does so to decide *when* to play the next event,
+//! never *which*: what comes from outside is stamped with the virtual instant at which it came in.
+#![expect(clippy::disallowed_methods, reason = "pacing a live testnet is what the wall clock is for")]
+
+use super::stage::ractor::{ActorDied, RactorStage};
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    protocol::{Slot, slots::Slots},
+};
+use std::{fmt, str::FromStr, time::Duration};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+/// How virtual time follows real time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// So many virtual seconds in a real second.
+    Speed(f64),
+    /// As fast as it goes.
+    Max,
+    /// Only by [`LiveHandle::advance`].
+    Manual,
+}
+
+/// Events played between two looks at the commands, where nothing else gives cause to look.
+const EVENTS_AT_ONCE: usize = 512;
+/// Slots that one command may advance by.
+pub const ADVANCE_LIMIT: u32 = 1_000_000;
+
+impl FromStr for Pace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "max" => Ok(Self::Max),
+            "manual" => Ok(Self::Manual),
+            number => match number.parse::<f64>() {
+                Ok(speed) if speed.is_finite() && speed > 0.0 && speed <= 1e6 => Ok(Self::Speed(speed)),
+                _ => Err(format!("'{text}' is no pace: give a number above 0 and up to 1000000, 'max' or 'manual'")),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Speed(speed) => speed.fmt(f),
+            Self::Max => f.write_str("max"),
+            Self::Manual => f.write_str("manual"),
+        }
+    }
+}
+
+enum Command {
+    Submit { node: NodeId, transactions: Transactions, reply: oneshot::Sender<Submission> },
+    Advance { slots: u32, reply: oneshot::Sender<SimTime> },
+    SetPace { pace: Pace, reply: oneshot::Sender<()> },
+    Now { reply: oneshot::Sender<(SimTime, Pace)> },
+    Stop,
+}
+
+/// What others hold of a live run. Cheap to clone.
+#[derive(Clone)]
+pub struct LiveHandle(mpsc::UnboundedSender<Command>);
+
+/// The run has ended, so nothing can be asked of it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulation has stopped")]
+pub struct Stopped;
+
+impl LiveHandle {
+    /// Hands transactions in at a node; answers once its pool has decided.
+    ///
+    /// # Errors
+    /// The run has stopped; so for all calls.
+    pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
+        self.ask(|reply| Command::Submit { node, transactions, reply }).await
+    }
+
+    /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers the new
+    /// instant when they are over.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn advance(&self, slots: u32) -> Result<SimTime, Stopped> {
+        self.ask(|reply| Command::Advance { slots: slots.min(ADVANCE_LIMIT), reply }).await
+    }
+
+    /// Changes the pace from now on.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn set_pace(&self, pace: Pace) -> Result<(), Stopped> {
+        self.ask(|reply| Command::SetPace { pace, reply }).await
+    }
+
+    /// The virtual instant, and the pace.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn now(&self) -> Result<(SimTime, Pace), Stopped> {
+        self.ask(|reply| Command::Now { reply }).await
+    }
+
+    /// Ends the run; the work in hand is finished first.
+    pub fn stop(&self) {
+        // Stopped already is what was wanted.
+        let _stopped_already = self.0.send(Command::Stop);
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(command(reply)).map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+}
+
+/// A live run.
+pub struct Live {
+    stage: RactorStage,
+    slots: Slots,
+    commands: mpsc::UnboundedReceiver<Command>,
+    pace: Pace,
+    /// A pair of instants, virtual and real, from which the pace counts.
+    anchor: (SimTime, Instant),
+    stopping: bool,
+}
+
+impl Live {
+    /// A run at its first instant, and the handle to it.
+    pub fn new(stage: RactorStage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
+        let (sender, commands) = mpsc::unbounded_channel();
+        let anchor = (stage.world().now(), Instant::now());
+        (Self { stage, slots, commands, pace, anchor, stopping: false }, LiveHandle(sender))
+    }
+
+    /// Runs until it is told to stop, then stops its actors.
+    ///
+    /// # Errors
+    /// An actor died, which ends the run.
+    pub async fn run(mut self) -> Result<SimTime, ActorDied> {
+        self.anchor.1 = Instant::now();
+        while !self.stopping {
+            match self.pace {
+                Pace::Manual => self.wait_for_command().await?,
+                Pace::Max => self.play_some(SimTime::from_micros(u64::MAX)).await?,
+                Pace::Speed(speed) => self.follow_wall_clock(speed).await?,
+            }
+        }
+        let now = self.stage.world().now();
+        self.stage.stop().await;
+        Ok(now)
+    }
+
+    async fn wait_for_command(&mut self) -> Result<(), ActorDied> {
+        match self.commands.recv().await {
+            Some(command) => self.obey(command).await,
+            None => self.stop_asked(),
+        }
+    }
+
+    /// Plays a handful of events due by `until`, then does what was asked meanwhile.
+    async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
+        for _ in 0..EVENTS_AT_ONCE {
+            if !self.stage.step(until).await? {
+                break;
+            }
+        }
+        while let Ok(command) = self.commands.try_recv() {
+            self.obey(command).await?;
+        }
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
+    async fn follow_wall_clock(&mut self, speed: f64) -> Result<(), ActorDied> {
+        let due = self.virtual_now(speed);
+        if self.stage.world().next_time().is_some_and(|next| next <= due) {
+            return self.play_some(due).await;
+        }
+        let wake = self.stage.world().next_time().map(|next| self.real_time_of(next, speed));
+        tokio::select! {
+            biased;
+            command = self.commands.recv() => {
+                // What comes in, comes in now: the clock stands between two events.
+                let now = self.virtual_now(speed);
+                while self.stage.step(now).await? {}
+                self.stage.rest_until(now);
+                match command {
+                    Some(command) => self.obey(command).await,
+                    None => self.stop_asked(),
+                }
+            }
+            () = tokio::time::sleep_until(wake.unwrap_or(self.anchor.1)), if wake.is_some() => Ok(()),
+        }
+    }
+
+    async fn obey(&mut self, command: Command) -> Result<(), ActorDied> {
+        // A reply nobody waits for any more: the client has gone.
+        match command {
+            Command::Submit { node, transactions, reply } => {
+                let submission = self.stage.submit(node, transactions).await?;
+                let _client_gone = reply.send(submission);
+            }
+            Command::Advance { slots, reply } => {
+                let now = self.advance(slots).await?;
+                let _client_gone = reply.send(now);
+            }
+            Command::SetPace { pace, reply } => {
+                self.pace = pace;
+                self.set_anchor();
+                let _client_gone = reply.send(());
+            }
+            Command::Now { reply } => {
+                let _client_gone = reply.send((self.stage.world().now(), self.pace));
+            }
+            Command::Stop => return self.stop_asked(),
+        }
+        Ok(())
+    }
+
+    /// From the running slot on, to the end of the last of so many slots. What is asked meanwhile is done between two
+    /// slots, so that a long advance can be watched, fed and stopped.
+    async fn advance(&mut self, slots: u32) -> Result<SimTime, ActorDied> {
+        let first = self.slots.slot(self.stage.world().now().seconds());
+        for step in 1..=slots {
+            let end = self.slots.start(Slot(first.0.saturating_add(step)));
+            self.stage.run_until(SimTime::from_seconds(end)).await?;
+            while let Ok(command) = self.commands.try_recv() {
+                Box::pin(self.obey(command)).await?;
+            }
+            if self.stopping {
+                break;
+            }
+        }
+        self.set_anchor();
+        Ok(self.stage.world().now())
+    }
+
+    fn stop_asked(&mut self) -> Result<(), ActorDied> {
+        self.stopping = true;
+        Ok(())
+    }
+
+    fn set_anchor(&mut self) {
+        self.anchor = (self.stage.world().now(), Instant::now());
+    }
+
+    fn virtual_now(&self, speed: f64) -> SimTime {
+        self.anchor.0 + Duration::from_secs_f64(self.anchor.1.elapsed().as_secs_f64() * speed)
+    }
+
+    fn real_time_of(&self, time: SimTime, speed: f64) -> Instant {
+        self.anchor.1 + Duration::from_secs_f64(time.since(self.anchor.0).as_secs_f64() / speed)
+    }
+}

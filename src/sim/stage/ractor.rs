@@ -1,0 +1,203 @@
+//! Each simulated actor as a ractor actor under one supervisor: for the live testnet, observable while it runs.
+//!
+//! The stage hands one input at a time to one actor and waits for the effects, so the order of events is the queue's
+//! and not the runtime's. Runs on a current-thread runtime.
+
+use crate::{
+    actors::{Actor as Machine, ActorId, Effect, Input, NodeId, Role, SimTime, Submission, message::Transactions},
+    sim::{Observer, Plan, World, world::Delivery},
+};
+use ractor::{
+    Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration, rpc::CallResult,
+};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// Runs begun in this process.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// A run whose actors are ractor's.
+pub struct RactorStage {
+    world: World,
+    hosts: Vec<(ActorId, ActorRef<HostMessage>)>,
+    supervisor: ActorRef<SupervisorMessage>,
+    /// The first unplanned death, which ends the run.
+    death: Arc<Mutex<Option<String>>>,
+    effects: Vec<Effect>,
+}
+
+/// An actor of the run died or no longer answers: a finding, the run cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error("an actor of the simulation died: {0}")]
+pub struct ActorDied(String);
+
+impl RactorStage {
+    /// Spawns all actors of a plan. Their names hold a number of the run, since names are process-wide.
+    ///
+    /// # Errors
+    /// An actor cannot be spawned.
+    pub async fn spawn(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Self, SpawnErr> {
+        let name = format!("run-{}", RUNS.fetch_add(1, Ordering::Relaxed));
+        let death = Arc::new(Mutex::new(None));
+        let (supervisor, _) = Actor::spawn(Some(format!("{name}/supervisor")), Supervisor, death.clone()).await?;
+        let machines = plan.actors();
+        let world = World::new(plan, machines.iter().map(|(id, _)| *id), observers);
+        let mut hosts = Vec::with_capacity(machines.len());
+        for (id, machine) in machines {
+            let name = format!("{name}/{}", label(id));
+            let (host, _) = Actor::spawn_linked(Some(name), Host, machine, supervisor.get_cell()).await?;
+            hosts.push((id, host));
+        }
+        Ok(Self { world, hosts, supervisor, death, effects: Vec::new() })
+    }
+
+    /// Clock and queue of the run.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Plays all events due before `until`; the clock then stands there.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn run_until(&mut self, until: SimTime) -> Result<(), ActorDied> {
+        while self.step(until.just_before()).await? {}
+        self.rest_until(until);
+        Ok(())
+    }
+
+    /// Moves the clock on, over a time in which nothing is due.
+    pub fn rest_until(&mut self, until: SimTime) {
+        self.world.rest_until(until);
+    }
+
+    /// Plays one event due at `through` or before, and says whether there was one.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
+        let Some(delivery) = self.world.next(through) else { return Ok(false) };
+        let (id, host) = &self.hosts[delivery.index];
+        let Delivery { now, input, .. } = delivery;
+        let buffer = std::mem::take(&mut self.effects);
+        let message = |reply| HostMessage::Deliver(now, input, buffer, reply);
+        match host.call(message, None::<Duration>).await {
+            Ok(CallResult::Success(mut effects)) => {
+                self.world.absorb(*id, &mut effects);
+                self.effects = effects;
+                Ok(true)
+            }
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(self.died(*id)),
+        }
+    }
+
+    /// Hands transactions in at a node's API and waits for the pool's answer; the clock does not move.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn submit(&mut self, node: NodeId, transactions: Transactions) -> Result<Submission, ActorDied> {
+        let now = self.world.now();
+        let request = self.world.submit(node, transactions);
+        while self.step(now).await? {}
+        Ok(self.world.take_answer(request).expect("peer and pool of a node answer without the clock moving"))
+    }
+
+    /// Stops every actor, in the order of their start, and then the supervisor.
+    pub async fn stop(self) {
+        for (_, host) in &self.hosts {
+            host.stop(None);
+        }
+        // Each has been told; one that is gone already answers with an error, which is as good.
+        for (_, host) in &self.hosts {
+            let _gone_already = host.wait(None).await;
+        }
+        let _gone_already = self.supervisor.stop_and_wait(None, None).await;
+    }
+
+    fn died(&self, id: ActorId) -> ActorDied {
+        let why = self.death.lock().expect("no one panics while holding it").clone();
+        ActorDied(format!("{}: {}", label(id), why.unwrap_or_else(|| "it no longer answers".into())))
+    }
+}
+
+fn label(id: ActorId) -> String {
+    let role = match id.role {
+        Role::Peer => "peer",
+        Role::Pool => "pool",
+        Role::Delegate => "delegate",
+    };
+    format!("{}/{role}", id.node)
+}
+
+/// Hosts one state machine.
+struct Host;
+
+enum HostMessage {
+    /// Something happened at this instant; replies once with the effects, in the buffer given.
+    Deliver(SimTime, Input, Vec<Effect>, RpcReplyPort<Vec<Effect>>),
+}
+
+impl Actor for Host {
+    type Msg = HostMessage;
+    type State = Machine;
+    type Arguments = Machine;
+
+    async fn pre_start(&self, _: ActorRef<HostMessage>, machine: Machine) -> Result<Machine, ActorProcessingErr> {
+        Ok(machine)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<HostMessage>,
+        message: HostMessage,
+        machine: &mut Machine,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            HostMessage::Deliver(now, input, mut effects, reply) => {
+                machine.step(now, input, &mut effects);
+                // The stage gave up waiting: the run is over and nobody wants the effects.
+                let _stage_is_gone = reply.send(effects);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Watches over all hosts. A death nobody asked for is written down; the stage then ends the run.
+struct Supervisor;
+
+enum SupervisorMessage {}
+
+impl Actor for Supervisor {
+    type Msg = SupervisorMessage;
+    type State = Arc<Mutex<Option<String>>>;
+    type Arguments = Arc<Mutex<Option<String>>>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<SupervisorMessage>,
+        death: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(death)
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<SupervisorMessage>,
+        event: SupervisionEvent,
+        death: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorStarted(_)
+            | SupervisionEvent::ActorTerminated(..)
+            | SupervisionEvent::ProcessGroupChanged(_) => {}
+            SupervisionEvent::ActorFailed(cell, why) => {
+                let name = cell.get_name().unwrap_or_default();
+                death.lock().expect("no one panics while holding it").get_or_insert(format!("{name}: {why}"));
+            }
+        }
+        Ok(())
+    }
+}

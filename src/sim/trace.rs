@@ -1,0 +1,132 @@
+//! The digest of a run's event trace: equal runs, equal digests.
+
+use super::Observer;
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    protocol::{BlockId, PublicKey, TransactionId},
+};
+use sha2::{Digest as _, Sha256};
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+/// SHA256 over all events of a run with their times and nodes, in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Digests what it observes. Clones share one digest: one goes to the stage, one stays to be asked.
+#[derive(Clone, Default)]
+pub struct TraceDigest(Arc<Mutex<Hasher>>);
+
+#[derive(Default)]
+struct Hasher {
+    sha256: Sha256,
+    record: Vec<u8>,
+    events: u64,
+}
+
+impl TraceDigest {
+    /// The digest of the events so far.
+    pub fn digest(&self) -> Digest {
+        Digest(self.lock().sha256.clone().finalize().into())
+    }
+
+    /// Number of events so far.
+    pub fn events(&self) -> u64 {
+        self.lock().events
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Hasher> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Observer for TraceDigest {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        let mut hasher = self.lock();
+        let mut record = std::mem::take(&mut hasher.record);
+        record.clear();
+        record.extend(now.micros().to_le_bytes());
+        record.extend(node.0.to_le_bytes());
+        encode(event, &mut record);
+        // The length keeps two short records from reading as one long one.
+        hasher.sha256.update((record.len() as u32).to_le_bytes());
+        hasher.sha256.update(&record);
+        hasher.record = record;
+        hasher.events += 1;
+    }
+}
+
+/// A record of what happened: the kind's number, then what identifies its subject.
+fn encode(event: &Event, record: &mut Vec<u8>) {
+    match event {
+        Event::BlockForged(block) => with_block(0, &block.id, record),
+        Event::BlockReceived(block) => with_block(1, &block.id, record),
+        Event::BlockApplied { link, applied } => {
+            with_block(2, &link.id(), record);
+            applied.missing.iter().for_each(|key| with_key(key, record));
+            if let Some(end) = &applied.round_end {
+                record.extend(end.created.number().0.to_le_bytes());
+                end.missed.iter().for_each(|key| with_key(key, record));
+                end.created.members.iter().for_each(|member| with_key(&member.public_key, record));
+            }
+        }
+        Event::BlockRefused(why) => {
+            record.push(3);
+            record.extend(why.to_string().as_bytes());
+        }
+        Event::ForgingSuspended { reached, in_quorum } => {
+            record.push(4);
+            record.extend(reached.to_le_bytes());
+            record.extend(in_quorum.to_le_bytes());
+        }
+        Event::PoolAdded(added) => {
+            record.push(5);
+            added.iter().for_each(|transaction| with_id(&transaction.id(), record));
+        }
+        Event::PoolRejected(rejected) => {
+            record.push(6);
+            for rejection in rejected {
+                with_id(&rejection.transaction.id(), record);
+                record.extend(rejection.error.to_string().as_bytes());
+            }
+        }
+        Event::PoolRemoved(id) => {
+            record.push(7);
+            with_id(id, record);
+        }
+        Event::PoolExpired(transaction) => {
+            record.push(8);
+            with_id(&transaction.id(), record);
+        }
+    }
+}
+
+fn with_block(kind: u8, id: &BlockId, record: &mut Vec<u8>) {
+    record.push(kind);
+    match id {
+        BlockId::Numeric(number) => record.extend(number.to_le_bytes()),
+        BlockId::Full(hash) => record.extend(hash),
+    }
+}
+
+fn with_id(id: &TransactionId, record: &mut Vec<u8>) {
+    record.extend(id.0);
+}
+
+fn with_key(key: &PublicKey, record: &mut Vec<u8>) {
+    record.extend(key.as_bytes());
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# The reference's npm SDK against a running testnet. Needs a release build, or DPOSLAB_BIN.
+set -euo pipefail
+cd "$(dirname "$0")"
+# Native parts of the packages are optional; their JavaScript does the same.
+npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+npm test

@@ -1,0 +1,67 @@
+//! Rounds, slots and gaps of the shipped scenarios, as consensus.md 1.4 wants them.
+
+use crate::support::{play, run, scenario};
+use dposlab::{report::RoundReport, scenario::StageKind};
+use serde_json::Value;
+
+const OFFLINE: [&str; 3] = ["genesis_7", "genesis_21", "genesis_40"];
+
+fn slots<'a>(round: &'a RoundReport, username: &str) -> &'a dposlab::report::DelegateSlots {
+    round.delegates.iter().find(|delegate| delegate.username == username).expect("all 51 are active throughout")
+}
+
+#[test]
+fn offline_delegates_miss_their_slots_and_rounds_still_close() {
+    let (rounds, _) = play(&scenario("missed-slots"), 7, StageKind::Inline);
+    let rounds = rounds.rounds();
+    assert_eq!(rounds.len(), 5);
+    for (round, missing) in rounds.iter().zip([&[] as &[&str], &OFFLINE, &OFFLINE, &OFFLINE[1..2], &[]]) {
+        assert_eq!(round.blocks, if round.round == 1 { 50 } else { 51 }, "genesis is the first block of round 1");
+        for delegate in &round.delegates {
+            assert_eq!(delegate.owned, delegate.forged + delegate.missed);
+            if missing.contains(&delegate.username.as_str()) {
+                assert_eq!((delegate.forged, delegate.missed > 0), (0, true), "{delegate:?} in round {}", round.round);
+            } else {
+                assert_eq!(delegate.missed, 0, "{delegate:?} in round {}", round.round);
+            }
+        }
+        let missed: u32 = round.delegates.iter().map(|delegate| delegate.missed).sum();
+        assert_eq!(missed, round.missed_slots);
+        assert_eq!(missed, round.gaps.iter().map(|gap| gap.missed_slots).sum::<u32>());
+        for gap in &round.gaps {
+            assert_eq!(gap.seconds, 8 * (gap.missed_slots + 1), "16 s where one slot was missed");
+        }
+    }
+    assert!(rounds[1].gaps.iter().any(|gap| gap.seconds == 16), "or the scenario shows nothing");
+    let twice = rounds[1].delegates.iter().filter(|delegate| delegate.forged == 2).count() as u32;
+    assert_eq!(twice, rounds[1].missed_slots, "with k missed slots the order wraps, and k delegates forge twice");
+}
+
+#[test]
+fn a_healthy_network_fills_every_slot() {
+    let (rounds, outcome) = play(&scenario("healthy"), 3, StageKind::Inline);
+    let rounds = rounds.rounds();
+    assert_eq!(rounds.len(), 10);
+    for round in &rounds {
+        assert_eq!((round.missed_slots, round.gaps.len()), (0, 0));
+        assert!(round.delegates.iter().all(|slots| slots.owned == 1 || (round.round == 1 && slots.owned == 0)));
+    }
+    assert_eq!(slots(&rounds[9], "genesis_1").forged, 1);
+    assert_eq!(outcome.end.seconds().0, 8 * 510, "510 blocks, genesis at 0, one every 8 seconds");
+}
+
+#[test]
+fn the_command_prints_a_table_for_people_and_an_object_for_scripts() {
+    let text = run(&["run", "scenarios/missed-slots.toml", "--seed", "7"]);
+    let text = String::from_utf8(text.stdout).expect("text");
+    assert!(text.contains("genesis_21") && text.contains("16 s before height") && text.contains("digest:"), "{text}");
+    let json = run(&["run", "scenarios/missed-slots.toml", "--seed", "7", "--json", "--stage", "inline"]);
+    let report: Value = serde_json::from_slice(&json.stdout).expect("one JSON object");
+    assert_eq!(report["seed"], 7);
+    assert_eq!(report["height"], 255);
+    assert_eq!(report["rounds"], 5);
+    assert_eq!(report["blocks"], 254);
+    assert_eq!(report["delegates"].as_array().map(Vec::len), Some(51));
+    assert!(report["missed_slots"].as_u64() > Some(6));
+    assert!(text.contains(report["digest"].as_str().expect("a digest")), "both name one digest");
+}

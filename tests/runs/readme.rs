@@ -1,0 +1,150 @@
+//! Every command in README.md and docs is run, and its output held against what is shown. A line `...` stands for any
+//! lines, `[..]` for any text within a line.
+
+use crate::support::{dposlab, root};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+/// A command as shown, with the output shown below it.
+struct Shown {
+    file: PathBuf,
+    command: String,
+    output: Vec<String>,
+}
+
+#[test]
+fn every_command_shown_prints_what_is_shown() {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let mut running: Option<Child> = None;
+    let mut ran = 0;
+    for shown in shown_in_documents() {
+        let command = shown.command.replace("4003", &port.to_string());
+        let expected: Vec<String> = shown.output.iter().map(|line| line.replace("4003", &port.to_string())).collect();
+        let name = format!("{}: $ {}", shown.file.display(), shown.command);
+        if let Some(arguments) = arguments_of(&command) {
+            if arguments.first().map(String::as_str) == Some("up") {
+                stop(running.take());
+                let (child, printed) = start(&arguments, port, &expected);
+                running = Some(child);
+                compare(&name, &expected, &printed);
+            } else {
+                let output = dposlab().args(&arguments).output().expect("the binary was built for this test");
+                compare(&name, &expected, &lines(&output.stdout));
+            }
+            ran += 1;
+        } else if command.starts_with("curl ") {
+            let output = Command::new("sh").args(["-c", &command]).output().expect("a shell is there");
+            compare(&name, &expected, &lines(&output.stdout));
+            ran += 1;
+        } else {
+            assert!(KNOWN_ELSEWHERE.contains(&command.as_str()), "{name}: nothing runs this command");
+        }
+    }
+    stop(running);
+    assert!(ran >= 4, "README shows how to start, to ask, and to run a scenario");
+}
+
+/// Commands that CI runs itself, this test being part of them.
+const KNOWN_ELSEWHERE: [&str; 3] = ["cargo test", "bash .ci/run", "cargo bench"];
+
+/// What the binary is called with, if the command is one of ours.
+fn arguments_of(command: &str) -> Option<Vec<String>> {
+    let rest = command.strip_prefix("cargo run --release -- ").or_else(|| command.strip_prefix("dposlab "))?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+fn start(arguments: &[String], port: u16, expected: &[String]) -> (Child, Vec<String>) {
+    let mut command = dposlab();
+    command.args(arguments);
+    if !arguments.iter().any(|argument| argument == "--port") {
+        command.args(["--port", &port.to_string()]);
+    }
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary was built for this test");
+    let out = BufReader::new(child.stdout.take().expect("it is piped"));
+    let (send, receive) = std::sync::mpsc::channel();
+    // Reads on for as long as it runs, so that it never waits for a reader.
+    std::thread::spawn(move || {
+        for line in out.lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                continue;
+            }
+        }
+    });
+    let mut printed = Vec::new();
+    while !matches(expected, &printed) {
+        match receive.recv_timeout(std::time::Duration::from_secs(60)) {
+            Ok(line) => printed.push(line),
+            Err(_) => break,
+        }
+    }
+    (child, printed)
+}
+
+fn stop(child: Option<Child>) {
+    if let Some(mut child) = child {
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.expect("kill is there").success());
+        assert!(child.wait().expect("it ends").success());
+    }
+}
+
+fn shown_in_documents() -> Vec<Shown> {
+    let mut files = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    if let Ok(folder) = fs::read_dir(root().join("docs")) {
+        files.extend(folder.filter_map(Result::ok).map(|entry| entry.path()));
+    }
+    files.sort_by_key(|file| !file.ends_with("README.md"));
+    let mut all: Vec<Shown> = Vec::new();
+    for file in files.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
+        let text = fs::read_to_string(&file).expect("documents are text");
+        let mut inside = false;
+        for line in text.lines() {
+            match line {
+                "```console" => inside = true,
+                "```" => inside = false,
+                line if inside => match line.strip_prefix("$ ") {
+                    Some(command) => {
+                        let shown = Shown { file: file.clone(), command: command.to_owned(), output: Vec::new() };
+                        all.push(shown);
+                    }
+                    None => all.last_mut().expect("a block begins with a command").output.push(line.to_owned()),
+                },
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(bytes).lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn compare(name: &str, expected: &[String], printed: &[String]) {
+    assert!(matches(expected, printed), "{name}\nshown:\n{}\nprinted:\n{}\n", expected.join("\n"), printed.join("\n"));
+}
+
+fn matches(expected: &[String], printed: &[String]) -> bool {
+    match (expected.split_first(), printed.split_first()) {
+        (None, None) => true,
+        (Some((dots, rest)), _) if dots == "..." => {
+            (0..=printed.len()).any(|skipped| matches(rest, &printed[skipped..]))
+        }
+        (Some((line, rest)), Some((first, others))) => line_matches(line.trim_end(), first) && matches(rest, others),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
+
+fn line_matches(expected: &str, printed: &str) -> bool {
+    match expected.split_once("[..]") {
+        None => expected == printed,
+        Some((before, after)) => printed.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| line_matches(after, &rest[at..]))
+        }),
+    }
+}

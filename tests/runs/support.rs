@@ -1,0 +1,59 @@
+//! What the modules share: the built binary, the shipped scenarios, and a run of one.
+
+use dposlab::{
+    actors::NodeId,
+    protocol::Height,
+    report::Rounds,
+    scenario::{Outcome, Scenario, StageKind},
+    sim::{Observer, SeedTree},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// The binary under test.
+pub fn dposlab() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dposlab"));
+    command.current_dir(root());
+    command
+}
+
+/// Runs the binary with arguments and waits for its end.
+pub fn run(arguments: &[&str]) -> Output {
+    dposlab().args(arguments).output().expect("the binary was built for this test")
+}
+
+/// The folder of the package.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All shipped scenarios, by name.
+pub fn scenarios() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("scenarios")).expect("scenarios are shipped");
+    let mut files: Vec<PathBuf> = folder
+        .map(|entry| entry.expect("the folder can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// One of them.
+pub fn scenario(name: &str) -> Scenario {
+    Scenario::load(&root().join("scenarios").join(format!("{name}.toml"))).expect("it is shipped and valid")
+}
+
+/// Plays a scenario to its end.
+pub fn play(scenario: &Scenario, seed: u64, stage: StageKind) -> (Rounds, Outcome) {
+    let seeds = SeedTree::new(seed);
+    let testnet = scenario.testnet(seeds);
+    let plan = scenario.plan(&testnet, seeds);
+    let rounds = Rounds::new(NodeId(0), plan.tree.clone(), plan.tree.slots().slot(plan.start.seconds()));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
+    let height = || rounds.height();
+    let outcome = scenario.play(&plan, stage, observers, height, |_: Height| {}).expect("no actor dies");
+    (rounds, outcome)
+}

@@ -1,0 +1,164 @@
+//! `dposlab up` as a developer meets it: a process, its output, its API, Ctrl-C.
+
+use crate::support::{dposlab, root};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Lines},
+    process::{Child, ChildStdout, Command, Stdio},
+};
+
+/// A running testnet; killed when dropped, if it was not stopped.
+struct Up {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    ready: Value,
+}
+
+impl Up {
+    fn start(arguments: &[&str]) -> Self {
+        let log = tempfile::NamedTempFile::new().expect("a file for the log").into_temp_path();
+        let mut child = dposlab()
+            .args(["up", "--json", "--port", "0", "--log"])
+            .arg(&log)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let first = lines.next().expect("it says when it is ready").expect("text");
+        let ready: Value = serde_json::from_str(&first).expect("--json prints one object a line");
+        assert_eq!(ready["event"], "ready");
+        Self { child, lines, ready }
+    }
+
+    fn api(&self) -> &str {
+        self.ready["url"].as_str().expect("a URL")
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let url = format!("{}{path}", self.api());
+        ureq::get(url).call().expect("it answers").body_mut().read_json().expect("JSON")
+    }
+
+    /// Posts to a path below the server's root, and answers status and body.
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let url = format!("{}{path}", self.api().trim_end_matches("/api"));
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let mut response = agent.post(url).send_json(body).expect("it answers");
+        (response.status().as_u16(), response.body_mut().read_json().expect("JSON"))
+    }
+
+    fn advance(&self, slots: u32) {
+        let (status, body) = self.post("/lab/advance", &json!({ "slots": slots }));
+        assert_eq!(status, 200, "{body}");
+    }
+
+    fn height(&self) -> u64 {
+        self.get("/node/status")["data"]["now"].as_u64().expect("a height")
+    }
+
+    /// Ctrl-C; answers the lines that were printed since the start.
+    fn interrupt(mut self) -> Vec<Value> {
+        let killed = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(killed.expect("kill is there").success());
+        let lines = self.lines.by_ref().map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0), "Ctrl-C stops it cleanly");
+        lines
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+#[test]
+fn a_manual_clock_stands_until_told_and_the_same_seed_gives_the_same_chain() {
+    let chain = |seed: &str| {
+        let up = Up::start(&["--pace", "manual", "--seed", seed]);
+        assert_eq!(up.height(), 1);
+        up.advance(60);
+        assert_eq!(up.height(), 61, "sixty slots, sixty blocks");
+        up.advance(1);
+        let blocks = up.get("/blocks?limit=100");
+        assert_eq!(blocks["meta"]["totalCount"], 62);
+        let printed = up.interrupt();
+        assert_eq!(printed.iter().filter(|line| line["event"] == "block").count(), 61, "one line a block");
+        assert_eq!(printed.last().expect("the end is printed")["event"], "stopped");
+        blocks["data"].clone()
+    };
+    let first = chain("5");
+    assert_eq!(first, chain("5"));
+    assert_ne!(first, chain("6"));
+}
+
+#[test]
+fn the_pace_changes_while_it_runs() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
+    let (status, body) = up.post("/lab/pace", &json!({ "pace": "max" }));
+    assert_eq!(status, 200, "{body}");
+    // As fast as it goes: a few requests later there are blocks.
+    let mut asked = 0;
+    while up.height() < 100 {
+        asked += 1;
+        assert!(asked < 100_000, "no blocks after {asked} requests");
+    }
+    let (status, _) = up.post("/lab/pace", &json!({ "pace": "manual" }));
+    assert_eq!(status, 200);
+    let height = up.height();
+    assert_eq!(up.height(), height, "the clock stands again");
+    for bad in [json!({ "pace": "quick" }), json!({ "pace": -1 }), json!({}), json!([]), json!({ "slots": 1 })] {
+        let (status, body) = up.post("/lab/pace", &bad);
+        assert_eq!(status, 422, "{bad}: {body}");
+    }
+    for bad in [json!({ "slots": 0 }), json!({ "slots": "many" }), json!({}), json!({ "slots": 1e12 })] {
+        let (status, body) = up.post("/lab/advance", &bad);
+        assert_eq!(status, 422, "{bad}: {body}");
+    }
+    assert_eq!(up.height(), height, "what was refused did nothing");
+}
+
+#[test]
+fn a_network_is_loaded_from_the_files_of_another() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "7", "--seed", "3"]);
+    let crypto = up.get("/node/configuration/crypto")["data"].clone();
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let write = |name: &str, content: &Value| {
+        fs::write(folder.path().join(name), content.to_string()).expect("it can be written");
+    };
+    for member in ["genesisBlock", "milestones", "network", "exceptions"] {
+        write(&format!("{member}.json"), &crypto[member]);
+    }
+    let delegates = up.ready["delegates"].as_array().expect("a list");
+    let secrets: Vec<&Value> = delegates.iter().map(|delegate| &delegate["passphrase"]).collect();
+    write("secrets.json", &json!({ "secrets": secrets }));
+    let dir = folder.path().to_str().expect("a path in UTF-8");
+    let secrets = folder.path().join("secrets.json");
+    let secrets = secrets.to_str().expect("a path in UTF-8");
+    let loaded = Up::start(&["--pace", "manual", "--seed", "3", "--network-dir", dir, "--secrets", secrets]);
+    assert_eq!(loaded.ready["nethash"], up.ready["nethash"]);
+    up.advance(30);
+    loaded.advance(30);
+    assert_eq!(up.get("/blocks")["data"], loaded.get("/blocks")["data"], "the same keys, the same seed, the same chain");
+    assert_eq!(loaded.get("/node/configuration/crypto"), up.get("/node/configuration/crypto"));
+}
+
+#[test]
+fn the_references_own_preset_forges() {
+    let preset = root().join("../shared/recordings/network");
+    if !preset.exists() {
+        return;
+    }
+    let dir = preset.to_str().expect("a path in UTF-8");
+    let secrets = preset.join("delegates.json");
+    let secrets = secrets.to_str().expect("a path in UTF-8");
+    let up = Up::start(&["--pace", "manual", "--network-dir", dir, "--secrets", secrets]);
+    assert_eq!(up.ready["nethash"], "d9acd04bde4234a81addb8482333b4ac906bed7be5a9970ce8ada428bd083192");
+    up.advance(102);
+    assert_eq!(up.height(), 103);
+    assert_eq!(up.get("/blocks/first")["data"]["id"], "17184958558311101492");
+}
