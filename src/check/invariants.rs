@@ -168,9 +168,8 @@ fn statistics(case: &Case<'_>) -> Result<(), String> {
     equal("blocks produced", blocks, case.state.height().0 - 1)?;
     let gained: Balance = delegates().map(|delegate| delegate.forged_fees + delegate.forged_rewards).sum();
     let headers = chain(case.tip).filter(|link| link.height() > Height::GENESIS);
-    let paid: Balance = headers
-        .map(|link| Balance::from(link.block().header.reward) + link.block().header.total_fee)
-        .sum();
+    let paid: Balance =
+        headers.map(|link| Balance::from(link.block().header.reward) + link.block().header.total_fee).sum();
     equal("fees and rewards", gained, paid)
 }
 

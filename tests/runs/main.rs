@@ -1,8 +1,11 @@
 //! Whole runs and what holds the house together: one binary, a module an area.
 
+mod bad_input;
 mod determinism;
 mod layering;
 mod ledger_laws;
 mod missed_slots;
+mod readme;
 mod recorded_chain;
 mod support;
+mod testnet;
