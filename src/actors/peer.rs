@@ -68,9 +68,14 @@ struct Ping {
 }
 
 impl Peer {
-    /// A peer that knows `neighbours` (ascending) and draws from `random`, a stream of its own.
-    pub fn new(node: NodeId, tree: Arc<BlockTree>, neighbours: Vec<NodeId>, random: ChaCha8Rng) -> Self {
-        let tip = tree.genesis().clone();
+    /// A peer on `tip` that knows `neighbours` (ascending) and draws from `random`, a stream of its own.
+    pub fn new(
+        node: NodeId,
+        tree: Arc<BlockTree>,
+        tip: Arc<Link>,
+        neighbours: Vec<NodeId>,
+        random: ChaCha8Rng,
+    ) -> Self {
         let (height, id) = (tip.height(), tip.id());
         let neighbours = neighbours.into_iter().map(|node| Neighbour { node, height, tip: id, answered: 0 }).collect();
         let last_accepted = SimTime::default();

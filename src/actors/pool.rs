@@ -54,12 +54,12 @@ struct Pending {
 }
 
 impl TransactionPool {
-    /// An empty pool on the genesis block.
-    pub fn new(node: NodeId, tree: Arc<BlockTree>) -> Self {
+    /// An empty pool on `tip`.
+    pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>) -> Self {
         Self {
             node,
-            tip: tree.genesis().clone(),
             tree,
+            tip,
             pending: BTreeMap::new(),
             by_fee: BTreeSet::new(),
             by_sender: BTreeMap::new(),

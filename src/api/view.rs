@@ -73,9 +73,8 @@ impl Place {
 }
 
 impl View {
-    /// A view of a node that stands on the genesis block at `now`.
-    pub fn new(node: NodeId, tree: Arc<BlockTree>, now: SimTime) -> Self {
-        let tip = tree.genesis().clone();
+    /// A view of a node that stands on `tip` at `now`.
+    pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>, now: SimTime) -> Self {
         let applied = tree.applied(&tip);
         let head = Head { tip: tip.clone(), applied, lists: Arc::default(), pending: OrdMap::new(), arrivals: 0 };
         let view = Self(Arc::new(Shared {
@@ -89,7 +88,9 @@ impl View {
             neighbours: DashMap::new(),
             now: AtomicU64::new(now.micros()),
         }));
-        view.enter(&tip);
+        for height in Height::GENESIS.0..=tip.height().0 {
+            view.enter(&tip.ancestor(Height(height)).expect("the height is on the tip's chain"));
+        }
         view
     }
 

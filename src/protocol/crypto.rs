@@ -3,7 +3,11 @@
 //! [`ecdsa`] and [`schnorr`] sign and verify; which of the two a place wants is the business of `transaction` and
 //! `block`. Everything here is a pure function: the curve context is a constant table.
 
+mod curve_point;
 pub mod ecdsa;
+mod field;
+mod multiscalar;
+mod residue;
 pub mod schnorr;
 
 use secp256k1::{All, Secp256k1};

@@ -59,7 +59,8 @@ impl Scenario {
             })
             .collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
-        Plan { tree, nodes, latency: self.network.latency, seeds, start }
+        let tip = tree.genesis().clone();
+        Plan { tree, tip, nodes, latency: self.network.latency, seeds, start }
     }
 
     fn offline_rounds(&self, username: &str) -> Vec<RangeInclusive<Round>> {

@@ -3,7 +3,7 @@
 use super::{Latency, SeedTree, network::Network};
 use crate::{
     actors::{Actor, ActorId, Delegate, NodeId, Peer, Role, SimTime, TransactionPool},
-    ledger::BlockTree,
+    ledger::{BlockTree, Link},
     protocol::{KeyPair, Round},
 };
 use std::{ops::RangeInclusive, sync::Arc};
@@ -21,6 +21,8 @@ pub struct NodePlan {
 #[derive(Clone)]
 pub struct Plan {
     pub tree: Arc<BlockTree>,
+    /// The block every node begins on.
+    pub tip: Arc<Link>,
     pub nodes: Vec<NodePlan>,
     pub latency: Latency,
     pub seeds: SeedTree,
@@ -47,14 +49,14 @@ impl Plan {
     }
 
     fn actor(&self, node: NodeId, plan: &NodePlan, role: Role, all: &[NodeId]) -> Actor {
-        let tree = self.tree.clone();
+        let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
                 let neighbours = all.iter().copied().filter(|other| *other != node).collect();
                 let random = self.seeds.stream(&format!("peer/{}", node.0));
-                Actor::Peer(Box::new(Peer::new(node, tree, neighbours, random)))
+                Actor::Peer(Box::new(Peer::new(node, tree, tip, neighbours, random)))
             }
-            Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree))),
+            Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {
                 let keys = plan.forger.clone();
                 Actor::Delegate(Box::new(Delegate::new(node, keys, tree, plan.offline.clone())))

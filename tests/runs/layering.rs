@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Each room, and the rooms below it that it may name.
-const ROOMS: [(&str, &[&str]); 8] = [
+const ROOMS: [(&str, &[&str]); 9] = [
     ("protocol", &[]),
     ("ledger", &["protocol"]),
     ("actors", &["ledger", "protocol"]),
@@ -16,12 +16,13 @@ const ROOMS: [(&str, &[&str]); 8] = [
     ("scenario", &["sim", "actors", "ledger", "protocol"]),
     ("report", &["scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["scenario", "sim", "actors", "ledger", "protocol"]),
-    ("cli", &["api", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("check", &["scenario", "sim", "actors", "ledger", "protocol"]),
+    ("cli", &["api", "check", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
 ];
 
 /// Words that stand for what a room must know nothing of.
 const FOREIGN: [(&str, &[&str]); 5] = [
-    ("protocol", &["tokio", "warp", "hyper", "ractor", "std::time", "dashmap", "std::net"]),
+    ("protocol", &["tokio", "warp", "hyper", "ractor", "std::time", "std::thread", "dashmap"]),
     ("ledger", &["tokio", "warp", "hyper", "ractor", "std::time", "std::net", "std::fs"]),
     ("actors", &["tokio", "warp", "hyper", "ractor", "std::net", "std::fs"]),
     ("sim", &["warp", "hyper", "std::net", "std::fs", "println!"]),

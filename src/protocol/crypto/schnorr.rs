@@ -1,30 +1,32 @@
 //! Schnorr signatures of the 2019 draft (not BIP340): square Y, the 33-byte key in the challenge, and the nonce from
 //! SHA256 of key and digest. Source: protocol.md 2.2.
 
-use super::{curve, sha256_of};
+mod batch;
+
+use super::{
+    curve,
+    field::{Element, square_roots},
+    residue, sha256_of,
+};
 use crate::protocol::{PrivateKey, PublicKey};
 use k256::{
-    FieldBytes, FieldElement, ProjectivePoint, Scalar, U256,
-    elliptic_curve::{PrimeField, ops::Reduce, point::AffineCoordinates, sec1::FromEncodedPoint, sec1::ToEncodedPoint},
+    ProjectivePoint, Scalar, U256,
+    elliptic_curve::{PrimeField, ops::Reduce, sec1::FromEncodedPoint, sec1::ToEncodedPoint},
 };
 use secp256k1::{
-    Message,
+    Message, SecretKey,
     ecdsa::{RecoverableSignature, RecoveryId},
 };
 
 /// `R.x ‖ s`, 64 bytes; the same every time.
 pub fn sign(hash: &[u8; 32], private: &PrivateKey) -> [u8; 64] {
     let secret = scalar_of(private.as_bytes());
-    let public = ProjectivePoint::GENERATOR * secret;
-    let public: [u8; 33] = compressed(&public);
-    let mut nonce = scalar_of(&sha256_of(&[private.as_bytes(), hash]));
-    assert!(!bool::from(nonce.is_zero()), "a SHA256 output of 0 or n is not known to exist");
-    let point = (ProjectivePoint::GENERATOR * nonce).to_affine();
-    let y = uncompressed_y(&point);
-    if !is_square(&y) {
-        nonce = -nonce;
-    }
-    let r: [u8; 32] = point.x().into();
+    let public = private.to_secret().public_key(curve()).serialize();
+    let nonce = scalar_of(&sha256_of(&[private.as_bytes(), hash]));
+    let point = SecretKey::from_byte_array(nonce.to_bytes().into()).expect("no hash is known that is 0 or the order");
+    let point = point.public_key(curve()).serialize_uncompressed();
+    let (r, y) = (half(&point[1..]), half(&point[33..]));
+    let nonce = if is_square(&y) { nonce } else { -nonce };
     let s = nonce + challenge(&r, &public, hash) * secret;
     let mut signature = [0; 64];
     signature[..32].copy_from_slice(&r);
@@ -37,15 +39,40 @@ pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> bool {
     let Some((r, s)) = split(signature) else { return false };
     let challenge = challenge(&r, public.as_bytes(), hash);
     let Some(point) = combine(&s, &challenge, public) else { return false };
-    let (x, y) = point.split_at(32);
-    x == r && field_of(y.try_into().expect("32 of 64 bytes")).is_some_and(|y| is_square(&y))
+    point[..32] == r && is_square(&half(&point[32..]))
 }
+
+/// One signature of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    pub hash: [u8; 32],
+    pub signature: [u8; 64],
+    pub public: PublicKey,
+}
+
+/// Whether all signatures hold: the same answer as asking one by one, in less than half the time for a full block.
+///
+/// Each signature says `s·G - e·A - R = 0`, where R is known from its x because its y must be a square. Their sum with
+/// random coefficients is zero only if all are, but for a chance of 2^-128. The coefficients come from a hash of the
+/// whole batch, so they are the same in every run and nobody can choose signatures to suit them.
+pub fn verify_batch(items: &[Item]) -> bool {
+    if items.len() < SMALLEST_BATCH {
+        return items.iter().all(|item| verify(&item.hash, &item.signature, &item.public));
+    }
+    match batch::holds(items) {
+        Some(verdict) => verdict,
+        None => items.iter().all(|item| verify(&item.hash, &item.signature, &item.public)),
+    }
+}
+
+/// Below this one by one is faster.
+const SMALLEST_BATCH: usize = 8;
 
 /// The two halves, if the first is a field element's bytes and the second a scalar.
 fn split(signature: &[u8]) -> Option<([u8; 32], Scalar)> {
     let r: [u8; 32] = signature.get(..32)?.try_into().expect("the slice has 32 bytes");
     let s: [u8; 32] = signature.get(32..)?.try_into().ok()?;
-    field_of(&r)?;
+    Element::from_bytes(&r)?;
     Some((r, Option::from(Scalar::from_repr(s.into()))?))
 }
 
@@ -96,24 +123,18 @@ fn scalar_of(bytes: &[u8; 32]) -> Scalar {
     <Scalar as Reduce<U256>>::reduce_bytes(&(*bytes).into())
 }
 
-/// The field element, or nothing for p and above.
-fn field_of(bytes: &[u8; 32]) -> Option<FieldElement> {
-    Option::from(FieldElement::from_bytes(&FieldBytes::from(*bytes)))
+/// Whether a coordinate is a quadratic residue modulo p; 0 is not.
+fn is_square(value: &[u8; 32]) -> bool {
+    let has_root = || {
+        let value = Element::from_bytes(value).filter(|value| !value.is_zero());
+        value.is_some_and(|value| square_roots([value])[0].is_some())
+    };
+    residue::is_square(value).unwrap_or_else(has_root)
 }
 
-/// Whether the element is a quadratic residue modulo p; 0 is not.
-fn is_square(value: &FieldElement) -> bool {
-    !bool::from(value.is_zero()) && bool::from(value.sqrt().is_some())
-}
-
-fn compressed(point: &ProjectivePoint) -> [u8; 33] {
-    point.to_affine().to_encoded_point(true).as_bytes().try_into().expect("not infinity, since the scalar is not 0")
-}
-
-fn uncompressed_y(point: &k256::AffinePoint) -> FieldElement {
-    let encoded = point.to_encoded_point(false);
-    let y = encoded.y().expect("not infinity, since the scalar is not 0");
-    Option::from(FieldElement::from_bytes(y)).expect("coordinates are below p")
+/// The first 32 bytes.
+fn half(bytes: &[u8]) -> [u8; 32] {
+    bytes[..32].try_into().expect("32 bytes")
 }
 
 #[cfg(test)]

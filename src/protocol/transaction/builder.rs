@@ -252,6 +252,13 @@ impl TransactionBuilder {
     }
 }
 
+/// A value to be signed anew or further, with the signatures it has.
+impl From<Transaction> for UnsignedTransaction {
+    fn from(transaction: Transaction) -> Self {
+        Self(transaction)
+    }
+}
+
 impl UnsignedTransaction {
     /// Adds a participant's signature. These come first: `signature` covers them.
     pub fn multi_sign(mut self, index: u8, keys: &KeyPair) -> Self {

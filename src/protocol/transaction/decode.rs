@@ -216,11 +216,10 @@ impl<'a> Reader<'a> {
     }
 
     fn multihash(&mut self) -> Result<Vec<u8>, BytesError> {
-        let length = match self.bytes.get(self.at + 1) {
-            Some(length) => usize::from(*length) + 2,
-            None => 2,
-        };
-        Ok(self.take("asset.ipfs", length)?.to_vec())
+        let start = self.at;
+        let [_, length] = self.array("asset.ipfs")?;
+        self.take("asset.ipfs", usize::from(length))?;
+        Ok(self.bytes[start..self.at].to_vec())
     }
 
     fn payments(&mut self, network: u8) -> Result<Vec<Payment>, BytesError> {

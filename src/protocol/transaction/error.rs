@@ -40,6 +40,11 @@ impl TransactionError {
         match self {
             Self::Schema(error) => error.reference_text(),
             Self::Address(KeyError::Checksum { .. }) => "Invalid checksum".to_owned(),
+            Self::Bytes(BytesError::Truncated { at, needed, available, .. }) => format!(
+                "Failed to deserialize transaction, encountered invalid bytes: Illegal offset: 0 <= {at} (+{needed}) \
+                 <= {}",
+                at + available
+            ),
             other => other.to_string(),
         }
     }

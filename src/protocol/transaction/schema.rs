@@ -10,6 +10,7 @@ mod text;
 pub(super) use apply::{
     amount, check, common_fee, indexed_signatures, multi_signature_min, order_as_javascript, payments, wrong_network,
 };
+pub(super) use error::VOTE;
 pub use error::{Rule, SchemaError};
 pub(super) use text::{
     CORE_API, is_port_name, multihash_text, name, port_count, seed_nodes, uri, username, vat, vendor_field,

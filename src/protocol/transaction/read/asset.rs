@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>, version: u8, moved: Arktoshi) -> Rea
             schema::username("asset.delegate.username", username)?;
             Asset::DelegateRegistration { username: username.to_owned() }
         }
-        Kind::Vote => Asset::Vote(vote(root.object("", "asset")?.list("asset", "votes")?)?),
+        Kind::Vote => Asset::Vote(vote(root.object("", "asset")?.list("asset", "votes")?, reader.lax())?),
         Kind::MultiSignature if version == 1 => legacy_multi_signature(below("multiSignatureLegacy")?)?,
         Kind::MultiSignature => multi_signature(below("multiSignature")?)?,
         Kind::Ipfs => ipfs(reader)?,
@@ -86,15 +86,16 @@ fn recipient(reader: &mut Reader<'_>, path: &str, found: &Value, own_network: bo
     })
 }
 
-fn vote(votes: &[Value]) -> Read<Vote> {
+fn vote(votes: &[Value], lax: bool) -> Read<Vote> {
     let [vote] = votes else {
         return Err(SchemaError::new("asset.votes", format!("{} items", votes.len()), Rule::Items { min: 1, max: 1 }));
     };
-    let wrong = || SchemaError::new("asset.votes[0]", describe(vote), Rule::Pattern("^[+-][0-9a-fA-F]{66}$"));
+    let wrong = || SchemaError::new("asset.votes[0]", describe(vote), Rule::Pattern(schema::VOTE));
     let text = vote.as_str().ok_or_else(wrong)?;
     let key = |digits: &str| digits.parse().map_err(|_| wrong());
     match text.split_at_checked(1) {
         Some(("+", digits)) => Ok(Vote::For(key(digits)?)),
+        Some(("|", digits)) if lax => Ok(Vote::Against(key(digits)?)),
         Some(("-", digits)) => Ok(Vote::Against(key(digits)?)),
         _ => Err(wrong()),
     }

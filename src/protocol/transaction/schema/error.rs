@@ -50,6 +50,9 @@ pub enum Rule {
     AnyOf(&'static str),
 }
 
+/// A vote: stricter than the reference's pattern, which lets `|` and digits that are not hex pass.
+pub(in crate::protocol::transaction) const VOTE: &str = "^[+-][0-9a-fA-F]{66}$";
+
 /// Members of every transaction; the reference names them with a dot.
 const COMMON: [&str; 8] = ["id", "signature", "type", "senderPublicKey", "fee", "amount", "nonce", "timestamp"];
 
@@ -91,6 +94,7 @@ impl SchemaError {
             Rule::Unique(one, other) => {
                 format!("data.{path} should NOT have duplicate items (items ## {one} and {other} are identical)")
             }
+            Rule::Pattern(VOTE) => format!("data.{path} should match pattern \"^[+|-][a-zA-Z0-9]{{66}}$\""),
             Rule::Pattern(pattern) => format!("data.{path} should match pattern \"{pattern}\""),
             Rule::Format { name, .. } => format!("data.{path} should match format \"{name}\""),
             Rule::Network(_) => format!("data.{path} should pass \"network\" keyword validation"),

@@ -1,0 +1,9 @@
+//! The protocol against vectors, laws and broken input: one binary, a module for each area.
+
+#[path = "protocol/support.rs"]
+mod support;
+
+#[path = "protocol/recorded.rs"]
+mod recorded;
+#[path = "protocol/vectors.rs"]
+mod vectors;

@@ -1,0 +1,66 @@
+//! Where vectors lie, and the four networks.
+
+use dposlab::protocol::{
+    BlockContext, Height, Milestones, Network, TransactionContext, TransactionId, transaction::Dialect,
+};
+use serde_json::Value;
+use std::{collections::BTreeSet, path::PathBuf};
+
+/// A network's figures with no genesis transactions.
+pub struct Rules {
+    pub network: Network,
+    pub milestones: Milestones,
+    genesis_ids: BTreeSet<TransactionId>,
+}
+
+impl Rules {
+    pub fn of(name: &str) -> Self {
+        let (network, milestones) = match name {
+            "mainnet" => (Network::mainnet(), Milestones::mainnet()),
+            "devnet" => (Network::devnet(), Milestones::devnet()),
+            "testnet" => (Network::testnet(), Milestones::testnet()),
+            "unitnet" => (Network::unitnet(), Milestones::unitnet()),
+            other => panic!("no network {other}"),
+        };
+        Self { network, milestones, genesis_ids: BTreeSet::new() }
+    }
+
+    pub fn at(&self, last_block: u64, dialect: Dialect) -> TransactionContext<'_> {
+        let milestone = self.milestones.at(Height(last_block as u32));
+        TransactionContext::new(self.network.pub_key_hash, milestone, &self.genesis_ids).with_dialect(dialect)
+    }
+
+    pub fn blocks(&self) -> BlockContext<'_> {
+        BlockContext::new(self.network.pub_key_hash, &self.milestones, &self.genesis_ids)
+    }
+}
+
+/// The same file twice: the large one shared by the team, if it is there, and the small one of our own.
+pub fn vectors(name: &str) -> Vec<Value> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let files = [root.join("../shared/vectors").join(name), root.join("tests/data/protocol").join(name)];
+    let found: Vec<Value> = files.iter().filter_map(|file| std::fs::read(file).ok()).map(parse).collect();
+    assert!(!found.is_empty(), "no {name} in tests/data/protocol");
+    found
+}
+
+/// All entries of all files of a name whose top is an array.
+pub fn entries(name: &str) -> Vec<Value> {
+    vectors(name).into_iter().flat_map(|file| file.as_array().expect("an array at the top").clone()).collect()
+}
+
+fn parse(text: Vec<u8>) -> Value {
+    serde_json::from_slice(&text).expect("vectors are JSON")
+}
+
+pub fn text<'a>(entry: &'a Value, key: &str) -> &'a str {
+    entry[key].as_str().unwrap_or_else(|| panic!("`{key}` is a text in {entry}"))
+}
+
+pub fn bytes(entry: &Value, key: &str) -> Vec<u8> {
+    hex::decode(text(entry, key)).unwrap_or_else(|_| panic!("`{key}` is hex in {entry}"))
+}
+
+pub fn array<const N: usize>(entry: &Value, key: &str) -> [u8; N] {
+    bytes(entry, key).try_into().unwrap_or_else(|_| panic!("`{key}` has {N} bytes in {entry}"))
+}
