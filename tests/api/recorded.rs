@@ -33,7 +33,10 @@ fn look() {
             same += 1;
         } else {
             other += 1;
-            println!("{}", serde_json::json!({"p": exchange["request"]["method"], "path": exchange["request"]["path"], "b": exchange["request"]["body"], "s": answered.status, "got": answered.body, "es": expected["status"], "want": expected["body"]}));
+            println!(
+                "{}",
+                serde_json::json!({"p": exchange["request"]["method"], "path": exchange["request"]["path"], "b": exchange["request"]["body"], "s": answered.status, "got": answered.body, "es": expected["status"], "want": expected["body"]})
+            );
         }
     }
     println!("SAME {same} OTHER {other}");

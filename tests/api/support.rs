@@ -1,7 +1,7 @@
 //! What the modules share: asking the API, and the chain that a real node was recorded on.
 
 use dposlab::{
-    actors::{Event, NodeId},
+    actors::{Event, NodeId, SimTime},
     api::{ApiContext, Dialect, Reply, Request, Settings, View, answer},
     ledger::{BlockTree, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
@@ -58,12 +58,12 @@ pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiCont
     // What the recorded node was run with.
     let rules = Rules { minimum_network_reach: None, minimum_lock_expiration: false, ..Rules::reference() };
     let tree = Arc::new(BlockTree::new(Arc::new(config), Arc::new(rules)).expect("a genesis block"));
-    let mut view = View::new(NodeId(0), tree.clone(), Default::default());
+    let mut view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
     let mut tip = tree.genesis().clone();
     for json in exchanges(&folder.join("chain/blocks.jsonl")).iter().take(height).skip(1) {
         let block = Arc::new(Block::from_json(json, &tree.config().block_context()).expect("a block"));
         tip = tree.extend(&tip, &block).expect("a block of the recorded chain");
-        let now = dposlab::actors::SimTime::from_seconds(block.header.timestamp);
+        let now = SimTime::from_seconds(block.header.timestamp);
         view.observe(now, NodeId(0), &Event::BlockApplied { link: tip.clone(), applied: tree.applied(&tip) });
     }
     let pool = fs::read_to_string(folder.join("chain/pool.json")).expect("recordings are text");
