@@ -1,7 +1,7 @@
 //! Recorded exchanges with a real node, replayed on the recorded chain: status, headers and body are the same, but
 //! for what stands in the table of accepted differences.
 
-use crate::support::{Answered, ask, exchanges, recorded_chain, recordings};
+use crate::support::{ask, exchanges, recorded_chain, recordings};
 use dposlab::api::{ApiContext, Dialect, Request};
 use serde_json::Value;
 use warp::http::{HeaderName, HeaderValue, Method};
@@ -89,26 +89,24 @@ fn is_meant(part: &str, path: &str) -> bool {
 }
 
 fn assert_same(context: &ApiContext, exchange: &Value, accepted: &[(&str, &str)]) {
-    let (request, body) = request(exchange);
     let path = exchange["request"]["path"].as_str().expect("a path");
-    let Answered { status, body: got, reply } = ask(context, &request, body);
-    let recorded = &exchange["response"];
-    let wanted = if request.method == Method::HEAD { &got } else { &recorded["body"] };
-    let wanted = if wanted == "" { &Value::Null } else { wanted };
-    let differs = |why: &str| format!("{} {path}: {why}\n  got    {status} {got}\n  wanted {recorded}", request.method);
-    if request.headers.contains_key("range") {
-        return;
-    }
     if accepted.iter().any(|(part, _)| is_meant(part, path)) {
         return;
     }
-    assert_eq!(u64::from(status), recorded["status"].as_u64().expect("a status"), "{}", differs("status"));
-    let (got, wanted) = (compared(&got), compared(wanted));
-    assert!(got == wanted || same_order(path, &got, &wanted), "{}", differs("body"));
-    let response = reply.into_response(&request);
+    let (request, body) = request(exchange);
+    let response = ask(context, &request, body).reply.into_response(&request);
+    let recorded = &exchange["response"];
+    let text = std::str::from_utf8(response.body()).expect("JSON is UTF-8");
+    let got: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+    let wanted = if request.method == Method::HEAD { &got } else { &recorded["body"] };
+    let differs = |why: &str| format!("{} {path}: {why}\n  got    {got}\n  wanted {recorded}", request.method);
+    assert_eq!(u64::from(response.status().as_u16()), recorded["status"], "{}", differs("status"));
+    let (one, other) = (compared(&got), compared(wanted));
+    assert!(one == other || same_order(path, &one, &other), "{}", differs("body"));
     for (name, value) in recorded["headers"].as_object().into_iter().flatten() {
         let header = response.headers().get(name).map(|value| value.to_str().expect("a text"));
-        assert_eq!(header, value.as_str(), "{}", differs(name));
+        // The recorded estimate is false where ours is true, which is a byte longer.
+        assert!(header == value.as_str() || name == "content-range", "{}", differs(name));
     }
 }
 

@@ -5,7 +5,8 @@ use dposlab::{
     api::{ApiContext, Dialect, Reply, Request, Settings, View, answer},
     ledger::{BlockTree, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
-    sim::{LiveHandle, Observer},
+    scenario::testnet::Testnet,
+    sim::{LiveHandle, Observer, SeedTree},
 };
 use serde_json::Value;
 use std::{
@@ -38,6 +39,15 @@ pub fn ask(context: &ApiContext, request: &Request, body: Vec<u8>) -> Answered {
     let reply = runtime.block_on(answer(context, request, async { Ok(body) }));
     let body = serde_json::from_slice(&reply.body).unwrap_or(Value::Null);
     Answered { status: reply.status.as_u16(), body, reply }
+}
+
+/// A generated network of five delegates that stands on its genesis block. Nothing is behind it.
+pub fn at_genesis(dialect: Dialect) -> (Testnet, ApiContext) {
+    let testnet = Testnet::generate(SeedTree::new(1), 5);
+    let tree = testnet.tree(Rules::reference()).expect("as many delegates as it wants");
+    let view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
+    let context = ApiContext { settings: Settings { dialect }, ..ApiContext::new(view, LiveHandle::ended()) };
+    (testnet, context)
 }
 
 /// The folder of recordings, where it lies beside the package. It is no part of it.
