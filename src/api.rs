@@ -23,6 +23,7 @@ mod lists;
 mod page;
 mod parameter;
 mod query;
+mod range;
 mod reply;
 mod request;
 mod resource;

@@ -14,6 +14,16 @@ pub struct Field<R> {
     pub spoken: Spoken,
     pub value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>,
     pub test: Test,
+    pub missing: Missing,
+}
+
+/// Where rows without a value stand in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Last in both directions.
+    Last,
+    /// As greater than all values, which is how the reference's database has it.
+    Greatest,
 }
 
 /// What a resource has in a field.
@@ -37,22 +47,22 @@ pub enum Test {
 impl<R> Field<R> {
     /// A field that is asked for exactly.
     pub const fn new(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken: Spoken::Always, value, test: Test::Equal }
+        Self { name, spoken: Spoken::Always, value, test: Test::Equal, missing: Missing::Last }
     }
 
     /// A field in hex.
     pub const fn hex(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken: Spoken::Always, value, test: Test::SameHex }
+        Self { name, spoken: Spoken::Always, value, test: Test::SameHex, missing: Missing::Last }
     }
 
     /// A field of which a part is asked for.
     pub const fn containing(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken: Spoken::Always, value, test: Test::Contains }
+        Self { name, spoken: Spoken::Always, value, test: Test::Contains, missing: Missing::Last }
     }
 
     /// A field of some dialects.
     pub const fn only(name: &'static str, spoken: Spoken, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken, value, test: Test::Equal }
+        Self { name, spoken, value, test: Test::Equal, missing: Missing::Last }
     }
 }
 
@@ -70,7 +80,7 @@ pub fn filters<R>(fields: &[Field<R>], parameters: &Parameters, dialect: Dialect
     })
 }
 
-/// Sorts by a field; equal rows keep their order, and rows without a value come last either way.
+/// Sorts by a field; equal rows keep their order.
 pub fn sort<R: Clone>(
     fields: &[Field<R>],
     (name, descending): (&str, bool),
@@ -80,7 +90,7 @@ pub fn sort<R: Clone>(
     let Some(field) = find(fields, name, frame.dialect) else { return rows };
     // A cell may cost a hash and an encoding, so each is made once.
     let mut cells: Vec<_> = rows.iter().map(|row| ((field.value)(row, frame), row)).collect();
-    cells.sort_by(|(one, _), (other, _)| one.order(other, descending));
+    cells.sort_by(|(one, _), (other, _)| one.order(other, descending, field.missing));
     cells.into_iter().map(|(_, row)| row.clone()).collect()
 }
 
@@ -126,11 +136,13 @@ impl<'r> Cell<'r> {
         }
     }
 
-    fn order(&self, other: &Self, descending: bool) -> Ordering {
+    fn order(&self, other: &Self, descending: bool, missing: Missing) -> Ordering {
+        let is_missing = |cell: &Self| *cell == Self::Missing;
         let ascending = match (self, other) {
-            (Self::Missing, Self::Missing) => Ordering::Equal,
-            (Self::Missing, _) => return Ordering::Greater,
-            (_, Self::Missing) => return Ordering::Less,
+            (Self::Missing, _) | (_, Self::Missing) if missing == Missing::Last => {
+                return is_missing(self).cmp(&is_missing(other));
+            }
+            (Self::Missing, _) | (_, Self::Missing) => is_missing(self).cmp(&is_missing(other)),
             (Self::Number(one), Self::Number(other)) => one.cmp(other),
             (Self::Text(one), Self::Text(other)) if one.is_ascii() && other.is_ascii() => one.cmp(other),
             (Self::Text(one), Self::Text(other)) => one.encode_utf16().cmp(other.encode_utf16()),
@@ -147,11 +159,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_a_value_come_last_in_both_directions() {
+    fn rows_without_a_value_come_last_or_count_as_greatest() {
         let [a, b, none] = [Cell::text(Some("a")), Cell::text(Some("b")), Cell::Missing];
-        assert_eq!((a.order(&b, false), a.order(&b, true)), (Ordering::Less, Ordering::Greater));
-        assert_eq!((b.order(&none, false), b.order(&none, true)), (Ordering::Less, Ordering::Less));
-        assert_eq!(none.order(&a, true), Ordering::Greater);
+        let order =
+            |one: &Cell<'_>, other, missing| (one.order(other, false, missing), one.order(other, true, missing));
+        assert_eq!(order(&a, &b, Missing::Last), (Ordering::Less, Ordering::Greater));
+        assert_eq!(order(&b, &none, Missing::Last), (Ordering::Less, Ordering::Less));
+        assert_eq!(order(&none, &a, Missing::Last), (Ordering::Greater, Ordering::Greater));
+        assert_eq!(order(&none, &a, Missing::Greatest), (Ordering::Greater, Ordering::Less));
     }
 
     #[test]

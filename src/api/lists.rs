@@ -23,12 +23,14 @@ impl Lists {
         })
     }
 
-    /// All delegates by rank, those without one last, then by first appearance.
+    /// All delegates by rank, those without one last, then in the order of registration.
     pub fn delegates(&self, state: &State) -> &[Arc<Wallet>] {
         self.delegates.get_or_init(|| {
-            let rank = |wallet: &Wallet| wallet.delegate.as_ref().and_then(|delegate| delegate.rank);
+            let place = |wallet: &Wallet| {
+                wallet.delegate.as_ref().map(|delegate| (delegate.rank.unwrap_or(u32::MAX), delegate.registered))
+            };
             let mut delegates: Vec<_> = state.delegates().cloned().collect();
-            delegates.sort_unstable_by_key(|wallet| (rank(wallet).unwrap_or(u32::MAX), wallet.first_seen));
+            delegates.sort_unstable_by_key(|wallet| place(wallet));
             delegates
         })
     }

@@ -1,6 +1,6 @@
 //! An answer before it is HTTP, and the headers every answer has. Source: api.md 1.4.
 
-use super::{ApiError, Request};
+use super::{ApiError, Request, range};
 use warp::http::{HeaderValue, Method, Response, StatusCode, header};
 
 /// Bodies from this size on would be compressed. Source: api.md 1.4.
@@ -72,8 +72,21 @@ impl Reply {
             headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
         allow_origin(request, headers);
-        response
+        if is_ok && request.method == Method::GET { cut(request, response) } else { response }
     }
+}
+
+/// 206 with the part of the body that is asked for, if there is one.
+fn cut(request: &Request, mut response: Response<Vec<u8>>) -> Response<Vec<u8>> {
+    let length = response.body().len();
+    let asked = request.headers.get(header::RANGE).and_then(|asked| range::parse(asked.to_str().ok()?, length));
+    let Some(range) = asked else { return response };
+    let shown = format!("bytes {}-{}/{length}", range.start(), range.end());
+    let part = response.body()[range].to_vec();
+    *response.body_mut() = part;
+    *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    response.headers_mut().extend(HeaderValue::try_from(shown).map(|shown| (header::CONTENT_RANGE, shown)));
+    response
 }
 
 /// CORS: whoever asks may read.

@@ -99,7 +99,7 @@ impl View {
     #[must_use]
     pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         for node in nodes.into_iter().filter(|node| *node != self.0.node) {
-            self.0.neighbours.insert(node, Height::GENESIS);
+            self.0.neighbours.insert(node, self.head().height());
         }
         self
     }

@@ -77,8 +77,12 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let frame = call.frame();
     let mut rows = candidates(call, generator);
     rows.retain(|link| field::matches(block::FIELDS, &call.parameters, link, &frame));
-    if let Some(order) = call.parameters.order().filter(|order| *order != ("height", true)) {
-        rows = field::sort(block::FIELDS, order, rows, &frame);
+    if let Some((name, descending)) = call.parameters.order() {
+        // Equals stand in the order of the chain, in the same direction.
+        if !descending {
+            rows.reverse();
+        }
+        rows = field::sort(block::FIELDS, (name, descending), rows, &frame);
     }
     call.page().cut(rows)
 }
@@ -97,8 +101,12 @@ fn candidates(call: &Call<'_>, generator: Option<&PublicKey>) -> Vec<BlockRow> {
         return u32::try_from(height).ok().and_then(|height| call.head.block_at(Height(height))).into_iter().collect();
     }
     if let Some(previous) = parameters.text("previousBlock") {
-        let next = find_by_id(call, previous).and_then(|link| call.head.block_at(link.height().next()));
-        return next.into_iter().collect();
+        let height = match find_by_id(call, previous) {
+            Some(link) => link.height().next(),
+            // What is before genesis has an id, but is no block; what is unknown comes before nothing.
+            None => Height::GENESIS,
+        };
+        return call.head.block_at(height).into_iter().collect();
     }
     match parameters.text("generatorPublicKey").map(str::parse::<PublicKey>) {
         Some(Ok(key)) => view.forged_by(&call.head, &key),

@@ -26,7 +26,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
         kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::FIELDS, &call.parameters, row, &frame)
     });
     if let Some(order) = call.parameters.order() {
-        rows.sort_by_key(|row| row.wallet().first_seen);
+        rows.sort_by_key(DelegateRow::registered);
         rows = field::sort(delegate::FIELDS, order, rows, &frame);
     }
     Ok(call.list(call.page().cut(rows), delegate::write))

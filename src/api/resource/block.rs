@@ -68,7 +68,7 @@ pub const FIELDS: &[Field<BlockRow>] = &[
     Field::new("id", |link, _| Cell::shown(link.id())),
     Field::new("version", |link, _| Cell::number(header(link).version)),
     Field::new("timestamp", |link, _| Cell::number(header(link).timestamp.0)),
-    Field::new("previousBlock", |link, _| Cell::shown_some(header(link).previous)),
+    Field::new("previousBlock", |link, _| Cell::shown(previous(header(link)))),
     Field::new("height", |link, _| Cell::number(header(link).height.0)),
     Field::new("numberOfTransactions", |link, _| Cell::number(header(link).number_of_transactions)),
     Field::only("totalAmount", Spoken::DOCUMENTED, |link, _| Cell::number(moved(header(link)).0)),

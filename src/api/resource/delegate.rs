@@ -53,6 +53,11 @@ impl DelegateRow {
         &self.wallet
     }
 
+    /// Its place in the order of registration.
+    pub fn registered(&self) -> u32 {
+        self.delegate.registered
+    }
+
     /// Whether the delegate is of a `type` that lists can be narrowed to.
     pub fn is_of_type(&self, name: &str) -> bool {
         match name {

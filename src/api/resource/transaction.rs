@@ -3,7 +3,8 @@
 use super::{Frame, timestamp};
 use crate::{
     api::{
-        field::{Cell, Field},
+        context::Spoken,
+        field::{Cell, Field, Missing},
         json::{Member, write_members, write_value},
         parameter::{ADDRESS, BLOCK_ID, FROM_ONE, FROM_ZERO, PUBLIC_KEY, Parameter, TRANSACTION_ID, both},
         rule::{Check, Rule},
@@ -133,8 +134,11 @@ pub const FIELDS: &[Field<TransactionRow>] = &[
     Field::new("nonce", |row, frame| row.nonce(frame).map_or(Cell::Missing, Cell::number)),
     Field::new("amount", |row, _| Cell::number(row.transaction.amount().value())),
     Field::new("fee", |row, _| Cell::number(row.transaction.fee().value())),
-    Field::containing("vendorField", |row, _| Cell::text(row.vendor_field())),
+    Field { spoken: Spoken::DOCUMENTED, ..VENDOR_FIELDS },
+    Field { spoken: Spoken::CORE26, missing: Missing::Greatest, ..VENDOR_FIELDS },
 ];
+
+const VENDOR_FIELDS: Field<TransactionRow> = Field::containing("vendorField", |row, _| Cell::text(row.vendor_field()));
 
 /// The shape of the API.
 const MEMBERS: &[Member<TransactionRow>] = &[

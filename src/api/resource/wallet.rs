@@ -1,15 +1,18 @@
 //! Wallets. Source: api.md 3, 4.1, 4.3.
 
-use super::{Frame, block};
+use super::{
+    Frame,
+    attributes::{ATTRIBUTES, write_multi_signature},
+};
 use crate::{
     api::{
         context::Spoken,
         field::{Cell, Field},
-        json::{Member, Object, write_members},
+        json::{Member, write_members},
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both, documented},
         rule::{Bound, Rule},
     },
-    ledger::{DelegateAttributes, Wallet},
+    ledger::Wallet,
 };
 use std::sync::Arc;
 
@@ -62,7 +65,7 @@ pub const FIELDS: &[Field<WalletRow>] = &[
     Field::hex("vote", |wallet, _| Cell::shown_some(wallet.vote)),
     Field::new("username", |wallet, _| Cell::text(wallet.username())),
     Field::new("balance", |wallet, _| Cell::number(wallet.balance.0)),
-    Field::new("lockedBalance", |_, _| Cell::number(0)),
+    Field::new("lockedBalance", |wallet, _| Cell::number(wallet.locked_balance().0)),
     Field::new("nonce", |wallet, _| Cell::number(wallet.nonce.0)),
     Field::new("voteBalance", |wallet, _| {
         Cell::number(wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0))
@@ -80,9 +83,11 @@ const MEMBERS: &[Member<WalletRow>] = &[
     Member::new("nonce", |wallet, _, slot| slot.text(wallet.nonce)),
     Member::new("balance", |wallet, _, slot| slot.put(&wallet.balance)),
     Member::new("attributes", |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame)),
+    Member::new("lockedBalance", |wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))),
     Member::new("isDelegate", |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
     Member::new("isResigned", |wallet, _, slot| slot.put(&is_resigned(wallet))),
     Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
     Member::new("username", |wallet, _, slot| slot.put_some(wallet.username())),
     Member::new("secondPublicKey", |wallet, _, slot| slot.text_some(wallet.second_public_key)),
 ];
@@ -95,39 +100,16 @@ const FOUND: &[Member<WalletRow>] = &[
     Member::only("balance", Spoken::DOCUMENTED, |wallet, _, slot| slot.number(wallet.balance)),
     Member::only("balance", Spoken::CORE26, |wallet, _, slot| slot.put(&wallet.balance)),
     Member::new("attributes", |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame)),
+    Member::new("lockedBalance", |wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))),
     Member::new("isDelegate", |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
     Member::new("isResigned", |wallet, _, slot| slot.put(&is_resigned(wallet))),
     Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
     Member::only("username", Spoken::DOCUMENTED, |wallet, _, slot| slot.put(&wallet.username())),
     Member::only("username", Spoken::CORE26, |wallet, _, slot| slot.put_some(wallet.username())),
     Member::only("secondPublicKey", Spoken::DOCUMENTED, |wallet, _, slot| slot.put(&wallet.second_public_key)),
     Member::only("secondPublicKey", Spoken::CORE26, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
 ];
-
-/// What a wallet has beside its balance.
-const ATTRIBUTES: &[Member<WalletRow>] = &[
-    Member::new("delegate", |wallet, frame, slot| {
-        if let Some(delegate) = &wallet.delegate {
-            slot.object(|object| write_delegate(object, delegate, frame));
-        }
-    }),
-    Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
-    Member::new("secondPublicKey", |wallet, _, slot| slot.text_some(wallet.second_public_key)),
-];
-
-fn write_delegate(object: &mut Object<'_>, delegate: &DelegateAttributes, frame: &Frame<'_>) {
-    object.slot("username").put(&delegate.username);
-    object.slot("voteBalance").put(&delegate.vote_balance);
-    object.slot("forgedFees").put(&delegate.forged_fees);
-    object.slot("forgedRewards").put(&delegate.forged_rewards);
-    object.slot("producedBlocks").put(&delegate.produced_blocks);
-    object.slot("rank").put_some(delegate.rank);
-    object.slot("round").put_some((delegate.round > 0).then_some(delegate.round));
-    object.slot("resigned").put_some(delegate.resigned.then_some(true));
-    if let Some(last) = &delegate.last_block {
-        object.slot("lastBlock").members(block::HEADER, &last.0, frame);
-    }
-}
 
 /// Writes a wallet in full.
 pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
