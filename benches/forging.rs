@@ -37,9 +37,8 @@ fn digest(scenario: &Scenario, stage: StageKind) -> String {
     let plan = scenario.plan(&testnet, seeds);
     let start = plan.tree.slots().slot(plan.start.seconds());
     let rounds = dposlab::report::Rounds::new(dposlab::actors::NodeId(0), plan.tree.clone(), start);
-    let outcome = scenario
-        .play(&plan, stage, vec![Box::new(rounds.clone())], || rounds.height(), |_| {})
-        .expect("no actor dies");
+    let outcome =
+        scenario.play(&plan, stage, vec![Box::new(rounds.clone())], || rounds.height(), |_| {}).expect("no actor dies");
     assert_eq!(rounds.height(), scenario.last_height(), "every slot has its block");
     outcome.digest.to_string()
 }

@@ -48,7 +48,8 @@ fn cold_starts() {
 
 fn ten_thousand_blocks() {
     let (mut child, url, out) = start();
-    let drain = std::thread::spawn(move || out.lines().map_while(Result::ok).filter(|line| line.starts_with("block")).count());
+    let drain =
+        std::thread::spawn(move || out.lines().map_while(Result::ok).filter(|line| line.starts_with("block")).count());
     let begin = Instant::now();
     let advanced: Value = ureq::post(format!("{url}/lab/advance"))
         .send_json(json!({ "slots": BLOCKS }))
@@ -61,7 +62,9 @@ fn ten_thousand_blocks() {
     let total = &get(&url, "/api/blocks?limit=1")["meta"]["totalCount"];
     let last = &get(&url, "/api/blocks/last")["data"]["id"];
     let rate = f64::from(BLOCKS) / took.as_secs_f64();
-    println!("{BLOCKS} slots by /lab/advance: {took:.2?}, {rate:.0} blocks a second; {total} blocks in /api, last {last}");
+    println!(
+        "{BLOCKS} slots by /lab/advance: {took:.2?}, {rate:.0} blocks a second; {total} blocks in /api, last {last}"
+    );
     println!("resident then: {} MiB; {advanced}", resident_kib(&child) / 1024);
     stop(&mut child);
     println!("{} lines of blocks printed", drain.join().expect("it reads to the end"));
@@ -80,7 +83,8 @@ fn start() -> (Child, String, BufReader<ChildStdout>) {
 }
 
 fn get(url: &str, path: &str) -> Value {
-    let answer = ureq::get(format!("{url}{path}")).config().timeout_global(Some(Duration::from_secs(60))).build().call();
+    let answer =
+        ureq::get(format!("{url}{path}")).config().timeout_global(Some(Duration::from_secs(60))).build().call();
     answer.and_then(|mut response| response.body_mut().read_json()).expect("it answers")
 }
 

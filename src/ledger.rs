@@ -16,7 +16,7 @@ pub mod wallet;
 
 pub use apply::ApplyError;
 pub use balance::Balance;
-pub use round::{RoundSchedule, Round as RoundInfo};
+pub use round::{Round as RoundInfo, RoundSchedule};
 pub use rules::Rules;
 pub use state::{Applied, BlockRejected, State};
 pub use tree::{BlockTree, Link};

@@ -1,6 +1,6 @@
 //! What actors hear and what they want done.
 
-use super::{Event, Submission, SimTime};
+use super::{Event, SimTime, Submission};
 use crate::{
     ledger::{Link, RoundInfo},
     protocol::{Block, BlockId, Height, SignedTransaction, Slot},
@@ -51,9 +51,14 @@ pub enum Message {
     Transactions(Transactions),
     /// Asks for [`Message::Status`] (`getStatus`).
     StatusRequest,
-    Status { height: Height, tip: BlockId },
+    Status {
+        height: Height,
+        tip: BlockId,
+    },
     /// Asks for blocks above a height (`getBlocks`).
-    BlocksRequest { above: Height },
+    BlocksRequest {
+        above: Height,
+    },
     Blocks(Arc<[Arc<Block>]>),
 
     // Between a delegate and the peer it trusts, its relay.
@@ -72,12 +77,20 @@ pub enum Message {
     Forged(Arc<Block>),
 
     // Between a peer and its pool. The tip travels along: a pool has no chain of its own.
-    ChooseTransactions { tip: Arc<Link> },
-    AddTransactions { tip: Arc<Link>, transactions: Transactions, request: Option<RequestId> },
+    ChooseTransactions {
+        tip: Arc<Link>,
+    },
+    AddTransactions {
+        tip: Arc<Link>,
+        transactions: Transactions,
+        request: Option<RequestId>,
+    },
     /// What of an [`Message::AddTransactions`] deserves to be sent on.
     Broadcast(Transactions),
     /// The chain of the node has moved.
-    TipMoved { tip: Arc<Link> },
+    TipMoved {
+        tip: Arc<Link>,
+    },
 }
 
 /// The round of the next block, as a relay sees it.
@@ -107,9 +120,15 @@ pub enum Input {
     Start,
     /// A wake-up the actor asked for.
     Wake(Wake),
-    Message { from: ActorId, message: Message },
+    Message {
+        from: ActorId,
+        message: Message,
+    },
     /// A client of the node's API submits transactions.
-    Submit { request: RequestId, transactions: Transactions },
+    Submit {
+        request: RequestId,
+        transactions: Transactions,
+    },
 }
 
 /// Why an actor wants to be woken.
@@ -128,10 +147,19 @@ pub enum Wake {
 /// What an actor wants done.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    Send { to: ActorId, message: Message },
-    WakeAt { at: SimTime, wake: Wake },
+    Send {
+        to: ActorId,
+        message: Message,
+    },
+    WakeAt {
+        at: SimTime,
+        wake: Wake,
+    },
     /// For whoever watches; changes nothing.
     Observe(Event),
     /// The outcome of an [`Input::Submit`].
-    Answer { request: RequestId, submission: Submission },
+    Answer {
+        request: RequestId,
+        submission: Submission,
+    },
 }

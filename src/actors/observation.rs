@@ -2,7 +2,10 @@
 
 use super::pool::PoolRejection;
 use crate::{
-    ledger::{Link, state::{Applied, BlockRejected}},
+    ledger::{
+        Link,
+        state::{Applied, BlockRejected},
+    },
     protocol::{Block, SignedTransaction, TransactionId},
 };
 use std::sync::Arc;

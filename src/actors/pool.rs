@@ -8,10 +8,7 @@ mod admission;
 mod follow;
 mod order;
 
-use super::{
-    ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime,
-    message::Transactions,
-};
+use super::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime, message::Transactions};
 use crate::{
     ledger::{BlockTree, Link, State, Wallet},
     protocol::{Address, Arktoshi, SignedTransaction, TransactionId, transaction::Version},
@@ -93,12 +90,7 @@ impl TransactionPool {
         }
     }
 
-    fn add_all(
-        &mut self,
-        transactions: &Transactions,
-        request: Option<RequestId>,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn add_all(&mut self, transactions: &Transactions, request: Option<RequestId>, effects: &mut Vec<Effect>) {
         let submission = self.submit(transactions, effects);
         let broadcast: Transactions = transactions
             .iter()

@@ -7,8 +7,8 @@ use super::{
     wallet::{DelegateAttributes, LastBlock, Lock},
 };
 use crate::protocol::{
-    Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber,
-    SignedTransaction, Slot, Timestamp, TransactionId, slots::Slots,
+    Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber, SignedTransaction, Slot,
+    Timestamp, TransactionId, slots::Slots,
 };
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;

@@ -15,7 +15,9 @@ use super::{
     rules::Rules,
     state::{Applied, BlockRejected, State},
 };
-use crate::protocol::{Block, BlockError, BlockId, Height, NetworkConfig, Slot, TransactionId, slots::Slots, transaction::Version};
+use crate::protocol::{
+    Block, BlockError, BlockId, Height, NetworkConfig, Slot, TransactionId, slots::Slots, transaction::Version,
+};
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -203,7 +205,10 @@ impl BlockTree {
             at = parent;
         };
         while let Some(next) = missing.pop() {
-            applied = Arc::new(self.apply(&applied.state, &next.block).expect("it was applied before, and state is a function of the block"));
+            applied = Arc::new(
+                self.apply(&applied.state, &next.block)
+                    .expect("it was applied before, and state is a function of the block"),
+            );
         }
         applied
     }
@@ -285,7 +290,8 @@ impl BlockTree {
         let (id, height) = (block.id, block.header.height);
         let mut nonces = BTreeMap::new();
         let mut kinds = block.transactions.iter().map(|transaction| transaction.transaction().version);
-        let first_is_two = matches!(block.transactions.first().map(|first| first.transaction().version), Some(Version::Two(_)));
+        let first_is_two =
+            matches!(block.transactions.first().map(|first| first.transaction().version), Some(Version::Two(_)));
         if kinds.any(|version| matches!(version, Version::Two(_)) != first_is_two) {
             return Err(BlockRejected::MixedVersions { id, height });
         }

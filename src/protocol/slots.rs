@@ -41,7 +41,8 @@ impl Slots {
 
     /// An instant after the epoch [ms] as ISO 8601 in UTC with milliseconds, the form the API shows: `2017-03-21T13:00:00.000Z`.
     pub fn human(&self, since_epoch_ms: u64) -> String {
-        let unix_ms = i64::try_from(since_epoch_ms).unwrap_or(i64::MAX).saturating_add(self.epoch_unix.saturating_mul(1000));
+        let unix_ms =
+            i64::try_from(since_epoch_ms).unwrap_or(i64::MAX).saturating_add(self.epoch_unix.saturating_mul(1000));
         let time = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or(jiff::Timestamp::MAX);
         time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
     }

@@ -16,8 +16,11 @@ pub fn render(rounds: &Rounds) -> String {
     }
     for report in &reports {
         let RoundReport { round, first_height, last_height, blocks, missed_slots, gaps, .. } = report;
-        write!(out, "round {round}: heights {first_height}-{last_height}, {blocks} blocks forged, {missed_slots} slots missed")
-            .expect("writing to a string");
+        write!(
+            out,
+            "round {round}: heights {first_height}-{last_height}, {blocks} blocks forged, {missed_slots} slots missed"
+        )
+        .expect("writing to a string");
         let gaps: Vec<String> =
             gaps.iter().map(|gap| format!("{} s before height {}", gap.seconds, gap.height)).collect();
         let gaps = if gaps.is_empty() { "no gaps".to_owned() } else { format!("gaps: {}", gaps.join(", ")) };
@@ -29,7 +32,8 @@ pub fn render(rounds: &Rounds) -> String {
 fn table(rounds: &[RoundReport]) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING);
-    let head = rounds.iter().map(|round| Cell::new(format!("round {}", round.round)).set_alignment(CellAlignment::Right));
+    let head =
+        rounds.iter().map(|round| Cell::new(format!("round {}", round.round)).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("delegate")).chain(head));
     let mut names: Vec<&str> = Vec::new();
     for name in rounds.iter().flat_map(|round| &round.delegates).map(|delegate| delegate.username.as_str()) {

@@ -3,10 +3,7 @@
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
-        Arktoshi, KeyPair, Milestones, NetworkConfig,
-        genesis::GenesisPlan,
-        keys::generate_passphrase,
-        network::Network,
+        Arktoshi, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase, network::Network,
     },
     sim::SeedTree,
 };
@@ -78,7 +75,8 @@ impl Testnet {
                 .map(|account| (account.keys.public().address(network_byte), account.balance))
                 .collect(),
         };
-        let config = NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
+        let config =
+            NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
         let config = Arc::new(config);
         Self { config, delegates, accounts }
     }

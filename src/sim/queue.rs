@@ -80,7 +80,8 @@ mod tests {
         for (time, event) in [(5, 'a'), (3, 'b'), (5, 'c'), (3, 'd'), (4, 'e')] {
             queue.push(SimTime::from_micros(time), event);
         }
-        let order: Vec<char> = std::iter::from_fn(|| queue.pop(SimTime::from_micros(4)).map(|(_, event)| event)).collect();
+        let order: Vec<char> =
+            std::iter::from_fn(|| queue.pop(SimTime::from_micros(4)).map(|(_, event)| event)).collect();
         assert_eq!(order, ['b', 'd', 'e']);
         assert_eq!(queue.next_time(), Some(SimTime::from_micros(5)));
     }

@@ -103,7 +103,8 @@ fn delegates_end_as_recorded() {
     let mut compared = 0;
     for (path, body) in answers("/api/delegates?") {
         for recorded in body["data"].as_array().expect("a list") {
-            let delegate = wallet_of(state, recorded).and_then(|wallet| wallet.delegate.as_deref()).expect("a delegate");
+            let delegate =
+                wallet_of(state, recorded).and_then(|wallet| wallet.delegate.as_deref()).expect("a delegate");
             let name = format!("{} of {path}", delegate.username);
             assert_eq!(recorded["votes"], delegate.vote_balance.to_string(), "{name}");
             assert_eq!(recorded["blocks"]["produced"], delegate.produced_blocks, "{name}");
@@ -161,7 +162,10 @@ fn an_altered_transaction_is_refused_and_named() {
             let refused = import(&tree().expect("it is there"), other.iter().map(String::as_str));
             let error = refused.expect_err("an altered transaction").to_string();
             let height = (at + 1).to_string();
-            assert!(error.contains(&format!("line {height}:")) && error.contains(&format!("height {height}")), "{error}");
+            assert!(
+                error.contains(&format!("line {height}:")) && error.contains(&format!("height {height}")),
+                "{error}"
+            );
             altered += 1;
         }
     }

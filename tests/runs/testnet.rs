@@ -143,7 +143,11 @@ fn a_network_is_loaded_from_the_files_of_another() {
     assert_eq!(loaded.ready["nethash"], up.ready["nethash"]);
     up.advance(30);
     loaded.advance(30);
-    assert_eq!(up.get("/blocks")["data"], loaded.get("/blocks")["data"], "the same keys, the same seed, the same chain");
+    assert_eq!(
+        up.get("/blocks")["data"],
+        loaded.get("/blocks")["data"],
+        "the same keys, the same seed, the same chain"
+    );
     assert_eq!(loaded.get("/node/configuration/crypto"), up.get("/node/configuration/crypto"));
 }
 

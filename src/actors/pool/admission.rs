@@ -123,11 +123,7 @@ struct FeeVerdict {
 
 impl TransactionPool {
     /// Checks all, then adds those that passed. Source: consensus.md 5.1.
-    pub(super) fn submit(
-        &mut self,
-        transactions: &[Arc<SignedTransaction>],
-        effects: &mut Vec<Effect>,
-    ) -> Submission {
+    pub(super) fn submit(&mut self, transactions: &[Arc<SignedTransaction>], effects: &mut Vec<Effect>) -> Submission {
         let mut submission = Submission::default();
         let mut passed: Vec<(&Arc<SignedTransaction>, FeeVerdict)> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -286,12 +282,22 @@ impl TransactionPool {
                 };
                 Err(PoolError::BusinessPending { what, subject })
             }
-            Asset::BridgechainResignation { bridgechain: id } if self.has_pending(transaction, |asset| {
-                matches!(asset, Asset::BridgechainResignation { bridgechain } if bridgechain == id)
-            }) => Err(PoolError::BridgechainPending { what: "resignation", id: hex::encode(id) }),
-            Asset::BridgechainUpdate { bridgechain: id, .. } if self.has_pending(transaction, |asset| {
-                matches!(asset, Asset::BridgechainUpdate { bridgechain, .. } if bridgechain == id)
-            }) => Err(PoolError::BridgechainPending { what: "update", id: hex::encode(id) }),
+            Asset::BridgechainResignation { bridgechain: id }
+                if self.has_pending(
+                    transaction,
+                    |asset| matches!(asset, Asset::BridgechainResignation { bridgechain } if bridgechain == id),
+                ) =>
+            {
+                Err(PoolError::BridgechainPending { what: "resignation", id: hex::encode(id) })
+            }
+            Asset::BridgechainUpdate { bridgechain: id, .. }
+                if self.has_pending(
+                    transaction,
+                    |asset| matches!(asset, Asset::BridgechainUpdate { bridgechain, .. } if bridgechain == id),
+                ) =>
+            {
+                Err(PoolError::BridgechainPending { what: "update", id: hex::encode(id) })
+            }
             _ => Ok(()),
         }
     }

@@ -8,7 +8,8 @@ use crate::{
     sim::{Observer, Plan, World, world::Delivery},
 };
 use ractor::{
-    Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration, rpc::CallResult,
+    Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration,
+    rpc::CallResult,
 };
 use std::sync::{
     Arc, Mutex,
