@@ -1,8 +1,12 @@
 //! The protocol against vectors, laws and broken input: one binary, a module for each area.
 
+#[path = "protocol/samples.rs"]
+mod samples;
 #[path = "protocol/support.rs"]
 mod support;
 
+#[path = "protocol/laws.rs"]
+mod laws;
 #[path = "protocol/recorded.rs"]
 mod recorded;
 #[path = "protocol/vectors.rs"]

@@ -17,14 +17,17 @@ use clap::Args;
 use network::UpNetwork;
 use std::{
     fs::File,
-    io::BufWriter,
+    io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     str::FromStr,
     sync::Arc,
     thread,
 };
-use tokio::sync::oneshot;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
 ///
@@ -154,6 +157,7 @@ impl Up {
             vec![Box::new(view.clone()), Box::new(announcer.clone()), Box::new(log_writer)];
         let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
         let ended = on_current_thread(async {
+            let interrupts = Interrupts::listen().map_err(Failure::broken)?;
             let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let server = Server::new(
@@ -163,7 +167,7 @@ impl Up {
             let (stop_api, stopped) = oneshot::channel::<()>();
             let api = thread::spawn(move || serve(server, stopped));
             announcer.ready(&network, self.seed, pace, address, &log);
-            stop_on_ctrl_c(handle);
+            interrupts.stop(handle);
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
             let _ended_already = stop_api.send(());
@@ -211,14 +215,25 @@ fn serve(server: Server, stopped: oneshot::Receiver<()>) -> Result<(), Failure> 
     served.map_err(Failure::broken)
 }
 
-fn stop_on_ctrl_c(handle: LiveHandle) {
-    tokio::spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-        handle.stop();
-    });
+/// Ctrl-C, or what asks a service to end. Listened for before anyone can know that the testnet is there.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    fn listen() -> io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Stops the run at the first of them.
+    fn stop(mut self, handle: LiveHandle) {
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+            handle.stop();
+        });
+    }
 }

@@ -75,7 +75,9 @@ impl<'a> Reader<'a> {
         let vendor_field = self.vendor_field(kind)?;
         let asset = match (kind, version) {
             (Kind::MultiSignature, Version::One(_)) => self.legacy_multi_signature()?,
-            _ => self.asset(kind, network)?,
+            // Version 1 never looked at the network of a recipient.
+            (_, Version::One(_)) => self.asset(kind, None)?,
+            (_, Version::Two(_)) => self.asset(kind, Some(network))?,
         };
         let (signature, second_signature, signatures) = (None, None, Vec::new());
         Ok(Transaction { network, version, sender, fee, vendor_field, asset, signature, second_signature, signatures })
@@ -110,7 +112,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn asset(&mut self, kind: Kind, network: u8) -> Result<Asset, BytesError> {
+    fn asset(&mut self, kind: Kind, network: Option<u8>) -> Result<Asset, BytesError> {
         Ok(match kind {
             Kind::Transfer => Asset::Transfer {
                 amount: self.amount("amount")?,
@@ -222,7 +224,7 @@ impl<'a> Reader<'a> {
         Ok(self.bytes[start..self.at].to_vec())
     }
 
-    fn payments(&mut self, network: u8) -> Result<Vec<Payment>, BytesError> {
+    fn payments(&mut self, network: Option<u8>) -> Result<Vec<Payment>, BytesError> {
         let count = u16::from_le_bytes(self.array("asset.payments")?);
         self.require("asset.payments", 29 * usize::from(count))?;
         let payment =
@@ -261,11 +263,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn recipient(&mut self, allowed: u8) -> Result<Address, BytesError> {
+    fn recipient(&mut self, network: Option<u8>) -> Result<Address, BytesError> {
         let address = self.address()?;
-        match address.network_byte() {
-            found if found == allowed => Ok(address),
-            found => Err(BytesError::RecipientNetwork { allowed, found }),
+        match (address.network_byte(), network) {
+            (found, Some(allowed)) if found != allowed => Err(BytesError::RecipientNetwork { allowed, found }),
+            _ => Ok(address),
         }
     }
 

@@ -31,12 +31,8 @@ impl SignedTransaction {
         if let Asset::Transfer { expiration, .. } = self.asset() {
             put("expiration", (*expiration).into());
         }
-        match (self.asset().recipient(), transaction.version) {
-            (Some(recipient), _) => put("recipientId", recipient.to_string().into()),
-            (None, Version::One(_)) if matches!(self.asset(), Asset::Vote(_)) => {
-                put("recipientId", self.sender_address().to_string().into());
-            }
-            _ => {}
+        if let Some(recipient) = self.asset().recipient() {
+            put("recipientId", recipient.to_string().into());
         }
         if let Some(asset) = self.asset().to_json() {
             put("asset", asset);
@@ -50,6 +46,10 @@ impl SignedTransaction {
         if !transaction.signatures.is_empty() {
             let signatures = transaction.signatures.iter().map(|signature| hex::encode(signature.to_bytes()));
             put("signatures", signatures.collect());
+        }
+        if let (Asset::Vote(_), Version::One(_)) = (self.asset(), transaction.version) {
+            // Not on the wire, but in what is signed: the reference adds it after it has read the rest.
+            put("recipientId", self.sender_address().to_string().into());
         }
         put("id", self.id().to_string().into());
         Value::Object(out)
@@ -65,7 +65,7 @@ impl Asset {
             Self::DelegateRegistration { username } => json!({ "delegate": { "username": username } }),
             Self::Vote(vote) => json!({ "votes": [vote.to_string()] }),
             Self::MultiSignature { min, public_keys } => {
-                json!({ "multiSignature": { "min": min, "publicKeys": public_keys } })
+                json!({ "multiSignature": { "publicKeys": public_keys, "min": min } })
             }
             Self::MultiSignatureLegacy { min, lifetime, keysgroup } => {
                 let keys: Vec<String> = keysgroup.iter().map(|key| format!("+{key}")).collect();
@@ -105,8 +105,9 @@ impl Asset {
                 let mut out = texts([("name", Some(name))]);
                 out.insert("seedNodes".to_owned(), json!(seed_nodes));
                 out.insert("genesisHash".to_owned(), hex::encode(genesis_hash).into());
-                out.extend(repositories(Some(repository), asset_repository.as_ref()));
+                out.insert("bridgechainRepository".to_owned(), repository.as_str().into());
                 out.insert("ports".to_owned(), port_json(ports));
+                out.extend(texts([("bridgechainAssetRepository", asset_repository.as_ref())]));
                 json!({ "bridgechainRegistration": out })
             }
             Self::BridgechainResignation { bridgechain } => {
@@ -121,7 +122,8 @@ impl Asset {
                 if let Some(ports) = ports {
                     out.insert("ports".to_owned(), port_json(ports));
                 }
-                out.extend(repositories(repository.as_ref(), asset_repository.as_ref()));
+                let members = [("bridgechainRepository", repository), ("bridgechainAssetRepository", asset_repository)];
+                out.extend(texts(members.map(|(key, text)| (key, text.as_ref()))));
                 json!({ "bridgechainUpdate": out })
             }
             _ => unreachable!("the core types are written before"),
@@ -132,10 +134,6 @@ impl Asset {
 fn texts<'a>(members: impl IntoIterator<Item = (&'a str, Option<&'a String>)>) -> Map<String, Value> {
     let present = members.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?.as_str().into())));
     present.collect()
-}
-
-fn repositories(repository: Option<&String>, asset_repository: Option<&String>) -> Map<String, Value> {
-    texts([("bridgechainRepository", repository), ("bridgechainAssetRepository", asset_repository)])
 }
 
 fn port_json(ports: &IndexMap<String, u16>) -> Value {

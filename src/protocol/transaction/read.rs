@@ -85,7 +85,7 @@ impl SignedTransaction {
 /// The kind `typeGroup` and `type` name; a missing group is 1.
 fn kind_of(json: &Value) -> Result<Kind, TransactionError> {
     let number = json.get("type");
-    let group = json.get("typeGroup").filter(|group| !group.is_null());
+    let group = json.get("typeGroup");
     let known = || {
         let group = group.map_or(Some(1), members::whole)?;
         Kind::from_numbers(u32::try_from(group).ok()?, u16::try_from(members::whole(number?)?).ok()?)

@@ -20,7 +20,7 @@ pub(super) fn read(reader: &mut Reader<'_>, version: u8, moved: Arktoshi) -> Rea
     let below = |key: &str| root.object("", "asset")?.object("asset", key);
     Ok(match reader.kind {
         Kind::Transfer => {
-            let recipient = recipient(reader, "recipientId", root.require("", "recipientId")?, true)?;
+            let recipient = recipient(reader, "recipientId", root.require("", "recipientId")?, version == 2)?;
             let expiration = root.number("expiration", u64::from(u32::MAX))?.unwrap_or(0) as u32;
             Asset::Transfer { amount: moved, expiration, recipient }
         }
@@ -32,7 +32,11 @@ pub(super) fn read(reader: &mut Reader<'_>, version: u8, moved: Arktoshi) -> Rea
             schema::username("asset.delegate.username", username)?;
             Asset::DelegateRegistration { username: username.to_owned() }
         }
-        Kind::Vote => Asset::Vote(vote(root.object("", "asset")?.list("asset", "votes")?, reader.lax())?),
+        Kind::Vote => {
+            // Not on the wire, since it is the sender's own; but if it is there, it must look like an address.
+            root.get("recipientId").map_or(Ok(()), |found| address_looks("recipientId", found).map(|_| ()))?;
+            Asset::Vote(vote(root.object("", "asset")?.list("asset", "votes")?, reader.lax())?)
+        }
         Kind::MultiSignature if version == 1 => legacy_multi_signature(below("multiSignatureLegacy")?)?,
         Kind::MultiSignature => multi_signature(below("multiSignature")?)?,
         Kind::Ipfs => ipfs(reader)?,
@@ -52,9 +56,9 @@ pub(super) fn read(reader: &mut Reader<'_>, version: u8, moved: Arktoshi) -> Rea
         Kind::HtlcRefund => Asset::HtlcRefund {
             lock: TransactionId(below("refund")?.required_hex("asset.refund", "lockTransactionId")?),
         },
-        Kind::BusinessRegistration => business_registration(below("businessRegistration")?)?,
+        Kind::BusinessRegistration => business_registration(below("businessRegistration")?, reader.lax())?,
         Kind::BusinessResignation => Asset::BusinessResignation,
-        Kind::BusinessUpdate => business_update(below("businessUpdate")?)?,
+        Kind::BusinessUpdate => business_update(below("businessUpdate")?, reader.lax())?,
         Kind::BridgechainRegistration => bridgechain_registration(reader, below("bridgechainRegistration")?)?,
         Kind::BridgechainResignation => {
             let path = "asset.bridgechainResignation";
@@ -67,11 +71,7 @@ pub(super) fn read(reader: &mut Reader<'_>, version: u8, moved: Arktoshi) -> Rea
 
 /// An address by its looks; checksum and network show only when the bytes are made.
 fn recipient(reader: &mut Reader<'_>, path: &str, found: &Value, own_network: bool) -> Read<Address> {
-    let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
-    let looks_right = |text: &&str| text.len() == 34 && text.bytes().all(base58);
-    let meaning = || "34 characters of base58 (digits and letters without 0, O, I, l)".to_owned();
-    let wrong = || SchemaError::new(path, describe(found), Rule::Format { name: "address", meaning: meaning() });
-    let text = found.as_str().filter(looks_right).ok_or_else(wrong)?;
+    let text = address_looks(path, found)?;
     let allowed = reader.context.network;
     Ok(match text.parse::<Address>() {
         Ok(address) if own_network && address.network_byte() != allowed => {
@@ -84,6 +84,14 @@ fn recipient(reader: &mut Reader<'_>, path: &str, found: &Value, own_network: bo
             Address::from_bytes([allowed; 21])
         }
     })
+}
+
+fn address_looks<'a>(path: &str, found: &'a Value) -> Read<&'a str> {
+    let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
+    let looks_right = |text: &&str| text.len() == 34 && text.bytes().all(base58);
+    let meaning = || "34 characters of base58 (digits and letters without 0, O, I, l)".to_owned();
+    let wrong = || SchemaError::new(path, describe(found), Rule::Format { name: "address", meaning: meaning() });
+    found.as_str().filter(looks_right).ok_or_else(wrong)
 }
 
 fn vote(votes: &[Value], lax: bool) -> Read<Vote> {
@@ -174,17 +182,18 @@ fn htlc_lock(lock: Members<'_>, amount: Arktoshi, recipient: Address) -> Read<As
     Ok(Asset::HtlcLock { amount, secret_hash, expiration, recipient })
 }
 
-fn business_registration(asset: Members<'_>) -> Read<Asset> {
+fn business_registration(asset: Members<'_>, lax: bool) -> Read<Asset> {
     let path = "asset.businessRegistration";
     asset.require(path, "name")?;
     asset.require(path, "website")?;
-    let (name, website, vat, repository) = business(path, asset)?;
-    let (name, website) = (name.expect("required above"), website.expect("required above"));
+    let (name, website, vat, repository) = business(path, asset, lax)?;
+    let wrong = || SchemaError::new(format!("{path}.website"), "null", Rule::Text);
+    let (name, website) = (name.expect("required above"), website.ok_or_else(wrong)?);
     Ok(Asset::BusinessRegistration { name, website, vat, repository })
 }
 
-fn business_update(asset: Members<'_>) -> Read<Asset> {
-    let (name, website, vat, repository) = business("asset.businessUpdate", asset)?;
+fn business_update(asset: Members<'_>, lax: bool) -> Read<Asset> {
+    let (name, website, vat, repository) = business("asset.businessUpdate", asset, lax)?;
     if name.is_none() && website.is_none() && vat.is_none() && repository.is_none() {
         let rule = Rule::AnyOf("name, website, vat, repository");
         return Err(SchemaError::new("asset.businessUpdate", "none", rule));
@@ -194,12 +203,12 @@ fn business_update(asset: Members<'_>) -> Read<Asset> {
 
 type Texts = (Option<String>, Option<String>, Option<String>, Option<String>);
 
-fn business(path: &str, asset: Members<'_>) -> Read<Texts> {
+fn business(path: &str, asset: Members<'_>, lax: bool) -> Read<Texts> {
     Ok((
         checked(asset, path, "name", schema::name)?,
-        checked(asset, path, "website", schema::uri)?,
+        optional_uri(asset, path, "website", lax)?,
         checked(asset, path, "vat", schema::vat)?,
-        checked(asset, path, "repository", schema::uri)?,
+        optional_uri(asset, path, "repository", lax)?,
     ))
 }
 
@@ -213,7 +222,7 @@ fn bridgechain_registration(reader: &mut Reader<'_>, asset: Members<'_>) -> Read
         seed_nodes: seed_nodes(asset, path)?.expect("required above"),
         genesis_hash: asset.required_hex(path, "genesisHash")?,
         repository: checked(asset, path, "bridgechainRepository", schema::uri)?.expect("required above"),
-        asset_repository: checked(asset, path, "bridgechainAssetRepository", schema::uri)?,
+        asset_repository: optional_uri(asset, path, "bridgechainAssetRepository", reader.lax())?,
         ports: ports(reader, asset, path)?.expect("required above"),
     })
 }
@@ -223,8 +232,8 @@ fn bridgechain_update(reader: &mut Reader<'_>, asset: Members<'_>) -> Read<Asset
     let bridgechain = asset.required_hex(path, "bridgechainId")?;
     let seed_nodes = seed_nodes(asset, path)?;
     let ports = ports(reader, asset, path)?;
-    let repository = checked(asset, path, "bridgechainRepository", schema::uri)?;
-    let asset_repository = checked(asset, path, "bridgechainAssetRepository", schema::uri)?;
+    let repository = optional_uri(asset, path, "bridgechainRepository", reader.lax())?;
+    let asset_repository = optional_uri(asset, path, "bridgechainAssetRepository", reader.lax())?;
     if seed_nodes.is_none() && ports.is_none() && repository.is_none() && asset_repository.is_none() {
         let rule = Rule::AnyOf("seedNodes, ports, bridgechainRepository, bridgechainAssetRepository");
         return Err(SchemaError::new(path, "none", rule));
@@ -237,6 +246,15 @@ fn checked(asset: Members<'_>, path: &str, key: &str, rule: fn(&str, &str) -> Re
     let Some(text) = asset.text(path, key)? else { return Ok(None) };
     rule(&format!("{path}.{key}"), text)?;
     Ok(Some(text.to_owned()))
+}
+
+/// The reference's rule for these forgets to ask for a text, so null is as good as nothing there.
+fn optional_uri(asset: Members<'_>, path: &str, key: &str, lax: bool) -> Read<Option<String>> {
+    match asset.get(key) {
+        Some(Value::Null) => Ok(None),
+        Some(found) if lax && (whole(found) == Some(0) || found.as_array().is_some_and(Vec::is_empty)) => Ok(None),
+        _ => checked(asset, path, key, schema::uri),
+    }
 }
 
 fn seed_nodes(asset: Members<'_>, path: &str) -> Read<Option<Vec<String>>> {

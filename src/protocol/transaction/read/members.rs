@@ -91,9 +91,10 @@ impl<'a> Members<'a> {
 
 pub fn amount(path: &str, found: &Value, lax: bool) -> Result<Arktoshi, SchemaError> {
     let number = match found {
-        Value::String(text) if lax => script_integer(text),
+        Value::String(text) if lax && (path != "nonce" || !text.is_empty()) => script_integer(text),
         Value::String(text) => decimal(text),
         Value::Bool(true) if lax => Some(1),
+        Value::Array(items) if lax && items.is_empty() => Some(0),
         Value::Array(items) if lax && items.len() == 1 => return amount(path, &items[0], lax),
         found => whole(found),
     };
@@ -113,6 +114,7 @@ fn script_integer(text: &str) -> Option<u64> {
         digits.chars().all(|c| c.is_digit(radix)).then(|| u64::from_str_radix(digits, radix).ok()).flatten()
     };
     match text.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        _ if text.is_empty() => Some(0),
         Some("0x") => radix(16, &text[2..]),
         Some("0o") => radix(8, &text[2..]),
         Some("0b") => radix(2, &text[2..]),

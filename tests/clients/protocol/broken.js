@@ -1,0 +1,64 @@
+// One thing changed in a good transaction, and what the reference says of it.
+const { Transactions } = require("@arkecosystem/crypto");
+
+/** What the reference answers: refused, or the id it computes and whether the signature holds. */
+function judge(json, bytes) {
+    try {
+        const found = json
+            ? Transactions.TransactionFactory.fromJson(JSON.parse(JSON.stringify(json)))
+            : Transactions.TransactionFactory.fromHex(bytes);
+        return { verified: found.verified, id: found.id };
+    } catch (error) {
+        return "refused";
+    }
+}
+
+const VALUES = [null, "", "abc", "0", 0, 1, -1, 1.5, "9223372036854775808", true, [], {}];
+
+/** Every member, also those of the asset, missing and with each of several values; every length of bytes changed. */
+function mutations(sample) {
+    const out = [];
+    const json = () => JSON.parse(JSON.stringify(sample.struct));
+    const walk = (path, value) => {
+        const change = (label, edit) => {
+            const copy = json();
+            let parent = copy;
+            for (const key of path.slice(0, -1)) parent = parent[key];
+            edit(parent, path[path.length - 1]);
+            out.push({ label: `${path.join(".")} ${label}`, json: copy });
+        };
+        if (path.length) {
+            change("missing", (parent, key) => (Array.isArray(parent) ? parent.splice(key, 1) : delete parent[key]));
+            for (const other of VALUES) change(`= ${JSON.stringify(other)}`, (parent, key) => (parent[key] = other));
+            if (typeof value === "string" && value.length) {
+                change("one longer", (parent, key) => (parent[key] += "a"));
+                change("one shorter", (parent, key) => (parent[key] = value.slice(1)));
+                change("upper case", (parent, key) => (parent[key] = value.toUpperCase()));
+                const characters = Array.from(value);
+                const last = characters.pop() === "1" ? "2" : "1";
+                change("one character other", (parent, key) => (parent[key] = characters.join("") + last));
+            }
+            if (Array.isArray(value)) change("doubled", (parent, key) => (parent[key] = [...value, ...value]));
+        }
+        if (value && typeof value === "object") {
+            const keys = Object.keys(value);
+            for (const key of Array.isArray(value) ? keys.slice(0, 2) : keys) walk([...path, key], value[key]);
+        }
+    };
+    walk([], sample.struct);
+    const bytes = Buffer.from(sample.bytes, "hex");
+    for (let length = bytes.length - 1; length >= 0; length -= 1 + Math.floor((bytes.length - length) / 8)) {
+        out.push({ label: `cut to ${length} bytes`, bytes: bytes.subarray(0, length).toString("hex") });
+    }
+    for (const more of [1, 2, 63, 64, 65, 66, 128, 129]) {
+        out.push({ label: `${more} bytes more`, bytes: sample.bytes + "07".repeat(more) });
+    }
+    for (let at = 0; at < bytes.length; at += bytes.length > 600 ? 13 : 1) {
+        const copy = Buffer.from(bytes);
+        copy[at] ^= 1 << at % 8;
+        out.push({ label: `bit ${at % 8} of byte ${at}`, bytes: copy.toString("hex") });
+    }
+    return out;
+}
+
+module.exports = { judge, mutations };
