@@ -2,7 +2,7 @@
 
 pub mod output;
 pub mod run;
-// pub mod up;
+pub mod up;
 
 use clap::{Parser, Subcommand};
 use std::{fmt::Display, process::ExitCode};
@@ -23,7 +23,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    // Up(up::Up),
+    Up(up::Up),
     Run(run::Run),
 }
 
@@ -52,7 +52,7 @@ impl Cli {
     /// Runs the command; 0 is success, 1 a failed run, 2 a mistake of the caller's.
     pub fn run(self) -> ExitCode {
         let result = match self.command {
-            // Command::Up(up) => up.run(),
+            Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
         };
         match result {

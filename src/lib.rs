@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! cli                the commands
-//! api, report        what the world sees, what a run leaves behind
+//! api, check, report what the world sees, what must hold, what a run leaves behind
 //! scenario           what a run is
 //! sim                when things happen
 //! actors             what each party does
@@ -15,6 +15,7 @@
 
 pub mod actors;
 pub mod api;
+pub mod check;
 pub mod cli;
 pub mod ledger;
 pub mod protocol;

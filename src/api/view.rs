@@ -6,10 +6,11 @@
 //! concurrent maps below only say *where* a transaction or a wallet's history lies, and what they say is held against
 //! the head before it is believed.
 
+use super::lists::Lists;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
-    protocol::{Address, Height, SignedTransaction, TransactionId},
+    protocol::{Address, Height, PublicKey, SignedTransaction, TransactionId, transaction::Version},
     sim::Observer,
 };
 use arc_swap::ArcSwap;
@@ -19,7 +20,7 @@ use std::{
     cmp::Reverse,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -33,6 +34,14 @@ struct Shared {
     head: ArcSwap<Head>,
     /// Where each wallet appears, oldest first: as sender, recipient or payee. Source: api.md 4.2, recipientId.
     history: DashMap<Address, Vec<Place>>,
+    /// The blocks of each generator, on every fork, oldest first.
+    forged: DashMap<PublicKey, Vec<Arc<Link>>>,
+    /// The greatest height entered above: a block over it was never entered before.
+    entered: AtomicU32,
+    /// Whether a transaction above genesis has a timestamp of its own, so that time and place may order differently.
+    own_timestamps: AtomicBool,
+    /// The other nodes, as high as they were last seen.
+    neighbours: DashMap<NodeId, Height>,
     /// The virtual instant of the last event seen [µs].
     now: AtomicU64,
 }
@@ -42,6 +51,8 @@ struct Shared {
 pub struct Head {
     tip: Arc<Link>,
     applied: Arc<Applied>,
+    /// Orders of wallets and delegates, made when first asked for.
+    lists: Arc<Lists>,
     /// Highest fee first, then first come.
     pending: OrdMap<(Reverse<u64>, u64), Arc<SignedTransaction>>,
     arrivals: u64,
@@ -62,16 +73,35 @@ impl Place {
 }
 
 impl View {
-    /// A view of a node that stands on the genesis block at `now`.
-    pub fn new(node: NodeId, tree: Arc<BlockTree>, now: SimTime) -> Self {
-        let tip = tree.genesis().clone();
+    /// A view of a node that stands on `tip` at `now`.
+    pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>, now: SimTime) -> Self {
         let applied = tree.applied(&tip);
-        let head = Head { tip: tip.clone(), applied, pending: OrdMap::new(), arrivals: 0 };
-        let head = ArcSwap::from_pointee(head);
-        let now = AtomicU64::new(now.micros());
-        let view = Self(Arc::new(Shared { node, tree, head, history: DashMap::new(), now }));
-        view.enter(&tip);
+        let head = Head { tip: tip.clone(), applied, lists: Arc::default(), pending: OrdMap::new(), arrivals: 0 };
+        let view = Self(Arc::new(Shared {
+            node,
+            tree,
+            head: ArcSwap::from_pointee(head),
+            history: DashMap::new(),
+            forged: DashMap::new(),
+            entered: AtomicU32::new(0),
+            own_timestamps: AtomicBool::new(false),
+            neighbours: DashMap::new(),
+            now: AtomicU64::new(now.micros()),
+        }));
+        for height in Height::GENESIS.0..=tip.height().0 {
+            view.enter(&tip.ancestor(Height(height)).expect("the height is on the tip's chain"));
+        }
         view
+    }
+
+    /// The same view, which knows from the start who else is on the network. Without, a node is known from its first
+    /// block on.
+    #[must_use]
+    pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
+        for node in nodes.into_iter().filter(|node| *node != self.0.node) {
+            self.0.neighbours.insert(node, self.head().height());
+        }
+        self
     }
 
     /// Who is observed.
@@ -107,7 +137,51 @@ impl View {
         places.iter().rev().filter(|place| head.tip.descends_from(&place.link)).cloned().collect()
     }
 
+    /// Blocks of the head's chain by a generator, newest first.
+    pub fn forged_by(&self, head: &Head, generator: &PublicKey) -> Vec<Arc<Link>> {
+        let Some(links) = self.0.forged.get(generator) else { return Vec::new() };
+        links.iter().rev().filter(|link| head.tip.descends_from(link)).cloned().collect()
+    }
+
+    /// How many transactions a sender has on the chain up to and with this one, which is its nonce in version 1.
+    pub fn running_number(&self, place: &Place) -> u64 {
+        let sender = place.transaction().sender_address();
+        let Some(places) = self.0.history.get(&sender) else { return 0 };
+        let until = (place.link.height(), place.index);
+        let sent = places
+            .iter()
+            .take_while(|other| (other.link.height(), other.index) <= until)
+            .filter(|other| other.transaction().sender_address() == sender && place.link.descends_from(&other.link));
+        sent.count() as u64
+    }
+
+    /// Whether the order of the chain is the order of time for all transactions.
+    pub fn chain_order_is_time_order(&self) -> bool {
+        !self.0.own_timestamps.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is another node on the network.
+    pub fn has_neighbours(&self) -> bool {
+        !self.0.neighbours.is_empty()
+    }
+
+    /// The median height of the other nodes, 0 without any. Source: api.md 7.
+    pub fn network_height(&self) -> Height {
+        let mut heights: Vec<Height> = self.0.neighbours.iter().map(|height| *height).collect();
+        heights.sort_unstable();
+        heights.get(heights.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// Says where the transactions of a block lie. A block that comes back after a fork is entered once only.
     fn enter(&self, link: &Arc<Link>) {
+        let height = link.height();
+        let is_new = self.0.entered.fetch_max(height.0, Ordering::Relaxed) < height.0;
+        let mut forged = self.0.forged.entry(link.block().header.generator).or_default();
+        if !is_new && forged.iter().any(|known| known.id() == link.id()) {
+            return;
+        }
+        forged.push(link.clone());
+        drop(forged);
         for (index, transaction) in link.block().transactions.iter().enumerate() {
             let place = Place { link: link.clone(), index };
             let mut parties = crate::ledger::apply::recipients(transaction);
@@ -116,6 +190,9 @@ impl View {
             parties.dedup();
             for party in parties {
                 self.0.history.entry(party).or_default().push(place.clone());
+            }
+            if matches!(transaction.transaction().version, Version::One(_)) && height > Height::GENESIS {
+                self.0.own_timestamps.store(true, Ordering::Relaxed);
             }
         }
     }
@@ -143,6 +220,11 @@ impl Head {
         &self.applied.state
     }
 
+    /// Orders of wallets and delegates in that state.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
     /// The block at a height of this chain.
     pub fn block_at(&self, height: Height) -> Option<Arc<Link>> {
         self.tip.ancestor(height)
@@ -163,6 +245,24 @@ impl Head {
         let link = self.block_at(Height(low))?;
         let first = link.transactions() - link.block().transactions.len() as u64;
         Some(Place { index: (number - first) as usize, link })
+    }
+
+    /// Transactions of this chain downwards from a number, at most so many.
+    pub fn transactions_down(&self, from: u64, count: usize) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::with_capacity(count);
+        for number in (0..=from).rev().take(count) {
+            let next = match places.last() {
+                Some(last) if last.index > 0 => Some(Place { link: last.link.clone(), index: last.index - 1 }),
+                _ => self.transaction_at(number),
+            };
+            places.extend(next);
+        }
+        places
+    }
+
+    /// All blocks of this chain, newest first.
+    pub fn blocks_down(&self) -> impl Iterator<Item = &Arc<Link>> {
+        std::iter::successors(Some(&self.tip), |link| link.parent())
     }
 
     /// Pending transactions in the order in which they would be forged.
@@ -187,6 +287,9 @@ impl Observer for View {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.0.now.store(now.micros(), Ordering::Relaxed);
         if node != self.0.node {
+            if let Event::BlockApplied { link, .. } = event {
+                self.0.neighbours.insert(node, link.height());
+            }
             return;
         }
         match event {
@@ -195,6 +298,7 @@ impl Observer for View {
                 self.update(|head| {
                     head.tip = link.clone();
                     head.applied = applied.clone();
+                    head.lists = Arc::default();
                     // The pool says so too, an instant later; no page shows a transaction as both.
                     for transaction in &link.block().transactions {
                         head.remove_pending(&transaction.id());

@@ -6,7 +6,8 @@ mod network;
 use super::{Failure, output::Printer};
 use crate::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Server, View},
+    api::{ApiContext, Dialect, Server, Settings, View},
+    ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
     sim::{Latency, Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
@@ -16,13 +17,17 @@ use clap::Args;
 use network::UpNetwork;
 use std::{
     fs::File,
-    io::BufWriter,
+    io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     str::FromStr,
+    sync::Arc,
     thread,
 };
-use tokio::sync::oneshot;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
 ///
@@ -58,6 +63,15 @@ pub struct Up {
     /// The delegates that forge here, as {"secrets": ["passphrase", ...]}.
     #[arg(long, value_name = "FILE", requires = "network_dir")]
     secrets: Option<PathBuf>,
+    /// Begin on an existing chain of that network: blocks as JSON lines, each applied with full verification.
+    #[arg(long, value_name = "FILE", requires = "network_dir")]
+    chain: Option<PathBuf>,
+    /// How blocks travel: 'once' from the forger's peer to all others, or as in the 'reference' node, in four waves.
+    #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
+    gossip: Gossip,
+    /// How the API answers: as 'documented', or exactly as a real node, 'core-2.6'.
+    #[arg(long, default_value_t, value_name = "DIALECT")]
+    dialect: Dialect,
     /// Where the node's log goes; by default a file in the system's folder for temporary files.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -106,6 +120,14 @@ fn parse_speed(text: &str) -> Result<Pace, String> {
     }
 }
 
+fn parse_gossip(text: &str) -> Result<Gossip, String> {
+    match text {
+        "once" => Ok(Gossip::Once),
+        "reference" => Ok(Gossip::Reference),
+        _ => Err("give 'once' or 'reference'".into()),
+    }
+}
+
 impl Up {
     /// Runs the testnet until Ctrl-C.
     ///
@@ -116,13 +138,16 @@ impl Up {
         let address = SocketAddr::new(self.host, self.port);
         let listener = Server::listen(address).map_err(Failure::usage)?;
         let network = match (&self.network_dir, &self.secrets) {
-            (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets)?,
-            _ => UpNetwork::generate(SeedTree::new(self.seed), self.delegates)?,
+            (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, self.gossip)?,
+            _ => UpNetwork::generate(SeedTree::new(self.seed), self.delegates, self.gossip)?,
         };
-        let plan = self.plan(&network);
-        let view = View::new(NodeId(0), plan.tree.clone(), plan.start);
+        let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
+        let plan = self.plan(&network, tip);
+        let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start)
+            .with_neighbours((0..plan.nodes.len() as u32).map(NodeId));
         let address = listener.local_address();
-        let log = self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{}.log", address.port())));
+        let log =
+            self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{}.log", address.port())));
         let log_file = File::create(&log).map_err(|why| Failure::usage(format!("--log {}: {why}", log.display())))?;
         let printer = Printer::new(std::io::stdout());
         let log_printer = Printer::new(BufWriter::new(log_file));
@@ -132,13 +157,17 @@ impl Up {
             vec![Box::new(view.clone()), Box::new(announcer.clone()), Box::new(log_writer)];
         let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
         let ended = on_current_thread(async {
+            let interrupts = Interrupts::listen().map_err(Failure::broken)?;
             let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
-            let server = Server::new(listener, ApiContext::new(view, handle.clone()));
+            let server = Server::new(
+                listener,
+                ApiContext { settings: Settings { dialect: self.dialect }, ..ApiContext::new(view, handle.clone()) },
+            );
             let (stop_api, stopped) = oneshot::channel::<()>();
             let api = thread::spawn(move || serve(server, stopped));
             announcer.ready(&network, self.seed, pace, address, &log);
-            stop_on_ctrl_c(handle);
+            interrupts.stop(handle);
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
             let _ended_already = stop_api.send(());
@@ -151,7 +180,8 @@ impl Up {
         ended.map(|_| ())
     }
 
-    fn plan(&self, network: &UpNetwork) -> Plan {
+    /// The network begins in the slot asked for, or in the one after `tip` if that is later.
+    fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Plan {
         let tree = network.tree.clone();
         let forgers = network.forgers();
         let nodes = forgers.into_iter().map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
@@ -161,8 +191,9 @@ impl Up {
             Start::Now => slots.slot(Timestamp(wall_clock_seconds(slots.epoch_unix()))),
             Start::At(timestamp) => slots.slot(timestamp),
         };
-        let start = SimTime::from_seconds(slots.start(Slot(slot.0.max(1))));
-        Plan { tree, nodes, latency: Latency::default(), seeds: SeedTree::new(self.seed), start }
+        let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
+        let start = SimTime::from_seconds(slots.start(Slot(slot.0.max(earliest))));
+        Plan { tree, tip, nodes, latency: Latency::default(), seeds: SeedTree::new(self.seed), start }
     }
 }
 
@@ -176,23 +207,33 @@ fn wall_clock_seconds(epoch_unix: i64) -> u32 {
 fn serve(server: Server, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Failure::broken)?;
-    runtime.block_on(server.serve(async {
+    let served = runtime.block_on(server.serve(async {
         // An error means the sender is gone, which is as good a reason to stop.
         let _stop = stopped.await;
     }));
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    Ok(())
+    served.map_err(Failure::broken)
 }
 
-fn stop_on_ctrl_c(handle: LiveHandle) {
-    tokio::spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-        handle.stop();
-    });
+/// Ctrl-C, or what asks a service to end. Listened for before anyone can know that the testnet is there.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
 }
 
+impl Interrupts {
+    fn listen() -> io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Stops the run at the first of them.
+    fn stop(mut self, handle: LiveHandle) {
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+            handle.stop();
+        });
+    }
+}

@@ -234,6 +234,10 @@ impl State {
     }
 
     pub(super) fn register_delegate(&mut self, username: Arc<str>, address: Address) {
+        let registered = self.usernames.len() as u32;
+        if let Some(delegate) = self.wallet_mut(address).delegate_mut() {
+            delegate.registered = registered;
+        }
         self.usernames.insert(username, address);
         self.live_delegates += 1;
     }

@@ -81,6 +81,8 @@ impl Wallet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegateAttributes {
     pub username: Arc<str>,
+    /// Its place in the order in which the chain registered delegates, from 0.
+    pub registered: u32,
     pub vote_balance: Balance,
     pub forged_fees: Balance,
     pub forged_rewards: Balance,
@@ -99,6 +101,7 @@ impl DelegateAttributes {
     pub(super) fn new(username: Arc<str>) -> Self {
         Self {
             username,
+            registered: 0,
             vote_balance: Balance::ZERO,
             forged_fees: Balance::ZERO,
             forged_rewards: Balance::ZERO,

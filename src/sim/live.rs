@@ -74,6 +74,11 @@ pub struct LiveHandle(mpsc::UnboundedSender<Command>);
 pub struct Stopped;
 
 impl LiveHandle {
+    /// A handle to a run that has ended, for looking at what it left.
+    pub fn ended() -> Self {
+        Self(mpsc::unbounded_channel().0)
+    }
+
     /// Hands transactions in at a node; answers once its pool has decided.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Each room, and the rooms below it that it may name.
-const ROOMS: [(&str, &[&str]); 8] = [
+const ROOMS: [(&str, &[&str]); 9] = [
     ("protocol", &[]),
     ("ledger", &["protocol"]),
     ("actors", &["ledger", "protocol"]),
@@ -16,7 +16,8 @@ const ROOMS: [(&str, &[&str]); 8] = [
     ("scenario", &["sim", "actors", "ledger", "protocol"]),
     ("report", &["scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["scenario", "sim", "actors", "ledger", "protocol"]),
-    ("cli", &["api", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("check", &["scenario", "sim", "actors", "ledger", "protocol"]),
+    ("cli", &["api", "check", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
 ];
 
 /// Words that stand for what a room must know nothing of.

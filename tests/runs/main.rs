@@ -3,6 +3,7 @@
 mod bad_input;
 mod determinism;
 mod layering;
+mod ledger_laws;
 mod missed_slots;
 mod readme;
 mod recorded_chain;

@@ -2,7 +2,7 @@
 
 use crate::{
     cli::Failure,
-    ledger::BlockTree,
+    ledger::{BlockTree, Link, Rules, import::import, rules::Gossip},
     protocol::{KeyPair, NetworkConfig},
     scenario::{
         Account, Testnet,
@@ -34,9 +34,9 @@ impl UpNetwork {
     ///
     /// # Errors
     /// None for the numbers of delegates the command line allows.
-    pub fn generate(seeds: SeedTree, delegates: u32) -> Result<Self, Failure> {
+    pub fn generate(seeds: SeedTree, delegates: u32, gossip: Gossip) -> Result<Self, Failure> {
         let testnet = Testnet::generate(seeds, delegates);
-        let tree = testnet.tree(rules_for(testnet.delegates.len())).map_err(Failure::broken)?;
+        let tree = testnet.tree(Rules { gossip, ..rules_for(testnet.delegates.len()) }).map_err(Failure::broken)?;
         Ok(Self { tree, delegates: testnet.delegates, accounts: testnet.accounts })
     }
 
@@ -44,7 +44,7 @@ impl UpNetwork {
     ///
     /// # Errors
     /// A file cannot be read or understood, or a passphrase is no delegate's.
-    pub fn load(dir: &Path, secrets: &Path) -> Result<Self, Failure> {
+    pub fn load(dir: &Path, secrets: &Path, gossip: Gossip) -> Result<Self, Failure> {
         let config = NetworkConfig::load(dir).map_err(Failure::usage)?;
         let secrets_file = secrets.display();
         let text = fs::read_to_string(secrets)
@@ -57,7 +57,8 @@ impl UpNetwork {
                 "--secrets {secrets_file}: key 'secrets': found no passphrase, at least one delegate must forge"
             )));
         }
-        let tree = BlockTree::new(Arc::new(config), Arc::new(rules_for(secrets.len())))
+        let rules = Rules { gossip, ..rules_for(secrets.len()) };
+        let tree = BlockTree::new(Arc::new(config), Arc::new(rules))
             .map_err(|why| Failure::usage(format!("--network-dir {}: genesisBlock.json: {why}", dir.display())))?;
         let delegates = secrets
             .into_iter()
@@ -68,6 +69,17 @@ impl UpNetwork {
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { tree: Arc::new(tree), delegates, accounts: Vec::new() })
+    }
+
+    /// Puts the blocks of a file on top of genesis, and answers the last.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds a block that cannot follow: the line and the reason are named.
+    pub fn import(&self, file: &Path) -> Result<Arc<Link>, Failure> {
+        let name = file.display();
+        let text =
+            fs::read_to_string(file).map_err(|why| Failure::usage(format!("--chain {name}: cannot be read: {why}")))?;
+        import(&self.tree, text.lines()).map_err(|why| Failure::usage(format!("--chain {name}: {why}")))
     }
 
     /// The key each node forges with.

@@ -1,0 +1,95 @@
+//! What the API is given: the view it reads, the run it steers, and its settings.
+
+use super::View;
+use crate::sim::LiveHandle;
+use std::{fmt, str::FromStr};
+
+/// Everything a request needs. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiContext {
+    /// The observed node.
+    pub view: View,
+    /// The run: takes transactions, and is steered under `/lab`.
+    pub live: LiveHandle,
+    pub ports: Ports,
+    pub settings: Settings,
+}
+
+impl ApiContext {
+    /// A context with default ports and settings.
+    pub fn new(view: View, live: LiveHandle) -> Self {
+        Self { view, live, ports: Ports::default(), settings: Settings::default() }
+    }
+}
+
+/// The ports the node says it listens on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// The peer-to-peer interface. Peers of a simulated network do not really listen.
+    pub p2p: u16,
+    pub api: u16,
+}
+
+impl Default for Ports {
+    /// Those of the reference's `testnet`.
+    fn default() -> Self {
+        Self { p2p: 4_000, api: 4_003 }
+    }
+}
+
+/// How the API answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub dialect: Dialect,
+}
+
+/// Whose API is spoken. Source: api.md 4.10.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// The published specification, widened by the reference node: accepts what either does, shows what either shows.
+    #[default]
+    Documented,
+    /// The reference node 2.6.57, member for member.
+    Core26,
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Documented => "documented",
+            Self::Core26 => "core-2.6",
+        })
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "documented" => Ok(Self::Documented),
+            "core-2.6" => Ok(Self::Core26),
+            _ => Err(format!("'{text}' is no dialect: give 'documented' or 'core-2.6'")),
+        }
+    }
+}
+
+/// In which dialects a row of a table stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoken {
+    Always,
+    Only(Dialect),
+}
+
+impl Spoken {
+    pub const DOCUMENTED: Self = Self::Only(Dialect::Documented);
+    pub const CORE26: Self = Self::Only(Dialect::Core26);
+
+    /// Whether the row stands in this dialect.
+    pub fn holds(self, dialect: Dialect) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Only(only) => only == dialect,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! From a request to its answer: the address, the route, the checks, the handler. Source: api.md 1.1.
+
+use super::{
+    ApiContext, ApiError, Reply, Request, body,
+    handler::Call,
+    parameter::Parameters,
+    query,
+    reply::Content,
+    request::percent_decode,
+    route::{self, Handle, Match, Query, Route, Verb},
+};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use warp::http::{Method, StatusCode, header};
+
+/// Answers a request. Its body is awaited only where a route wants it, and is refused as an error if it cannot be had.
+pub async fn answer(
+    context: &ApiContext,
+    request: &Request,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
+    if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
+        return preflight();
+    }
+    let path = without_version(&request.path);
+    let outcome = match Verb::of(&request.method).and_then(|verb| route::find(verb, &path)) {
+        Some(found) => handle(context, request, &path, &found, body).await,
+        None => match moved(context, request, &path).await {
+            Some(reply) => Ok(reply),
+            None => Err(ApiError::NO_ROUTE),
+        },
+    };
+    outcome.unwrap_or_else(|error| Reply::error(&error))
+}
+
+async fn handle(
+    context: &ApiContext,
+    request: &Request,
+    path: &str,
+    found: &Match<'_>,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Result<Reply, ApiError> {
+    let route = found.route;
+    if route.loopback_only && !request.is_from_loopback() {
+        return Err(ApiError::Forbidden);
+    }
+    let body = match route.verb {
+        Verb::Get => Value::Null,
+        Verb::Post => body::parse(&request.headers, &body.await?)?,
+    };
+    let arguments = check_arguments(context, found)?;
+    let query = query::parse(&request.query);
+    let parameters = check_query(context, route, &query)?;
+    let call = Call { context, head: context.view.head(), route, path, arguments, query, parameters, body };
+    match route.handle {
+        Handle::Now(handle) => handle(&call),
+        Handle::Later(handle) => handle(call).await,
+    }
+}
+
+fn check_arguments(context: &ApiContext, found: &Match<'_>) -> Result<Parameters, ApiError> {
+    if found.arguments.is_empty() {
+        return Ok(Parameters::default());
+    }
+    let named = found.arguments.iter().map(|(name, text)| ((*name).to_owned(), percent_decode(text).into()));
+    Parameters::check(&[found.route.arguments], &named.collect(), context.settings.dialect)
+}
+
+fn check_query(context: &ApiContext, route: &Route, query: &Map<String, Value>) -> Result<Parameters, ApiError> {
+    let dialect = context.settings.dialect;
+    match route.query {
+        Query::Ignored => Ok(Parameters::default()),
+        Query::Known(tables) => {
+            let is_known = |name: &str| {
+                let mut known = tables.iter().copied().flatten();
+                known.any(|parameter| parameter.name == name && parameter.spoken.holds(dialect))
+            };
+            let known =
+                query.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| (name.clone(), value.clone()));
+            Parameters::check(tables, &known.collect(), dialect)
+        }
+        Query::Only(tables) => Parameters::check(tables, &query::gather_ranges(query, tables, dialect), dialect),
+    }
+}
+
+/// The answer to a browser that asks whether it may: the headers say yes. The body is the reference's.
+fn preflight() -> Reply {
+    Reply { status: StatusCode::OK, content: Content::Json, body: ApiError::NO_ROUTE.body(), location: None }
+}
+
+/// 301 for a path that leads nowhere because of slashes at its end.
+async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
+    let stripped = path.trim_end_matches('/');
+    let found = route::find(Verb::Get, stripped).filter(|_| stripped.len() < path.len())?;
+    let look = Request { method: Method::HEAD, path: stripped.to_owned(), ..request.clone() };
+    let no_body = std::future::ready(Ok(Vec::new()));
+    handle(context, &look, stripped, &found, no_body).await.ok()?;
+    let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
+    Some(Reply::moved(format!("http://{host}{stripped}{query}")))
+}
+
+/// `/api/v2/blocks` is `/api/blocks`.
+fn without_version(path: &str) -> Cow<'_, str> {
+    match path.match_indices("/v2").find(|(at, _)| matches!(path.as_bytes().get(at + 3), None | Some(b'/'))) {
+        Some((at, version)) => Cow::Owned(format!("{}{}", &path[..at], &path[at + version.len()..])),
+        None => Cow::Borrowed(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_dropped_once_and_only_as_a_segment() {
+        for (path, without) in [
+            ("/api/v2/blocks", "/api/blocks"),
+            ("/api/v2", "/api"),
+            ("/api/v2/v2/blocks", "/api/v2/blocks"),
+            ("/api/wallets/v2x", "/api/wallets/v2x"),
+        ] {
+            assert_eq!(without_version(path), without);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What goes wrong with a request, and how it is said. Source: api.md 1.2.
+
+use serde::Serialize;
+use warp::http::StatusCode;
+
+/// Why a request is not answered as wished. `Display` is the `message` of the body.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    #[error("Forbidden")]
+    Forbidden,
+    /// No such path, or no such thing: `Not Found`, `Wallet not found`, …
+    #[error("{0}")]
+    NotFound(&'static str),
+    /// The request breaks a rule; the message says which.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// The run behind the API has ended. The cause goes to the log, never to the client.
+    #[error("An internal server error occurred")]
+    Internal(String),
+}
+
+/// The body of every error.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(rename = "statusCode")]
+    status_code: u16,
+    error: &'a str,
+    message: &'a str,
+}
+
+impl ApiError {
+    /// No route leads there.
+    pub const NO_ROUTE: Self = Self::NotFound("Not Found");
+
+    /// A broken rule.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        Self::Unprocessable(message.into())
+    }
+
+    /// The status it is answered with.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The JSON body.
+    pub fn body(&self) -> Vec<u8> {
+        let error = self.status().canonical_reason().unwrap_or_default();
+        let message = self.to_string();
+        let body = Body { status_code: self.status().as_u16(), error, message: &message };
+        serde_json::to_vec(&body).expect("texts and numbers become JSON")
+    }
+}
+
+impl From<crate::sim::live::Stopped> for ApiError {
+    fn from(stopped: crate::sim::live::Stopped) -> Self {
+        Self::Internal(stopped.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_three_members() {
+        let body = String::from_utf8(ApiError::NotFound("Wallet not found").body()).unwrap();
+        assert_eq!(body, r#"{"statusCode":404,"error":"Not Found","message":"Wallet not found"}"#);
+        let body = String::from_utf8(ApiError::unprocessable("no").body()).unwrap();
+        assert_eq!(body, r#"{"statusCode":422,"error":"Unprocessable Entity","message":"no"}"#);
+        assert_eq!(ApiError::Internal("a secret".to_owned()).to_string(), "An internal server error occurred");
+    }
+}

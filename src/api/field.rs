@@ -1,0 +1,181 @@
+//! What resources are filtered and ordered by: one table of fields for each resource. Source: api.md 3, 4.2.
+
+use super::{
+    context::{Dialect, Spoken},
+    parameter::Parameters,
+    resource::Frame,
+    rule::Given,
+};
+use std::{borrow::Cow, cmp::Ordering};
+
+/// One field of a resource: a row of its table.
+pub struct Field<R> {
+    pub name: &'static str,
+    pub spoken: Spoken,
+    pub value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>,
+    pub test: Test,
+    pub missing: Missing,
+}
+
+/// Where rows without a value stand in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Last in both directions.
+    Last,
+    /// As greater than all values, which is how the reference's database has it.
+    Greatest,
+}
+
+/// What a resource has in a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell<'r> {
+    Missing,
+    Number(i128),
+    Text(Cow<'r, str>),
+    Flag(bool),
+}
+
+/// How a text is held against the one asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    Equal,
+    /// In hex, where upper case counts as lower.
+    SameHex,
+    Contains,
+}
+
+impl<R> Field<R> {
+    /// A field that is asked for exactly.
+    pub const fn new(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken: Spoken::Always, value, test: Test::Equal, missing: Missing::Last }
+    }
+
+    /// A field in hex.
+    pub const fn hex(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken: Spoken::Always, value, test: Test::SameHex, missing: Missing::Last }
+    }
+
+    /// A field of which a part is asked for.
+    pub const fn containing(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken: Spoken::Always, value, test: Test::Contains, missing: Missing::Last }
+    }
+
+    /// A field of some dialects.
+    pub const fn only(name: &'static str, spoken: Spoken, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
+        Self { name, spoken, value, test: Test::Equal, missing: Missing::Last }
+    }
+}
+
+/// Whether a resource has all that is asked for. Parameters without a field of their name are not filters.
+pub fn matches<R>(fields: &[Field<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
+    parameters.iter().all(|(name, given)| {
+        find(fields, name, frame.dialect).is_none_or(|field| (field.value)(row, frame).passes(given, field.test))
+    })
+}
+
+/// Whether anything is asked for that has a field.
+pub fn filters<R>(fields: &[Field<R>], parameters: &Parameters, dialect: Dialect) -> bool {
+    parameters.iter().any(|(name, given)| {
+        !matches!(given, Given::Range { from: None, to: None }) && find(fields, name, dialect).is_some()
+    })
+}
+
+/// Sorts by a field; equal rows keep their order.
+pub fn sort<R: Clone>(
+    fields: &[Field<R>],
+    (name, descending): (&str, bool),
+    rows: Vec<R>,
+    frame: &Frame<'_>,
+) -> Vec<R> {
+    let Some(field) = find(fields, name, frame.dialect) else { return rows };
+    // A cell may cost a hash and an encoding, so each is made once.
+    let mut cells: Vec<_> = rows.iter().map(|row| ((field.value)(row, frame), row)).collect();
+    cells.sort_by(|(one, _), (other, _)| one.order(other, descending, field.missing));
+    cells.into_iter().map(|(_, row)| row.clone()).collect()
+}
+
+fn find<'f, R>(fields: &'f [Field<R>], name: &str, dialect: Dialect) -> Option<&'f Field<R>> {
+    fields.iter().find(|field| field.name == name && field.spoken.holds(dialect))
+}
+
+impl<'r> Cell<'r> {
+    /// A text, or nothing.
+    pub fn text(text: Option<impl Into<Cow<'r, str>>>) -> Self {
+        text.map_or(Self::Missing, |text| Self::Text(text.into()))
+    }
+
+    /// What prints as a text.
+    pub fn shown(value: impl ToString) -> Self {
+        Self::Text(Cow::Owned(value.to_string()))
+    }
+
+    /// What prints as a text, if there is one.
+    pub fn shown_some(value: Option<impl ToString>) -> Self {
+        value.map_or(Self::Missing, Self::shown)
+    }
+
+    /// Any number.
+    pub fn number(number: impl Into<i128>) -> Self {
+        Self::Number(number.into())
+    }
+
+    fn passes(&self, given: &Given, test: Test) -> bool {
+        match (self, given) {
+            (_, Given::Range { from: None, to: None }) => true,
+            (Self::Number(found), Given::Integer(wanted)) => *found == i128::from(*wanted),
+            (Self::Number(found), Given::Range { from, to }) => {
+                from.is_none_or(|from| *found >= i128::from(from)) && to.is_none_or(|to| *found <= i128::from(to))
+            }
+            (Self::Flag(found), Given::Boolean(wanted)) => found == wanted,
+            (Self::Text(found), Given::Text(wanted)) => match test {
+                Test::Equal => found == wanted,
+                Test::SameHex => found.eq_ignore_ascii_case(wanted),
+                Test::Contains => found.contains(wanted.as_str()),
+            },
+            _ => false,
+        }
+    }
+
+    fn order(&self, other: &Self, descending: bool, missing: Missing) -> Ordering {
+        let is_missing = |cell: &Self| *cell == Self::Missing;
+        let ascending = match (self, other) {
+            (Self::Missing, _) | (_, Self::Missing) if missing == Missing::Last => {
+                return is_missing(self).cmp(&is_missing(other));
+            }
+            (Self::Missing, _) | (_, Self::Missing) => is_missing(self).cmp(&is_missing(other)),
+            (Self::Number(one), Self::Number(other)) => one.cmp(other),
+            (Self::Text(one), Self::Text(other)) if one.is_ascii() && other.is_ascii() => one.cmp(other),
+            (Self::Text(one), Self::Text(other)) => one.encode_utf16().cmp(other.encode_utf16()),
+            (Self::Flag(one), Self::Flag(other)) => one.cmp(other),
+            // One field has values of one kind.
+            _ => Ordering::Equal,
+        };
+        if descending { ascending.reverse() } else { ascending }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_a_value_come_last_or_count_as_greatest() {
+        let [a, b, none] = [Cell::text(Some("a")), Cell::text(Some("b")), Cell::Missing];
+        let order =
+            |one: &Cell<'_>, other, missing| (one.order(other, false, missing), one.order(other, true, missing));
+        assert_eq!(order(&a, &b, Missing::Last), (Ordering::Less, Ordering::Greater));
+        assert_eq!(order(&b, &none, Missing::Last), (Ordering::Less, Ordering::Less));
+        assert_eq!(order(&none, &a, Missing::Last), (Ordering::Greater, Ordering::Greater));
+        assert_eq!(order(&none, &a, Missing::Greatest), (Ordering::Greater, Ordering::Less));
+    }
+
+    #[test]
+    fn an_empty_range_filters_nothing() {
+        let open = Given::Range { from: None, to: None };
+        assert!(Cell::Missing.passes(&open, Test::Equal));
+        let range = Given::Range { from: Some(2), to: Some(3) };
+        let passed: Vec<_> = (1..5).filter(|number| Cell::number(*number).passes(&range, Test::Equal)).collect();
+        assert_eq!(passed, [2, 3]);
+        assert!(!Cell::text(Some("5")).passes(&Given::Integer(5), Test::Equal));
+    }
+}

@@ -1,0 +1,90 @@
+//! Delegates, their blocks, their voters, and the delegates of a round. Source: api.md 4.4, 4.9.
+
+use super::{Call, blocks, wallets};
+use crate::{
+    api::{
+        ApiError, Reply, field,
+        json::{self, Object},
+        resource::delegate::{self, DelegateRow},
+    },
+    ledger::RoundInfo,
+    protocol::{Height, PublicKey},
+};
+use std::sync::Arc;
+
+const NOT_FOUND: ApiError = ApiError::NotFound("Delegate not found");
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /api/delegates`.
+pub fn list(call: &Call<'_>) -> Outcome {
+    let frame = call.frame();
+    let kind = call.parameters.text("type");
+    let ranked = call.head.lists().delegates(call.head.state());
+    let mut rows: Vec<DelegateRow> = ranked.iter().filter_map(DelegateRow::of).collect();
+    rows.retain(|row| {
+        kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::FIELDS, &call.parameters, row, &frame)
+    });
+    if let Some(order) = call.parameters.order() {
+        rows.sort_by_key(DelegateRow::registered);
+        rows = field::sort(delegate::FIELDS, order, rows, &frame);
+    }
+    Ok(call.list(call.page().cut(rows), delegate::write))
+}
+
+/// `GET /api/delegates/{id}`.
+pub fn show(call: &Call<'_>) -> Outcome {
+    let row = find(call)?;
+    Ok(call.show(|out, frame| delegate::write(out, &row, frame)))
+}
+
+/// `GET /api/delegates/{id}/blocks`.
+pub fn blocks(call: &Call<'_>) -> Outcome {
+    Ok(blocks::of_generator(call, &key(&find(call)?)?))
+}
+
+/// `GET /api/delegates/{id}/voters`.
+pub fn voters(call: &Call<'_>) -> Outcome {
+    Ok(wallets::voting_for(call, &key(&find(call)?)?))
+}
+
+/// `GET /api/rounds/{id}/delegates`.
+pub fn of_round(call: &Call<'_>) -> Outcome {
+    let wanted = call.arguments.integer("id").and_then(|number| u32::try_from(number).ok());
+    let round = wanted.and_then(|number| find_round(call, number)).ok_or(ApiError::NotFound("Round not found"))?;
+    Ok(Reply::json(json::data(|out| {
+        json::write_list(out, &round.members, |out, member| {
+            let mut object = Object::open(out);
+            object.slot("publicKey").text(member.public_key);
+            object.slot("votes").put(&member.vote_balance);
+            object.close();
+        });
+    })))
+}
+
+fn find(call: &Call<'_>) -> Result<DelegateRow, ApiError> {
+    call.frame().find_wallet(call.argument("id")).and_then(DelegateRow::of).ok_or(NOT_FOUND)
+}
+
+/// A delegate has sent its registration, so its key is known.
+fn key(row: &DelegateRow) -> Result<PublicKey, ApiError> {
+    row.wallet().public_key.ok_or(NOT_FOUND)
+}
+
+/// A round up to the running one: the one that the state before its first block was about to begin.
+fn find_round(call: &Call<'_>, number: u32) -> Option<Arc<RoundInfo>> {
+    let running = call.head.state().round();
+    if running.number().0 == number {
+        return Some(running.clone());
+    }
+    let tree = call.context.view.tree();
+    // The lowest height whose round is not below the wanted one.
+    let (mut low, mut high) = (Height::GENESIS.0, call.head.height().0);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if tree.schedule().at(Height(middle)).round.0 < number { low = middle + 1 } else { high = middle }
+    }
+    let before = call.head.block_at(Height(low.saturating_sub(1).max(1)))?;
+    let round = tree.applied(&before).state.round().clone();
+    (round.number().0 == number).then_some(round)
+}

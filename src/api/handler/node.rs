@@ -1,0 +1,130 @@
+//! The node itself: status, configuration, the chain as a whole. Source: api.md 4.9, 7.
+
+use super::Call;
+use crate::{
+    api::{
+        ApiContext, ApiError, Reply,
+        context::Spoken,
+        json::{self, Member, Object, write_members},
+    },
+    ledger::rules::DynamicFees,
+    protocol::transaction::Kind,
+};
+use serde_json::Value;
+
+/// The version of the reference node this one stands in for.
+const CORE_VERSION: &str = "2.6.57";
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /`.
+pub fn hello(_: &Call<'_>) -> Outcome {
+    Ok(Reply::json(br#"{"data":"Hello World!"}"#.to_vec()))
+}
+
+/// `GET /api/node/status`.
+pub fn status(call: &Call<'_>) -> Outcome {
+    let now = call.context.view.now().seconds();
+    Ok(Reply::json(json::data_object(|data| {
+        data.slot("synced").put(&is_synced(call));
+        data.slot("now").put(&call.head.height());
+        data.slot("blocksCount").put(&blocks_behind(call));
+        data.slot("timestamp").put(&now);
+    })))
+}
+
+/// `GET /api/node/syncing`.
+pub fn syncing(call: &Call<'_>) -> Outcome {
+    Ok(Reply::json(json::data_object(|data| {
+        data.slot("syncing").put(&!is_synced(call));
+        data.slot("blocks").put(&blocks_behind(call));
+        data.slot("height").put(&call.head.height());
+        data.slot("id").text(call.head.tip().id());
+    })))
+}
+
+/// `GET /api/node/configuration`.
+pub fn configuration(call: &Call<'_>) -> Outcome {
+    Ok(call.show(|out, frame| write_members(out, CONFIGURATION, call.context, frame)))
+}
+
+/// `GET /api/node/configuration/crypto`.
+pub fn crypto(call: &Call<'_>) -> Outcome {
+    let config = call.context.view.tree().config();
+    Ok(Reply::json(json::data_object(|data| {
+        data.slot("exceptions").object(|exceptions| {
+            for (name, value) in config.exceptions.json.as_object().into_iter().flatten() {
+                exceptions.slot(name).put(value);
+            }
+        });
+        data.slot("genesisBlock").put(&config.genesis.json);
+        data.slot("milestones").list(config.milestones.all(), |out, milestone| json::write_value(out, &milestone.json));
+        data.slot("network").put(&config.network.to_json());
+    })))
+}
+
+/// `GET /api/blockchain`.
+pub fn blockchain(call: &Call<'_>) -> Outcome {
+    Ok(Reply::json(json::data_object(|data| {
+        data.slot("block").object(|block| {
+            block.slot("height").put(&call.head.height());
+            block.slot("id").text(call.head.tip().id());
+        });
+        data.slot("supply").put(&call.head.state().supply());
+    })))
+}
+
+/// Whether the node keeps up: it is alone, or its newest block is younger than three slots.
+fn is_synced(call: &Call<'_>) -> bool {
+    let view = &call.context.view;
+    let age = view.now().seconds().0.saturating_sub(call.head.state().timestamp().0);
+    !view.has_neighbours() || age < 3 * view.tree().slots().blocktime()
+}
+
+/// How much higher than this node the network is.
+fn blocks_behind(call: &Call<'_>) -> i64 {
+    i64::from(call.context.view.network_height().0) - i64::from(call.head.height().0)
+}
+
+const CONFIGURATION: &[Member<ApiContext>] = &[
+    Member::new("core", |_, _, slot| slot.object(|core| core.slot("version").put(CORE_VERSION))),
+    Member::new("nethash", |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
+    Member::new("slip44", |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
+    Member::new("wif", |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
+    Member::new("token", |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
+    Member::new("symbol", |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
+    Member::new("explorer", |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
+    Member::new("version", |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
+    Member::new("ports", |context, _, slot| {
+        slot.object(|ports| {
+            ports.slot("@arkecosystem/core-p2p").put(&context.ports.p2p);
+            ports.slot("@arkecosystem/core-api").put(&context.ports.api);
+        });
+    }),
+    Member::new("constants", |_, frame, slot| {
+        slot.put(&frame.view.tree().config().milestones.at(frame.head.height()).json);
+    }),
+    Member::new("transactionPool", |context, frame, slot| slot.members(POOL, context, frame)),
+];
+
+const POOL: &[Member<ApiContext>] = &[
+    Member::only("maxTransactionAge", Spoken::DOCUMENTED, |_, frame, slot| {
+        slot.put(&frame.view.tree().rules().pool.max_transaction_age);
+    }),
+    Member::new("dynamicFees", |_, frame, slot| {
+        let fees = frame.view.tree().rules().pool.dynamic_fees.as_ref();
+        slot.object(|object| write_dynamic_fees(object, fees));
+    }),
+];
+
+fn write_dynamic_fees(object: &mut Object<'_>, fees: Option<&DynamicFees>) {
+    object.slot("enabled").put(&Value::Bool(fees.is_some()));
+    let Some(fees) = fees else { return };
+    object.slot("minFeePool").put(&fees.min_fee_pool);
+    object.slot("minFeeBroadcast").put(&fees.min_fee_broadcast);
+    object.slot("addonBytes").object(|bytes| {
+        for kind in Kind::ALL {
+            bytes.slot(kind.key()).put(&DynamicFees::addon_bytes(kind));
+        }
+    });
+}

@@ -1,0 +1,186 @@
+//! Taking transactions: request checks, decoding, signatures, the pool, and one answer about all. Source: api.md 5.
+
+use super::Call;
+use crate::{
+    actors::Submission,
+    api::{
+        ApiError, Reply,
+        context::Spoken,
+        json::{Object, write_list, write_value},
+        route::Answer,
+    },
+    protocol::{
+        SignedTransaction, TransactionId,
+        transaction::{Kind, TransactionContext, TransactionError},
+    },
+};
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// What the reference says of an item that no schema fits, whatever else it says.
+const NO_SCHEMA: &str = "should match some schema in anyOf";
+
+/// `POST /api/transactions`.
+pub fn submit(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let batch = decode_all(&call)?;
+        let submission = if batch.transactions.is_empty() {
+            Submission::default()
+        } else {
+            // On this thread, so that the simulation finds the answer ready.
+            for transaction in &batch.transactions {
+                transaction.verified();
+            }
+            call.context.live.submit(call.context.view.node(), batch.transactions.into()).await?
+        };
+        Ok(Reply::json(write(&call, &submission, batch.refused)))
+    })
+}
+
+/// The items of a request.
+#[derive(Default)]
+struct Batch {
+    transactions: Vec<Arc<SignedTransaction>>,
+    /// Items that are no transactions, by the id they were sent with.
+    refused: IndexMap<String, Refusal>,
+}
+
+/// Why a transaction is invalid.
+struct Refusal {
+    code: &'static str,
+    message: String,
+}
+
+/// What is wrong with an item.
+enum ItemError {
+    /// It fits no transaction's schema, so the whole request is refused.
+    Request(String),
+    /// It alone is refused.
+    Item(Refusal),
+}
+
+fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
+    let tree = call.context.view.tree();
+    let context = tree.config().transaction_context(call.head.height());
+    let mut batch = Batch::default();
+    for item in items(&call.body, tree.rules().pool.max_transactions_per_request)? {
+        match decode(item, &context) {
+            Ok(transaction) => batch.transactions.push(Arc::new(transaction)),
+            Err(ItemError::Request(message)) => return Err(ApiError::Unprocessable(message)),
+            Err(ItemError::Item(refusal)) => {
+                batch.refused.entry(sent_id(item)).or_insert(refusal);
+            }
+        }
+    }
+    Ok(batch)
+}
+
+/// The items of the body, if it has the right shape.
+fn items(body: &Value, limit: usize) -> Result<&[Value], ApiError> {
+    let refuse = |message: &str| Err(ApiError::unprocessable(message));
+    let Some(object) = body.as_object() else { return refuse("should be object") };
+    let Some(list) = object.get("transactions") else { return refuse("should have required property 'transactions'") };
+    match list.as_array() {
+        None => refuse("should be array"),
+        Some(list) if list.is_empty() => refuse("should NOT have fewer than 1 items"),
+        Some(list) if list.len() > limit => refuse(&format!("should NOT have more than {limit} items")),
+        Some(list) => Ok(list),
+    }
+}
+
+fn decode(item: &Value, context: &TransactionContext<'_>) -> Result<SignedTransaction, ItemError> {
+    let error = match SignedTransaction::from_json(item, context) {
+        Ok(transaction) => return Ok(transaction),
+        Err(error) => error,
+    };
+    let refuse = |code, message| Err(ItemError::Item(Refusal { code, message }));
+    match &error {
+        TransactionError::Schema(schema) if passes_the_batch(item, &schema.path) => {
+            refuse("ERR_TRANSACTION_SCHEMA", error.reference_text())
+        }
+        TransactionError::Schema(schema) => Err(ItemError::Request(format!("{},{NO_SCHEMA}", schema.reference_text()))),
+        TransactionError::UnknownType { .. } => match as_core_type(item, context) {
+            Some(kind) => {
+                refuse("ERR_UNSUPPORTED", format!("Invalidating transaction of unsupported type '{}'", kind.name()))
+            }
+            None => Err(ItemError::Request(format!("should pass \"transactionType\" keyword validation,{NO_SCHEMA}"))),
+        },
+        _ => refuse("ERR_UNKNOWN", error.reference_text()),
+    }
+}
+
+/// Whether an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
+/// wrong asset does, because the schemas of types without one fit it too.
+fn passes_the_batch(item: &Value, wrong: &str) -> bool {
+    let group = item.get("typeGroup").map_or(Some(1), Value::as_u64);
+    let is_multi_payment = group == Some(1) && item.get("type").and_then(Value::as_u64) == Some(6);
+    is_multi_payment && (wrong.starts_with("asset") || wrong == "vendorField")
+}
+
+/// The core type whose schema an item of an unknown type fits, were it of group 1.
+fn as_core_type(item: &Value, context: &TransactionContext<'_>) -> Option<Kind> {
+    let mut members: Map<String, Value> = item.as_object()?.clone();
+    members.insert("typeGroup".to_owned(), 1.into());
+    SignedTransaction::from_json(&Value::Object(members), context).ok().map(|transaction| transaction.kind())
+}
+
+/// The id an item was sent with. It has passed the schema of ids, so it is a text or null.
+fn sent_id(item: &Value) -> String {
+    item.get("id").and_then(Value::as_str).unwrap_or("null").to_owned()
+}
+
+fn write(call: &Call<'_>, submission: &Submission, mut refused: IndexMap<String, Refusal>) -> Vec<u8> {
+    for (id, error) in &submission.errors {
+        let refusal = Refusal { code: error.code(), message: error.to_string() };
+        refused.entry(id.to_string()).or_insert(refusal);
+    }
+    let ids =
+        |out: &mut Vec<u8>, ids: &[TransactionId]| write_list(out, ids, |out, id| write_value(out, &id.to_string()));
+    let mut out = Vec::with_capacity(1_024);
+    let mut answer = Object::open(&mut out);
+    answer.slot("data").object(|data| {
+        data.slot("accept").value_with(|out| ids(out, &submission.accept));
+        data.slot("broadcast").value_with(|out| ids(out, &submission.broadcast));
+        data.slot("excess").value_with(|out| ids(out, &submission.excess));
+        data.slot("invalid").list(refused.keys(), write_value);
+    });
+    if !refused.is_empty() {
+        answer.slot("errors").object(|errors| {
+            for (id, refusal) in &refused {
+                errors.slot(id).list([refusal], write_refusal);
+            }
+        });
+    } else if NO_ERRORS_SHOWN.holds(call.context.settings.dialect) {
+        answer.slot("errors").put(&Value::Null);
+    }
+    answer.close();
+    out
+}
+
+/// Who shows `errors` as null when there are none. Source: api.md 4.10, 5.
+const NO_ERRORS_SHOWN: Spoken = Spoken::DOCUMENTED;
+
+fn write_refusal(out: &mut Vec<u8>, refusal: &Refusal) {
+    let mut object = Object::open(out);
+    object.slot("type").put(refusal.code);
+    object.slot("message").put(&refusal.message);
+    object.close();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_shape_of_a_request_is_checked_first() {
+        let message = |body: Value| items(&body, 40).unwrap_err().to_string();
+        assert_eq!(message(Value::Null), "should be object");
+        assert_eq!(message(json!({"transaction": []})), "should have required property 'transactions'");
+        assert_eq!(message(json!({"transactions": "x"})), "should be array");
+        assert_eq!(message(json!({"transactions": []})), "should NOT have fewer than 1 items");
+        assert_eq!(message(json!({"transactions": vec![1; 41]})), "should NOT have more than 40 items");
+        assert_eq!(items(&json!({"transactions": [1], "more": 1}), 40), Ok(&[json!(1)][..]));
+    }
+}

@@ -1,0 +1,24 @@
+//! Votes: transactions of their type. Source: api.md 4.6.
+
+use super::{
+    Call,
+    transactions::{self, Scope},
+};
+use crate::{
+    api::{ApiError, Reply, resource::transaction::TransactionRow},
+    protocol::transaction::Kind,
+};
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /api/votes`.
+pub fn list(call: &Call<'_>) -> Outcome {
+    Ok(transactions::list_in(call, Scope { kind: Some(Kind::Vote), ..Scope::default() }))
+}
+
+/// `GET /api/votes/{id}`.
+pub fn show(call: &Call<'_>) -> Outcome {
+    let place = transactions::find(call).filter(|place| place.transaction().kind() == Kind::Vote);
+    let place = place.ok_or(ApiError::NotFound("Vote not found"))?;
+    Ok(transactions::show_row(call, &TransactionRow::confirmed(place)))
+}

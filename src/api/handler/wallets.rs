@@ -1,0 +1,100 @@
+//! Wallets and what they did. Source: api.md 4.3.
+
+use super::{
+    Call,
+    transactions::{self, Scope},
+};
+use crate::{
+    api::{
+        ApiError, Reply, field,
+        page::Listing,
+        resource::wallet::{self, WalletRow},
+    },
+    ledger::Wallet,
+    protocol::{PublicKey, transaction::Kind},
+};
+use std::sync::Arc;
+
+const NOT_FOUND: ApiError = ApiError::NotFound("Wallet not found");
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /api/wallets`.
+pub fn list(call: &Call<'_>) -> Outcome {
+    let dialect = call.frame().dialect;
+    let order = call.parameters.order().unwrap_or(("balance", true));
+    if order == ("balance", true) && !field::filters(wallet::FIELDS, &call.parameters, dialect) {
+        return top(call);
+    }
+    let listing = search(call, candidates(call));
+    Ok(call.list(listing, wallet::write))
+}
+
+/// `GET /api/wallets/top`.
+pub fn top(call: &Call<'_>) -> Outcome {
+    let wallets = call.head.lists().wallets(call.head.state());
+    let row = |index: u64| wallets.get(usize::try_from(index).ok()?).cloned();
+    Ok(call.list(call.page().pick(wallets.len() as u64, row), wallet::write))
+}
+
+/// `GET /api/wallets/{id}`.
+pub fn show(call: &Call<'_>) -> Outcome {
+    let found = find(call)?;
+    Ok(call.show(|out, frame| wallet::write(out, found, frame)))
+}
+
+/// `GET /api/wallets/{id}/transactions`.
+pub fn transactions(call: &Call<'_>) -> Outcome {
+    let party = Some(find(call)?.address);
+    Ok(transactions::list_in(call, Scope { party, ..Scope::default() }))
+}
+
+/// `GET /api/wallets/{id}/transactions/sent`.
+pub fn sent(call: &Call<'_>) -> Outcome {
+    Ok(list_sent(call, find(call)?, None))
+}
+
+/// `GET /api/wallets/{id}/transactions/received`.
+pub fn received(call: &Call<'_>) -> Outcome {
+    let recipient = Some(find(call)?.address);
+    Ok(transactions::list_in(call, Scope { recipient, ..Scope::default() }))
+}
+
+/// `GET /api/wallets/{id}/votes`.
+pub fn votes(call: &Call<'_>) -> Outcome {
+    Ok(list_sent(call, find(call)?, Some(Kind::Vote)))
+}
+
+/// The wallets voting for a delegate, for its list of voters.
+pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
+    let voters = call.head.state().wallets().filter(|wallet| wallet.vote == Some(*delegate)).cloned().collect();
+    let listing = search(call, voters);
+    call.list(listing, wallet::write_found)
+}
+
+/// A cold wallet has sent nothing, and no key stands for that.
+fn list_sent(call: &Call<'_>, wallet: &Wallet, kind: Option<Kind>) -> Reply {
+    let sender = wallet.public_key.unwrap_or(PublicKey::from_bytes([0; 33]));
+    transactions::list_in(call, Scope { sender: Some(sender), kind, ..Scope::default() })
+}
+
+fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
+    call.frame().find_wallet(call.argument("id")).ok_or(NOT_FOUND)
+}
+
+fn search(call: &Call<'_>, mut rows: Vec<WalletRow>) -> Listing<WalletRow> {
+    let frame = call.frame();
+    rows.retain(|row| field::matches(wallet::FIELDS, &call.parameters, row, &frame));
+    rows.sort_unstable_by_key(|row| row.first_seen);
+    let order = call.parameters.order().unwrap_or(("balance", true));
+    call.page().cut(field::sort(wallet::FIELDS, order, rows, &frame))
+}
+
+/// The wallets among which all that match are.
+fn candidates(call: &Call<'_>) -> Vec<WalletRow> {
+    let names = ["address", "publicKey", "senderPublicKey", "username"];
+    match names.iter().find_map(|name| call.parameters.text(name)) {
+        Some(id) => call.frame().find_wallet(id).cloned().into_iter().collect(),
+        None => call.head.state().wallets().cloned().collect(),
+    }
+}

@@ -1,0 +1,132 @@
+//! The query of an address: from text to values, and back into links.
+
+use super::{
+    context::Dialect,
+    parameter::Parameter,
+    request::{percent_decode, percent_encode},
+    rule::Rule,
+};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// A query as values: a text for each key, a list of them for a repeated one, in the order sent.
+pub fn parse(query: &str) -> Map<String, Value> {
+    let mut values = Map::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = Value::String(unescape(value).into_owned());
+        match values.get_mut(&*unescape(key)) {
+            None => {
+                values.insert(unescape(key).into_owned(), value);
+            }
+            Some(Value::Array(list)) => list.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+    }
+    values
+}
+
+/// The values with `field.from` and `field.to` gathered into ranges where the tables take one, as clients that flatten
+/// nested queries send them. Source: api.md 1.5.
+pub fn gather_ranges<'v>(
+    values: &'v Map<String, Value>,
+    tables: &[&[Parameter]],
+    dialect: Dialect,
+) -> Cow<'v, Map<String, Value>> {
+    let split = |key: &str| {
+        let (name, end) = key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))?;
+        let is_range = |parameter: &&Parameter| {
+            parameter.name == name && matches!(parameter.rule, Rule::Quantity(_)) && parameter.spoken.holds(dialect)
+        };
+        tables.iter().copied().flatten().find(is_range)?;
+        (!values.contains_key(name)).then(|| (name.to_owned(), end.to_owned()))
+    };
+    if dialect == Dialect::Core26 || !values.keys().any(|key| key.contains('.')) {
+        return Cow::Borrowed(values);
+    }
+    let mut gathered = Map::new();
+    for (key, value) in values {
+        let Some((name, end)) = split(key) else {
+            gathered.insert(key.clone(), value.clone());
+            continue;
+        };
+        if let Value::Object(range) = gathered.entry(name).or_insert_with(|| Value::Object(Map::new())) {
+            range.insert(end, value.clone());
+        }
+    }
+    Cow::Owned(gathered)
+}
+
+/// A link: the path, the values as they came, then what was left unsaid; `page` in its place. Source: api.md 2.
+pub fn link(path: &str, values: &Map<String, Value>, transform: bool, limit: usize, page: u64) -> String {
+    let (page, limit) = (page.to_string(), limit.to_string());
+    let mut link = format!("{path}?");
+    let mut put = |key: &str, value: &str| {
+        if !link.ends_with('?') {
+            link.push('&');
+        }
+        percent_encode(key, &mut link);
+        link.push('=');
+        percent_encode(value, &mut link);
+    };
+    for (key, value) in values {
+        match value {
+            _ if key == "page" => put("page", &page),
+            Value::Array(list) => list.iter().for_each(|value| put(key, value.as_str().unwrap_or_default())),
+            value => put(key, value.as_str().unwrap_or_default()),
+        }
+    }
+    let defaults = [(transform, "transform", "true"), (true, "page", &page), (true, "limit", &limit)];
+    for (_, key, value) in defaults.into_iter().filter(|(has, key, _)| *has && !values.contains_key(*key)) {
+        put(key, value);
+    }
+    link
+}
+
+fn unescape(text: &str) -> Cow<'_, str> {
+    match text.contains('+') {
+        true => Cow::Owned(percent_decode(&text.replace('+', " ")).into_owned()),
+        false => percent_decode(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::parameter::{FROM_ONE, both};
+    use serde_json::json;
+
+    #[test]
+    fn any_query_is_read() {
+        for (query, values) in [
+            ("", json!({})),
+            ("a=1&b", json!({"a": "1", "b": ""})),
+            ("a=1&a=2&a=3", json!({"a": ["1", "2", "3"]})),
+            ("&&=&%", json!({"": "", "%": ""})),
+            ("a=b=c+d%2B%ff", json!({"a": "b=c d+\u{fffd}"})),
+        ] {
+            assert_eq!(Value::Object(parse(query)), values, "{query}");
+        }
+    }
+
+    #[test]
+    fn flattened_ranges_are_gathered_where_one_is_taken() {
+        let table: &[Parameter] = &[both("height", FROM_ONE)];
+        let gather = |query, dialect| Value::Object(gather_ranges(&parse(query), &[table], dialect).into_owned());
+        let query = "height.from=1&foo.to=2&height.to=5";
+        let gathered = json!({"height": {"from": "1", "to": "5"}, "foo.to": "2"});
+        assert_eq!(gather(query, Dialect::Documented), gathered);
+        let flat = json!({"height.from": "1", "foo.to": "2", "height.to": "5"});
+        assert_eq!(gather(query, Dialect::Core26), flat);
+        let conflict = json!({"height": "3", "height.from": "1"});
+        assert_eq!(gather("height=3&height.from=1", Dialect::Documented), conflict);
+    }
+
+    #[test]
+    fn links_keep_what_was_sent_and_add_what_was_not() {
+        let link = |query, transform, page| link("/x", &parse(query), transform, 100, page);
+        assert_eq!(link("", true, 1), "/x?transform=true&page=1&limit=100");
+        assert_eq!(link("limit=2&orderBy=balance:desc", false, 3), "/x?limit=2&orderBy=balance%3Adesc&page=3");
+        assert_eq!(link("page=07&limit=5", true, 8), "/x?page=8&limit=5&transform=true");
+    }
+}

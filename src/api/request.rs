@@ -1,0 +1,85 @@
+//! A request, and decoding of what stands in its address.
+
+use std::{borrow::Cow, net::SocketAddr};
+use warp::http::{HeaderMap, Method};
+
+/// A request without its body, which is read only where a route wants one.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    /// As sent, percent-encoded.
+    pub path: String,
+    /// Without the question mark; empty if there is none.
+    pub query: String,
+    pub headers: HeaderMap,
+    /// Who asks.
+    pub remote: Option<SocketAddr>,
+}
+
+impl Request {
+    /// A request for a path with its query, without headers, from this machine.
+    pub fn new(method: Method, target: &str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let remote = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        Self { method, path: path.to_owned(), query: query.to_owned(), headers: HeaderMap::new(), remote }
+    }
+
+    /// Whether it comes from this machine.
+    pub fn is_from_loopback(&self) -> bool {
+        self.remote.is_some_and(|remote| remote.ip().to_canonical().is_loopback())
+    }
+}
+
+/// Decodes `%41` to `A`. What is no escape stays, what is no UTF-8 becomes U+FFFD.
+pub fn percent_decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let escaped = tail.split_first_chunk().filter(|_| *first == b'%');
+        let decoded = escaped.and_then(|([high, low], after)| Some((hex_digit(*high)? << 4 | hex_digit(*low)?, after)));
+        let (byte, after) = decoded.unwrap_or((*first, tail));
+        bytes.push(byte);
+        rest = after;
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Encodes all but letters, digits and `-_.!~*'()`, as the links of the reference do.
+pub fn percent_encode(text: &str, out: &mut String) {
+    use std::fmt::Write;
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("a text takes all");
+        }
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoding_takes_any_bytes() {
+        for (encoded, decoded) in
+            [("a%20b", "a b"), ("%", "%"), ("%4", "%4"), ("%zz%41", "%zzA"), ("%ff", "\u{fffd}"), ("%C3%A9", "é")]
+        {
+            assert_eq!(percent_decode(encoded), decoded, "{encoded}");
+        }
+    }
+
+    #[test]
+    fn encoding_is_that_of_links() {
+        let mut link = String::new();
+        percent_encode("balance:desc é", &mut link);
+        assert_eq!(link, "balance%3Adesc%20%C3%A9");
+    }
+}

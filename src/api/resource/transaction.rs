@@ -1,0 +1,190 @@
+//! Transactions, confirmed and pending. Source: api.md 3, 4.1, 4.6.
+
+use super::{Frame, timestamp};
+use crate::{
+    api::{
+        context::Spoken,
+        field::{Cell, Field, Missing},
+        json::{Member, write_members, write_value},
+        parameter::{ADDRESS, BLOCK_ID, FROM_ONE, FROM_ZERO, PUBLIC_KEY, Parameter, TRANSACTION_ID, both},
+        rule::{Check, Rule},
+        view::Place,
+    },
+    protocol::{Address, Asset, Height, SignedTransaction, Timestamp, transaction::Version},
+};
+use std::sync::Arc;
+
+/// What `orderBy` takes.
+pub const ORDERS: &[&str] = &["amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version"];
+
+const ORDER: Parameter = both("orderBy", Rule::Order(ORDERS));
+const ID: Parameter = both("id", TRANSACTION_ID);
+const BLOCK: Parameter = both("blockId", BLOCK_ID);
+const TYPE: Parameter = both("type", FROM_ZERO);
+const TYPE_GROUP: Parameter = both("typeGroup", FROM_ZERO);
+const VERSION: Parameter = both("version", FROM_ONE);
+const SENDER_KEY: Parameter = both("senderPublicKey", PUBLIC_KEY);
+const SENDER: Parameter = both("senderId", ADDRESS);
+const RECIPIENT: Parameter = both("recipientId", ADDRESS);
+const TIMESTAMP: Parameter = both("timestamp", FROM_ZERO);
+const NONCE: Parameter = both("nonce", FROM_ZERO);
+const AMOUNT: Parameter = both("amount", FROM_ZERO);
+const FEE: Parameter = both("fee", FROM_ZERO);
+const VENDOR_FIELD: Parameter = both("vendorField", Rule::Text(&[Check::AtMost(255)]));
+
+/// What the list of all transactions takes.
+#[rustfmt::skip]
+pub const FILTERS: &[Parameter] = &[
+    ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, NONCE, AMOUNT, FEE,
+    VENDOR_FIELD,
+];
+
+/// What the list of a block's transactions takes.
+#[rustfmt::skip]
+pub const OF_BLOCK: &[Parameter] = &[
+    ORDER, ID, BLOCK, TYPE, both("version", FROM_ZERO), SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, AMOUNT, FEE,
+    VENDOR_FIELD,
+];
+
+/// What the list of a wallet's transactions takes.
+#[rustfmt::skip]
+pub const OF_WALLET: &[Parameter] = &[
+    ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, TIMESTAMP, NONCE, AMOUNT, FEE, VENDOR_FIELD,
+];
+
+/// What the list of a wallet's sent transactions takes beside [`OF_WALLET`].
+pub const SENT: &[Parameter] = &[RECIPIENT];
+
+/// What the list of a wallet's received transactions takes beside [`OF_WALLET`].
+pub const RECEIVED: &[Parameter] = &[SENDER_KEY, SENDER];
+
+/// What the list of votes takes.
+#[rustfmt::skip]
+pub const VOTES: &[Parameter] = &[
+    ORDER, ID, BLOCK, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, AMOUNT, FEE, VENDOR_FIELD,
+];
+
+/// A transaction as a path has it.
+pub const PATH_ID: &[Parameter] = &[ID];
+
+/// A transaction, and where on the chain it is, if it is confirmed.
+#[derive(Clone, Debug)]
+pub struct TransactionRow {
+    pub transaction: Arc<SignedTransaction>,
+    pub place: Option<Place>,
+}
+
+impl TransactionRow {
+    /// A confirmed one.
+    pub fn confirmed(place: Place) -> Self {
+        Self { transaction: place.transaction().clone(), place: Some(place) }
+    }
+
+    /// A pending one.
+    pub fn pending(transaction: Arc<SignedTransaction>) -> Self {
+        Self { transaction, place: None }
+    }
+
+    /// Index in its block and height of that, for ties.
+    pub fn sequence(&self) -> (usize, Height) {
+        self.place.as_ref().map_or((0, Height(0)), |place| (place.index, place.link.height()))
+    }
+
+    /// Its own in version 1, its block's in version 2.
+    fn timestamp(&self) -> Option<Timestamp> {
+        match (self.transaction.transaction().version, &self.place) {
+            (Version::One(timestamp), _) => Some(timestamp),
+            (Version::Two(_), Some(place)) => Some(place.link.block().header.timestamp),
+            (Version::Two(_), None) => None,
+        }
+    }
+
+    /// The sender's running number: said in version 2, counted in version 1.
+    fn nonce(&self, frame: &Frame<'_>) -> Option<u64> {
+        match (self.transaction.transaction().version, &self.place) {
+            (Version::Two(nonce), _) => Some(nonce.0),
+            (Version::One(_), Some(place)) => Some(frame.view.running_number(place)),
+            (Version::One(_), None) => None,
+        }
+    }
+
+    /// The recipient as it is stored: one that the transaction names.
+    pub fn stored_recipient(&self) -> Option<Address> {
+        let version_one_vote = matches!(
+            (self.transaction.transaction().version, self.transaction.asset()),
+            (Version::One(_), Asset::Vote(_))
+        );
+        self.transaction.asset().recipient().or(version_one_vote.then(|| self.transaction.sender_address()))
+    }
+
+    fn vendor_field(&self) -> Option<&str> {
+        self.transaction.transaction().vendor_field.as_deref()
+    }
+}
+
+/// What transactions are filtered and ordered by. Who sent and received is looked up, see [`handler`](crate::api).
+pub const FIELDS: &[Field<TransactionRow>] = &[
+    Field::hex("id", |row, _| Cell::shown(row.transaction.id())),
+    Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link.id()))),
+    Field::new("version", |row, _| Cell::number(row.transaction.transaction().version.number())),
+    Field::new("type", |row, _| Cell::number(row.transaction.kind().numbers().1)),
+    Field::new("typeGroup", |row, _| Cell::number(row.transaction.kind().numbers().0)),
+    Field::hex("senderPublicKey", |row, _| Cell::shown(row.transaction.sender())),
+    Field::new("timestamp", |row, _| row.timestamp().map_or(Cell::Missing, |timestamp| Cell::number(timestamp.0))),
+    Field::new("nonce", |row, frame| row.nonce(frame).map_or(Cell::Missing, Cell::number)),
+    Field::new("amount", |row, _| Cell::number(row.transaction.amount().value())),
+    Field::new("fee", |row, _| Cell::number(row.transaction.fee().value())),
+    Field { spoken: Spoken::DOCUMENTED, ..VENDOR_FIELDS },
+    Field { spoken: Spoken::CORE26, missing: Missing::Greatest, ..VENDOR_FIELDS },
+];
+
+const VENDOR_FIELDS: Field<TransactionRow> = Field::containing("vendorField", |row, _| Cell::text(row.vendor_field()));
+
+/// The shape of the API.
+const MEMBERS: &[Member<TransactionRow>] = &[
+    Member::new("id", |row, _, slot| slot.text(row.transaction.id())),
+    Member::new("blockId", |row, _, slot| slot.text_some(row.place.as_ref().map(|place| place.link.id()))),
+    Member::new("version", |row, _, slot| slot.put(&row.transaction.transaction().version.number())),
+    Member::new("type", |row, _, slot| slot.put(&row.transaction.kind().numbers().1)),
+    Member::new("typeGroup", |row, _, slot| slot.put(&row.transaction.kind().numbers().0)),
+    Member::new("amount", |row, _, slot| slot.put(&row.transaction.amount())),
+    Member::new("fee", |row, _, slot| slot.put(&row.transaction.fee())),
+    Member::new("sender", |row, _, slot| slot.text(row.transaction.sender_address())),
+    Member::new("senderPublicKey", |row, _, slot| slot.text(row.transaction.sender())),
+    Member::new("recipient", |row, _, slot| {
+        slot.text(row.stored_recipient().unwrap_or_else(|| row.transaction.sender_address()));
+    }),
+    Member::new("signature", |row, _, slot| {
+        slot.text_some(row.transaction.transaction().signature.as_ref().map(hex::encode));
+    }),
+    Member::new("signSignature", |row, _, slot| {
+        slot.text_some(row.transaction.transaction().second_signature.as_ref().map(hex::encode));
+    }),
+    Member::new("signatures", |row, _, slot| {
+        let signatures = &row.transaction.transaction().signatures;
+        if !signatures.is_empty() {
+            slot.list(signatures, |out, signature| write_value(out, &hex::encode(signature.to_bytes())));
+        }
+    }),
+    Member::new("vendorField", |row, _, slot| slot.put_some(row.vendor_field())),
+    Member::new("asset", |row, _, slot| slot.put_some(row.transaction.asset().to_json())),
+    Member::new("confirmations", |row, frame, slot| {
+        let height = row.place.as_ref().map(|place| place.link.height());
+        slot.put(&height.map_or(0, |height| frame.blocks_above(height) + 1));
+    }),
+    Member::new("timestamp", |row, frame, slot| {
+        if let Some(timestamp) = row.timestamp() {
+            timestamp::write(slot, &frame.view.tree().slots(), timestamp);
+        }
+    }),
+    Member::new("nonce", |row, frame, slot| slot.text_some(row.nonce(frame))),
+];
+
+/// Writes a transaction in the shape asked for.
+pub fn write(out: &mut Vec<u8>, row: &TransactionRow, frame: &Frame<'_>, transform: bool) {
+    if transform {
+        write_members(out, MEMBERS, row, frame);
+    } else {
+        write_value(out, &row.transaction.to_json());
+    }
+}

@@ -1,0 +1,126 @@
+//! Wallets. Source: api.md 3, 4.1, 4.3.
+
+use super::{
+    Frame,
+    attributes::{ATTRIBUTES, write_multi_signature},
+};
+use crate::{
+    api::{
+        context::Spoken,
+        field::{Cell, Field},
+        json::{Member, write_members},
+        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both, documented},
+        rule::{Bound, Rule},
+    },
+    ledger::Wallet,
+};
+use std::sync::Arc;
+
+/// What `orderBy` takes.
+#[rustfmt::skip]
+pub const ORDERS: &[&str] = &[
+    "address", "balance", "resigned", "lockedBalance", "nonce", "publicKey", "secondPublicKey", "username", "vote",
+    "voteBalance",
+];
+
+/// What lists of wallets take.
+pub const FILTERS: &[Parameter] = &[
+    both("orderBy", Rule::Order(ORDERS)),
+    both("address", ADDRESS),
+    both("publicKey", PUBLIC_KEY),
+    documented("senderPublicKey", PUBLIC_KEY),
+    both("secondPublicKey", PUBLIC_KEY),
+    both("vote", PUBLIC_KEY),
+    both("username", USERNAME),
+    both("balance", Rule::Quantity(Bound::Any)),
+    both("voteBalance", FROM_ZERO),
+    both("producedBlocks", FROM_ZERO),
+];
+
+/// What the list of a delegate's voters takes.
+pub const VOTERS: &[Parameter] = &[
+    both("orderBy", Rule::Order(ORDERS)),
+    both("address", ADDRESS),
+    both("publicKey", PUBLIC_KEY),
+    both("secondPublicKey", PUBLIC_KEY),
+    both("vote", PUBLIC_KEY),
+    both("username", USERNAME),
+    both("balance", FROM_ZERO),
+    both("voteBalance", FROM_ZERO),
+    both("producedBlocks", FROM_ZERO),
+];
+
+/// A wallet as a path has it.
+pub const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
+
+/// A wallet.
+pub type WalletRow = Arc<Wallet>;
+
+/// What wallets are filtered and ordered by.
+pub const FIELDS: &[Field<WalletRow>] = &[
+    Field::new("address", |wallet, _| Cell::shown(wallet.address)),
+    Field::hex("publicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
+    Field::hex("senderPublicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
+    Field::hex("secondPublicKey", |wallet, _| Cell::shown_some(wallet.second_public_key)),
+    Field::hex("vote", |wallet, _| Cell::shown_some(wallet.vote)),
+    Field::new("username", |wallet, _| Cell::text(wallet.username())),
+    Field::new("balance", |wallet, _| Cell::number(wallet.balance.0)),
+    Field::new("lockedBalance", |wallet, _| Cell::number(wallet.locked_balance().0)),
+    Field::new("nonce", |wallet, _| Cell::number(wallet.nonce.0)),
+    Field::new("voteBalance", |wallet, _| {
+        Cell::number(wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0))
+    }),
+    Field::new("producedBlocks", |wallet, _| {
+        wallet.delegate.as_ref().map_or(Cell::Missing, |delegate| Cell::number(delegate.produced_blocks))
+    }),
+    Field::new("resigned", |wallet, _| if is_resigned(wallet) { Cell::Flag(true) } else { Cell::Missing }),
+];
+
+/// The full shape.
+const MEMBERS: &[Member<WalletRow>] = &[
+    Member::new("address", |wallet, _, slot| slot.text(wallet.address)),
+    Member::new("publicKey", |wallet, _, slot| slot.text_some(wallet.public_key)),
+    Member::new("nonce", |wallet, _, slot| slot.text(wallet.nonce)),
+    Member::new("balance", |wallet, _, slot| slot.put(&wallet.balance)),
+    Member::new("attributes", |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame)),
+    Member::new("lockedBalance", |wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))),
+    Member::new("isDelegate", |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
+    Member::new("isResigned", |wallet, _, slot| slot.put(&is_resigned(wallet))),
+    Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
+    Member::new("username", |wallet, _, slot| slot.put_some(wallet.username())),
+    Member::new("secondPublicKey", |wallet, _, slot| slot.text_some(wallet.second_public_key)),
+];
+
+/// The shape of search results and voters. Source: api.md 4.10, 3.
+const FOUND: &[Member<WalletRow>] = &[
+    Member::new("address", |wallet, _, slot| slot.text(wallet.address)),
+    Member::new("publicKey", |wallet, _, slot| slot.text_some(wallet.public_key)),
+    Member::new("nonce", |wallet, _, slot| slot.text(wallet.nonce)),
+    Member::only("balance", Spoken::DOCUMENTED, |wallet, _, slot| slot.number(wallet.balance)),
+    Member::only("balance", Spoken::CORE26, |wallet, _, slot| slot.put(&wallet.balance)),
+    Member::new("attributes", |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame)),
+    Member::new("lockedBalance", |wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))),
+    Member::new("isDelegate", |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
+    Member::new("isResigned", |wallet, _, slot| slot.put(&is_resigned(wallet))),
+    Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
+    Member::only("username", Spoken::DOCUMENTED, |wallet, _, slot| slot.put(&wallet.username())),
+    Member::only("username", Spoken::CORE26, |wallet, _, slot| slot.put_some(wallet.username())),
+    Member::only("secondPublicKey", Spoken::DOCUMENTED, |wallet, _, slot| slot.put(&wallet.second_public_key)),
+    Member::only("secondPublicKey", Spoken::CORE26, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
+];
+
+/// Writes a wallet in full.
+pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
+    write_members(out, MEMBERS, wallet, frame);
+}
+
+/// Writes a wallet as a search finds it.
+pub fn write_found(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
+    write_members(out, FOUND, wallet, frame);
+}
+
+fn is_resigned(wallet: &Wallet) -> bool {
+    wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned)
+}

@@ -1,0 +1,219 @@
+//! The table of routes: who answers what, and what may be asked. Source: api.md 4.
+
+use super::{
+    ApiError, Reply,
+    handler::{Call, blocks, delegates, lab, node, peers, submit, transactions, votes, wallets},
+    parameter::{ANY_TEXT, PAGING, Parameter, TRANSFORM, both, documented},
+    resource::{block, delegate, transaction, wallet},
+    rule::{Bound, Rule},
+};
+use std::pin::Pin;
+use warp::http::Method;
+
+/// One route.
+pub struct Route {
+    pub verb: Verb,
+    /// Segments in braces are arguments.
+    pub path: &'static str,
+    /// What the arguments may be; all of the path's are listed.
+    pub arguments: &'static [Parameter],
+    pub query: Query,
+    pub handle: Handle,
+    /// Whether only this machine is answered.
+    pub loopback_only: bool,
+}
+
+/// What a route is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+}
+
+impl Verb {
+    /// The verb of a method; HEAD asks as GET does, and no route knows the others.
+    pub fn of(method: &Method) -> Option<Self> {
+        match *method {
+            Method::GET | Method::HEAD => Some(Self::Get),
+            Method::POST => Some(Self::Post),
+            _ => None,
+        }
+    }
+}
+
+/// What a route makes of the query.
+#[derive(Clone, Copy)]
+pub enum Query {
+    Ignored,
+    /// These are checked, all others ignored.
+    Known(&'static [&'static [Parameter]]),
+    /// These are checked, all others refused.
+    Only(&'static [&'static [Parameter]]),
+}
+
+/// Who answers.
+#[derive(Clone, Copy)]
+pub enum Handle {
+    /// From one head, at once.
+    Now(fn(&Call<'_>) -> Result<Reply, ApiError>),
+    /// After the simulation has done something.
+    Later(for<'c> fn(Call<'c>) -> Answer<'c>),
+}
+
+/// An answer that waits for the simulation.
+pub type Answer<'c> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'c>>;
+
+/// A route that a path leads to, with the texts of its arguments, still encoded.
+pub struct Match<'p> {
+    pub route: &'static Route,
+    pub arguments: Vec<(&'static str, &'p str)>,
+}
+
+impl Route {
+    const fn get(path: &'static str, query: Query, handle: fn(&Call<'_>) -> Result<Reply, ApiError>) -> Self {
+        let handle = Handle::Now(handle);
+        Self { verb: Verb::Get, path, arguments: &[], query, handle, loopback_only: false }
+    }
+
+    const fn later(verb: Verb, path: &'static str, query: Query, handle: for<'c> fn(Call<'c>) -> Answer<'c>) -> Self {
+        Self { verb, path, arguments: &[], query, handle: Handle::Later(handle), loopback_only: false }
+    }
+
+    const fn of(self, arguments: &'static [Parameter]) -> Self {
+        Self { arguments, ..self }
+    }
+
+    const fn on_loopback(self) -> Self {
+        Self { loopback_only: true, ..self }
+    }
+
+    /// Whether links of the route say `transform`.
+    pub fn has_transform(&self) -> bool {
+        match self.query {
+            Query::Only(tables) => {
+                tables.iter().any(|table| table.iter().any(|parameter| parameter.name == "transform"))
+            }
+            Query::Ignored | Query::Known(_) => false,
+        }
+    }
+}
+
+/// The route of a verb and a path, if there is one. Routes without arguments stand before those with.
+pub fn find(verb: Verb, path: &str) -> Option<Match<'_>> {
+    let mut arguments = Vec::new();
+    for route in ROUTES.iter().filter(|route| route.verb == verb) {
+        arguments.clear();
+        if leads_to(route, path, &mut arguments) {
+            return Some(Match { route, arguments });
+        }
+    }
+    None
+}
+
+fn leads_to<'p>(route: &'static Route, path: &'p str, arguments: &mut Vec<(&'static str, &'p str)>) -> bool {
+    let mut found = path.split('/');
+    let mut wanted = route.path.split('/');
+    loop {
+        match (wanted.next(), found.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(found)) if wanted == found => {}
+            (Some(wanted), Some(found)) if !found.is_empty() => {
+                let Some(name) = wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) else { return false };
+                arguments.push((name, found));
+            }
+            _ => return false,
+        }
+    }
+}
+
+const ONE: Query = Query::Only(&[TRANSFORM]);
+const IP: &[Parameter] = &[both("ip", Rule::Ip)];
+const ROUND: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+const PEERS: &[Parameter] = &[
+    both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
+    both("ip", Rule::Ip),
+    both("version", ANY_TEXT),
+    documented("port", Rule::Integer(Bound::Between(0, 65_535))),
+    documented("status", ANY_TEXT),
+    documented("os", ANY_TEXT),
+];
+const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Boolean)]]);
+
+#[rustfmt::skip]
+static ROUTES: &[Route] = &[
+    Route::get("/", Query::Ignored, node::hello),
+    Route::get("/api/node/status", Query::Ignored, node::status),
+    Route::get("/api/node/syncing", Query::Ignored, node::syncing),
+    Route::get("/api/node/configuration", Query::Ignored, node::configuration),
+    Route::get("/api/node/configuration/crypto", Query::Ignored, node::crypto),
+    Route::get("/api/blockchain", Query::Ignored, node::blockchain),
+    Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).of(ROUND),
+
+    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list),
+    Route::get("/api/blocks/first", ONE, blocks::first),
+    Route::get("/api/blocks/last", ONE, blocks::last),
+    Route::get("/api/blocks/{id}", ONE, blocks::show).of(block::PATH_ID),
+    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).of(block::PATH_ANY_ID),
+
+    Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit),
+    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list),
+    Route::get("/api/transactions/types", Query::Ignored, transactions::types),
+    Route::get("/api/transactions/fees", Query::Ignored, transactions::fees),
+    Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed),
+    Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).of(transaction::PATH_ID),
+    Route::get("/api/transactions/{id}", ONE, transactions::show).of(transaction::PATH_ID),
+
+    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list),
+    Route::get("/api/votes/{id}", ONE, votes::show).of(transaction::PATH_ID),
+
+    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list),
+    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top),
+    Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).of(wallet::PATH_ID),
+    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).of(wallet::PATH_ID),
+    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).of(wallet::PATH_ID),
+    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).of(wallet::PATH_ID),
+    Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).of(wallet::PATH_ID),
+
+    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list),
+    Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).of(wallet::PATH_ID),
+    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).of(wallet::PATH_ID),
+    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).of(wallet::PATH_ID),
+
+    Route::get("/api/peers", Query::Only(&[PAGING, PEERS]), peers::list),
+    Route::get("/api/peers/{ip}", Query::Ignored, peers::show).of(IP),
+
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),
+    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).on_loopback(),
+    Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).on_loopback(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(verb: Verb, path: &str) -> Option<(&'static str, Vec<String>)> {
+        let found = find(verb, path)?;
+        Some((found.route.path, found.arguments.into_iter().map(|(_, text)| text.to_owned()).collect()))
+    }
+
+    #[test]
+    fn plain_segments_win_over_arguments() {
+        assert_eq!(path(Verb::Get, "/api/blocks/last"), Some(("/api/blocks/last", vec![])));
+        let one = Some(("/api/blocks/{id}", vec!["7".to_owned()]));
+        assert_eq!(path(Verb::Get, "/api/blocks/7"), one);
+        for nowhere in ["", "/api", "/api/", "/api/blocks/", "/api/blocks//transactions", "/API/blocks", "//"] {
+            assert_eq!(path(Verb::Get, nowhere), None, "{nowhere}");
+        }
+        assert_eq!(path(Verb::Post, "/api/blocks"), None);
+    }
+
+    #[test]
+    fn every_argument_of_a_path_has_a_rule() {
+        for route in ROUTES {
+            let arguments = route.path.split('/').filter_map(|segment| segment.strip_prefix('{'));
+            let names: Vec<&str> = arguments.map(|segment| segment.trim_end_matches('}')).collect();
+            let ruled: Vec<&str> = route.arguments.iter().map(|parameter| parameter.name).collect();
+            assert_eq!(names, ruled, "{}", route.path);
+        }
+    }
+}

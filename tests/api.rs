@@ -1,0 +1,12 @@
+//! The API from outside: recorded exchanges with a real node, a small simulated network, and a real socket.
+
+#[path = "api/any_input.rs"]
+mod any_input;
+#[path = "api/dialects.rs"]
+mod dialects;
+#[path = "api/live.rs"]
+mod live;
+#[path = "api/recorded.rs"]
+mod recorded;
+#[path = "api/support.rs"]
+mod support;

@@ -1,0 +1,103 @@
+//! The two dialects, row by row of the table in api.md 4.10, on a generated network.
+
+use crate::support::{at_genesis, get};
+use dposlab::api::{ApiContext, Dialect};
+use serde_json::{Value, json};
+
+fn both() -> (ApiContext, ApiContext) {
+    (at_genesis(Dialect::Documented).1, at_genesis(Dialect::Core26).1)
+}
+
+fn data(context: &ApiContext, target: &str) -> Value {
+    let answered = get(context, target);
+    assert_eq!(answered.status, 200, "{target}: {}", answered.body);
+    answered.body["data"].clone()
+}
+
+#[test]
+fn delegates_have_numbers_or_texts() {
+    let (documented, core) = both();
+    let delegate = data(&documented, "/api/delegates/genesis_1");
+    assert!(delegate["votes"].is_u64() && delegate["forged"]["total"] == 0, "{delegate}");
+    assert_eq!(delegate["blocks"], json!({"produced": 0, "missed": 0}));
+    assert_eq!(delegate["production"]["productivity"], 0);
+    let delegate = data(&core, "/api/delegates/genesis_1");
+    assert!(delegate["votes"].is_string() && delegate["forged"]["total"] == "0", "{delegate}");
+    assert_eq!(delegate["blocks"], json!({"produced": 0}));
+    assert_eq!(delegate["production"].get("productivity"), None);
+}
+
+#[test]
+fn voters_are_found_wallets() {
+    let (documented, core) = both();
+    let voter = data(&documented, "/api/delegates/genesis_1/voters")[0].clone();
+    assert!(voter["balance"].is_u64() && voter["secondPublicKey"].is_null() && voter["username"] == "genesis_1");
+    assert!(voter.as_object().expect("an object").contains_key("secondPublicKey"));
+    let voter = data(&core, "/api/delegates/genesis_1/voters")[0].clone();
+    assert!(voter["balance"].is_string() && voter.get("secondPublicKey").is_none(), "{voter}");
+}
+
+#[test]
+fn lists_take_ranges_and_aliases_or_not() {
+    let (documented, core) = both();
+    let key = data(&documented, "/api/delegates/genesis_1")["publicKey"].as_str().expect("a key").to_owned();
+    for (target, rows) in [
+        ("/api/blocks?height.from=1&height.to=5".to_owned(), 1),
+        ("/api/blocks?height.from=2".to_owned(), 0),
+        ("/api/blocks?payloadLength.from=1".to_owned(), 1),
+        (format!("/api/wallets?senderPublicKey={key}"), 1),
+        ("/api/transactions?amount.from=1&limit=undefined".to_owned(), 15),
+    ] {
+        assert_eq!(data(&documented, &target).as_array().map(Vec::len), Some(rows), "{target}");
+        assert_eq!(get(&core, &target).status, 422, "{target}");
+    }
+}
+
+#[test]
+fn numbers_beyond_javascript_are_taken_or_refused() {
+    let (documented, core) = both();
+    let total = data(&documented, "/api/blocks/first")["forged"]["amount"].as_str().expect("a text").to_owned();
+    let target = format!("/api/blocks?totalAmount={total}");
+    assert_eq!(data(&documented, &target).as_array().map(Vec::len), Some(1));
+    let message = "child \"totalAmount\" fails because [\"totalAmount\" must be a safe number]";
+    assert_eq!(get(&core, &target).body["message"], message);
+}
+
+#[test]
+fn the_configuration_is_the_union_or_the_references() {
+    let (documented, core) = both();
+    let age = |context| data(context, "/api/node/configuration")["transactionPool"].get("maxTransactionAge").cloned();
+    assert_eq!((age(&documented), age(&core)), (Some(json!(2_700)), None));
+    let crypto = data(&documented, "/api/node/configuration/crypto");
+    assert_eq!(crypto["milestones"].as_array().map(Vec::len), Some(5));
+    assert_eq!(crypto["network"]["client"]["token"], "TARK");
+    assert_eq!(crypto["exceptions"], json!({}));
+    assert_eq!(data(&documented, "/api/blocks/first")["payload"]["hash"], crypto["network"]["nethash"]);
+}
+
+#[test]
+fn what_both_say_is_said_once() {
+    let (documented, core) = both();
+    for target in [
+        "/api/blockchain",
+        "/api/blocks?limit=1",
+        "/api/blocks/1?transform=false",
+        "/api/blocks/1/transactions?orderBy=fee:asc",
+        "/api/transactions?limit=7&page=2",
+        "/api/transactions/types",
+        "/api/transactions/fees",
+        "/api/votes",
+        "/api/wallets",
+        "/api/wallets/top?limit=3",
+        "/api/wallets/genesis_2",
+        "/api/wallets/genesis_2/transactions",
+        "/api/wallets/genesis_2/votes",
+        "/api/rounds/1/delegates",
+        "/api/peers",
+        "/api/node/syncing",
+    ] {
+        let (one, other) = (get(&documented, target), get(&core, target));
+        assert_eq!(one.status, 200, "{target}: {}", one.body);
+        assert_eq!(one.body, other.body, "{target}");
+    }
+}

@@ -1,0 +1,255 @@
+//! A small network that runs, its API on a real socket, and a client that speaks HTTP by hand.
+
+use crate::support::Answered;
+use dposlab::{
+    actors::{NodeId, SimTime},
+    api::{ApiContext, Reply, Server, View},
+    protocol::{Arktoshi, Nonce, Slot, Transaction},
+    scenario::{
+        run::on_current_thread,
+        testnet::{Testnet, rules_for},
+    },
+    sim::{Latency, Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+};
+use serde_json::{Value, json};
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::mpsc,
+    thread::{self, JoinHandle},
+};
+use tokio::sync::oneshot;
+
+const DELEGATES: u32 = 5;
+
+/// A running network with its API.
+struct Network {
+    testnet: Testnet,
+    address: SocketAddr,
+    handle: LiveHandle,
+    stop_api: Option<oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Network {
+    /// A network in which nothing happens until it is told to.
+    fn start(seed: u64) -> Self {
+        let seeds = SeedTree::new(seed);
+        let testnet = Testnet::generate(seeds, DELEGATES);
+        let tree = testnet.tree(rules_for(DELEGATES as usize)).expect("as many delegates as it wants");
+        let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
+        let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
+        let tip = tree.genesis().clone();
+        let plan = Plan { tree, tip, nodes, latency: Latency::default(), seeds, start };
+        let (sender, handles) = mpsc::channel();
+        let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
+        let view = view.with_neighbours((0..DELEGATES).map(NodeId));
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
+        let simulation = thread::spawn(move || {
+            on_current_thread(async {
+                let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
+                let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
+                sender.send(handle).expect("the test waits for it");
+                live.run().await.expect("no actor dies");
+            });
+        });
+        let handle = handles.recv().expect("the network starts");
+        let context = ApiContext::new(view, handle.clone());
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
+        let address = server.local_address();
+        let (stop_api, stopped) = oneshot::channel::<()>();
+        let api = thread::spawn(move || {
+            let shutdown = async { stopped.await.unwrap_or(()) };
+            on_current_thread(server.serve(shutdown)).expect("a socket");
+        });
+        Self { testnet, address, handle, stop_api: Some(stop_api), threads: vec![simulation, api] }
+    }
+
+    fn get(&self, target: &str) -> Answered {
+        self.send(&format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n"))
+    }
+
+    fn post(&self, target: &str, body: &Value) -> Answered {
+        let body = body.to_string();
+        let length = body.len();
+        let head = format!("POST {target} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n");
+        self.send(&format!("{head}content-length: {length}\r\n\r\n{body}"))
+    }
+
+    fn advance(&self, slots: u32) -> Value {
+        let answered = self.post("/lab/advance", &json!({ "slots": slots }));
+        assert_eq!(answered.status, 200, "{}", answered.body);
+        answered.body["data"].clone()
+    }
+
+    /// Sends a whole request on a connection of its own and reads the whole answer.
+    fn send(&self, request: &str) -> Answered {
+        let answer = self.send_raw(&request.replacen("host: test", "host: test\r\nconnection: close", 1));
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head[9..12].parse().expect("HTTP/1.1 and a status");
+        let body_json = serde_json::from_str(body).unwrap_or(Value::Null);
+        let mut reply = Reply::json(body.as_bytes().to_vec());
+        reply.location = Some(head.to_ascii_lowercase());
+        Answered { status, body: body_json, reply }
+    }
+
+    fn send_raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).expect("the server listens");
+        // A server that refuses a body early closes before all of it is sent.
+        let _refused_early = stream.write_all(request.as_bytes());
+        let mut answer = Vec::new();
+        let _reset_after_answer = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.handle.stop();
+        let _ended_already = self.stop_api.take().map(|stop| stop.send(()));
+        for thread in self.threads.drain(..) {
+            let ended = thread.join();
+            assert!(ended.is_ok() || thread::panicking());
+        }
+    }
+}
+
+/// The head of an answer, in lower case.
+fn head(answered: &Answered) -> &str {
+    answered.reply.location.as_deref().expect("kept there by send")
+}
+
+#[test]
+fn a_transfer_goes_from_the_pool_into_a_block() {
+    let network = Network::start(3);
+    // One block a slot, on top of genesis.
+    assert_eq!(network.advance(10)["height"], 11);
+    let (sender, recipient) = (&network.testnet.accounts[0], &network.testnet.accounts[1]);
+    let recipient = recipient.keys.public().address(23);
+    let transfer = Transaction::transfer(recipient, Arktoshi::coins(1)).nonce(Nonce(1)).fee(Arktoshi::coins(1));
+    let transfer = transfer.sign(&sender.keys);
+    let id = transfer.id().to_string();
+    let mut forged = transfer.to_json();
+    forged["id"] = json!("0".repeat(64));
+    let mut broken = transfer.to_json();
+    broken["signature"] = json!("12".repeat(64));
+    let answered = network.post("/api/transactions", &json!({ "transactions": [forged, broken, transfer.to_json()] }));
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    assert_eq!(answered.body["data"]["accept"], json!([id]), "{}", answered.body);
+    assert_eq!(answered.body["data"]["broadcast"], json!([id]));
+    let invalid = answered.body["data"]["invalid"].as_array().expect("a list");
+    assert_eq!(invalid.len(), 1);
+    let why = &answered.body["errors"][invalid[0].as_str().expect("an id")][0];
+    assert_eq!(why["type"], "ERR_BAD_DATA");
+
+    let pending = network.get(&format!("/api/transactions/unconfirmed/{id}"));
+    assert_eq!((pending.status, &pending.body["data"]["confirmations"]), (200, &json!(0)));
+    assert_eq!(network.get("/api/transactions/unconfirmed").body["meta"]["totalCount"], 1);
+    assert_eq!(network.get(&format!("/api/transactions/{id}")).status, 404);
+    let again = network.post("/api/transactions", &json!({ "transactions": [transfer.to_json()] }));
+    assert_eq!(again.body["errors"][&id][0]["type"], "ERR_DUPLICATE");
+
+    network.advance(2);
+    let confirmed = network.get(&format!("/api/transactions/{id}")).body["data"].clone();
+    assert_eq!(confirmed["amount"], "100000000");
+    assert!(confirmed["confirmations"].as_u64() >= Some(1), "{confirmed}");
+    assert_eq!(network.get("/api/transactions/unconfirmed").body["meta"]["totalCount"], 0);
+    let block = confirmed["blockId"].as_str().expect("an id").to_owned();
+    let of_block = network.get(&format!("/api/blocks/{block}/transactions")).body;
+    assert_eq!(of_block["data"][0]["id"], id);
+    let wallet = network.get(&format!("/api/wallets/{recipient}/transactions/received?limit=1")).body;
+    assert_eq!((&wallet["data"][0]["id"], &wallet["meta"]["totalCount"]), (&json!(id), &json!(2)));
+    let sent = network.get(&format!("/api/wallets/{}/transactions/sent", sender.keys.public())).body;
+    assert_eq!(sent["meta"]["totalCount"], 1);
+}
+
+#[test]
+fn no_errors_are_null() {
+    let network = Network::start(4);
+    network.advance(5);
+    let sender = &network.testnet.accounts[0].keys;
+    let vote = dposlab::protocol::transaction::Vote::For(*network.testnet.delegates[0].keys.public());
+    let vote = Transaction::vote(vote).nonce(Nonce(1)).fee(Arktoshi::coins(1)).sign(sender);
+    let answered = network.post("/api/transactions", &json!({ "transactions": [vote.to_json()] }));
+    let id = vote.id().to_string();
+    let wanted = json!({"data": {"accept": [id], "broadcast": [id], "excess": [], "invalid": []}, "errors": null});
+    assert_eq!(answered.body, wanted);
+}
+
+#[test]
+fn the_run_is_steered_on_loopback_with_clear_words() {
+    let network = Network::start(5);
+    let advanced = network.advance(3);
+    assert_eq!(advanced, json!({"slots": 3, "height": 4, "now": 32}));
+    let status = network.get("/api/node/status").body["data"].clone();
+    assert_eq!((&status["now"], &status["synced"]), (&json!(4), &json!(true)));
+    assert_eq!(network.get("/lab/pace").body["data"]["pace"], "manual");
+    for wrong in [json!({"slots": 0}), json!({"slots": 1_000_001}), json!([]), json!({})] {
+        let refused = network.post("/lab/advance", &wrong);
+        assert_eq!(refused.status, 422);
+        assert!(refused.body["message"].as_str().expect("a text").contains("from 1 to 1000000"), "{}", refused.body);
+    }
+    assert_eq!(network.post("/lab/pace", &json!({"pace": "fast"})).status, 422);
+    assert_eq!(network.post("/lab/pace", &json!({"pace": 0.5})).body["data"]["pace"], 0.5);
+    assert_eq!(network.post("/lab/pace", &json!({"pace": "manual"})).body["data"]["pace"], "manual");
+}
+
+#[test]
+fn http_is_spoken_as_the_contract_has_it() {
+    let network = Network::start(6);
+    let hello = network.get("/");
+    assert_eq!(hello.body, json!({"data": "Hello World!"}));
+    assert!(head(&hello).contains("content-type: application/json; charset=utf-8"), "{}", head(&hello));
+    assert!(head(&hello).contains("cache-control: no-cache"));
+
+    let moved = network.get("/api/blocks///?page=1");
+    assert_eq!(moved.status, 301);
+    assert!(head(&moved).contains("location: http://test/api/blocks?page=1"), "{}", head(&moved));
+    assert_eq!(network.get("/api/nowhere/").status, 404);
+    assert_eq!(network.get("/api/v2/blocks?limit=1").body["meta"]["self"], "/blocks?limit=1&transform=true&page=1");
+
+    let looked = network.send_raw("HEAD /api/blocks HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    assert!(looked.starts_with("HTTP/1.1 200") && looked.ends_with("\r\n\r\n"), "{looked}");
+    let part = network.send("GET / HTTP/1.1\r\nhost: test\r\nrange: bytes=1-6\r\n\r\n");
+    assert_eq!((part.status, part.reply.body.as_slice()), (206, &b"\"data\""[..]));
+
+    let origin = "origin: http://example.com\r\n";
+    let foreign = network.send(&format!("GET /api/nowhere HTTP/1.1\r\nhost: test\r\n{origin}\r\n"));
+    assert_eq!(foreign.status, 404);
+    assert!(head(&foreign).contains("access-control-allow-origin: http://example.com"), "{}", head(&foreign));
+    let asked = "access-control-request-method: POST\r\naccess-control-request-headers: x-a\r\n";
+    let preflight = network.send(&format!("OPTIONS /api/blocks HTTP/1.1\r\nhost: test\r\n{origin}{asked}\r\n"));
+    assert_eq!(preflight.status, 200);
+    for header in ["access-control-allow-methods: post", "access-control-allow-headers: x-a", "max-age: 600"] {
+        assert!(head(&preflight).contains(header), "{}", head(&preflight));
+    }
+    for wrong in ["DELETE /api/blocks", "PUT /api/transactions", "POST /api/node/status", "TRACE /", "OPTIONS /"] {
+        let answered = network.send(&format!("{wrong} HTTP/1.1\r\nhost: test\r\n\r\n"));
+        assert_eq!(answered.body, json!({"statusCode": 404, "error": "Not Found", "message": "Not Found"}), "{wrong}");
+    }
+}
+
+#[test]
+fn bodies_have_a_limit_and_a_type() {
+    let network = Network::start(7);
+    let message = |request: String| network.send(&request).body["message"].clone();
+    let head = "POST /api/transactions HTTP/1.1\r\nhost: test\r\n";
+    let too_long = "Payload content length greater than maximum allowed: 1048576";
+    assert_eq!(message(format!("{head}content-length: 1048577\r\n\r\n")), too_long);
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(0x10_0000));
+    let chunks = format!("{head}transfer-encoding: chunked\r\n\r\n{chunk}1\r\n \r\n0\r\n\r\n");
+    assert_eq!(message(chunks), too_long);
+    assert_eq!(message(format!("{head}content-length: 1\r\n\r\n{{")), "Invalid request payload JSON format");
+    let xml = format!("{head}content-type: application/xml\r\ncontent-length: 4\r\n\r\n<a/>");
+    assert_eq!(message(xml), "Unsupported Media Type");
+    assert_eq!(message(format!("{head}content-length: 0\r\n\r\n")), "should be object");
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let network = Network::start(8);
+    let Err(error) = Server::listen(network.address) else { panic!("the port is in use") };
+    let wanted = format!("cannot listen on {}: the port is in use", network.address);
+    assert!(error.to_string().starts_with(&wanted), "{error}");
+}

@@ -1,0 +1,87 @@
+//! What the modules share: asking the API, and the chain that a real node was recorded on.
+
+use dposlab::{
+    actors::{Event, NodeId, SimTime},
+    api::{ApiContext, Dialect, Reply, Request, Settings, View, answer},
+    ledger::{BlockTree, Rules},
+    protocol::{Block, NetworkConfig, SignedTransaction},
+    scenario::testnet::Testnet,
+    sim::{LiveHandle, Observer, SeedTree},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use warp::http::Method;
+
+/// What was answered.
+pub struct Answered {
+    pub status: u16,
+    pub body: Value,
+    pub reply: Reply,
+}
+
+/// Asks without a body.
+pub fn get(context: &ApiContext, target: &str) -> Answered {
+    ask(context, &Request::new(Method::GET, target), Vec::new())
+}
+
+/// Asks with a JSON body.
+pub fn post(context: &ApiContext, target: &str, body: &Value) -> Answered {
+    ask(context, &Request::new(Method::POST, target), body.to_string().into_bytes())
+}
+
+/// Asks anything.
+pub fn ask(context: &ApiContext, request: &Request, body: Vec<u8>) -> Answered {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+    let reply = runtime.block_on(answer(context, request, async { Ok(body) }));
+    let body = serde_json::from_slice(&reply.body).unwrap_or(Value::Null);
+    Answered { status: reply.status.as_u16(), body, reply }
+}
+
+/// A generated network of five delegates that stands on its genesis block. Nothing is behind it.
+pub fn at_genesis(dialect: Dialect) -> (Testnet, ApiContext) {
+    let testnet = Testnet::generate(SeedTree::new(1), 5);
+    let tree = testnet.tree(Rules::reference()).expect("as many delegates as it wants");
+    let view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
+    let context = ApiContext { settings: Settings { dialect }, ..ApiContext::new(view, LiveHandle::ended()) };
+    (testnet, context)
+}
+
+/// The folder of recordings, where it lies beside the package. It is no part of it.
+pub fn recordings() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recordings");
+    folder.is_dir().then_some(folder)
+}
+
+/// The exchanges of a recorded file.
+pub fn exchanges(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("recordings are text");
+    text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+}
+
+/// The recorded network at a height, with the recorded pool if it is the last one.
+pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiContext {
+    let config = NetworkConfig::load(&folder.join("network")).expect("a preset");
+    // What the recorded node was run with.
+    let rules = Rules { minimum_network_reach: None, minimum_lock_expiration: false, ..Rules::reference() };
+    let tree = Arc::new(BlockTree::new(Arc::new(config), Arc::new(rules)).expect("a genesis block"));
+    let mut view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
+    let mut tip = tree.genesis().clone();
+    for json in exchanges(&folder.join("chain/blocks.jsonl")).iter().take(height).skip(1) {
+        let block = Arc::new(Block::from_json(json, &tree.config().block_context()).expect("a block"));
+        tip = tree.extend(&tip, &block).expect("a block of the recorded chain");
+        let now = SimTime::from_seconds(block.header.timestamp);
+        view.observe(now, NodeId(0), &Event::BlockApplied { link: tip.clone(), applied: tree.applied(&tip) });
+    }
+    let pool = fs::read_to_string(folder.join("chain/pool.json")).expect("recordings are text");
+    let pool: Vec<Value> = serde_json::from_str(&pool).expect("a list");
+    if tip.height().0 == 111 {
+        let context = tree.config().transaction_context(tip.height());
+        let pending = pool.iter().map(|json| Arc::new(SignedTransaction::from_json(json, &context).expect("valid")));
+        view.observe(view.now(), NodeId(0), &Event::PoolAdded(pending.collect()));
+    }
+    ApiContext { settings: Settings { dialect }, ..ApiContext::new(view, LiveHandle::ended()) }
+}
