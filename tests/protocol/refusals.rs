@@ -185,3 +185,14 @@ fn verified_together_or_alone_the_flags_are_the_same() {
         assert_eq!(one.verified(), n != 7, "{n}");
     }
 }
+
+#[test]
+fn a_vendor_field_that_outgrows_its_length_is_refused() {
+    let long = transfer().vendor_field("x".repeat(255)).sign(&keys());
+    let mut bytes = long.bytes().to_vec();
+    bytes[59..314].fill(0x80);
+    for dialect in [Dialect::Strict, Dialect::Reference] {
+        let rules = Rules::of("testnet");
+        assert!(SignedTransaction::from_bytes(&bytes, &rules.at(100_000, dialect)).is_err());
+    }
+}
