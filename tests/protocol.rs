@@ -1,10 +1,14 @@
 //! The protocol against vectors, laws and broken input: one binary, a module for each area.
 
+#[path = "protocol/refusals.rs"]
+mod refusals;
 #[path = "protocol/samples.rs"]
 mod samples;
 #[path = "protocol/support.rs"]
 mod support;
 
+#[path = "protocol/allocations.rs"]
+mod allocations;
 #[path = "protocol/laws.rs"]
 mod laws;
 #[path = "protocol/recorded.rs"]

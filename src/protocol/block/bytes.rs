@@ -45,6 +45,10 @@ impl BlockHeader {
         let version = reader.u32("version")?;
         let timestamp = Timestamp(reader.u32("timestamp")?);
         let height = Height(reader.u32("height")?);
+        if height < Height::GENESIS {
+            let (path, allowed) = (".height".to_owned(), "a whole number from 1".to_owned());
+            return Err(BlockDecodeError::Schema { height: "0".to_owned(), path, found: "0".to_owned(), allowed });
+        }
         let previous = match full_previous(milestones, height) {
             true => BlockId::Full(reader.array("previousBlock")?),
             false => BlockId::Numeric(u64::from_be_bytes(reader.array("previousBlock")?)),

@@ -107,7 +107,11 @@ impl<'a> Reader<'a> {
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(text.to_owned())),
-            Err(_) if self.lax => Ok(Some(String::from_utf8_lossy(bytes).into_owned())),
+            // Each byte that cannot be read becomes three, so the text may outgrow its length byte.
+            Err(_) if self.lax => Some(String::from_utf8_lossy(bytes).into_owned())
+                .filter(|text| text.len() <= usize::from(u8::MAX))
+                .map(Some)
+                .ok_or(BytesError::Text { field: "vendorField", allowed: "at most 255 bytes of UTF-8" }),
             Err(_) => Err(BytesError::Text { field: "vendorField", allowed: "UTF-8" }),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Rule, SchemaError, text};
 use crate::protocol::transaction::{Asset, Kind, Transaction, TransactionContext, TransactionId};
-use crate::protocol::{Arktoshi, PublicKey};
+use crate::protocol::{Address, Arktoshi, PublicKey};
 use indexmap::IndexMap;
 
 type Checked = Result<(), SchemaError>;
@@ -110,8 +110,20 @@ pub fn payments(found: usize, limit: usize) -> Checked {
     Err(SchemaError::new("asset.payments", format!("{found} payments"), Rule::PaymentLimit(limit)))
 }
 
+/// Addresses of some other networks are shorter or longer in base58 than the schema wants.
+fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checked {
+    if recipient.network_byte() == context.network {
+        return Ok(());
+    }
+    let text = recipient.to_string();
+    let meaning = || "34 characters of base58".to_owned();
+    let rule = || Rule::Format { name: "address", meaning: meaning() };
+    if text.len() == 34 { Ok(()) } else { Err(SchemaError::new("recipientId", format!("{text:?}"), rule())) }
+}
+
 fn asset(asset: &Asset, context: &TransactionContext<'_>) -> Checked {
     match asset {
+        Asset::Transfer { recipient: to, .. } | Asset::HtlcLock { recipient: to, .. } => recipient(*to, context),
         Asset::DelegateRegistration { username } => text::username("asset.delegate.username", username),
         Asset::MultiSignature { min, public_keys } => multi_signature_min(u64::from(*min), public_keys),
         Asset::Ipfs { multihash } => text::multihash_text(&Asset::ipfs_text(multihash)),
@@ -142,12 +154,10 @@ fn asset(asset: &Asset, context: &TransactionContext<'_>) -> Checked {
             let (repository, asset_repository) = (repository.as_ref(), asset_repository.as_ref());
             bridgechain(path, seed_nodes.as_ref(), repository, asset_repository, ports.as_ref())
         }
-        Asset::Transfer { .. }
-        | Asset::SecondSignature { .. }
+        Asset::SecondSignature { .. }
         | Asset::Vote(_)
         | Asset::MultiSignatureLegacy { .. }
         | Asset::DelegateResignation
-        | Asset::HtlcLock { .. }
         | Asset::HtlcClaim { .. }
         | Asset::HtlcRefund { .. }
         | Asset::BusinessResignation

@@ -1,0 +1,53 @@
+//! How often reading a transfer asks for memory. Counted on the thread of the test alone.
+
+use crate::support::Rules;
+use dposlab::protocol::{Arktoshi, KeyPair, SignedTransaction, Transaction, transaction::Dialect};
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations<T>(work: impl FnOnce() -> T) -> usize {
+    let before = COUNT.with(Cell::get);
+    let made = work();
+    let count = COUNT.with(Cell::get) - before;
+    drop(made);
+    count
+}
+
+#[test]
+fn a_transfer_is_read_with_a_handful_of_allocations() {
+    let (rules, keys) = (Rules::of("testnet"), KeyPair::from_passphrase("allocations"));
+    let context = rules.at(2, Dialect::Strict);
+    let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).sign(&keys);
+    let json = transfer.to_json();
+    let from_bytes = allocations(|| SignedTransaction::from_bytes(transfer.bytes(), &context).unwrap());
+    let from_json = allocations(|| SignedTransaction::from_json(&json, &context).unwrap());
+    println!("from bytes {from_bytes}, from json {from_json}");
+    // The bytes, the signature, and for JSON two buffers to make them in. A test build counts more, because it checks
+    // what was decoded by encoding it again.
+    let checking = if cfg!(debug_assertions) { 4 } else { 0 };
+    assert!(from_bytes <= 3 + checking, "{from_bytes}");
+    assert!(from_json <= 5 + checking, "{from_json}");
+}
