@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader},
-    net::{TcpListener, TcpStream},
     process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
 const COLD_STARTS: usize = 20;
 const BLOCKS: u32 = 10_000;
+/// How long an answer may take before the bench gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() {
     if std::env::args().any(|argument| argument == "--test" || argument == "--list") {
@@ -32,12 +33,11 @@ fn cold_starts() {
     let (mut times, mut memory) = (Vec::new(), Vec::new());
     for _ in 0..COLD_STARTS {
         let begin = Instant::now();
-        let (mut child, url, _out) = start();
-        while TcpStream::connect(url.trim_start_matches("http://")).is_err() {}
-        get(&url, "/api/node/status");
+        let mut testnet = Testnet::start();
+        testnet.get("/api/node/status");
         times.push(begin.elapsed());
-        memory.push(resident_kib(&child));
-        stop(&mut child);
+        memory.push(testnet.resident_kib());
+        testnet.stop();
     }
     times.sort();
     memory.sort_unstable();
@@ -47,56 +47,79 @@ fn cold_starts() {
 }
 
 fn ten_thousand_blocks() {
-    let (mut child, url, out) = start();
-    let drain =
-        std::thread::spawn(move || out.lines().map_while(Result::ok).filter(|line| line.starts_with("block")).count());
+    let mut testnet = Testnet::start();
+    let out = testnet.out.take().expect("nobody has read it yet");
+    let printed = |line: &String| line.starts_with("block");
+    let drain = std::thread::spawn(move || out.lines().map_while(Result::ok).filter(printed).count());
     let begin = Instant::now();
-    let advanced: Value = ureq::post(format!("{url}/lab/advance"))
+    let advanced: Value = ureq::post(format!("{}/lab/advance", testnet.url))
         .send_json(json!({ "slots": BLOCKS }))
         .and_then(|mut response| response.body_mut().read_json())
         .expect("it answers");
     let took = begin.elapsed();
     for height in [2, BLOCKS / 2, BLOCKS + 1] {
-        assert_eq!(get(&url, &format!("/api/blocks/{height}"))["data"]["height"], height);
+        assert_eq!(testnet.get(&format!("/api/blocks/{height}"))["data"]["height"], height);
     }
-    let total = &get(&url, "/api/blocks?limit=1")["meta"]["totalCount"];
-    let last = &get(&url, "/api/blocks/last")["data"]["id"];
+    let total = &testnet.get("/api/blocks?limit=1")["meta"]["totalCount"];
+    let last = &testnet.get("/api/blocks/last")["data"]["id"];
     let rate = f64::from(BLOCKS) / took.as_secs_f64();
-    println!(
-        "{BLOCKS} slots by /lab/advance: {took:.2?}, {rate:.0} blocks a second; {total} blocks in /api, last {last}"
-    );
-    println!("resident then: {} MiB; {advanced}", resident_kib(&child) / 1024);
-    stop(&mut child);
+    println!("{BLOCKS} slots by /lab/advance: {took:.2?}, {rate:.0} blocks a second; {total} blocks in /api, last {last}");
+    println!("resident then: {} MiB; {advanced}", testnet.resident_kib() / 1024);
+    testnet.stop();
     println!("{} lines of blocks printed", drain.join().expect("it reads to the end"));
 }
 
-/// A testnet whose clock stands, and the root of its server.
-fn start() -> (Child, String, BufReader<ChildStdout>) {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dposlab"))
-        .args(["up", "--pace", "manual", "--port", &port.to_string()])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary was built for this bench");
-    let out = BufReader::new(child.stdout.take().expect("it is piped"));
-    (child, format!("http://127.0.0.1:{port}"), out)
+/// A testnet whose clock stands. Killed when dropped, if it was not stopped: nothing is left behind.
+struct Testnet {
+    child: Child,
+    /// The root of its server.
+    url: String,
+    out: Option<BufReader<ChildStdout>>,
 }
 
-fn get(url: &str, path: &str) -> Value {
-    let answer =
-        ureq::get(format!("{url}{path}")).config().timeout_global(Some(Duration::from_secs(60))).build().call();
-    answer.and_then(|mut response| response.body_mut().read_json()).expect("it answers")
+impl Testnet {
+    /// Starts one on a free port, and reads which from what it prints.
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dposlab"))
+            .args(["up", "--pace", "manual", "--port", "0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this bench");
+        let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        let url = loop {
+            line.clear();
+            assert!(out.read_line(&mut line).is_ok_and(|read| read > 0), "it says where its API is");
+            if let Some(url) = line.trim().strip_prefix("API ") {
+                break url.trim().trim_end_matches("/api").to_owned();
+            }
+        };
+        Self { child, url, out: Some(out) }
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let request = ureq::get(format!("{}{path}", self.url)).config().timeout_global(Some(PATIENCE)).build();
+        request.call().and_then(|mut response| response.body_mut().read_json()).expect("it answers")
+    }
+
+    /// Resident memory [KiB], as the operating system counts it.
+    fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()).and_then(|kib| kib.parse().ok()).unwrap_or(0)
+    }
+
+    fn stop(mut self) {
+        let interrupted = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(interrupted.is_ok_and(|status| status.success()));
+        assert!(self.child.wait().is_ok_and(|status| status.success()), "it ends cleanly");
+    }
 }
 
-/// Resident memory [KiB], as the operating system counts it.
-fn resident_kib(child: &Child) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()).and_then(|kib| kib.parse().ok()).unwrap_or(0)
-}
-
-fn stop(child: &mut Child) {
-    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(interrupted.is_ok_and(|status| status.success()));
-    assert!(child.wait().is_ok_and(|status| status.success()), "it ends cleanly");
+impl Drop for Testnet {
+    fn drop(&mut self) {
+        // It has ended already where all went well.
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
 }

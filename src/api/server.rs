@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
 use super::{ApiContext, Ports, Request, body, dispatch};
+use socket2::SockRef;
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::net::TcpListener;
 use warp::{
@@ -58,6 +59,8 @@ impl Server {
         let error = |source| BindError { address, source };
         let socket = std::net::TcpListener::bind(address).map_err(error)?;
         socket.set_nonblocking(true).map_err(error)?;
+        // Connections inherit it: without, the last part of an answer may wait for the client's delayed acknowledgement.
+        SockRef::from(&socket).set_tcp_nodelay(true).map_err(error)?;
         let address = socket.local_addr().map_err(error)?;
         Ok(Listener { socket, address })
     }

@@ -28,11 +28,6 @@ pub fn get(context: &ApiContext, target: &str) -> Answered {
     ask(context, &Request::new(Method::GET, target), Vec::new())
 }
 
-/// Asks with a JSON body.
-pub fn post(context: &ApiContext, target: &str, body: &Value) -> Answered {
-    ask(context, &Request::new(Method::POST, target), body.to_string().into_bytes())
-}
-
 /// Asks anything.
 pub fn ask(context: &ApiContext, request: &Request, body: Vec<u8>) -> Answered {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");

@@ -4,7 +4,7 @@ use dposlab::{
     check::check_all,
     ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules},
     protocol::{
-        Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Transaction, TransactionId,
+        Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Transaction, TransactionId,
         Vote,
         crypto::sha256,
         transaction::{Expiration, Payment, TransactionBuilder},
