@@ -61,9 +61,13 @@ fn arguments_of(command: &str) -> Option<Vec<String>> {
     Some(rest.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Cargo builds examples beside the tests before it runs them.
+/// `cargo test` builds examples beside the tests before it runs them; a run of this test alone builds this one.
 fn run_example(name: &str) -> Vec<u8> {
     let built = Path::new(env!("CARGO_BIN_EXE_dposlab")).with_file_name("examples").join(name);
+    if !built.exists() {
+        let status = Command::new(env!("CARGO")).args(["build", "--example", name]).current_dir(root()).status();
+        assert!(status.expect("cargo runs this test").success());
+    }
     Command::new(built).current_dir(root()).output().expect("examples are built for the tests").stdout
 }
 
