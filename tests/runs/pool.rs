@@ -139,8 +139,8 @@ fn refusals_come_in_the_references_order_and_words() {
     assert_eq!(codes(&again), ["ERR_DUPLICATE", "ERR_DUPLICATE"], "refused ones are remembered too");
     let second = bench.transfer(1, 2, FEE);
     let third = bench.transfer(1, 3, FEE);
-    assert_eq!(bench.submit(&[second.clone()]).accept, [second.id()]);
-    let over = bench.submit(&[third.clone()]);
+    assert_eq!(bench.submit(std::slice::from_ref(&second)).accept, [second.id()]);
+    let over = bench.submit(std::slice::from_ref(&third));
     assert_eq!((over.excess.as_slice(), over.errors.len(), over.accept.len()), ([third.id()].as_slice(), 0, 0));
     bench.forge(vec![good.clone()]);
     assert_eq!(codes(&bench.submit(&[good])), ["ERR_FORGED"], "a block clears what is remembered");
@@ -157,7 +157,7 @@ fn a_full_pool_gives_way_to_a_higher_fee_only() {
     let message = equal.errors[0].1.to_string();
     assert!(message.starts_with("Pool is full (has 2 transactions)"), "{message}");
     let dear = bench.transfer(3, 1, FEE + 2);
-    assert_eq!(bench.submit(&[dear.clone()]).accept, [dear.id()]);
+    assert_eq!(bench.submit(std::slice::from_ref(&dear)).accept, [dear.id()]);
     let left: Vec<_> = bench.chosen().iter().map(|transaction| transaction.id()).collect();
     // The cheapest that is its sender's last one went, not the cheapest: nonces stay contiguous.
     assert_eq!(left, [dear.id(), first.id()]);
@@ -217,4 +217,15 @@ fn each_version_has_its_time() {
     assert_eq!(bench.submit(&[Arc::new(one)]).accept.len(), 1);
     bench.forge(Vec::new());
     assert!(bench.chosen().is_empty(), "block 3 may hold version 2 only");
+}
+
+#[test]
+fn nothing_more_is_taken_while_a_second_key_is_pending() {
+    let mut bench = Bench::new(|_| {});
+    let second = KeyPair::from_passphrase("a second key");
+    let registration = bench.sign(Transaction::second_signature(*second.public()), 1, 1, 500_000_000);
+    let next = SignedTransaction::clone(&bench.transfer(1, 2, FEE)).second_sign(&second);
+    let submission = bench.submit(&[registration, Arc::new(next)]);
+    assert_eq!((submission.accept.len(), codes(&submission)), (1, vec!["ERR_APPLY"]));
+    assert!(submission.errors[0].1.to_string().contains("wallet does not allow second signatures"));
 }
