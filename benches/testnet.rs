@@ -63,7 +63,9 @@ fn ten_thousand_blocks() {
     let total = &testnet.get("/api/blocks?limit=1")["meta"]["totalCount"];
     let last = &testnet.get("/api/blocks/last")["data"]["id"];
     let rate = f64::from(BLOCKS) / took.as_secs_f64();
-    println!("{BLOCKS} slots by /lab/advance: {took:.2?}, {rate:.0} blocks a second; {total} blocks in /api, last {last}");
+    println!(
+        "{BLOCKS} slots by /lab/advance: {took:.2?}, {rate:.0} blocks a second; {total} blocks in /api, last {last}"
+    );
     println!("resident then: {} MiB; {advanced}", testnet.resident_kib() / 1024);
     testnet.stop();
     println!("{} lines of blocks printed", drain.join().expect("it reads to the end"));

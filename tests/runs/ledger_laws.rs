@@ -4,8 +4,7 @@ use dposlab::{
     check::check_all,
     ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules},
     protocol::{
-        Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Transaction, TransactionId,
-        Vote,
+        Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Transaction, TransactionId, Vote,
         crypto::sha256,
         transaction::{Expiration, Payment, TransactionBuilder},
     },
