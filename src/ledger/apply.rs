@@ -74,8 +74,11 @@ pub fn check(
     terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
     let kind = transaction.transaction().asset.kind();
-    if !activated(kind, terms.milestone) {
-        return Err(ApplyError::Deactivated(type_name(kind)));
+    match transaction.transaction().version {
+        Version::One(_) if terms.milestone.aip11 => return Err(ApplyError::UnsupportedVersion(1)),
+        Version::Two(_) if !terms.milestone.aip11 => return Err(ApplyError::UnsupportedVersion(2)),
+        _ if !activated(kind, terms.milestone) => return Err(ApplyError::Deactivated(type_name(kind))),
+        _ => {}
     }
     if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
         check_common(transaction, sender, terms)?;

@@ -84,6 +84,11 @@ impl Rounds {
         self.lock().tip.height()
     }
 
+    /// The block the node is on.
+    pub fn tip(&self) -> Arc<Link> {
+        self.lock().tip.clone()
+    }
+
     /// All rounds begun, ascending.
     pub fn rounds(&self) -> Vec<RoundReport> {
         let account = self.lock();
