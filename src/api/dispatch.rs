@@ -3,7 +3,7 @@
 use super::{
     ApiContext, ApiError, Reply, Request, body,
     handler::Call,
-    parameter::Parameters,
+    parameter::{Parameter, Parameters},
     query,
     reply::Content,
     request::percent_decode,
@@ -23,7 +23,7 @@ pub async fn answer(
         return preflight();
     }
     let path = without_version(&request.path);
-    let outcome = match Verb::of(&request.method).and_then(|verb| route::find(verb, &path)) {
+    let outcome = match Verb::of(&request.method).and_then(|verb| route::find(verb, &path, context.settings.dialect)) {
         Some(found) => handle(context, request, &path, &found, body).await,
         None => match moved(context, request, &path).await {
             Some(reply) => Ok(reply),
@@ -44,13 +44,17 @@ async fn handle(
     if route.loopback_only && !request.is_from_loopback() {
         return Err(ApiError::Forbidden);
     }
-    let body = match route.verb {
-        Verb::Get => Value::Null,
-        Verb::Post => body::parse(&request.headers, &body.await?)?,
+    let body = match (route.verb, route.body) {
+        (Verb::Get, None) => Value::Null,
+        _ => body::parse(&request.headers, &body.await?)?,
     };
     let arguments = check_arguments(context, found)?;
     let query = query::parse(&request.query);
     let parameters = check_query(context, route, &query)?;
+    let parameters = match route.body {
+        None => parameters,
+        Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
+    };
     let call = Call { context, head: context.view.head(), route, path, arguments, query, parameters, body };
     match route.handle {
         Handle::Now(handle) => handle(&call),
@@ -79,7 +83,21 @@ fn check_query(context: &ApiContext, route: &Route, query: &Map<String, Value>) 
                 query.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| (name.clone(), value.clone()));
             Parameters::check(tables, &known.collect(), dialect)
         }
-        Query::Only(tables) => Parameters::check(tables, &query::gather_ranges(query, tables, dialect), dialect),
+        Query::Only(tables) => Parameters::check(tables, &query::gather(query, tables, dialect), dialect),
+    }
+}
+
+/// Checks the body of a search; a search by GET may do without.
+fn check_body(
+    context: &ApiContext,
+    route: &Route,
+    tables: &[&[Parameter]],
+    body: &Value,
+) -> Result<Parameters, ApiError> {
+    match (body, route.verb) {
+        (Value::Object(values), _) => Parameters::check(tables, values, context.settings.dialect),
+        (Value::Null, Verb::Get) => Ok(Parameters::default()),
+        _ => Err(ApiError::unprocessable("\"value\" must be an object")),
     }
 }
 
@@ -91,7 +109,7 @@ fn preflight() -> Reply {
 /// 301 for a path that leads nowhere because of slashes at its end.
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
-    let found = route::find(Verb::Get, stripped).filter(|_| stripped.len() < path.len())?;
+    let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
     let look = Request { method: Method::HEAD, path: stripped.to_owned(), ..request.clone() };
     let no_body = std::future::ready(Ok(Vec::new()));
     handle(context, &look, stripped, &found, no_body).await.ok()?;

@@ -6,6 +6,7 @@ use super::{
     resource::Frame,
     rule::Given,
 };
+use serde_json::Value;
 use std::{borrow::Cow, cmp::Ordering};
 
 /// One field of a resource: a row of its table.
@@ -33,6 +34,8 @@ pub enum Cell<'r> {
     Number(i128),
     Text(Cow<'r, str>),
     Flag(bool),
+    Texts(Vec<Cow<'r, str>>),
+    Json(Value),
 }
 
 /// How a text is held against the one asked for.
@@ -42,6 +45,8 @@ pub enum Test {
     /// In hex, where upper case counts as lower.
     SameHex,
     Contains,
+    /// Whole bytes of it, in hex.
+    ContainsHex,
 }
 
 impl<R> Field<R> {
@@ -127,11 +132,12 @@ impl<'r> Cell<'r> {
                 from.is_none_or(|from| *found >= i128::from(from)) && to.is_none_or(|to| *found <= i128::from(to))
             }
             (Self::Flag(found), Given::Boolean(wanted)) => found == wanted,
-            (Self::Text(found), Given::Text(wanted)) => match test {
-                Test::Equal => found == wanted,
-                Test::SameHex => found.eq_ignore_ascii_case(wanted),
-                Test::Contains => found.contains(wanted.as_str()),
-            },
+            (Self::Text(found), Given::Text(wanted)) => test.passes(found, wanted),
+            (Self::Text(found), Given::Texts(wanted)) => wanted.iter().any(|wanted| test.passes(found, wanted)),
+            (Self::Texts(found), Given::Texts(wanted)) => {
+                wanted.iter().all(|wanted| found.iter().any(|found| test.passes(found, wanted)))
+            }
+            (Self::Json(found), Given::Value(wanted)) => contains(found, wanted),
             _ => false,
         }
     }
@@ -154,9 +160,55 @@ impl<'r> Cell<'r> {
     }
 }
 
+impl Test {
+    fn passes(self, found: &str, wanted: &str) -> bool {
+        match self {
+            Self::Equal => found == wanted,
+            Self::SameHex => found.eq_ignore_ascii_case(wanted),
+            Self::Contains => found.contains(wanted),
+            Self::ContainsHex => {
+                let (found, wanted) = (found.as_bytes(), wanted.as_bytes());
+                let mut parts = found.windows(wanted.len().max(1)).step_by(2);
+                parts.any(|part| part.eq_ignore_ascii_case(wanted))
+            }
+        }
+    }
+}
+
+/// Whether a value has all members and elements of another one, at any depth.
+fn contains(found: &Value, wanted: &Value) -> bool {
+    match (found, wanted) {
+        (Value::Object(found), Value::Object(wanted)) => {
+            wanted.iter().all(|(name, wanted)| found.get(name).is_some_and(|found| contains(found, wanted)))
+        }
+        (Value::Array(found), Value::Array(wanted)) => {
+            wanted.iter().all(|wanted| found.iter().any(|found| contains(found, wanted)))
+        }
+        _ => found == wanted,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn containment_is_by_members_and_elements() {
+        let found = json!({"a": {"b": 1, "c": 2}, "d": ["x", "y"]});
+        for wanted in [json!({}), json!({"a": {}}), json!({"a": {"c": 2}}), json!({"d": ["y"]}), json!({"d": []})] {
+            assert!(contains(&found, &wanted), "{wanted}");
+        }
+        for wanted in [json!({"a": {"c": "2"}}), json!({"d": ["z"]}), json!({"d": "x"}), json!({"e": null})] {
+            assert!(!contains(&found, &wanted), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn hex_is_found_at_whole_bytes() {
+        assert!(Test::ContainsHex.passes("0abc", "BC") && !Test::ContainsHex.passes("0abc", "ab"));
+        assert!(!Test::ContainsHex.passes("", "ab"));
+    }
 
     #[test]
     fn rows_without_a_value_come_last_or_count_as_greatest() {

@@ -1,12 +1,16 @@
 //! Who answers: plain functions from a checked request and one head to an answer.
 
 pub mod blocks;
+pub mod businesses;
 pub mod delegates;
+pub mod fees;
 pub mod lab;
+pub mod locks;
 pub mod node;
 pub mod peers;
 pub mod submit;
 pub mod transactions;
+pub mod types;
 pub mod votes;
 pub mod wallets;
 

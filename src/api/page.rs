@@ -24,8 +24,16 @@ pub struct Listing<T> {
     pub rows: Vec<T>,
     /// Rows of all pages.
     pub total: u64,
-    /// Whether the list says if its total is an estimate.
-    pub says_estimate: bool,
+    pub estimate: Estimate,
+}
+
+/// What a list says about whether its total is an estimate. It never is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimate {
+    Unsaid,
+    No,
+    /// Clients expect the flag to be set exactly when a page is full or empty.
+    WhenFullOrEmpty,
 }
 
 impl Page {
@@ -53,25 +61,24 @@ impl Page {
     pub fn cut<T>(self, rows: Vec<T>) -> Listing<T> {
         let total = rows.len() as u64;
         let rows = rows.into_iter().skip(self.range(total).start as usize).take(self.limit).collect();
-        Listing { rows, total, says_estimate: false }
+        Listing { rows, total, estimate: Estimate::Unsaid }
     }
 
     /// This page of a list whose rows are made one by one.
     pub fn pick<T>(self, total: u64, row: impl FnMut(u64) -> Option<T>) -> Listing<T> {
-        Listing { rows: self.range(total).filter_map(row).collect(), total, says_estimate: false }
+        Listing { rows: self.range(total).filter_map(row).collect(), total, estimate: Estimate::Unsaid }
     }
 }
 
 impl<T> Listing<T> {
     /// A list without rows.
     pub fn empty() -> Self {
-        Self { rows: Vec::new(), total: 0, says_estimate: false }
+        Self { rows: Vec::new(), total: 0, estimate: Estimate::Unsaid }
     }
 
-    /// The same list, saying whether its total is an estimate. It never is; but clients expect the flag to be set
-    /// exactly when a page is full or empty.
-    pub fn with_estimate(self) -> Self {
-        Self { says_estimate: true, ..self }
+    /// The same list, saying whether its total is an estimate.
+    pub fn with_estimate(self, estimate: Estimate) -> Self {
+        Self { estimate, ..self }
     }
 
     /// `{"meta":…,"data":[…]}`.
@@ -86,9 +93,11 @@ impl<T> Listing<T> {
         let mut out = Vec::with_capacity(512 + 512 * self.rows.len());
         out.extend_from_slice(br#"{"meta":"#);
         let mut meta = Object::open(&mut out);
-        if self.says_estimate {
-            let is_estimate = self.rows.is_empty() || self.rows.len() == page.limit;
-            meta.slot("totalCountIsEstimate").put(&is_estimate);
+        let is_full_or_empty = self.rows.is_empty() || self.rows.len() == page.limit;
+        match self.estimate {
+            Estimate::Unsaid => {}
+            Estimate::No => meta.slot("totalCountIsEstimate").put(&false),
+            Estimate::WhenFullOrEmpty => meta.slot("totalCountIsEstimate").put(&is_full_or_empty),
         }
         meta.slot("count").put(&self.rows.len());
         meta.slot("pageCount").put(&pages);
@@ -119,7 +128,7 @@ mod tests {
 
     fn meta(query: &str, total: u32) -> Value {
         let (page, values) = page(query);
-        let listing = page.cut((0..total).collect()).with_estimate();
+        let listing = page.cut((0..total).collect()).with_estimate(Estimate::WhenFullOrEmpty);
         let out = listing.write(page, ("/x", &values, false), |out, row| write_value(out, &row));
         serde_json::from_slice(&out).unwrap()
     }

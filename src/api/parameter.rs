@@ -13,16 +13,25 @@ pub struct Parameter {
     pub name: &'static str,
     pub rule: Rule,
     pub spoken: Spoken,
+    /// Whether the request is refused without it.
+    pub is_required: bool,
+}
+
+impl Parameter {
+    /// The same, which must be given.
+    pub const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
 }
 
 /// A parameter of both dialects.
 pub const fn both(name: &'static str, rule: Rule) -> Parameter {
-    Parameter { name, rule, spoken: Spoken::Always }
+    Parameter { name, rule, spoken: Spoken::Always, is_required: false }
 }
 
 /// A parameter that only the published specification has.
 pub const fn documented(name: &'static str, rule: Rule) -> Parameter {
-    Parameter { name, rule, spoken: Spoken::DOCUMENTED }
+    Parameter { name, rule, spoken: Spoken::DOCUMENTED, is_required: false }
 }
 
 pub const ADDRESS: Rule = Rule::Text(ADDRESS_CHECKS);
@@ -34,6 +43,8 @@ pub const TRANSACTION_ID: Rule = Rule::Text(&[Check::Hex, Check::Length(64)]);
 pub const HEX: Rule = Rule::Text(&[Check::Hex]);
 pub const ANY_TEXT: Rule = Rule::Text(&[]);
 pub const FROM_ZERO: Rule = Rule::Quantity(Bound::Least(0));
+pub const RANGE: Rule = Rule::Range(Bound::Least(0));
+pub const ADDRESSES: Rule = Rule::Several(&ADDRESS, 1, 50);
 pub const FROM_ONE: Rule = Rule::Quantity(Bound::Positive);
 const ADDRESS_CHECKS: &[Check] = &[Check::AlphaNumeric, Check::Length(34)];
 const PUBLIC_KEY_CHECKS: &[Check] = &[Check::Hex, Check::Length(66)];
@@ -62,20 +73,37 @@ impl Parameters {
         let mut given = Vec::with_capacity(values.len());
         let known = || tables.iter().copied().flatten().filter(|parameter| parameter.spoken.holds(dialect));
         for parameter in known() {
-            let Some(value) = values.get(parameter.name) else { continue };
+            let refuse =
+                |reason| ApiError::Unprocessable(format!("child \"{}\" fails because [{reason}]", parameter.name));
+            let Some(value) = values.get(parameter.name) else {
+                if parameter.is_required {
+                    return Err(refuse(format!("\"{}\" is required", parameter.name)));
+                }
+                continue;
+            };
             if dialect == Dialect::Documented && parameter.rule.is_plain_value() && value == "undefined" {
                 // What JavaScript clients send for a value they do not have. Source: api.md 1.5.
                 continue;
             }
-            let checked = parameter.rule.check(parameter.name, value, dialect).map_err(|reason| {
-                ApiError::Unprocessable(format!("child \"{}\" fails because [{reason}]", parameter.name))
-            })?;
+            let checked = parameter.rule.check(parameter.name, value, dialect).map_err(refuse)?;
             given.push((parameter.name, checked));
         }
         match values.keys().find(|key| !known().any(|parameter| parameter.name == key.as_str())) {
             Some(unknown) => Err(ApiError::Unprocessable(format!("\"{unknown}\" is not allowed"))),
             None => Ok(Self(given)),
         }
+    }
+
+    /// These and then others; what both have is these ones'. Beside one address or username no list of them counts.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0.into_iter().filter(|(name, _)| self.get(name).is_none()).collect::<Vec<_>>());
+        for (one, several) in [("address", "addresses"), ("username", "usernames")] {
+            if self.get(one).is_some() {
+                self.0.retain(|(name, _)| *name != several);
+            }
+        }
+        self
     }
 
     /// All of them, in the order of the tables.
@@ -100,6 +128,14 @@ impl Parameters {
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
             Given::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A list of texts, if one was given.
+    pub fn texts(&self, name: &str) -> Option<&[String]> {
+        match self.get(name)? {
+            Given::Texts(texts) => Some(texts),
             _ => None,
         }
     }

@@ -27,8 +27,8 @@ pub fn parse(query: &str) -> Map<String, Value> {
 }
 
 /// The values with `field.from` and `field.to` gathered into ranges where the tables take one, as clients that flatten
-/// nested queries send them. Source: api.md 1.5.
-pub fn gather_ranges<'v>(
+/// nested queries send them, and single values made lists where a list is taken. Source: api.md 1.5.
+pub fn gather<'v>(
     values: &'v Map<String, Value>,
     tables: &[&[Parameter]],
     dialect: Dialect,
@@ -36,18 +36,24 @@ pub fn gather_ranges<'v>(
     let split = |key: &str| {
         let (name, end) = key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))?;
         let is_range = |parameter: &&Parameter| {
-            parameter.name == name && matches!(parameter.rule, Rule::Quantity(_)) && parameter.spoken.holds(dialect)
+            parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect)
         };
         tables.iter().copied().flatten().find(is_range)?;
         (!values.contains_key(name)).then(|| (name.to_owned(), end.to_owned()))
     };
-    if dialect == Dialect::Core26 || !values.keys().any(|key| key.contains('.')) {
+    let is_list = |key: &str| {
+        let mut parameters = tables.iter().copied().flatten();
+        parameters.any(|parameter| parameter.name == key && matches!(parameter.rule, Rule::Several(..)))
+    };
+    if dialect == Dialect::Core26 || !values.keys().any(|key| key.contains('.') || is_list(key)) {
         return Cow::Borrowed(values);
     }
     let mut gathered = Map::new();
     for (key, value) in values {
         let Some((name, end)) = split(key) else {
-            gathered.insert(key.clone(), value.clone());
+            let is_one_of_list = value.is_string() && is_list(key);
+            let value = if is_one_of_list { Value::Array(vec![value.clone()]) } else { value.clone() };
+            gathered.insert(key.clone(), value);
             continue;
         };
         if let Value::Object(range) = gathered.entry(name).or_insert_with(|| Value::Object(Map::new())) {
@@ -112,7 +118,7 @@ mod tests {
     #[test]
     fn flattened_ranges_are_gathered_where_one_is_taken() {
         let table: &[Parameter] = &[both("height", FROM_ONE)];
-        let gather = |query, dialect| Value::Object(gather_ranges(&parse(query), &[table], dialect).into_owned());
+        let gather = |query, dialect| Value::Object(gather(&parse(query), &[table], dialect).into_owned());
         let query = "height.from=1&foo.to=2&height.to=5";
         let gathered = json!({"height": {"from": "1", "to": "5"}, "foo.to": "2"});
         assert_eq!(gather(query, Dialect::Documented), gathered);

@@ -2,7 +2,11 @@
 
 mod attributes;
 pub mod block;
+pub mod business;
 pub mod delegate;
+pub mod fee;
+pub mod lock;
+pub mod schema;
 pub mod timestamp;
 pub mod transaction;
 pub mod wallet;

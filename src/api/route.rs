@@ -2,9 +2,12 @@
 
 use super::{
     ApiError, Reply,
-    handler::{Call, blocks, delegates, lab, node, peers, submit, transactions, votes, wallets},
+    context::{Dialect, Spoken},
+    handler::{
+        Call, blocks, businesses, delegates, fees, lab, locks, node, peers, submit, transactions, types, votes, wallets,
+    },
     parameter::{ANY_TEXT, PAGING, Parameter, TRANSFORM, both, documented},
-    resource::{block, delegate, transaction, wallet},
+    resource::{block, business, delegate, lock, transaction, wallet},
     rule::{Bound, Rule},
 };
 use std::pin::Pin;
@@ -18,6 +21,9 @@ pub struct Route {
     /// What the arguments may be; all of the path's are listed.
     pub arguments: &'static [Parameter],
     pub query: Query,
+    /// What the body's members may be, for routes that are asked by one.
+    pub body: Option<&'static [&'static [Parameter]]>,
+    pub spoken: Spoken,
     pub handle: Handle,
     /// Whether only this machine is answered.
     pub loopback_only: bool,
@@ -71,12 +77,34 @@ pub struct Match<'p> {
 
 impl Route {
     const fn get(path: &'static str, query: Query, handle: fn(&Call<'_>) -> Result<Reply, ApiError>) -> Self {
-        let handle = Handle::Now(handle);
-        Self { verb: Verb::Get, path, arguments: &[], query, handle, loopback_only: false }
+        Self::new(Verb::Get, path, query, Handle::Now(handle))
     }
 
     const fn later(verb: Verb, path: &'static str, query: Query, handle: for<'c> fn(Call<'c>) -> Answer<'c>) -> Self {
-        Self { verb, path, arguments: &[], query, handle: Handle::Later(handle), loopback_only: false }
+        Self::new(verb, path, query, Handle::Later(handle))
+    }
+
+    /// A search: what is looked for stands in the body.
+    const fn search(
+        path: &'static str,
+        query: Query,
+        body: &'static [&'static [Parameter]],
+        handle: fn(&Call<'_>) -> Result<Reply, ApiError>,
+    ) -> Self {
+        Self::new(Verb::Post, path, query, Handle::Now(handle)).with_body(body)
+    }
+
+    const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
+        let spoken = Spoken::Always;
+        Self { verb, path, arguments: &[], query, body: None, spoken, handle, loopback_only: false }
+    }
+
+    const fn with_body(self, body: &'static [&'static [Parameter]]) -> Self {
+        Self { body: Some(body), ..self }
+    }
+
+    const fn spoken(self, spoken: Spoken) -> Self {
+        Self { spoken, ..self }
     }
 
     const fn of(self, arguments: &'static [Parameter]) -> Self {
@@ -98,10 +126,10 @@ impl Route {
     }
 }
 
-/// The route of a verb and a path, if there is one. Routes without arguments stand before those with.
-pub fn find(verb: Verb, path: &str) -> Option<Match<'_>> {
+/// The route of a verb and a path in a dialect, if there is one. Routes without arguments stand before those with.
+pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
     let mut arguments = Vec::new();
-    for route in ROUTES.iter().filter(|route| route.verb == verb) {
+    for route in ROUTES.iter().filter(|route| route.verb == verb && route.spoken.holds(dialect)) {
         arguments.clear();
         if leads_to(route, path, &mut arguments) {
             return Some(Match { route, arguments });
@@ -126,9 +154,12 @@ fn leads_to<'p>(route: &'static Route, path: &'p str, arguments: &mut Vec<(&'sta
     }
 }
 
+/// The reference checks the order of unlocked transactions, and ignores it.
+const UNLOCKED_ORDER: &[Parameter] = &[both("orderBy", Rule::Order(transaction::ORDERS))];
 const ONE: Query = Query::Only(&[TRANSFORM]);
 const IP: &[Parameter] = &[both("ip", Rule::Ip)];
 const ROUND: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+const DAYS: &[Parameter] = &[both("days", Rule::Integer(Bound::Between(1, 30)))];
 const PEERS: &[Parameter] = &[
     both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
     both("ip", Rule::Ip),
@@ -146,6 +177,8 @@ static ROUTES: &[Route] = &[
     Route::get("/api/node/syncing", Query::Ignored, node::syncing),
     Route::get("/api/node/configuration", Query::Ignored, node::configuration),
     Route::get("/api/node/configuration/crypto", Query::Ignored, node::crypto),
+    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::list).spoken(Spoken::DOCUMENTED),
+    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::by_group).spoken(Spoken::CORE26),
     Route::get("/api/blockchain", Query::Ignored, node::blockchain),
     Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).of(ROUND),
 
@@ -154,11 +187,14 @@ static ROUTES: &[Route] = &[
     Route::get("/api/blocks/last", ONE, blocks::last),
     Route::get("/api/blocks/{id}", ONE, blocks::show).of(block::PATH_ID),
     Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).of(block::PATH_ANY_ID),
+    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list),
 
     Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit),
     Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list),
-    Route::get("/api/transactions/types", Query::Ignored, transactions::types),
-    Route::get("/api/transactions/fees", Query::Ignored, transactions::fees),
+    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list),
+    Route::get("/api/transactions/types", Query::Ignored, types::types),
+    Route::get("/api/transactions/fees", Query::Ignored, types::fees),
+    Route::get("/api/transactions/schemas", Query::Ignored, types::schemas),
     Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed),
     Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).of(transaction::PATH_ID),
     Route::get("/api/transactions/{id}", ONE, transactions::show).of(transaction::PATH_ID),
@@ -174,10 +210,30 @@ static ROUTES: &[Route] = &[
     Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).of(wallet::PATH_ID),
     Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).of(wallet::PATH_ID),
 
+    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).of(wallet::PATH_ID),
+    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all),
+
     Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list),
     Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).of(wallet::PATH_ID),
     Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).of(wallet::PATH_ID),
     Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).of(wallet::PATH_ID),
+    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list),
+
+    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list),
+    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED),
+    Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).spoken(Spoken::DOCUMENTED),
+    Route::get("/api/locks/{id}", Query::Ignored, locks::show).of(lock::PATH_ID),
+    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list),
+    Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked),
+
+    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list),
+    Route::get("/api/businesses/{id}", ONE, businesses::show).of(wallet::PATH_ID),
+    Route::get("/api/business/{id}", ONE, businesses::show).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED),
+    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).of(wallet::PATH_ID),
+    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).of(business::PATH_CHAIN),
+    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list),
+    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains),
+    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains),
 
     Route::get("/api/peers", Query::Only(&[PAGING, PEERS]), peers::list),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).of(IP),
@@ -192,7 +248,7 @@ mod tests {
     use super::*;
 
     fn path(verb: Verb, path: &str) -> Option<(&'static str, Vec<String>)> {
-        let found = find(verb, path)?;
+        let found = find(verb, path, Dialect::Documented)?;
         Some((found.route.path, found.arguments.into_iter().map(|(_, text)| text.to_owned()).collect()))
     }
 

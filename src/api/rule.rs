@@ -1,7 +1,9 @@
 //! What a parameter may be, and the words in which a wrong one is refused. Source: api.md 1.3.
 
+mod search;
+
 use super::context::Dialect;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The greatest integer that JavaScript holds exactly, 2^53-1.
 const SAFE_MAX: i64 = 9_007_199_254_740_991;
@@ -21,6 +23,16 @@ pub enum Rule {
     /// `<field>:<asc|desc>` over these fields.
     Order(&'static [&'static str]),
     Ip,
+    /// An object `{from, to}` of whole numbers, both optional. `documented` also takes one number.
+    Range(Bound),
+    /// The same of percents, which may have decimals.
+    Percents,
+    /// One of these numbers, or its name.
+    Named(&'static [(&'static str, i64)]),
+    /// A list of so many to so many different texts.
+    Several(&'static Rule, usize, usize),
+    /// Any object.
+    Object,
 }
 
 /// Which whole numbers.
@@ -43,6 +55,8 @@ pub enum Check {
     Username,
     /// Decimal digits.
     Digits,
+    /// Words of letters and digits, joined by one space, dot, dash or underscore, or by a dash between spaces.
+    GenericName,
 }
 
 /// A parameter that passed.
@@ -60,6 +74,8 @@ pub enum Given {
         field: &'static str,
         descending: bool,
     },
+    Texts(Vec<String>),
+    Value(Value),
 }
 
 impl Rule {
@@ -68,8 +84,7 @@ impl Rule {
         match self {
             Self::Integer(bound) => bound.check(name, value, SAFE_MAX).map(Given::Integer),
             Self::Quantity(bound) => match (value, dialect) {
-                (Value::Object(range), Dialect::Documented) => bound.check_range(range),
-                (_, Dialect::Documented) => bound.check(name, value, i64::MAX).map(Given::Integer),
+                (_, Dialect::Documented) => search::range(bound, name, value, dialect),
                 (_, Dialect::Core26) => bound.check(name, value, SAFE_MAX).map(Given::Integer),
             },
             Self::Boolean => boolean(value).map(Given::Boolean).ok_or(format!("\"{name}\" must be a boolean")),
@@ -78,12 +93,22 @@ impl Rule {
             Self::Either(lists) => either(name, value, lists),
             Self::Order(fields) => order(name, value, fields),
             Self::Ip => ip(name, value),
+            Self::Range(bound) => search::range(bound, name, value, dialect),
+            Self::Percents => search::percents(name, value, dialect),
+            Self::Named(names) => search::named(name, value, names),
+            Self::Several(of, least, most) => search::several(name, value, (*of, least, most), dialect),
+            Self::Object => search::object(name, value),
         }
     }
 
     /// Whether the parameter is a number or a flag, so that no text of it can be meant.
     pub fn is_plain_value(self) -> bool {
-        matches!(self, Self::Integer(_) | Self::Quantity(_) | Self::Boolean)
+        matches!(self, Self::Integer(_) | Self::Quantity(_) | Self::Range(_) | Self::Named(_) | Self::Boolean)
+    }
+
+    /// Whether a range is taken.
+    pub fn is_range(self) -> bool {
+        matches!(self, Self::Quantity(_) | Self::Range(_) | Self::Percents)
     }
 }
 
@@ -105,21 +130,6 @@ impl Bound {
             }
             Self::Between(_, most) if number > most => refuse(format!("must be less than or equal to {most}")),
             _ => Ok(number),
-        }
-    }
-
-    fn check_range(self, range: &Map<String, Value>) -> Result<Given, String> {
-        let end = |name: &str| match range.get(name) {
-            None => Ok(None),
-            Some(value) => match self.check(name, value, i64::MAX) {
-                Ok(number) => Ok(Some(number)),
-                Err(reason) => Err(format!("child \"{name}\" fails because [{reason}]")),
-            },
-        };
-        let given = Given::Range { from: end("from")?, to: end("to")? };
-        match range.keys().find(|key| !matches!(key.as_str(), "from" | "to")) {
-            Some(unknown) => Err(format!("\"{unknown}\" is not allowed")),
-            None => Ok(given),
         }
     }
 }
@@ -254,9 +264,19 @@ impl Check {
             Self::Digits if !all(|byte| byte.is_ascii_digit()) => {
                 Some(format!("with value \"{text}\" fails to match the decimal non-negative integer pattern"))
             }
+            Self::GenericName if !is_generic_name(text) => Some(format!(
+                "with value \"{text}\" fails to match the required pattern: \
+                 /^[a-zA-Z0-9]+(( - |[ ._-])[a-zA-Z0-9]+)*[.]?$/"
+            )),
             _ => None,
         }
     }
+}
+
+fn is_generic_name(text: &str) -> bool {
+    let name = text.strip_suffix('.').unwrap_or(text).replace(" - ", " ");
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    name.split([' ', '.', '_', '-']).all(is_word)
 }
 
 #[cfg(test)]

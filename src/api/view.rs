@@ -10,7 +10,7 @@ use super::lists::Lists;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
-    protocol::{Address, Height, PublicKey, SignedTransaction, TransactionId, transaction::Version},
+    protocol::{Address, Asset, Height, PublicKey, SignedTransaction, TransactionId, transaction::Version},
     sim::Observer,
 };
 use arc_swap::ArcSwap;
@@ -36,6 +36,8 @@ struct Shared {
     history: DashMap<Address, Vec<Place>>,
     /// The blocks of each generator, on every fork, oldest first.
     forged: DashMap<PublicKey, Vec<Arc<Link>>>,
+    /// The claims and refunds of each lock, on every fork.
+    unlocks: DashMap<TransactionId, Vec<Place>>,
     /// The greatest height entered above: a block over it was never entered before.
     entered: AtomicU32,
     /// Whether a transaction above genesis has a timestamp of its own, so that time and place may order differently.
@@ -83,6 +85,7 @@ impl View {
             head: ArcSwap::from_pointee(head),
             history: DashMap::new(),
             forged: DashMap::new(),
+            unlocks: DashMap::new(),
             entered: AtomicU32::new(0),
             own_timestamps: AtomicBool::new(false),
             neighbours: DashMap::new(),
@@ -135,6 +138,11 @@ impl View {
     pub fn history(&self, head: &Head, address: &Address) -> Vec<Place> {
         let Some(places) = self.0.history.get(address) else { return Vec::new() };
         places.iter().rev().filter(|place| head.tip.descends_from(&place.link)).cloned().collect()
+    }
+
+    /// The claim or refund of a lock on the head's chain.
+    pub fn unlock(&self, head: &Head, lock: &TransactionId) -> Option<Place> {
+        self.0.unlocks.get(lock)?.iter().find(|place| head.tip.descends_from(&place.link)).cloned()
     }
 
     /// Blocks of the head's chain by a generator, newest first.
@@ -190,6 +198,9 @@ impl View {
             parties.dedup();
             for party in parties {
                 self.0.history.entry(party).or_default().push(place.clone());
+            }
+            if let Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock } = transaction.asset() {
+                self.0.unlocks.entry(*lock).or_default().push(place.clone());
             }
             if matches!(transaction.transaction().version, Version::One(_)) && height > Height::GENESIS {
                 self.0.own_timestamps.store(true, Ordering::Relaxed);

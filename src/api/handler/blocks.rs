@@ -4,7 +4,7 @@ use super::Call;
 use crate::{
     api::{
         ApiError, Reply, field,
-        page::Listing,
+        page::{Estimate, Listing},
         resource::block::{self, BlockRow},
     },
     ledger::Link,
@@ -117,7 +117,9 @@ fn candidates(call: &Call<'_>, generator: Option<&PublicKey>) -> Vec<BlockRow> {
 
 fn reply(call: &Call<'_>, listing: Listing<BlockRow>) -> Reply {
     let transform = call.parameters.transform();
-    call.list(listing.with_estimate(), |out, link, frame| block::write(out, link, frame, transform))
+    call.list(listing.with_estimate(Estimate::WhenFullOrEmpty), |out, link, frame| {
+        block::write(out, link, frame, transform)
+    })
 }
 
 fn show_end(call: &Call<'_>, link: &BlockRow) -> Reply {

@@ -1,16 +1,15 @@
-//! Transactions, confirmed and pending, and what is known of their types. Source: api.md 4.2, 4.6.
+//! Transactions, confirmed and pending. Source: api.md 4.2, 4.6.
 
 use super::{Call, blocks};
 use crate::{
     api::{
         ApiError, Reply, field,
-        json::{self, Object, Slot},
-        page::Listing,
+        page::{Estimate, Listing},
         resource::transaction::{self, TransactionRow},
         view::Place,
     },
     ledger::Link,
-    protocol::{Address, Asset, Milestone, PublicKey, SignedTransaction, TransactionId, transaction::Kind},
+    protocol::{Address, Asset, PublicKey, SignedTransaction, TransactionId, transaction::Kind},
 };
 use std::{cmp::Reverse, sync::Arc};
 
@@ -62,16 +61,6 @@ pub fn show_unconfirmed(call: &Call<'_>) -> Outcome {
     Ok(show_row(call, &TransactionRow::pending(pending.clone())))
 }
 
-/// `GET /api/transactions/types`.
-pub fn types(call: &Call<'_>) -> Outcome {
-    Ok(by_group(call, |object, kind, _| object.slot(kind.name()).put(&kind.numbers().1)))
-}
-
-/// `GET /api/transactions/fees`.
-pub fn fees(call: &Call<'_>) -> Outcome {
-    Ok(by_group(call, |object, kind, milestone| object.slot(kind.key()).put(&milestone.fees.get(kind))))
-}
-
 /// The confirmed transaction that the path names.
 pub fn find(call: &Call<'_>) -> Option<Place> {
     let id: TransactionId = call.argument("id").parse().ok()?;
@@ -86,7 +75,7 @@ pub fn show_row(call: &Call<'_>, row: &TransactionRow) -> Reply {
 /// The confirmed transactions of a scope that pass the query's filters.
 pub fn list_in(call: &Call<'_>, scope: Scope) -> Reply {
     let listing = match Search::new(call, scope) {
-        Some(search) => search.run().with_estimate(),
+        Some(search) => search.run().with_estimate(Estimate::WhenFullOrEmpty),
         None => Listing::empty(),
     };
     let transform = call.parameters.transform();
@@ -100,6 +89,10 @@ struct Search<'s> {
     /// Both of them must be the sender: what the path says and what the query says.
     senders: Vec<PublicKey>,
     recipient: Option<Address>,
+    /// One of them must be its sender or its stored recipient.
+    addresses: Vec<Address>,
+    /// In any role.
+    owner: Option<Address>,
     /// A type is asked for without its group.
     core_types_only: bool,
 }
@@ -120,8 +113,11 @@ impl<'s> Search<'s> {
             Some(address) => Some(address.parse().unwrap_or(Address::from_bytes([0; 21]))),
             None => scope.recipient,
         };
+        let address = |text: &String| text.parse().unwrap_or(Address::from_bytes([0; 21]));
+        let addresses = parameters.texts("addresses").unwrap_or_default().iter().map(address).collect();
+        let owner = parameters.text("ownerId").map(|owner| address(&owner.to_owned()));
         let core_types_only = parameters.get("type").is_some() && parameters.get("typeGroup").is_none();
-        Some(Self { call, scope, senders, recipient, core_types_only })
+        Some(Self { call, scope, senders, recipient, addresses, owner, core_types_only })
     }
 
     fn run(&self) -> Listing<TransactionRow> {
@@ -147,6 +143,8 @@ impl<'s> Search<'s> {
             || self.scope.party.is_some()
             || self.scope.kind.is_some()
             || self.recipient.is_some()
+            || self.owner.is_some()
+            || !self.addresses.is_empty()
             || !self.senders.is_empty()
             || field::filters(transaction::FIELDS, &call.parameters, call.frame().dialect);
         let is_default = matches!(call.parameters.order(), None | Some(("timestamp", true)));
@@ -159,7 +157,11 @@ impl<'s> Search<'s> {
             true => Vec::new(),
             false => call.head.transactions_down(total - 1 - range.start, (range.end - range.start) as usize),
         };
-        Some(Listing { rows: rows.into_iter().map(TransactionRow::confirmed).collect(), total, says_estimate: true })
+        Some(Listing {
+            rows: rows.into_iter().map(TransactionRow::confirmed).collect(),
+            total,
+            estimate: Estimate::WhenFullOrEmpty,
+        })
     }
 
     /// The transactions among which all that are searched for are.
@@ -176,10 +178,21 @@ impl<'s> Search<'s> {
             return blocks::find_by_id(call, id).iter().flat_map(places).collect();
         }
         let sender = self.senders.first().map(|key| call.frame().address(key));
-        match self.scope.party.or(sender).or(self.recipient) {
+        match self.scope.party.or(sender).or(self.recipient).or(self.owner) {
             Some(address) => view.history(head, &address),
+            None if !self.addresses.is_empty() => self.of_addresses(),
             None => head.blocks_down().flat_map(places).collect(),
         }
+    }
+
+    /// What any of the wallets looked for took part in.
+    fn of_addresses(&self) -> Vec<Place> {
+        let view = &self.call.context.view;
+        let mut places: Vec<Place> =
+            self.addresses.iter().flat_map(|address| view.history(&self.call.head, address)).collect();
+        places.sort_by_key(|place| (place.link.height(), place.index));
+        places.dedup_by_key(|place| (place.link.height(), place.index));
+        places
     }
 
     fn accepts(&self, row: &TransactionRow) -> bool {
@@ -194,7 +207,20 @@ impl<'s> Search<'s> {
             && self.senders.iter().all(|key| transaction.sender() == key)
             && self.scope.party.is_none_or(|address| is_party(row, &address))
             && self.recipient.is_none_or(|address| self.is_received_by(row, &address))
+            && self.owner.is_none_or(|address| is_party(row, &address))
+            && (self.addresses.is_empty() || self.is_of_addresses(row))
             && field::matches(transaction::FIELDS, &self.call.parameters, row, &self.call.frame())
+    }
+
+    /// Beside a recipient only the sender can still be one of them, beside a sender only the recipient.
+    fn is_of_addresses(&self, row: &TransactionRow) -> bool {
+        let is_sender = || self.addresses.contains(&row.transaction.sender_address());
+        let is_recipient = || row.stored_recipient().is_some_and(|address| self.addresses.contains(&address));
+        match (self.recipient.is_some(), self.senders.is_empty()) {
+            (true, _) => is_sender(),
+            (false, false) => is_recipient(),
+            (false, true) => is_sender() || is_recipient(),
+        }
     }
 
     fn is_received_by(&self, row: &TransactionRow, address: &Address) -> bool {
@@ -222,33 +248,4 @@ fn is_payee(row: &TransactionRow, address: &Address) -> bool {
 fn places(link: &Arc<Link>) -> impl Iterator<Item = Place> + use<> {
     let link = link.clone();
     (0..link.block().transactions.len()).map(move |index| Place { link: link.clone(), index })
-}
-
-/// `{"1":{…},"2":{…}}` over the types in force.
-fn by_group(call: &Call<'_>, write: impl Fn(&mut Object<'_>, Kind, &Milestone)) -> Reply {
-    let milestone = call.context.view.tree().config().milestones.at(call.head.height());
-    let in_force = |group: u32| {
-        let kinds = Kind::ALL.into_iter().filter(move |kind| kind.numbers().0 == group);
-        kinds.filter(|kind| is_in_force(*kind, milestone)).collect::<Vec<_>>()
-    };
-    let fill = |slot: Slot<'_, '_>, kinds: Vec<Kind>| {
-        slot.object(|object| kinds.into_iter().for_each(|kind| write(object, kind, milestone)));
-    };
-    Reply::json(json::data_object(|data| {
-        for (group, name) in [(1, "1"), (2, "2")] {
-            let kinds = in_force(group);
-            if !kinds.is_empty() {
-                fill(data.slot(name), kinds);
-            }
-        }
-    }))
-}
-
-/// Whether a type can be used at a milestone. Source: api.md 4.6.
-fn is_in_force(kind: Kind, milestone: &Milestone) -> bool {
-    match kind.numbers() {
-        (1, 0..=4) => true,
-        (1, 8..=10) => milestone.htlc_enabled,
-        _ => milestone.aip11,
-    }
 }

@@ -30,6 +30,12 @@ pub fn list(call: &Call<'_>) -> Outcome {
     Ok(call.list(listing, wallet::write))
 }
 
+/// `POST /api/wallets/search`.
+pub fn search_all(call: &Call<'_>) -> Outcome {
+    let listing = search(call, candidates(call));
+    Ok(call.list(listing, wallet::write_found))
+}
+
 /// `GET /api/wallets/top`.
 pub fn top(call: &Call<'_>) -> Outcome {
     let wallets = call.head.lists().wallets(call.head.state());
@@ -78,7 +84,8 @@ fn list_sent(call: &Call<'_>, wallet: &Wallet, kind: Option<Kind>) -> Reply {
     transactions::list_in(call, Scope { sender: Some(sender), kind, ..Scope::default() })
 }
 
-fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
+/// The wallet that the path names.
+pub fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
     call.frame().find_wallet(call.argument("id")).ok_or(NOT_FOUND)
 }
 
@@ -93,6 +100,9 @@ fn search(call: &Call<'_>, mut rows: Vec<WalletRow>) -> Listing<WalletRow> {
 /// The wallets among which all that match are.
 fn candidates(call: &Call<'_>) -> Vec<WalletRow> {
     let names = ["address", "publicKey", "senderPublicKey", "username"];
+    if let Some(addresses) = call.parameters.texts("addresses") {
+        return addresses.iter().filter_map(|address| call.frame().find_wallet(address).cloned()).collect();
+    }
     match names.iter().find_map(|name| call.parameters.text(name)) {
         Some(id) => call.frame().find_wallet(id).cloned().into_iter().collect(),
         None => call.head.state().wallets().cloned().collect(),

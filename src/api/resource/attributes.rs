@@ -103,7 +103,8 @@ fn write_business(object: &mut Object<'_>, business: &Business) {
     });
 }
 
-fn write_bridgechain(object: &mut Object<'_>, bridgechain: &Bridgechain) {
+/// The members of a bridgechain.
+pub fn write_bridgechain(object: &mut Object<'_>, bridgechain: &Bridgechain) {
     object.slot("bridgechainAsset").object(|asset| {
         asset.slot("name").put(&bridgechain.name);
         asset.slot("seedNodes").put(&bridgechain.seed_nodes);

@@ -6,8 +6,8 @@ use crate::{
         context::Spoken,
         field::{Cell, Field},
         json::{Member, write_members},
-        parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, both, documented},
-        rule::Rule,
+        parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
+        rule::{Bound, Rule},
     },
     ledger::{Balance, Link},
     protocol::{Block, BlockHeader, BlockId},
@@ -34,6 +34,27 @@ pub const FILTERS: &[Parameter] = &[
     documented("payloadHash", HEX),
     both("generatorPublicKey", PUBLIC_KEY),
     documented("blockSignature", HEX),
+];
+
+/// What the search takes in its query beside paging and `transform`.
+pub const ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+
+/// What the search takes in its body.
+pub const SEARCH: &[Parameter] = &[
+    both("orderBy", Rule::Order(ORDERS)),
+    both("id", BLOCK_ID),
+    both("version", FROM_ZERO),
+    both("previousBlock", BLOCK_ID),
+    documented("payloadHash", HEX),
+    both("generatorPublicKey", PUBLIC_KEY),
+    documented("blockSignature", HEX),
+    both("timestamp", RANGE),
+    both("height", Rule::Range(Bound::Positive)),
+    both("numberOfTransactions", RANGE),
+    both("totalAmount", RANGE),
+    both("totalFee", RANGE),
+    both("reward", RANGE),
+    documented("payloadLength", RANGE),
 ];
 
 /// What the list of a delegate's blocks takes: the reference checks all filters here.

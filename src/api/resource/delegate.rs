@@ -6,7 +6,7 @@ use crate::{
         context::Spoken,
         field::{Cell, Field},
         json::{Member, write_members},
-        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, both},
+        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
         rule::Rule,
     },
     ledger::{Balance, DelegateAttributes, Wallet},
@@ -32,6 +32,24 @@ pub const FILTERS: &[Parameter] = &[
     both("balance", FROM_ZERO),
     both("voteBalance", FROM_ZERO),
     both("producedBlocks", FROM_ZERO),
+];
+
+/// What the search takes in its query beside paging.
+pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
+
+/// What the search takes in its body.
+pub const SEARCH: &[Parameter] = &[
+    documented("orderBy", Rule::Order(ORDERS)),
+    both("address", ADDRESS),
+    both("publicKey", PUBLIC_KEY),
+    both("username", USERNAME),
+    both("usernames", Rule::Several(&USERNAME, 1, 51)),
+    both("approval", Rule::Percents),
+    both("forgedFees", RANGE),
+    both("forgedRewards", RANGE),
+    both("forgedTotal", RANGE),
+    both("producedBlocks", RANGE),
+    both("voteBalance", RANGE),
 ];
 
 /// A delegate with its wallet.
@@ -89,6 +107,7 @@ pub const FIELDS: &[Field<DelegateRow>] = &[
     Field::hex("secondPublicKey", |row, _| Cell::shown_some(row.wallet.second_public_key)),
     Field::hex("vote", |row, _| Cell::shown_some(row.wallet.vote)),
     Field::containing("username", |row, _| Cell::text(Some(&*row.delegate.username))),
+    Field::new("usernames", |row, _| Cell::text(Some(&*row.delegate.username))),
     Field::new("balance", |row, _| Cell::number(row.wallet.balance.0)),
     Field::new("approval", |row, frame| Cell::number(row.approval(frame).0)),
     Field::new("forgedFees", |row, _| Cell::number(row.delegate.forged_fees.0)),

@@ -4,9 +4,12 @@ use super::{Frame, timestamp};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field, Missing},
+        field::{Cell, Field, Missing, Test},
         json::{Member, write_members, write_value},
-        parameter::{ADDRESS, BLOCK_ID, FROM_ONE, FROM_ZERO, PUBLIC_KEY, Parameter, TRANSACTION_ID, both},
+        parameter::{
+            ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both,
+            documented,
+        },
         rule::{Check, Rule},
         view::Place,
     },
@@ -37,6 +40,17 @@ const VENDOR_FIELD: Parameter = both("vendorField", Rule::Text(&[Check::AtMost(2
 pub const FILTERS: &[Parameter] = &[
     ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, NONCE, AMOUNT, FEE,
     VENDOR_FIELD,
+];
+
+/// What the search takes in its query beside paging and `transform`.
+pub const ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+
+/// What the search takes in its body.
+#[rustfmt::skip]
+pub const SEARCH: &[Parameter] = &[
+    ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, documented("ownerId", ADDRESS),
+    both("addresses", ADDRESSES), documented("vendorFieldHex", HEX), both("timestamp", RANGE), NONCE,
+    both("amount", RANGE), both("fee", RANGE), VENDOR_FIELD, both("asset", Rule::Object),
 ];
 
 /// What the list of a block's transactions takes.
@@ -134,6 +148,11 @@ pub const FIELDS: &[Field<TransactionRow>] = &[
     Field::new("nonce", |row, frame| row.nonce(frame).map_or(Cell::Missing, Cell::number)),
     Field::new("amount", |row, _| Cell::number(row.transaction.amount().value())),
     Field::new("fee", |row, _| Cell::number(row.transaction.fee().value())),
+    Field::new("asset", |row, _| row.transaction.asset().to_json().map_or(Cell::Missing, Cell::Json)),
+    Field {
+        test: Test::ContainsHex,
+        ..Field::new("vendorFieldHex", |row, _| Cell::text(row.vendor_field().map(hex::encode)))
+    },
     Field { spoken: Spoken::DOCUMENTED, ..VENDOR_FIELDS },
     Field { spoken: Spoken::CORE26, missing: Missing::Greatest, ..VENDOR_FIELDS },
 ];

@@ -9,7 +9,9 @@ use crate::{
         context::Spoken,
         field::{Cell, Field},
         json::{Member, write_members},
-        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both, documented},
+        parameter::{
+            ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
+        },
         rule::{Bound, Rule},
     },
     ledger::Wallet,
@@ -37,6 +39,25 @@ pub const FILTERS: &[Parameter] = &[
     both("producedBlocks", FROM_ZERO),
 ];
 
+/// What the search takes in its query beside paging.
+pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
+
+/// What the search takes in its body.
+pub const SEARCH: &[Parameter] = &[
+    documented("orderBy", Rule::Order(ORDERS)),
+    both("address", ADDRESS),
+    both("addresses", ADDRESSES),
+    both("publicKey", PUBLIC_KEY),
+    both("secondPublicKey", PUBLIC_KEY),
+    both("vote", PUBLIC_KEY),
+    both("username", USERNAME),
+    both("producedBlocks", FROM_ZERO),
+    both("balance", Rule::Range(Bound::Any)),
+    both("voteBalance", RANGE),
+    documented("votebalance", RANGE),
+    both("lockedBalance", RANGE),
+];
+
 /// What the list of a delegate's voters takes.
 pub const VOTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
@@ -59,6 +80,7 @@ pub type WalletRow = Arc<Wallet>;
 /// What wallets are filtered and ordered by.
 pub const FIELDS: &[Field<WalletRow>] = &[
     Field::new("address", |wallet, _| Cell::shown(wallet.address)),
+    Field::new("addresses", |wallet, _| Cell::shown(wallet.address)),
     Field::hex("publicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
     Field::hex("senderPublicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
     Field::hex("secondPublicKey", |wallet, _| Cell::shown_some(wallet.second_public_key)),
@@ -67,14 +89,17 @@ pub const FIELDS: &[Field<WalletRow>] = &[
     Field::new("balance", |wallet, _| Cell::number(wallet.balance.0)),
     Field::new("lockedBalance", |wallet, _| Cell::number(wallet.locked_balance().0)),
     Field::new("nonce", |wallet, _| Cell::number(wallet.nonce.0)),
-    Field::new("voteBalance", |wallet, _| {
-        Cell::number(wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0))
-    }),
+    Field::new("voteBalance", vote_balance),
+    Field::new("votebalance", vote_balance),
     Field::new("producedBlocks", |wallet, _| {
         wallet.delegate.as_ref().map_or(Cell::Missing, |delegate| Cell::number(delegate.produced_blocks))
     }),
     Field::new("resigned", |wallet, _| if is_resigned(wallet) { Cell::Flag(true) } else { Cell::Missing }),
 ];
+
+fn vote_balance<'r>(wallet: &'r WalletRow, _: &Frame<'r>) -> Cell<'r> {
+    Cell::number(wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0))
+}
 
 /// The full shape.
 const MEMBERS: &[Member<WalletRow>] = &[

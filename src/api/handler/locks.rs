@@ -1,0 +1,87 @@
+//! Open locks, and what closed the others. Source: api.md 4.7.
+
+use super::{Call, wallets};
+use crate::{
+    api::{
+        ApiError, Reply,
+        context::Dialect,
+        field,
+        page::{Estimate, Listing},
+        resource::{
+            lock::{self, LockRow},
+            transaction::{self, TransactionRow},
+        },
+    },
+    ledger::Wallet,
+    protocol::{PublicKey, TransactionId},
+};
+use std::sync::Arc;
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /api/locks`, and searches.
+pub fn list(call: &Call<'_>) -> Outcome {
+    Ok(call.list(search(call, candidates(call)), lock::write))
+}
+
+/// `GET /api/locks/{id}`.
+pub fn show(call: &Call<'_>) -> Outcome {
+    let row = by_id(call, call.argument("id")).ok_or(ApiError::NotFound("Lock not found"))?;
+    Ok(call.show(|out, frame| lock::write(out, &row, frame)))
+}
+
+/// `GET /api/wallets/{id}/locks`.
+pub fn of_wallet(call: &Call<'_>) -> Outcome {
+    let owner = wallets::find(call)?;
+    let listing = search(call, LockRow::all_of(owner).collect());
+    let estimate = match call.frame().dialect {
+        Dialect::Documented => Estimate::No,
+        Dialect::Core26 => Estimate::Unsaid,
+    };
+    Ok(call.list(listing.with_estimate(estimate), lock::write))
+}
+
+/// Claims and refunds of locks, in the order of the chain.
+pub fn unlocked(call: &Call<'_>) -> Outcome {
+    let mut rows: Vec<TransactionRow> = Vec::new();
+    for id in call.parameters.texts("ids").unwrap_or_default() {
+        let id: Option<TransactionId> = id.parse().ok();
+        let place = id.and_then(|id| call.context.view.unlock(&call.head, &id));
+        rows.extend(place.map(TransactionRow::confirmed));
+    }
+    rows.sort_by_key(|row| {
+        let (index, height) = row.sequence();
+        (height, index)
+    });
+    Ok(call.list(call.page().cut(rows), |out, row, frame| transaction::write(out, row, frame, true)))
+}
+
+fn search(call: &Call<'_>, mut rows: Vec<LockRow>) -> Listing<LockRow> {
+    let frame = call.frame();
+    rows.retain(|row| field::matches(lock::FIELDS, &call.parameters, row, &frame));
+    if let Some(order) = call.parameters.order() {
+        rows = field::sort(lock::FIELDS, order, rows, &frame);
+    }
+    call.page().cut(rows)
+}
+
+/// The locks among which all that match are, ascending by id.
+fn candidates(call: &Call<'_>) -> Vec<LockRow> {
+    let state = call.head.state();
+    if let Some(id) = call.parameters.text("lockId") {
+        return by_id(call, id).into_iter().collect();
+    }
+    if let Some(key) = call.parameters.text("senderPublicKey") {
+        let owner = key.parse().ok().and_then(|key: PublicKey| state.wallet(&call.frame().address(&key)));
+        return owner.map(|owner| LockRow::all_of(owner).collect()).unwrap_or_default();
+    }
+    let owners = state.locks().filter_map(|(id, owner)| Some((id, state.wallet(owner)?)));
+    owners.filter_map(|(id, owner): (_, &Arc<Wallet>)| LockRow::of(owner, id)).collect()
+}
+
+fn by_id(call: &Call<'_>, text: &str) -> Option<LockRow> {
+    let id: TransactionId = text.parse().ok()?;
+    // Whoever sent the transaction that made it.
+    let place = call.context.view.place(&call.head, &id)?;
+    LockRow::of(call.head.state().wallet(&place.transaction().sender_address())?, &id)
+}

@@ -1,0 +1,57 @@
+//! What is known of the types of transactions in force: numbers, static fees, schemas. Source: api.md 4.6.
+
+use super::Call;
+use crate::{
+    api::{
+        ApiError, Reply,
+        json::{self, Object, Slot},
+        resource::schema,
+    },
+    protocol::{Milestone, transaction::Kind},
+};
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /api/transactions/types`.
+pub fn types(call: &Call<'_>) -> Outcome {
+    Ok(by_group(call, |object, kind, _| object.slot(kind.name()).put(&kind.numbers().1)))
+}
+
+/// `GET /api/transactions/fees`.
+pub fn fees(call: &Call<'_>) -> Outcome {
+    Ok(by_group(call, |object, kind, milestone| object.slot(kind.key()).put(&milestone.fees.get(kind))))
+}
+
+/// `GET /api/transactions/schemas`.
+pub fn schemas(call: &Call<'_>) -> Outcome {
+    Ok(by_group(call, |object, kind, _| object.slot(&kind.numbers().1.to_string()).put(&schema::of(kind))))
+}
+
+/// `{"1":{…},"2":{…}}` over the types in force.
+fn by_group(call: &Call<'_>, write: impl Fn(&mut Object<'_>, Kind, &Milestone)) -> Reply {
+    let milestone = call.context.view.tree().config().milestones.at(call.head.height());
+    let in_force = |group: u32| {
+        let kinds = Kind::ALL.into_iter().filter(move |kind| kind.numbers().0 == group);
+        kinds.filter(|kind| is_in_force(*kind, milestone)).collect::<Vec<_>>()
+    };
+    let fill = |slot: Slot<'_, '_>, kinds: Vec<Kind>| {
+        slot.object(|object| kinds.into_iter().for_each(|kind| write(object, kind, milestone)));
+    };
+    Reply::json(json::data_object(|data| {
+        for (group, name) in [(1, "1"), (2, "2")] {
+            let kinds = in_force(group);
+            if !kinds.is_empty() {
+                fill(data.slot(name), kinds);
+            }
+        }
+    }))
+}
+
+/// Whether a type can be used at a milestone. Source: api.md 4.6.
+fn is_in_force(kind: Kind, milestone: &Milestone) -> bool {
+    match kind.numbers() {
+        (1, 0..=4) => true,
+        (1, 8..=10) => milestone.htlc_enabled,
+        _ => milestone.aip11,
+    }
+}

@@ -1,0 +1,80 @@
+//! Statistics of the fees paid for one type of transactions. Source: api.md 4.10 row 2, 7.
+
+use super::Frame;
+use crate::{
+    api::json::{Member, write_members},
+    protocol::transaction::Kind,
+};
+
+/// The fees of one type, at least one of them.
+#[derive(Clone, Debug)]
+pub struct FeeRow {
+    pub kind: Kind,
+    /// In arktoshi, ascending.
+    fees: Vec<u64>,
+}
+
+impl FeeRow {
+    /// The row of a type with the fees paid, if any was.
+    pub fn new(kind: Kind, mut fees: Vec<u64>) -> Option<Self> {
+        fees.sort_unstable();
+        (!fees.is_empty()).then_some(Self { kind, fees })
+    }
+
+    fn sum(&self) -> u128 {
+        self.fees.iter().map(|fee| u128::from(*fee)).sum()
+    }
+
+    /// Rounded half up.
+    fn average(&self) -> u128 {
+        let count = self.fees.len() as u128;
+        (2 * self.sum() + count) / (2 * count)
+    }
+
+    /// The lower one of two in the middle.
+    fn median(&self) -> u64 {
+        self.fees[(self.fees.len() - 1) / 2]
+    }
+}
+
+/// An entry under its type's key.
+const GROUPED: &[Member<FeeRow>] = &[
+    Member::new("avg", |row, _, slot| slot.text(row.average())),
+    Member::new("max", |row, _, slot| slot.text_some(row.fees.last())),
+    Member::new("min", |row, _, slot| slot.text_some(row.fees.first())),
+    Member::new("sum", |row, _, slot| slot.text(row.sum())),
+];
+
+/// An entry that says its type.
+const LISTED: &[Member<FeeRow>] = &[
+    Member::new("type", |row, _, slot| slot.text(row.kind.numbers().1)),
+    Member::new("typeGroup", |row, _, slot| slot.put(&row.kind.numbers().0)),
+    Member::new("key", |row, _, slot| slot.text(row.kind.key())),
+    Member::new("min", |row, _, slot| slot.text_some(row.fees.first())),
+    Member::new("max", |row, _, slot| slot.text_some(row.fees.last())),
+    Member::new("avg", |row, _, slot| slot.text(row.average())),
+    Member::new("sum", |row, _, slot| slot.text(row.sum())),
+    Member::new("median", |row, _, slot| slot.text(row.median())),
+];
+
+/// Writes an entry under its type's key.
+pub fn write_grouped(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {
+    write_members(out, GROUPED, row, frame);
+}
+
+/// Writes an entry that says its type.
+pub fn write_listed(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {
+    write_members(out, LISTED, row, frame);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_round_half_up_and_medians_are_paid_fees() {
+        let row = FeeRow::new(Kind::Vote, vec![4, 1, 2, 3]).unwrap();
+        assert_eq!((row.sum(), row.average(), row.median()), (10, 3, 2));
+        assert!(FeeRow::new(Kind::Vote, Vec::new()).is_none());
+    }
+}
