@@ -196,7 +196,8 @@ fn a_line_that_is_no_block_is_named() {
         import(&tree, lines.iter().map(String::as_str)).expect_err("it must be refused").to_string()
     };
     let first: Vec<String> = text.lines().take(40).map(str::to_owned).collect();
-    let without = |gone: usize| first.iter().enumerate().filter(move |(at, _)| *at != gone).map(|(_, line)| line.clone());
+    let without =
+        |gone: usize| first.iter().enumerate().filter(move |(at, _)| *at != gone).map(|(_, line)| line.clone());
     assert_eq!(refused(without(5).collect()), "line 6: key 'height': found 7, allowed is 6");
     let mut cut = first.clone();
     cut[7].truncate(50);

@@ -46,7 +46,7 @@ fn days(call: &Call<'_>) -> i64 {
 fn rows(call: &Call<'_>) -> Vec<FeeRow> {
     let view = &call.context.view;
     let since = i64::from(view.now().seconds().0) - days(call) * 86_400;
-    let least = view.tree().rules().pool.dynamic_fees.as_ref().map_or(0, |fees| u64::from(fees.min_fee_broadcast));
+    let least = view.tree().rules().pool.dynamic_fees.as_ref().map_or(0, |fees| fees.min_fee_broadcast);
     let mut paid: BTreeMap<(u32, u16), Vec<u64>> = BTreeMap::new();
     let recent = call.head.blocks_down().take_while(|link| i64::from(link.block().header.timestamp.0) >= since);
     for transaction in recent.flat_map(|link| &link.block().transactions) {
