@@ -134,7 +134,7 @@ impl Announcer {
         } else {
             let missed = if missed > 0 { format!("  after {missed} missed slots") } else { String::new() };
             format!(
-                "block {:>7}  {:<20}  slot {slot}  {forger:<12} {:>3} transactions{missed}",
+                "block {:>7}  {:<20}  slot {slot:<7}  {forger:<12} {:>3} transactions{missed}",
                 header.height,
                 block.id.to_string(),
                 block.transactions.len()
