@@ -33,7 +33,7 @@ fn cold_starts() {
     let (mut times, mut memory) = (Vec::new(), Vec::new());
     for _ in 0..COLD_STARTS {
         let begin = Instant::now();
-        let mut testnet = Testnet::start();
+        let testnet = Testnet::start();
         testnet.get("/api/node/status");
         times.push(begin.elapsed());
         memory.push(testnet.resident_kib());

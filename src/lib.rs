@@ -22,3 +22,8 @@ pub mod protocol;
 pub mod report;
 pub mod scenario;
 pub mod sim;
+
+/// The snippets of the README, compiled and run with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

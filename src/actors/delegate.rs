@@ -14,12 +14,12 @@ use super::{
 };
 use crate::{
     ledger::BlockTree,
-    protocol::{Block, KeyPair, PublicKey, Round, Slot, block::BlockDraft},
+    protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
 };
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
-/// A block is no longer forged or sent when less than this is left of its slot. Source: consensus.md 2.4.
-const LEAST_TIME_LEFT: Duration = Duration::from_secs(2);
+/// A block is no longer forged or sent when fewer whole seconds are left of its slot. Source: consensus.md 2.4.
+const LEAST_SECONDS_LEFT: u32 = 2;
 
 /// The forger of one delegate's key.
 pub struct Delegate {
@@ -33,6 +33,8 @@ pub struct Delegate {
     plan: u64,
     /// What the slot in work still waits for.
     work: Option<Work>,
+    /// The last slot that was worked on.
+    done: Option<Slot>,
 }
 
 /// A slot being worked on.
@@ -45,7 +47,7 @@ struct Work {
 impl Delegate {
     /// A delegate that forges with `keys`, if it has any, through the peer of the same node.
     pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>, offline: Vec<RangeInclusive<Round>>) -> Self {
-        Self { node, keys, tree, offline, plan: 0, work: None }
+        Self { node, keys, tree, offline, plan: 0, work: None, done: None }
     }
 
     /// One event in, the wanted effects out, in order.
@@ -58,7 +60,7 @@ impl Delegate {
             Input::Wake(Wake::Forge { plan }) if plan == self.plan => self.ask(Message::RoundRequest, effects),
             Input::Message { message: Message::Round(round), .. } => self.round_known(now, round, effects),
             Input::Message { message: Message::RoundChanged(round), .. } => self.plan_next(now, &round, effects),
-            Input::Message { message: Message::NetworkState(state), .. } => self.network_known(now, state, effects),
+            Input::Message { message: Message::NetworkState(state), .. } => self.network_known(state, effects),
             Input::Message { message: Message::ForgingTransactions(transactions), .. } => {
                 self.forge(now, &transactions, effects);
             }
@@ -72,7 +74,8 @@ impl Delegate {
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
-        if !ours || round.tip_slot >= slot || self.is_offline(&round) {
+        let over = round.tip_slot >= slot || self.done >= Some(slot);
+        if !ours || over || self.is_offline(&round) {
             self.plan_after(slot, &round, effects);
             return;
         }
@@ -87,7 +90,7 @@ impl Delegate {
     }
 
     /// May we forge, with these peers? Source: consensus.md 2.2.
-    fn network_known(&mut self, now: SimTime, state: NetworkState, effects: &mut Vec<Effect>) {
+    fn network_known(&mut self, state: NetworkState, effects: &mut Vec<Effect>) {
         let Some(work) = &mut self.work else { return };
         let rules = self.tree.rules();
         let NetworkState { reached, in_quorum, .. } = state;
@@ -100,7 +103,7 @@ impl Delegate {
             self.ask(Message::ForgingTransactionsRequest, effects);
         } else {
             effects.push(Effect::Observe(Event::ForgingSuspended { reached, in_quorum }));
-            self.finish(now, effects);
+            self.finish(effects);
         }
     }
 
@@ -109,8 +112,7 @@ impl Delegate {
         let Some(Work { slot, round, network: Some(network) }) = &self.work else { return };
         let Some(keys) = &self.keys else { return };
         let (slots, milestones) = (self.tree.slots(), &self.tree.config().milestones);
-        let slot_end = SimTime::from_seconds(slots.start(Slot(slot.0 + 1)));
-        if slots.slot(now.seconds()) == *slot && slot_end.since(now) >= LEAST_TIME_LEFT {
+        if in_time(&slots, *slot, now) {
             let draft = BlockDraft {
                 version: milestones.at(round.tip_height.next()).block.version,
                 timestamp: slots.start(*slot),
@@ -123,13 +125,14 @@ impl Delegate {
             effects.push(Effect::Observe(Event::BlockForged(block.clone())));
             self.ask(Message::Forged(block), effects);
         }
-        self.finish(now, effects);
+        self.finish(effects);
     }
 
-    /// Leaves the slot in work and sleeps until the next one.
-    fn finish(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+    /// Leaves the slot in work for good, and asks anew where the chain is: it may have entered another round meanwhile.
+    fn finish(&mut self, effects: &mut Vec<Effect>) {
         if let Some(work) = self.work.take() {
-            self.plan_after(self.tree.slots().slot(now.seconds()).max(work.slot), &work.round, effects);
+            self.done = Some(work.slot);
+            self.ask(Message::RoundRequest, effects);
         }
     }
 
@@ -141,8 +144,11 @@ impl Delegate {
     }
 
     fn plan_after(&mut self, slot: Slot, round: &RoundView, effects: &mut Vec<Effect>) {
-        match self.public_key().and_then(|key| round.round.next_slot_of(key, Slot(slot.0 + 1))) {
-            Some(next) => self.wake_at(SimTime::from_seconds(self.tree.slots().start(next)), effects),
+        let slots = self.tree.slots();
+        let next = self.public_key().and_then(|key| round.round.next_slot_of(key, Slot(slot.0.saturating_add(1))));
+        // Past the last second that a timestamp can hold there are no slots.
+        match next.filter(|next| slots.slot(slots.start(*next)) == *next) {
+            Some(next) => self.wake_at(SimTime::from_seconds(slots.start(next)), effects),
             // Not active in this round: the relay tells when the next one begins.
             None => self.plan += 1,
         }
@@ -164,4 +170,10 @@ impl Delegate {
     fn ask(&self, message: Message, effects: &mut Vec<Effect>) {
         effects.push(Effect::Send { to: ActorId { node: self.node, role: Role::Peer }, message });
     }
+}
+
+/// Whether the slot is running and enough of it is left for its block, in whole seconds. Source: consensus.md 2.4.
+pub(super) fn in_time(slots: &Slots, slot: Slot, now: SimTime) -> bool {
+    let (now, end) = (now.seconds(), slots.start(Slot(slot.0.saturating_add(1))));
+    slots.slot(now) == slot && end.0.saturating_sub(now.0) >= LEAST_SECONDS_LEFT
 }

@@ -3,6 +3,7 @@
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
+    delegate::in_time,
     message::{NetworkState, RequestId, RoundView, Transactions},
 };
 use crate::{
@@ -13,8 +14,6 @@ use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use std::{sync::Arc, time::Duration};
 
-/// Least time of its slot that must be left when the own forger hands a block in. Source: consensus.md 3.1 (5).
-const LEAST_TIME_LEFT: Duration = Duration::from_secs(2);
 /// Wait before a block is passed on, counted from when it was first seen. Source: consensus.md 6.
 const GOSSIP_WAIT: Duration = Duration::from_millis(500);
 /// How often a block is repeated at most. Source: consensus.md 6.
@@ -141,7 +140,9 @@ impl Peer {
 
     fn start(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.last_accepted = now;
-        effects.push(Effect::WakeAt { at: now + LATE_AFTER, wake: Wake::CheckLate });
+        if !self.neighbours.is_empty() {
+            effects.push(Effect::WakeAt { at: now + LATE_AFTER, wake: Wake::CheckLate });
+        }
     }
 
     // Blocks in. Source: consensus.md 3.1-3.3.
@@ -173,9 +174,7 @@ impl Peer {
     fn block_forged(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
         self.pass_around(now, &block, 0);
         let slots = self.tree.slots();
-        let slot = slots.slot(block.header.timestamp);
-        let slot_end = SimTime::from_seconds(slots.start(Slot(slot.0 + 1)));
-        if slot == self.slot(now) && slot_end.since(now) >= LEAST_TIME_LEFT {
+        if in_time(&slots, slots.slot(block.header.timestamp), now) {
             self.take_in(now, block, effects);
         }
     }
@@ -276,15 +275,15 @@ impl Peer {
     }
 
     fn push_to(&mut self, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        self.to_some(count, &Message::Block(block.clone()), effects);
+        self.send_to_some(count, &Message::Block(block.clone()), effects);
     }
 
     fn broadcast(&mut self, transactions: &Transactions, effects: &mut Vec<Effect>) {
-        self.to_some(TRANSACTION_FANOUT, &Message::Transactions(transactions.clone()), effects);
+        self.send_to_some(TRANSACTION_FANOUT, &Message::Transactions(transactions.clone()), effects);
     }
 
     /// Sends to so many peers chosen at random, or to all in order where that is all of them.
-    fn to_some(&mut self, count: usize, message: &Message, effects: &mut Vec<Effect>) {
+    fn send_to_some(&mut self, count: usize, message: &Message, effects: &mut Vec<Effect>) {
         let send = |node| Effect::Send { to: ActorId { node, role: Role::Peer }, message: message.clone() };
         if count >= self.neighbours.len() {
             effects.extend(self.neighbours.iter().map(|neighbour| send(neighbour.node)));
@@ -303,7 +302,7 @@ impl Peer {
             self.ping_over(effects);
             return;
         }
-        self.to_some(self.neighbours.len(), &Message::StatusRequest, effects);
+        self.send_to_some(self.neighbours.len(), &Message::StatusRequest, effects);
         effects.push(Effect::WakeAt { at: now + PING_TIME, wake: Wake::PingOver { ping: self.pings } });
     }
 

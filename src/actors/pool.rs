@@ -15,7 +15,7 @@ use crate::{
 };
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -40,8 +40,9 @@ pub struct TransactionPool {
     by_sender: BTreeMap<Address, BTreeMap<u64, TransactionId>>,
     /// Senders' wallets with their pending transactions applied.
     wallets: BTreeMap<Address, Wallet>,
-    /// Ids handed in since the last block, refused ones too.
+    /// Ids handed in since the last block, refused ones too; the oldest first in the queue beside.
     recent: BTreeSet<TransactionId>,
+    recent_by_age: VecDeque<TransactionId>,
     arrivals: u64,
     /// The instant of the step in hand.
     now: SimTime,
@@ -65,6 +66,7 @@ impl TransactionPool {
             by_sender: BTreeMap::new(),
             wallets: BTreeMap::new(),
             recent: BTreeSet::new(),
+            recent_by_age: VecDeque::new(),
             arrivals: 0,
             now: SimTime::default(),
         }
@@ -120,12 +122,14 @@ impl TransactionPool {
         let mut scratch = tree.applied(&self.tip).state.clone();
         let (mut chosen, mut bytes) = (Vec::new(), 0);
         for transaction in self.ordered().take(10 * limit).collect::<Vec<_>>() {
-            let size = transaction.bytes().len();
-            if chosen.len() == limit || bytes + size > milestone.block.max_payload - PAYLOAD_MARGIN {
+            if chosen.len() == limit {
                 break;
             }
             if scratch.try_apply(&transaction, now, &terms).is_ok() {
-                bytes += size;
+                bytes += transaction.bytes().len();
+                if bytes > milestone.block.max_payload.saturating_sub(PAYLOAD_MARGIN) {
+                    break;
+                }
                 chosen.push(transaction);
             } else {
                 self.forget(&transaction.id());
@@ -160,6 +164,20 @@ impl TransactionPool {
             }
         }
         self.wallets.remove(&address);
+    }
+
+    /// Whether an id has been handed in since the last block; from now on it has.
+    fn seen(&mut self, id: TransactionId) -> bool {
+        if !self.recent.insert(id) {
+            return true;
+        }
+        self.recent_by_age.push_back(id);
+        if self.recent_by_age.len() > RECENT_IDS
+            && let Some(oldest) = self.recent_by_age.pop_front()
+        {
+            self.recent.remove(&oldest);
+        }
+        false
     }
 
     fn of_sender(&self, address: &Address) -> Vec<TransactionId> {

@@ -32,7 +32,8 @@ impl SimTime {
 
     /// Whole seconds since the epoch, which is all the protocol knows of time.
     pub const fn seconds(self) -> Timestamp {
-        Timestamp((self.0 / 1_000_000) as u32)
+        let seconds = self.0 / 1_000_000;
+        Timestamp(if seconds > u32::MAX as u64 { u32::MAX } else { seconds as u32 })
     }
 
     /// The time since an earlier instant; nothing if it is later.
@@ -44,7 +45,7 @@ impl SimTime {
 impl ops::Add<Duration> for SimTime {
     type Output = Self;
     fn add(self, duration: Duration) -> Self {
-        Self(self.0 + duration.as_micros() as u64)
+        Self(self.0.saturating_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
     }
 }
 

@@ -4,7 +4,11 @@ use std::{
     io::{self, Write},
     sync::mpsc,
     thread,
+    time::Duration,
 };
+
+/// How long the end of a command waits for a reader that does not read.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Prints a line on standard output. A reader that has gone away is no error: there is nobody left to tell.
 pub fn line(text: &str) {
@@ -52,11 +56,11 @@ impl Printer {
         let _thread_gone = self.0.send(Line::Text(text));
     }
 
-    /// Waits until all lines so far are written.
+    /// Waits until all lines so far are written, or until it is clear that nobody reads them.
     pub fn flush(&self) {
         let (done, written) = mpsc::channel();
         if self.0.send(Line::Flush(done)).is_ok() {
-            let _thread_gone = written.recv();
+            let _reader_stuck = written.recv_timeout(PATIENCE);
         }
     }
 }

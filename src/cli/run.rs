@@ -49,6 +49,7 @@ impl Run {
             .play(&plan, self.stage, observers, height, |height| bar.set_position(height.0.into()))
             .map_err(Failure::broken)?;
         bar.finish_and_clear();
+        rounds.close(plan.tree.slots().slot(outcome.end.seconds()));
         if self.json {
             super::output::line(&self.as_json(&scenario, &rounds, &outcome).to_string());
         } else {
@@ -57,7 +58,8 @@ impl Run {
         if rounds.height() < scenario.last_height() {
             let (reached, wanted) = (rounds.height(), scenario.last_height());
             return Err(Failure::broken(format!(
-                "the chain stalled at height {reached}; {} rounds end at height {wanted}",
+                "the chain stalled at height {reached}, with no block for four rounds' worth of slots; {} rounds end at \
+                 height {wanted}",
                 scenario.rounds
             )));
         }

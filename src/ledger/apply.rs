@@ -74,15 +74,18 @@ pub fn check(
     terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
     let kind = transaction.transaction().asset.kind();
-    if !activated(kind, terms.milestone) {
-        return Err(ApplyError::Deactivated(type_name(kind)));
+    match transaction.transaction().version {
+        Version::One(_) if terms.milestone.aip11 => return Err(ApplyError::UnsupportedVersion(1)),
+        Version::Two(_) if !terms.milestone.aip11 => return Err(ApplyError::UnsupportedVersion(2)),
+        _ if !activated(kind, terms.milestone) => return Err(ApplyError::Deactivated(type_name(kind))),
+        _ => {}
     }
     if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
-        check_common(transaction, sender, terms)?;
+        check_common(transaction, sender, state, terms)?;
         return check_type(transaction, sender, state, terms);
     }
     check_type(transaction, sender, state, terms)?;
-    check_common(transaction, sender, terms)
+    check_common(transaction, sender, state, terms)
 }
 
 fn check_type(
@@ -103,7 +106,7 @@ fn check_type(
         Asset::Ipfs { multihash } if state.has_ipfs(multihash) => Err(ApplyError::IpfsHashAlreadyExists),
         Asset::MultiPayment { .. } if sender.balance < cost(transaction) => Err(ApplyError::InsufficientBalance),
         Asset::Ipfs { .. } | Asset::MultiPayment { .. } => Ok(()),
-        Asset::DelegateResignation => delegates::check_resignation(sender, state),
+        Asset::DelegateResignation => delegates::check_resignation(sender, state, terms),
         Asset::HtlcLock { expiration, .. } => htlc::check_lock(*expiration, state, terms),
         Asset::HtlcClaim { lock, unlock_secret } => htlc::check_claim(lock, unlock_secret, state),
         Asset::HtlcRefund { lock } => htlc::check_refund(lock, state),
@@ -116,7 +119,12 @@ fn check_type(
     }
 }
 
-fn check_common(transaction: &SignedTransaction, sender: &Wallet, terms: &Terms<'_>) -> Result<(), ApplyError> {
+fn check_common(
+    transaction: &SignedTransaction,
+    sender: &Wallet,
+    state: &State,
+    terms: &Terms<'_>,
+) -> Result<(), ApplyError> {
     let content = transaction.transaction();
     if let Version::Two(found) = content.version
         && Some(found.0) != sender.nonce.0.checked_add(1)
@@ -129,7 +137,10 @@ fn check_common(transaction: &SignedTransaction, sender: &Wallet, terms: &Terms<
     if sender.public_key.is_some_and(|key| key != content.sender) {
         return Err(ApplyError::SenderWalletMismatch);
     }
+    let confirmed = state.wallet(&sender.address).and_then(|wallet| wallet.second_public_key);
     match &sender.second_public_key {
+        // Only in a pool: the registration of the key is still pending. Source: consensus.md 8, Q20.
+        Some(_) if confirmed.is_none() => return Err(ApplyError::UnexpectedSecondSignature),
         Some(key) if !transaction.verify_second(key) => return Err(ApplyError::InvalidSecondSignature),
         None if content.second_signature.is_some() && !terms.milestone.ignore_invalid_second_signature_field => {
             return Err(ApplyError::UnexpectedSecondSignature);

@@ -65,6 +65,8 @@ pub struct RoundEnd {
 pub enum BlockRejected {
     #[error("block {id} at height {height} does not chain to {tip} at height {tip_height}")]
     NotChained { id: BlockId, height: Height, tip: BlockId, tip_height: Height },
+    #[error("block {id} at height {height}: its id should be {computed}")]
+    WrongId { id: BlockId, height: Height, computed: BlockId },
     #[error("block {id} at height {height} is not verified: {}", errors.join("; "))]
     NotVerified { id: BlockId, height: Height, errors: Vec<String> },
     #[error("block {id} at height {height} lies in slot {slot}, the clock is in slot {now}")]
@@ -105,10 +107,36 @@ impl State {
         for transaction in &block.transactions {
             apply::apply(transaction, block.header.timestamp, &mut state);
         }
-        let generator = block.header.generator;
-        state.wallet_mut(generator.address(state.network_byte)).public_key = Some(generator);
+        let (header, generator) = (&block.header, block.header.generator);
+        let wallet = state.wallet_mut(generator.address(state.network_byte));
+        wallet.public_key = Some(generator);
+        wallet.balance += Balance::from(header.reward) + header.total_fee;
+        state.weigh_anew();
         state.begin_round(block, position)?;
+        // A round of one delegate is over with the genesis block.
+        let next = schedule.at(Height::GENESIS.next());
+        if next != position {
+            state.begin_round(block, next)?;
+        }
         Ok(state)
+    }
+
+    /// Vote weights and the number of live delegates from the wallets alone: in a given genesis block a vote may stand
+    /// before the registration it is for.
+    fn weigh_anew(&mut self) {
+        let delegates: Vec<Address> = self.usernames.values().copied().collect();
+        self.live_delegates = 0;
+        for address in delegates {
+            if let Some(delegate) = self.wallet_mut(address).delegate_mut() {
+                delegate.vote_balance = Balance::ZERO;
+                self.live_delegates += usize::from(!delegate.resigned);
+            }
+        }
+        let votes: Vec<(PublicKey, Balance)> =
+            self.wallets().filter_map(|wallet| Some((wallet.vote?, wallet.weight()))).collect();
+        for (delegate, weight) in votes {
+            self.add_vote_weight(&delegate, weight);
+        }
     }
 
     /// Height of the block this is the state after.
@@ -243,7 +271,7 @@ impl State {
     }
 
     pub(super) fn count_resignation(&mut self) {
-        self.live_delegates -= 1;
+        self.live_delegates = self.live_delegates.saturating_sub(1);
     }
 
     /// Applies a transaction if it may be applied on top, as part of a block of this time; else changes nothing.

@@ -222,8 +222,13 @@ impl BlockTree {
         let (id, height) = (block.id, block.header.height);
         if let Some(known) = self.link(&id)
             && known.parent.as_ref().is_some_and(|known| known.id() == parent.id())
+            && (Arc::ptr_eq(&known.block, block) || *known.block == **block)
         {
             return Ok(known);
+        }
+        let computed = block.header.id(&self.config.milestones);
+        if computed != id {
+            return Err(BlockRejected::WrongId { id, height, computed });
         }
         let applied = self.applied(parent);
         let state = &applied.state;
@@ -276,6 +281,9 @@ impl BlockTree {
     /// senders' wallets vouch for them. Source: consensus.md 3.4.
     fn check_content(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
         let errors = block.check_content(&self.config.block_context());
+        if errors.is_empty() {
+            return Ok(());
+        }
         let only_unverified = errors
             .iter()
             .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified { .. }));
@@ -340,7 +348,7 @@ impl BlockTree {
 
     fn drop_old_state(&self, link: &Arc<Link>) {
         let old = link.height().0.saturating_sub(STATES_KEPT);
-        if old > 1 && old % CHECKPOINT != 0 {
+        if old > 1 && !old.is_multiple_of(CHECKPOINT) {
             let link = link.ancestor(Height(old)).expect("the height is below the link's");
             link.applied.store(None);
         }

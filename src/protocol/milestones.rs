@@ -18,12 +18,12 @@ pub struct Milestone {
     /// Reward of a block.
     pub reward: Arktoshi,
     pub active_delegates: u32,
-    /// Slot length [s]; slot arithmetic uses only that of height 1.
+    /// Slot length \[s\]; slot arithmetic uses only that of height 1.
     pub blocktime: u32,
-    /// The epoch as Unix time [s]; slot arithmetic uses only that of height 1.
+    /// The epoch as Unix time \[s\]; slot arithmetic uses only that of height 1.
     pub epoch_unix: i64,
     pub block: BlockRules,
-    /// Limit of a vendor field [bytes], at most 255: its length has one byte on the wire.
+    /// Limit of a vendor field \[bytes\], at most 255: its length has one byte on the wire.
     pub vendor_field_length: usize,
     /// Limit of the payments in a multipayment; 500 if no milestone says another.
     pub multi_payment_limit: usize,
@@ -40,7 +40,7 @@ pub struct Milestone {
 pub struct BlockRules {
     pub version: u32,
     pub max_transactions: usize,
-    /// [bytes]
+    /// \[bytes\]
     pub max_payload: usize,
     pub id_full_sha256: bool,
     pub accept_expired_transaction_timestamps: bool,

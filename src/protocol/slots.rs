@@ -5,9 +5,9 @@ use super::{Slot, Timestamp};
 /// The slot clock of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Slot length [s], from the milestone at height 1.
+    /// Slot length \[s\], from the milestone at height 1.
     blocktime: u32,
-    /// The epoch as Unix time [s].
+    /// The epoch as Unix time \[s\].
     epoch_unix: i64,
 }
 
@@ -18,28 +18,28 @@ impl Slots {
         Self { blocktime, epoch_unix }
     }
 
-    /// Slot length [s].
+    /// Slot length \[s\].
     pub fn blocktime(&self) -> u32 {
         self.blocktime
     }
 
-    /// The epoch as Unix time [s].
+    /// The epoch as Unix time \[s\].
     pub fn epoch_unix(&self) -> i64 {
         self.epoch_unix
     }
 
-    /// The whole seconds since the epoch at a Unix time [ms]; 0 before the epoch, the largest past its range.
+    /// The whole seconds since the epoch at a Unix time \[ms\]; 0 before the epoch, the largest past its range.
     pub fn timestamp(&self, unix_ms: i64) -> Timestamp {
         let seconds = unix_ms.saturating_sub(self.epoch_unix.saturating_mul(1000)).div_euclid(1000);
         Timestamp(seconds.clamp(0, i64::from(u32::MAX)) as u32)
     }
 
-    /// A timestamp as Unix time [s].
+    /// A timestamp as Unix time \[s\].
     pub fn unix(&self, timestamp: Timestamp) -> i64 {
         self.epoch_unix + i64::from(timestamp.0)
     }
 
-    /// An instant after the epoch [ms] as ISO 8601 in UTC with milliseconds, the form the API shows: `2017-03-21T13:00:00.000Z`.
+    /// An instant after the epoch \[ms\] as ISO 8601 in UTC with milliseconds, the form the API shows: `2017-03-21T13:00:00.000Z`.
     pub fn human(&self, since_epoch_ms: u64) -> String {
         let unix_ms =
             i64::try_from(since_epoch_ms).unwrap_or(i64::MAX).saturating_add(self.epoch_unix.saturating_mul(1000));
@@ -57,7 +57,7 @@ impl Slots {
         Timestamp(slot.0.saturating_mul(self.blocktime))
     }
 
-    /// The time until the next slot begins [ms]: whole seconds, 1000 to the slot length.
+    /// The time until the next slot begins \[ms\]: whole seconds, 1000 to the slot length.
     pub fn ms_until_next(&self, timestamp: Timestamp) -> u64 {
         u64::from(self.blocktime - timestamp.0 % self.blocktime) * 1000
     }

@@ -84,10 +84,25 @@ impl Rounds {
         self.lock().tip.height()
     }
 
+    /// The run has ended with slot `end` about to begin: slots before it that are still empty were missed.
+    pub fn close(&self, end: Slot) {
+        self.lock().count_missed(end);
+    }
+
+    /// The block the node is on.
+    pub fn tip(&self) -> Arc<Link> {
+        self.lock().tip.clone()
+    }
+
     /// All rounds begun, ascending.
     pub fn rounds(&self) -> Vec<RoundReport> {
         let account = self.lock();
-        account.rounds.iter().filter(|round| round.blocks > 0).map(|round| round.report(&account)).collect()
+        account
+            .rounds
+            .iter()
+            .filter(|round| round.counts.iter().any(|counts| *counts != (0, 0)))
+            .map(|round| round.report(&account))
+            .collect()
     }
 
     /// Each delegate's sums over all rounds, in the order of [`RoundReport::delegates`].
@@ -130,19 +145,28 @@ impl Account {
         let slot = self.slots.slot(link.block().header.timestamp);
         let (height, blocktime) = (link.height().0, self.slots.blocktime());
         let first_slot = self.next_slot;
+        self.count_missed(slot);
         self.next_slot = Slot(slot.0 + 1);
         self.tip = link.clone();
         let round = self.rounds.last_mut().expect("the first round is there from the start");
-        for owned in (first_slot.0..=slot.0).map(Slot) {
-            let (forged, missed) = &mut round.counts[round.round.owner_index(owned)];
-            if owned == slot { *forged += 1 } else { *missed += 1 }
-        }
+        round.counts[round.round.owner_index(slot)].0 += 1;
         round.blocks += 1;
         round.last_height = height;
         let missed_slots = slot.0 - first_slot.0;
         if missed_slots > 0 {
             round.gaps.push(Gap { height, seconds: (missed_slots + 1) * blocktime, missed_slots });
         }
+    }
+}
+
+impl Account {
+    /// Slots up to `end`, which is not one of them, were left empty in the round that runs.
+    fn count_missed(&mut self, end: Slot) {
+        let round = self.rounds.last_mut().expect("the first round is there from the start");
+        for missed in (self.next_slot.0..end.0).map(Slot) {
+            round.counts[round.round.owner_index(missed)].1 += 1;
+        }
+        self.next_slot = Slot(end.0.max(self.next_slot.0));
     }
 }
 
@@ -177,7 +201,7 @@ impl OneRound {
             first_height: self.round.position.first.0,
             last_height: self.last_height,
             blocks: self.blocks,
-            missed_slots: self.gaps.iter().map(|gap| gap.missed_slots).sum(),
+            missed_slots: self.counts.iter().map(|(_, missed)| missed).sum(),
             gaps: self.gaps.clone(),
             delegates,
         }

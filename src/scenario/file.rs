@@ -145,6 +145,11 @@ impl Scenario {
     fn check_fault(&self, index: usize, fault: &Fault) -> Result<(), (String, String, String)> {
         let Fault::Offline { delegates, rounds } = fault;
         let known = self.usernames();
+        for (key, empty) in [("delegates", delegates.is_empty()), ("rounds", rounds.spans().is_empty())] {
+            if empty {
+                return Err((format!("fault[{index}].{key}"), "an empty list".into(), "at least one".into()));
+            }
+        }
         if let Some(unknown) = delegates.iter().find(|name| !known.contains(name)) {
             let allowed = match known.as_slice() {
                 [only] => format!("'{only}'"),

@@ -18,6 +18,9 @@ use crate::{
 };
 use std::ops::RangeInclusive;
 
+/// A chain without a block for as many slots as so many rounds have turns has stalled.
+const IDLE_ROUNDS: u32 = 4;
+
 /// Which stage hosts the actors; the outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum StageKind {
@@ -64,10 +67,9 @@ impl Scenario {
     }
 
     fn offline_rounds(&self, username: &str) -> Vec<RangeInclusive<Round>> {
-        let concerned = self.faults.iter().filter_map(|Fault::Offline { delegates, rounds }| {
-            delegates.iter().any(|name| name == username).then(|| rounds.spans())
-        });
-        concerned.flatten().collect()
+        let concerns = |Fault::Offline { delegates, .. }: &&Fault| delegates.iter().any(|name| name == username);
+        let concerned = self.faults.iter().filter(concerns);
+        concerned.flat_map(|Fault::Offline { rounds, .. }| rounds.spans()).collect()
     }
 
     /// The height that ends the last round of the scenario.
@@ -75,8 +77,8 @@ impl Scenario {
         Height(self.rounds * self.network.delegates)
     }
 
-    /// Plays the scenario slot by slot until `height` says that the last round is over, or so long that the chain must
-    /// have stalled. `progress` hears the height after each slot.
+    /// Plays the scenario slot by slot until `height` says that the last round is over, or until the chain has
+    /// stalled. `progress` hears the height after each slot.
     ///
     /// # Errors
     /// On the ractor stage, an actor died.
@@ -92,12 +94,14 @@ impl Scenario {
         observers.push(Box::new(trace.clone()));
         let slots = plan.tree.slots();
         let first = slots.slot(plan.start.seconds());
-        // Twice as many slots as blocks are wanted, and four rounds more: beyond that nobody is left to forge.
-        let limit = first.0 + 2 * self.last_height().0 + 4 * self.network.delegates;
-        let ends = (first.0 + 1..=limit).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
+        let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
+        let mut best = Height(0);
+        let mut idle = 0;
         let mut go_on = |height: Height| {
             progress(height);
-            height < self.last_height()
+            idle = if height > best { 0 } else { idle + 1 };
+            best = height;
+            height < self.last_height() && idle < IDLE_ROUNDS * self.network.delegates
         };
         let (delivered, end) = match stage {
             StageKind::Inline => {

@@ -9,7 +9,7 @@ use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     protocol::{Slot, slots::Slots},
 };
-use std::{fmt, str::FromStr, time::Duration};
+use std::{collections::VecDeque, fmt, str::FromStr, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -28,6 +28,8 @@ pub enum Pace {
 
 /// Events played between two looks at the commands, where nothing else gives cause to look.
 const EVENTS_AT_ONCE: usize = 512;
+/// A wait that no testnet outlives.
+const LONGEST_WAIT: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// Slots that one command may advance by.
 pub const ADVANCE_LIMIT: u32 = 1_000_000;
 
@@ -39,8 +41,8 @@ impl FromStr for Pace {
             "max" => Ok(Self::Max),
             "manual" => Ok(Self::Manual),
             number => match number.parse::<f64>() {
-                Ok(speed) if speed.is_finite() && speed > 0.0 && speed <= 1e6 => Ok(Self::Speed(speed)),
-                _ => Err(format!("'{text}' is no pace: give a number above 0 and up to 1000000, 'max' or 'manual'")),
+                Ok(speed) if (0.001..=1e6).contains(&speed) => Ok(Self::Speed(speed)),
+                _ => Err(format!("'{text}' is no pace: give a number from 0.001 to 1000000, 'max' or 'manual'")),
             },
         }
     }
@@ -131,6 +133,8 @@ pub struct Live {
     slots: Slots,
     commands: mpsc::UnboundedReceiver<Command>,
     pace: Pace,
+    /// Advances asked for and not begun yet: one runs after the other.
+    advances: VecDeque<(u32, oneshot::Sender<SimTime>)>,
     /// A pair of instants, virtual and real, from which the pace counts.
     anchor: (SimTime, Instant),
     stopping: bool,
@@ -141,7 +145,7 @@ impl Live {
     pub fn new(stage: RactorStage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = (stage.world().now(), Instant::now());
-        (Self { stage, slots, commands, pace, anchor, stopping: false }, LiveHandle(sender))
+        (Self { stage, slots, commands, pace, advances: VecDeque::new(), anchor, stopping: false }, LiveHandle(sender))
     }
 
     /// Runs until it is told to stop, then stops its actors.
@@ -151,6 +155,10 @@ impl Live {
     pub async fn run(mut self) -> Result<SimTime, ActorDied> {
         self.anchor.1 = Instant::now();
         while !self.stopping {
+            if let Some((slots, reply)) = self.advances.pop_front() {
+                self.advance(slots, reply).await?;
+                continue;
+            }
             match self.pace {
                 Pace::Manual => self.wait_for_command().await?,
                 Pace::Max => self.play_some(SimTime::from_micros(u64::MAX)).await?,
@@ -212,10 +220,7 @@ impl Live {
                 let submission = self.stage.submit(node, transactions).await?;
                 let _client_gone = reply.send(submission);
             }
-            Command::Advance { slots, reply } => {
-                let now = self.advance(slots).await?;
-                let _client_gone = reply.send(now);
-            }
+            Command::Advance { slots, reply } => self.advances.push_back((slots, reply)),
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
                 self.set_anchor();
@@ -229,22 +234,23 @@ impl Live {
         Ok(())
     }
 
-    /// From the running slot on, to the end of the last of so many slots. What is asked meanwhile is done between two
-    /// slots, so that a long advance can be watched, fed and stopped.
-    async fn advance(&mut self, slots: u32) -> Result<SimTime, ActorDied> {
+    /// From the running slot on, to the end of the last of so many slots. What else is asked meanwhile is done between
+    /// two handfuls of events, so that a long advance can be watched, fed and stopped; a stopped one is not answered.
+    async fn advance(&mut self, slots: u32, reply: oneshot::Sender<SimTime>) -> Result<(), ActorDied> {
         let first = self.slots.slot(self.stage.world().now().seconds());
         for step in 1..=slots {
-            let end = self.slots.start(Slot(first.0.saturating_add(step)));
-            self.stage.run_until(SimTime::from_seconds(end)).await?;
-            while let Ok(command) = self.commands.try_recv() {
-                Box::pin(self.obey(command)).await?;
+            let end = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(step))));
+            while self.stage.world().next_time().is_some_and(|next| next < end) && !self.stopping {
+                self.play_some(end.just_before()).await?;
             }
             if self.stopping {
-                break;
+                return Ok(());
             }
+            self.stage.rest_until(end);
         }
         self.set_anchor();
-        Ok(self.stage.world().now())
+        let _client_gone = reply.send(self.stage.world().now());
+        Ok(())
     }
 
     fn stop_asked(&mut self) -> Result<(), ActorDied> {
@@ -257,10 +263,12 @@ impl Live {
     }
 
     fn virtual_now(&self, speed: f64) -> SimTime {
-        self.anchor.0 + Duration::from_secs_f64(self.anchor.1.elapsed().as_secs_f64() * speed)
+        let passed = Duration::try_from_secs_f64(self.anchor.1.elapsed().as_secs_f64() * speed);
+        self.anchor.0 + passed.unwrap_or(LONGEST_WAIT)
     }
 
     fn real_time_of(&self, time: SimTime, speed: f64) -> Instant {
-        self.anchor.1 + Duration::from_secs_f64(time.since(self.anchor.0).as_secs_f64() / speed)
+        let wait = Duration::try_from_secs_f64(time.since(self.anchor.0).as_secs_f64() / speed);
+        self.anchor.1 + wait.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
     }
 }

@@ -1,8 +1,12 @@
 //! Rounds, slots and gaps of the shipped scenarios, as consensus.md 1.4 wants them.
 
 use crate::support::{play, run, scenario};
-use dposlab::{report::RoundReport, scenario::StageKind};
+use dposlab::{
+    report::RoundReport,
+    scenario::{Scenario, StageKind},
+};
 use serde_json::Value;
+use std::path::Path;
 
 const OFFLINE: [&str; 3] = ["genesis_7", "genesis_21", "genesis_40"];
 
@@ -64,4 +68,36 @@ fn the_command_prints_a_table_for_people_and_an_object_for_scripts() {
     assert_eq!(report["delegates"].as_array().map(Vec::len), Some(51));
     assert!(report["missed_slots"].as_u64() > Some(6));
     assert!(text.contains(report["digest"].as_str().expect("a digest")), "both name one digest");
+}
+
+#[test]
+fn a_lone_delegate_forges_one_round_a_block() {
+    let text = "version = 1\nrounds = 5\n[network]\ndelegates = 1\n[[fault]]\nkind = \"offline\"\n\
+                delegates = [\"genesis_1\"]\nrounds = 9\n";
+    let error = Scenario::parse(text, Path::new("lone")).expect_err("round 9 is beyond the last one").to_string();
+    assert!(error.contains("fault[0].rounds") && error.contains("1 to 5"), "{error}");
+    let lone = Scenario::parse("version = 1\nrounds = 5\n[network]\ndelegates = 1\n", Path::new("lone"));
+    let (rounds, _) = play(&lone.expect("one delegate is allowed"), 1, StageKind::Inline);
+    let numbers: Vec<u32> = rounds.rounds().iter().map(|round| round.round).collect();
+    assert_eq!(numbers, [2, 3, 4, 5], "genesis is all of round 1");
+}
+
+#[test]
+fn a_chain_with_few_forgers_goes_on_and_one_without_stalls() {
+    let offline = |from: usize| {
+        let names: Vec<String> = (from..=5).map(|number| format!("\"genesis_{number}\"")).collect();
+        let text = format!(
+            "version = 1\nrounds = 6\n[network]\ndelegates = 5\n[[fault]]\nkind = \"offline\"\n\
+             delegates = [{}]\nrounds = {{ from = 2, to = 6 }}\n",
+            names.join(", ")
+        );
+        Scenario::parse(&text, Path::new("offline")).expect("the text above is a scenario")
+    };
+    let (rounds, _) = play(&offline(2), 1, StageKind::Inline);
+    assert_eq!(rounds.height().0, 30, "one of five forges, four slots of five are missed, and the rounds close");
+    let (rounds, outcome) = play(&offline(1), 1, StageKind::Inline);
+    assert_eq!(rounds.height().0, 5, "nobody forges in round 2");
+    rounds.close(dposlab::protocol::Slot(outcome.end.seconds().0 / 8));
+    let rounds = rounds.rounds();
+    assert_eq!((rounds[1].blocks, rounds[1].missed_slots), (0, 20), "four rounds' worth of slots, then it is over");
 }

@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -37,6 +37,9 @@ fn every_command_shown_prints_what_is_shown() {
                 compare(&name, &expected, &lines(&output.stdout));
             }
             ran += 1;
+        } else if let Some(example) = command.strip_prefix("cargo run --example ") {
+            compare(&name, &expected, &lines(&run_example(example)));
+            ran += 1;
         } else if command.starts_with("curl ") {
             let output = Command::new("sh").args(["-c", &command]).output().expect("a shell is there");
             compare(&name, &expected, &lines(&output.stdout));
@@ -56,6 +59,16 @@ const KNOWN_ELSEWHERE: [&str; 3] = ["cargo test", "bash .ci/run", "cargo bench"]
 fn arguments_of(command: &str) -> Option<Vec<String>> {
     let rest = command.strip_prefix("cargo run --release -- ").or_else(|| command.strip_prefix("dposlab "))?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+/// `cargo test` builds examples beside the tests before it runs them; a run of this test alone builds this one.
+fn run_example(name: &str) -> Vec<u8> {
+    let built = Path::new(env!("CARGO_BIN_EXE_dposlab")).with_file_name("examples").join(name);
+    if !built.exists() {
+        let status = Command::new(env!("CARGO")).args(["build", "--example", name]).current_dir(root()).status();
+        assert!(status.expect("cargo runs this test").success());
+    }
+    Command::new(built).current_dir(root()).output().expect("examples are built for the tests").stdout
 }
 
 fn start(arguments: &[String], port: u16, expected: &[String]) -> (Child, Vec<String>) {

@@ -111,7 +111,14 @@ fn the_pace_changes_while_it_runs() {
     assert_eq!(status, 200);
     let height = up.height();
     assert_eq!(up.height(), height, "the clock stands again");
-    for bad in [json!({ "pace": "quick" }), json!({ "pace": -1 }), json!({}), json!([]), json!({ "slots": 1 })] {
+    for bad in [
+        json!({ "pace": "quick" }),
+        json!({ "pace": -1 }),
+        json!({ "pace": 1e-20 }),
+        json!({}),
+        json!([]),
+        json!({ "slots": 1 }),
+    ] {
         let (status, body) = up.post("/lab/pace", &bad);
         assert_eq!(status, 422, "{bad}: {body}");
     }
@@ -165,4 +172,32 @@ fn the_references_own_preset_forges() {
     up.advance(102);
     assert_eq!(up.height(), 103);
     assert_eq!(up.get("/blocks/first")["data"]["id"], "17184958558311101492");
+}
+
+#[test]
+fn ctrl_c_ends_it_when_nobody_reads_and_in_the_middle_of_a_long_advance() {
+    let up = Up::start(&["--speed", "max", "--delegates", "5"]);
+    while up.height() < 2_000 {}
+    up.interrupt();
+    let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
+    let url = format!("{}/lab/advance", up.api().trim_end_matches("/api"));
+    let advancing = std::thread::spawn(move || {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        agent.post(url).send_json(json!({ "slots": 1_000_000 })).map(|response| response.status().as_u16())
+    });
+    while up.height() < 100 {}
+    up.interrupt();
+    let answered = advancing.join().expect("it does not panic");
+    assert!(!matches!(answered, Ok(200)), "an advance that was broken off is no success: {answered:?}");
+}
+
+#[test]
+fn advances_run_one_after_the_other() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| up.advance(50));
+        }
+    });
+    assert_eq!(up.height(), 201);
 }

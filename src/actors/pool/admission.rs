@@ -1,6 +1,6 @@
 //! What a pool takes: the checks in the reference's order, and what it answers. Source: consensus.md 5.1-5.4.
 
-use super::{PAYLOAD_MARGIN, RECENT_IDS, TransactionPool};
+use super::{PAYLOAD_MARGIN, TransactionPool};
 use crate::{
     actors::{Effect, Event},
     ledger::{ApplyError, Balance, Wallet, apply, rules::DynamicFees},
@@ -187,11 +187,8 @@ impl TransactionPool {
         repeated: &BTreeSet<&str>,
     ) -> Result<Option<FeeVerdict>, PoolError> {
         let (id, rules) = (transaction.id(), self.tree.rules().pool.clone());
-        if self.recent.contains(&id) {
+        if self.seen(id) {
             return Err(PoolError::InCache);
-        }
-        if self.recent.len() < RECENT_IDS {
-            self.recent.insert(id);
         }
         if self.pending.contains_key(&id) {
             return Err(PoolError::Duplicate(id));
@@ -217,7 +214,7 @@ impl TransactionPool {
     fn check_time(&self, transaction: &SignedTransaction) -> Result<(), PoolError> {
         let (id, seconds) = (transaction.id(), self.now.seconds().0);
         if let Version::One(timestamp) = transaction.transaction().version
-            && timestamp.0 > seconds + 3_600
+            && timestamp.0 > seconds.saturating_add(3_600)
         {
             return Err(PoolError::FromFuture { id, seconds: timestamp.0 - seconds });
         }

@@ -19,6 +19,7 @@ impl TransactionPool {
             return;
         }
         self.recent.clear();
+        self.recent_by_age.clear();
         let mut forward = Vec::new();
         let mut at = tip.clone();
         while !self.tip.descends_from(&at) {

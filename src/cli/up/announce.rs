@@ -58,7 +58,7 @@ impl Announcer {
             String::new(),
         ];
         if !network.accounts.is_empty() {
-            lines.push(format!("  Funded accounts (address, balance, passphrase), for tests only:"));
+            lines.push("  Funded accounts (address, balance, passphrase), for tests only:".to_owned());
         }
         for account in &network.accounts {
             let address = account.keys.public().address(config.network.pub_key_hash);
@@ -135,7 +135,7 @@ impl Announcer {
         } else {
             let missed = if missed > 0 { format!("  after {missed} missed slots") } else { String::new() };
             format!(
-                "block {:>7}  {:<20}  slot {slot}  {forger:<12} {:>3} transactions{missed}",
+                "block {:>7}  {:<20}  slot {slot:<7}  {forger:<12} {:>3} transactions{missed}",
                 header.height,
                 block.id.to_string(),
                 block.transactions.len()
@@ -238,7 +238,7 @@ fn coins(arktoshi: u64) -> String {
     let digits = (arktoshi / 100_000_000).to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

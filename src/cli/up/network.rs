@@ -11,7 +11,10 @@ use crate::{
     sim::SeedTree,
 };
 use serde::Deserialize;
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, ops::RangeInclusive, path::Path, sync::Arc};
+
+/// Slot lengths [s] in which delegates can forge, and which a person would wait for.
+const BLOCKTIMES: RangeInclusive<u32> = 5..=3_600;
 
 /// A network and those of its delegates that forge here.
 pub struct UpNetwork {
@@ -55,6 +58,24 @@ impl UpNetwork {
         if secrets.is_empty() {
             return Err(Failure::usage(format!(
                 "--secrets {secrets_file}: key 'secrets': found no passphrase, at least one delegate must forge"
+            )));
+        }
+        for (index, secret) in secrets.iter().enumerate() {
+            if let Some(first) = secrets[..index].iter().position(|other| other == secret) {
+                return Err(Failure::usage(format!(
+                    "--secrets {secrets_file}: key 'secrets[{index}]': the same passphrase as secrets[{first}]; a \
+                     delegate forges on one node"
+                )));
+            }
+        }
+        let blocktime = config.slots().blocktime();
+        if !BLOCKTIMES.contains(&blocktime) {
+            return Err(Failure::usage(format!(
+                "--network-dir {}: milestones.json: key 'blocktime': found {blocktime}, allowed is {} to {} seconds: a \
+                 block is forged in second 2 of its slot at the earliest, with 2 seconds left at the latest",
+                dir.display(),
+                BLOCKTIMES.start(),
+                BLOCKTIMES.end()
             )));
         }
         let rules = Rules { gossip, ..rules_for(secrets.len()) };

