@@ -47,12 +47,15 @@ struct Window {
 impl Whitelist {
     /// Whether a client is answered. One without an address is answered only if all are.
     pub fn allows(&self, remote: Option<SocketAddr>) -> bool {
-        let Some(ip) = remote.map(|remote| remote.ip().to_canonical()) else { return self.0.is_empty() };
+        if self.0.is_empty() {
+            return true;
+        }
+        let Some(ip) = remote.map(|remote| remote.ip().to_canonical()) else { return false };
         let mut texts = vec![ip.to_string()];
         if let IpAddr::V4(ip) = ip {
             texts.push(format!("::ffff:{ip}"));
         }
-        self.0.is_empty() || self.0.iter().any(|pattern| texts.iter().any(|text| is_like(pattern, text)))
+        self.0.iter().any(|pattern| texts.iter().any(|text| is_like(pattern, text)))
     }
 }
 

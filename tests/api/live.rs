@@ -44,7 +44,7 @@ impl Network {
         let plan = Plan { tree, tip, nodes, latency: Latency::default(), seeds, start };
         let (sender, handles) = mpsc::channel();
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
-        let view = view.with_neighbours((0..DELEGATES).map(NodeId));
+        let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
         let simulation = thread::spawn(move || {
             on_current_thread(async {
@@ -252,4 +252,32 @@ fn a_port_in_use_is_named() {
     let Err(error) = Server::listen(network.address) else { panic!("the port is in use") };
     let wanted = format!("cannot listen on {}: the port is in use", network.address);
     assert!(error.to_string().starts_with(&wanted), "{error}");
+}
+
+#[test]
+fn the_other_nodes_are_peers() {
+    let network = Network::start(8);
+    network.advance(3);
+    let peers = network.get("/api/peers").body;
+    assert_eq!(peers["meta"]["self"], "/peers?page=1&limit=100");
+    let rows = peers["data"].as_array().expect("a list");
+    assert_eq!(rows.len() as u32, DELEGATES - 1);
+    let latencies: Vec<u64> = rows.iter().map(|row| row["latency"].as_u64().expect("a number")).collect();
+    assert!(latencies.is_sorted() && latencies.iter().all(|latency| (40..=200).contains(latency)), "{latencies:?}");
+    let height = network.get("/api/blockchain").body["data"]["block"]["height"].clone();
+    let row = json!({
+        "ip": "198.18.0.2", "port": 4000, "version": "2.6.57", "height": height, "status": 200, "os": "linux",
+        "ports": {"@arkecosystem/core-p2p": 4000, "@arkecosystem/core-api": -1},
+    });
+    let mut shown = network.get("/api/peers/198.18.0.2").body["data"].clone();
+    let latency = shown.as_object_mut().expect("an object").remove("latency");
+    assert_eq!((latency.is_some(), shown), (true, row));
+    for (target, count) in
+        [("version=%5E2.6.0", 4), ("version=2.5.*", 0), ("ip=198.18.0.3", 1), ("os=linux&port=4000", 4)]
+    {
+        let found = network.get(&format!("/api/peers?{target}")).body;
+        assert_eq!(found["meta"]["totalCount"], count, "{target}");
+    }
+    assert_eq!(network.get("/api/peers?version=newest").body["message"], "Invalid version range provided");
+    assert_eq!(network.get("/api/peers/127.0.0.1").status, 404);
 }
