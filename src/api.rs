@@ -12,6 +12,7 @@
 //! Nothing below `api` knows HTTP, and nothing here changes the simulation but through
 //! [`LiveHandle`](crate::sim::LiveHandle). Source: api.md.
 
+mod access;
 mod body;
 pub mod context;
 mod dispatch;
@@ -20,6 +21,7 @@ mod field;
 mod handler;
 mod json;
 mod lists;
+pub mod log;
 mod page;
 mod parameter;
 mod query;
@@ -30,11 +32,14 @@ mod resource;
 mod route;
 mod rule;
 mod server;
+mod version;
 pub mod view;
 
+pub use access::{Limiter, RateLimit, Whitelist};
 pub use context::{ApiContext, Dialect, Ports, Settings};
 pub use dispatch::answer;
 pub use error::ApiError;
+pub use log::LogTail;
 pub use reply::Reply;
 pub use request::Request;
 pub use server::{BindError, Listener, Server};

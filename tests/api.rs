@@ -1,5 +1,7 @@
 //! The API from outside: recorded exchanges with a real node, a small simulated network, and a real socket.
 
+#[path = "api/access.rs"]
+mod access;
 #[path = "api/any_input.rs"]
 mod any_input;
 #[path = "api/dialects.rs"]
@@ -8,5 +10,7 @@ mod dialects;
 mod live;
 #[path = "api/recorded.rs"]
 mod recorded;
+#[path = "api/searches.rs"]
+mod searches;
 #[path = "api/support.rs"]
 mod support;

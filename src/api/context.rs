@@ -1,8 +1,12 @@
 //! What the API is given: the view it reads, the run it steers, and its settings.
 
-use super::View;
+use super::{
+    View,
+    access::{Limiter, RateLimit, Whitelist},
+    log::LogTail,
+};
 use crate::sim::LiveHandle;
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 /// Everything a request needs. Cheap to clone.
 #[derive(Clone)]
@@ -13,12 +17,17 @@ pub struct ApiContext {
     pub live: LiveHandle,
     pub ports: Ports,
     pub settings: Settings,
+    /// The end of the node's log, if it is kept.
+    pub log: Option<LogTail>,
+    /// Counts what each client asks.
+    pub limiter: Arc<Limiter>,
 }
 
 impl ApiContext {
     /// A context with default ports and settings.
     pub fn new(view: View, live: LiveHandle) -> Self {
-        Self { view, live, ports: Ports::default(), settings: Settings::default() }
+        let (ports, settings) = (Ports::default(), Settings::default());
+        Self { view, live, ports, settings, log: None, limiter: Arc::default() }
     }
 }
 
@@ -38,9 +47,13 @@ impl Default for Ports {
 }
 
 /// How the API answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     pub dialect: Dialect,
+    /// Who is answered.
+    pub whitelist: Whitelist,
+    /// How often; without limit if it is none.
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// Whose API is spoken. Source: api.md 4.10.

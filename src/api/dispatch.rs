@@ -5,13 +5,12 @@ use super::{
     handler::Call,
     parameter::{Parameter, Parameters},
     query,
-    reply::Content,
     request::percent_decode,
     route::{self, Handle, Match, Query, Route, Verb},
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use warp::http::{Method, StatusCode, header};
+use warp::http::{Method, header};
 
 /// Answers a request. Its body is awaited only where a route wants it, and is refused as an error if it cannot be had.
 pub async fn answer(
@@ -19,6 +18,9 @@ pub async fn answer(
     request: &Request,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
+    if !context.settings.whitelist.allows(request.remote) {
+        return Reply::error(&ApiError::Forbidden);
+    }
     if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
         return preflight();
     }
@@ -33,6 +35,7 @@ pub async fn answer(
     outcome.unwrap_or_else(|error| Reply::error(&error))
 }
 
+/// From here on the client's requests are counted, and every answer tells how many are left.
 async fn handle(
     context: &ApiContext,
     request: &Request,
@@ -48,18 +51,42 @@ async fn handle(
         (Verb::Get, None) => Value::Null,
         _ => body::parse(&request.headers, &body.await?)?,
     };
+    let Some((limit, client)) = context.settings.rate_limit.zip(request.remote).filter(|_| !route.loopback_only) else {
+        return respond(context, &request.query, path, found, body).await;
+    };
+    let quota = context.limiter.take(limit, client.ip());
+    let outcome = match quota.is_exceeded() {
+        true => Err(ApiError::TooMany),
+        false => respond(context, &request.query, path, found, body).await,
+    };
+    let reply = outcome.unwrap_or_else(|error| Reply::error(&error));
+    Ok(Reply { quota: Some(quota), ..reply })
+}
+
+/// The answer to a request whose body has been read.
+async fn respond(
+    context: &ApiContext,
+    query: &str,
+    path: &str,
+    found: &Match<'_>,
+    body: Value,
+) -> Result<Reply, ApiError> {
+    let route = found.route;
     let arguments = check_arguments(context, found)?;
-    let query = query::parse(&request.query);
+    let query = query::parse(query);
     let parameters = check_query(context, route, &query)?;
     let parameters = match route.body {
         None => parameters,
         Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
     };
-    let call = Call { context, head: context.view.head(), route, path, arguments, query, parameters, body };
-    match route.handle {
-        Handle::Now(handle) => handle(&call),
-        Handle::Later(handle) => handle(call).await,
-    }
+    let head = context.view.head();
+    let modified = route.is_dated.then(|| head.modified());
+    let call = Call { context, head, route, path, arguments, query, parameters, body };
+    let reply = match route.handle {
+        Handle::Now(handle) => handle(&call)?,
+        Handle::Later(handle) => handle(call).await?,
+    };
+    Ok(Reply { modified, ..reply })
 }
 
 fn check_arguments(context: &ApiContext, found: &Match<'_>) -> Result<Parameters, ApiError> {
@@ -103,16 +130,17 @@ fn check_body(
 
 /// The answer to a browser that asks whether it may: the headers say yes. The body is the reference's.
 fn preflight() -> Reply {
-    Reply { status: StatusCode::OK, content: Content::Json, body: ApiError::NO_ROUTE.body(), location: None }
+    Reply::json(ApiError::NO_ROUTE.body())
 }
 
 /// 301 for a path that leads nowhere because of slashes at its end.
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
     let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
-    let look = Request { method: Method::HEAD, path: stripped.to_owned(), ..request.clone() };
-    let no_body = std::future::ready(Ok(Vec::new()));
-    handle(context, &look, stripped, &found, no_body).await.ok()?;
+    if found.route.loopback_only && !request.is_from_loopback() {
+        return None;
+    }
+    respond(context, &request.query, stripped, &found, Value::Null).await.ok()?;
     let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
     Some(Reply::moved(format!("http://{host}{stripped}{query}")))

@@ -14,6 +14,8 @@ pub enum ApiError {
     /// The request breaks a rule; the message says which.
     #[error("{0}")]
     Unprocessable(String),
+    #[error("Rate limit exceeded")]
+    TooMany,
     /// The run behind the API has ended. The cause goes to the log, never to the client.
     #[error("An internal server error occurred")]
     Internal(String),
@@ -43,6 +45,7 @@ impl ApiError {
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -1,9 +1,11 @@
 //! An answer before it is HTTP, and the headers every answer has. Source: api.md 1.4.
 
-use super::{ApiError, Request, range};
+use super::{ApiError, Request, access::Quota, range};
+use flate2::{Compression, write::GzEncoder};
+use std::io::Write;
 use warp::http::{HeaderValue, Method, Response, StatusCode, header};
 
-/// Bodies from this size on would be compressed. Source: api.md 1.4.
+/// Bodies from this size on are compressed. Source: api.md 1.4.
 const COMPRESSED_FROM: usize = 1_024;
 
 /// An answer.
@@ -14,6 +16,10 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Where a 301 leads.
     pub location: Option<String>,
+    /// Since when the answer is this one [Unix s], on routes that say so.
+    pub modified: Option<i64>,
+    /// What the client has left, if that is limited.
+    pub quota: Option<Quota>,
 }
 
 /// What a body is.
@@ -21,6 +27,7 @@ pub struct Reply {
 pub enum Content {
     Json,
     Html,
+    Text,
 }
 
 impl Content {
@@ -28,6 +35,7 @@ impl Content {
         HeaderValue::from_static(match self {
             Self::Json => "application/json; charset=utf-8",
             Self::Html => "text/html; charset=utf-8",
+            Self::Text => "text/plain; charset=utf-8",
         })
     }
 }
@@ -35,7 +43,16 @@ impl Content {
 impl Reply {
     /// 200 with a JSON body.
     pub fn json(body: Vec<u8>) -> Self {
-        Self { status: StatusCode::OK, content: Content::Json, body, location: None }
+        Self::new(StatusCode::OK, Content::Json, body)
+    }
+
+    /// 200 with plain text.
+    pub fn text(body: String) -> Self {
+        Self::new(StatusCode::OK, Content::Text, body.into_bytes())
+    }
+
+    fn new(status: StatusCode, content: Content, body: Vec<u8>) -> Self {
+        Self { status, content, body, location: None, modified: None, quota: None }
     }
 
     /// An error with its body.
@@ -43,13 +60,12 @@ impl Reply {
         if let ApiError::Internal(cause) = error {
             tracing::error!(cause, "a request failed");
         }
-        Self { status: error.status(), content: Content::Json, body: error.body(), location: None }
+        Self::new(error.status(), Content::Json, error.body())
     }
 
     /// 301.
     pub fn moved(location: String) -> Self {
-        let (status, content) = (StatusCode::MOVED_PERMANENTLY, Content::Html);
-        Self { status, content, body: Vec::new(), location: Some(location) }
+        Self { location: Some(location), ..Self::new(StatusCode::MOVED_PERMANENTLY, Content::Html, Vec::new()) }
     }
 
     /// As HTTP, with the headers that the request calls for.
@@ -72,8 +88,59 @@ impl Reply {
             headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
         allow_origin(request, headers);
-        if is_ok && request.method == Method::GET { cut(request, response) } else { response }
+        if let Some(quota) = self.quota {
+            headers.insert("x-ratelimit-userlimit", HeaderValue::from(quota.limit));
+            headers.insert("x-ratelimit-userremaining", HeaderValue::from(quota.remaining));
+            headers.insert("x-ratelimit-userreset", HeaderValue::from(quota.reset_ms));
+        }
+        let is_read = is_ok && matches!(request.method, Method::GET | Method::HEAD);
+        let modified = self.modified.filter(|_| is_ok).and_then(http_date);
+        if let Some(modified) = modified {
+            let is_known = request.headers.get(header::IF_MODIFIED_SINCE) == Some(&modified);
+            headers.insert(header::LAST_MODIFIED, modified);
+            if is_known && is_read {
+                headers.remove(header::CONTENT_TYPE);
+                *response.status_mut() = StatusCode::NOT_MODIFIED;
+                response.body_mut().clear();
+                return response;
+            }
+        }
+        let response = if is_ok && request.method == Method::GET { cut(request, response) } else { response };
+        if is_long && response.status() == StatusCode::OK { compress(request, response) } else { response }
     }
+}
+
+/// The instant as HTTP writes it: `Tue, 21 Mar 2017 13:00:00 GMT`.
+fn http_date(unix: i64) -> Option<HeaderValue> {
+    let time = jiff::Timestamp::from_second(unix).ok()?;
+    HeaderValue::try_from(time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()).ok()
+}
+
+/// The same in gzip, if the client takes that.
+fn compress(request: &Request, mut response: Response<Vec<u8>>) -> Response<Vec<u8>> {
+    let accepted = request.headers.get(header::ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
+    if !accepted.is_some_and(accepts_gzip) {
+        return response;
+    }
+    let mut encoder = GzEncoder::new(Vec::with_capacity(response.body().len() / 4), Compression::fast());
+    // A vector takes all.
+    let Some(body) = encoder.write_all(response.body()).and_then(|()| encoder.finish()).ok() else { return response };
+    *response.body_mut() = body;
+    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response
+}
+
+/// Whether an `Accept-Encoding` takes gzip: by name before by `*`, and not with weight 0.
+fn accepts_gzip(accepted: &str) -> bool {
+    let weight = |name: &str| {
+        accepted.split(',').find_map(|coding| {
+            let mut parts = coding.split(';').map(str::trim);
+            let is_named = parts.next().is_some_and(|coding| coding.eq_ignore_ascii_case(name));
+            let weight = parts.find_map(|part| part.strip_prefix("q=")).unwrap_or("1");
+            is_named.then(|| weight.parse().unwrap_or(0.0_f32))
+        })
+    };
+    weight("gzip").or_else(|| weight("*")).is_some_and(|weight| weight > 0.0)
 }
 
 /// 206 with the part of the body that is asked for, if there is one.
@@ -108,5 +175,26 @@ fn allow_origin(request: &Request, headers: &mut warp::http::HeaderMap) {
         if let Some(value) = request.headers.get(asked) {
             headers.insert(allowed, value.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_taken_by_name_or_star() {
+        for accepted in ["gzip", "deflate, gzip;q=0.5", "*", "br;q=1, *;q=0.1", "GZIP"] {
+            assert!(accepts_gzip(accepted), "{accepted}");
+        }
+        for accepted in ["", "br", "gzip;q=0", "*;q=0", "gzip;q=0, *", "gzip;q=x"] {
+            assert!(!accepts_gzip(accepted), "{accepted}");
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_http() {
+        assert_eq!(http_date(784_111_777).unwrap(), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(http_date(i64::MAX), None);
     }
 }

@@ -6,6 +6,7 @@ pub mod business;
 pub mod delegate;
 pub mod fee;
 pub mod lock;
+pub mod peer;
 pub mod schema;
 pub mod timestamp;
 pub mod transaction;

@@ -6,8 +6,9 @@ use super::{
     handler::{
         Call, blocks, businesses, delegates, fees, lab, locks, node, peers, submit, transactions, types, votes, wallets,
     },
-    parameter::{ANY_TEXT, PAGING, Parameter, TRANSFORM, both, documented},
-    resource::{block, business, delegate, lock, transaction, wallet},
+    log::LINES_MAX,
+    parameter::{PAGING, Parameter, TRANSFORM, both, documented},
+    resource::{block, business, delegate, lock, peer, transaction, wallet},
     rule::{Bound, Rule},
 };
 use std::pin::Pin;
@@ -27,6 +28,8 @@ pub struct Route {
     pub handle: Handle,
     /// Whether only this machine is answered.
     pub loopback_only: bool,
+    /// Whether the answer says since when it is this one: it changes with the chain only.
+    pub is_dated: bool,
 }
 
 /// What a route is asked to do.
@@ -96,7 +99,7 @@ impl Route {
 
     const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
         let spoken = Spoken::Always;
-        Self { verb, path, arguments: &[], query, body: None, spoken, handle, loopback_only: false }
+        Self { verb, path, arguments: &[], query, body: None, spoken, handle, loopback_only: false, is_dated: false }
     }
 
     const fn with_body(self, body: &'static [&'static [Parameter]]) -> Self {
@@ -113,6 +116,10 @@ impl Route {
 
     const fn on_loopback(self) -> Self {
         Self { loopback_only: true, ..self }
+    }
+
+    const fn dated(self) -> Self {
+        Self { is_dated: true, ..self }
     }
 
     /// Whether links of the route say `transform`.
@@ -157,17 +164,9 @@ fn leads_to<'p>(route: &'static Route, path: &'p str, arguments: &mut Vec<(&'sta
 /// The reference checks the order of unlocked transactions, and ignores it.
 const UNLOCKED_ORDER: &[Parameter] = &[both("orderBy", Rule::Order(transaction::ORDERS))];
 const ONE: Query = Query::Only(&[TRANSFORM]);
-const IP: &[Parameter] = &[both("ip", Rule::Ip)];
 const ROUND: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 const DAYS: &[Parameter] = &[both("days", Rule::Integer(Bound::Between(1, 30)))];
-const PEERS: &[Parameter] = &[
-    both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
-    both("ip", Rule::Ip),
-    both("version", ANY_TEXT),
-    documented("port", Rule::Integer(Bound::Between(0, 65_535))),
-    documented("status", ANY_TEXT),
-    documented("os", ANY_TEXT),
-];
+const LINES: &[Parameter] = &[both("lines", Rule::Integer(Bound::Between(1, LINES_MAX as i64)))];
 const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Boolean)]]);
 
 #[rustfmt::skip]
@@ -177,66 +176,67 @@ static ROUTES: &[Route] = &[
     Route::get("/api/node/syncing", Query::Ignored, node::syncing),
     Route::get("/api/node/configuration", Query::Ignored, node::configuration),
     Route::get("/api/node/configuration/crypto", Query::Ignored, node::crypto),
+    Route::get("/api/node/debug", Query::Only(&[LINES]), node::debug),
     Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::list).spoken(Spoken::DOCUMENTED),
     Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::by_group).spoken(Spoken::CORE26),
     Route::get("/api/blockchain", Query::Ignored, node::blockchain),
-    Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).of(ROUND),
+    Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).of(ROUND).dated(),
 
-    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list),
+    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list).dated(),
     Route::get("/api/blocks/first", ONE, blocks::first),
     Route::get("/api/blocks/last", ONE, blocks::last),
-    Route::get("/api/blocks/{id}", ONE, blocks::show).of(block::PATH_ID),
-    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).of(block::PATH_ANY_ID),
-    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list),
+    Route::get("/api/blocks/{id}", ONE, blocks::show).of(block::PATH_ID).dated(),
+    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).of(block::PATH_ANY_ID).dated(),
+    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list).dated(),
 
     Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit),
-    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list),
-    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list),
+    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list).dated(),
+    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list).dated(),
     Route::get("/api/transactions/types", Query::Ignored, types::types),
     Route::get("/api/transactions/fees", Query::Ignored, types::fees),
     Route::get("/api/transactions/schemas", Query::Ignored, types::schemas),
     Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed),
     Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).of(transaction::PATH_ID),
-    Route::get("/api/transactions/{id}", ONE, transactions::show).of(transaction::PATH_ID),
+    Route::get("/api/transactions/{id}", ONE, transactions::show).of(transaction::PATH_ID).dated(),
 
-    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list),
-    Route::get("/api/votes/{id}", ONE, votes::show).of(transaction::PATH_ID),
+    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list).dated(),
+    Route::get("/api/votes/{id}", ONE, votes::show).of(transaction::PATH_ID).dated(),
 
-    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list),
-    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top),
-    Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).of(wallet::PATH_ID),
-    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).of(wallet::PATH_ID),
-    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).of(wallet::PATH_ID),
-    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).of(wallet::PATH_ID),
-    Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).of(wallet::PATH_ID),
+    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list).dated(),
+    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top).dated(),
+    Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).of(wallet::PATH_ID).dated(),
 
-    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).of(wallet::PATH_ID),
-    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all),
+    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).of(wallet::PATH_ID).dated(),
+    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all).dated(),
 
-    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list),
-    Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).of(wallet::PATH_ID),
-    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).of(wallet::PATH_ID),
-    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).of(wallet::PATH_ID),
-    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list),
+    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list).dated(),
+    Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).of(wallet::PATH_ID).dated(),
+    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list).dated(),
 
-    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list),
-    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED),
-    Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).spoken(Spoken::DOCUMENTED),
-    Route::get("/api/locks/{id}", Query::Ignored, locks::show).of(lock::PATH_ID),
-    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list),
-    Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked),
+    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list).dated(),
+    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks/{id}", Query::Ignored, locks::show).of(lock::PATH_ID).dated(),
+    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list).dated(),
+    Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked).dated(),
 
-    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list),
-    Route::get("/api/businesses/{id}", ONE, businesses::show).of(wallet::PATH_ID),
-    Route::get("/api/business/{id}", ONE, businesses::show).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED),
-    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).of(wallet::PATH_ID),
-    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).of(business::PATH_CHAIN),
-    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list),
-    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains),
-    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains),
+    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list).dated(),
+    Route::get("/api/businesses/{id}", ONE, businesses::show).of(wallet::PATH_ID).dated(),
+    Route::get("/api/business/{id}", ONE, businesses::show).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).of(wallet::PATH_ID).dated(),
+    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).of(business::PATH_CHAIN).dated(),
+    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).dated(),
+    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).dated(),
+    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).dated(),
 
-    Route::get("/api/peers", Query::Only(&[PAGING, PEERS]), peers::list),
-    Route::get("/api/peers/{ip}", Query::Ignored, peers::show).of(IP),
+    Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list),
+    Route::get("/api/peers/{ip}", Query::Ignored, peers::show).of(peer::PATH_IP),
 
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).on_loopback(),

@@ -11,7 +11,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
     protocol::{Address, Asset, Height, PublicKey, SignedTransaction, TransactionId, transaction::Version},
-    sim::Observer,
+    sim::{Observer, network::Network},
 };
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
@@ -44,6 +44,8 @@ struct Shared {
     own_timestamps: AtomicBool,
     /// The other nodes, as high as they were last seen.
     neighbours: DashMap<NodeId, Height>,
+    /// How long a message takes to each of them and back [ms], where that is known.
+    latencies: DashMap<NodeId, u32>,
     /// The virtual instant of the last event seen [µs].
     now: AtomicU64,
 }
@@ -53,6 +55,8 @@ struct Shared {
 pub struct Head {
     tip: Arc<Link>,
     applied: Arc<Applied>,
+    /// Since when this is the chain [Unix s]: when its newest block was made, but always later than the head before.
+    modified: i64,
     /// Orders of wallets and delegates, made when first asked for.
     lists: Arc<Lists>,
     /// Highest fee first, then first come.
@@ -78,7 +82,9 @@ impl View {
     /// A view of a node that stands on `tip` at `now`.
     pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>, now: SimTime) -> Self {
         let applied = tree.applied(&tip);
-        let head = Head { tip: tip.clone(), applied, lists: Arc::default(), pending: OrdMap::new(), arrivals: 0 };
+        let modified = unix(&tree, &applied);
+        let (lists, pending) = (Arc::default(), OrdMap::new());
+        let head = Head { tip: tip.clone(), applied, modified, lists, pending, arrivals: 0 };
         let view = Self(Arc::new(Shared {
             node,
             tree,
@@ -89,6 +95,7 @@ impl View {
             entered: AtomicU32::new(0),
             own_timestamps: AtomicBool::new(false),
             neighbours: DashMap::new(),
+            latencies: DashMap::new(),
             now: AtomicU64::new(now.micros()),
         }));
         for height in Height::GENESIS.0..=tip.height().0 {
@@ -103,6 +110,17 @@ impl View {
     pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         for node in nodes.into_iter().filter(|node| *node != self.0.node) {
             self.0.neighbours.insert(node, self.head().height());
+        }
+        self
+    }
+
+    /// The same view, which knows how far away the nodes it knows are.
+    #[must_use]
+    pub fn with_latencies(self, network: &Network) -> Self {
+        let own = self.0.node;
+        for node in self.0.neighbours.iter().map(|neighbour| *neighbour.key()) {
+            let there_and_back = network.delay(own, node) + network.delay(node, own);
+            self.0.latencies.insert(node, u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX));
         }
         self
     }
@@ -173,6 +191,15 @@ impl View {
         !self.0.neighbours.is_empty()
     }
 
+    /// The other nodes: who, how high, and how far there and back [ms], 0 if unknown; ascending.
+    pub fn neighbours(&self) -> Vec<(NodeId, Height, u32)> {
+        let latency = |node: &NodeId| self.0.latencies.get(node).map_or(0, |latency| *latency);
+        let nodes = self.0.neighbours.iter();
+        let mut nodes: Vec<_> = nodes.map(|node| (*node.key(), *node.value(), latency(node.key()))).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
     /// The median height of the other nodes, 0 without any. Source: api.md 7.
     pub fn network_height(&self) -> Height {
         let mut heights: Vec<Height> = self.0.neighbours.iter().map(|height| *height).collect();
@@ -229,6 +256,11 @@ impl Head {
     /// Wallets, delegates and rounds after the newest block.
     pub fn state(&self) -> &State {
         &self.applied.state
+    }
+
+    /// Since when this is the chain [Unix s].
+    pub fn modified(&self) -> i64 {
+        self.modified
     }
 
     /// Orders of wallets and delegates in that state.
@@ -307,6 +339,7 @@ impl Observer for View {
             Event::BlockApplied { link, applied } => {
                 self.enter(link);
                 self.update(|head| {
+                    head.modified = unix(&self.0.tree, applied).max(head.modified + 1);
                     head.tip = link.clone();
                     head.applied = applied.clone();
                     head.lists = Arc::default();
@@ -332,4 +365,9 @@ impl Observer for View {
             | Event::PoolRejected(_) => {}
         }
     }
+}
+
+/// When the newest block of a state was made [Unix s].
+fn unix(tree: &BlockTree, applied: &Applied) -> i64 {
+    tree.slots().epoch_unix() + i64::from(applied.state.timestamp().0)
 }

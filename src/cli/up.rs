@@ -6,7 +6,7 @@ mod network;
 use super::{Failure, output::Printer};
 use crate::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Dialect, Server, Settings, View},
+    api::{ApiContext, Dialect, LogTail, Server, Settings, View},
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
@@ -144,7 +144,8 @@ impl Up {
         let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
         let plan = self.plan(&network, tip);
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start)
-            .with_neighbours((0..plan.nodes.len() as u32).map(NodeId));
+            .with_neighbours((0..plan.nodes.len() as u32).map(NodeId))
+            .with_latencies(&plan.network());
         let address = listener.local_address();
         let log =
             self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{}.log", address.port())));
@@ -152,7 +153,8 @@ impl Up {
         let printer = Printer::new(std::io::stdout());
         let log_printer = Printer::new(BufWriter::new(log_file));
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), &plan.tree);
-        let log_writer = LogWriter::new(log_printer.clone(), NodeId(0), &plan.tree);
+        let log_tail = LogTail::default();
+        let log_writer = LogWriter::new(log_printer.clone(), log_tail.clone(), NodeId(0), &plan.tree);
         let observers: Vec<Box<dyn Observer>> =
             vec![Box::new(view.clone()), Box::new(announcer.clone()), Box::new(log_writer)];
         let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
@@ -162,7 +164,11 @@ impl Up {
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let server = Server::new(
                 listener,
-                ApiContext { settings: Settings { dialect: self.dialect }, ..ApiContext::new(view, handle.clone()) },
+                ApiContext {
+                    log: Some(log_tail),
+                    settings: Settings { dialect: self.dialect, ..Settings::default() },
+                    ..ApiContext::new(view, handle.clone())
+                },
             );
             let (stop_api, stopped) = oneshot::channel::<()>();
             let api = thread::spawn(move || serve(server, stopped));

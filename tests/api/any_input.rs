@@ -11,7 +11,7 @@ static CONTEXTS: LazyLock<[ApiContext; 2]> =
     LazyLock::new(|| [at_genesis(Dialect::Documented).1, at_genesis(Dialect::Core26).1]);
 
 /// Words of the API, so that chance gets past the routes and the names of parameters.
-const SEGMENTS: [&str; 24] = [
+const SEGMENTS: [&str; 34] = [
     "api",
     "v2",
     "blocks",
@@ -33,6 +33,16 @@ const SEGMENTS: [&str; 24] = [
     "unconfirmed",
     "types",
     "peers",
+    "locks",
+    "businesses",
+    "bridgechains",
+    "search",
+    "unlocked",
+    "fees",
+    "debug",
+    "schemas",
+    "198.18.0.2",
+    "business",
     "genesis_1",
     "1",
     "",
@@ -78,6 +88,21 @@ const VALUES: [&str; 16] = [
     "genesis",
 ];
 
+const SEARCHED: [&str; 12] = [
+    "address",
+    "addresses",
+    "usernames",
+    "approval",
+    "balance",
+    "height",
+    "amount",
+    "asset",
+    "name",
+    "expirationType",
+    "timestamp",
+    "vendorFieldHex",
+];
+
 fn word(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop_oneof![4 => prop::sample::select(words).prop_map(str::to_owned), 1 => "[ -~]{0,40}", 1 => "[0-9a-f]{64,66}"]
 }
@@ -117,6 +142,17 @@ proptest! {
     }
 
     #[test]
+    fn every_search_has_an_answer(
+        kind in prop::sample::select(&["wallets", "delegates", "blocks", "transactions", "locks", "businesses"][..]),
+        members in prop::collection::vec((word(&SEARCHED), any_value()), 0..3),
+        dialect in 0..2_usize,
+    ) {
+        let body = Value::Object(members.into_iter().collect()).to_string();
+        let request = Request::new(Method::POST, &format!("/api/{kind}/search"));
+        check(&ask(&CONTEXTS[dialect], &request, body.into_bytes()));
+    }
+
+    #[test]
     fn every_transaction_has_an_answer(members in prop::collection::vec((0..12_usize, any_value()), 0..12)) {
         const MEMBERS: [&str; 12] = [
             "id", "version", "type", "typeGroup", "network", "nonce", "senderPublicKey", "fee", "amount", "recipientId",
@@ -141,7 +177,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 20, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec(("votes|payments|lock|delegate", inner), 0..4)
+            prop::collection::vec(("votes|payments|lock|delegate|from|to", inner), 0..4)
                 .prop_map(|members| members.into_iter().collect::<serde_json::Map<_, _>>().into()),
         ]
     })

@@ -41,7 +41,10 @@ pub fn at_genesis(dialect: Dialect) -> (Testnet, ApiContext) {
     let testnet = Testnet::generate(SeedTree::new(1), 5);
     let tree = testnet.tree(Rules::reference()).expect("as many delegates as it wants");
     let view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
-    let context = ApiContext { settings: Settings { dialect }, ..ApiContext::new(view, LiveHandle::ended()) };
+    let context = ApiContext {
+        settings: Settings { dialect, ..Settings::default() },
+        ..ApiContext::new(view, LiveHandle::ended())
+    };
     (testnet, context)
 }
 
@@ -78,5 +81,5 @@ pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiCont
         let pending = pool.iter().map(|json| Arc::new(SignedTransaction::from_json(json, &context).expect("valid")));
         view.observe(view.now(), NodeId(0), &Event::PoolAdded(pending.collect()));
     }
-    ApiContext { settings: Settings { dialect }, ..ApiContext::new(view, LiveHandle::ended()) }
+    ApiContext { settings: Settings { dialect, ..Settings::default() }, ..ApiContext::new(view, LiveHandle::ended()) }
 }

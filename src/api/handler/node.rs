@@ -6,14 +6,15 @@ use crate::{
         ApiContext, ApiError, Reply,
         context::Spoken,
         json::{self, Member, Object, write_members},
+        resource::peer,
     },
     ledger::rules::DynamicFees,
     protocol::transaction::Kind,
 };
 use serde_json::Value;
 
-/// The version of the reference node this one stands in for.
-const CORE_VERSION: &str = "2.6.57";
+/// Lines of the log that are shown unless told otherwise.
+const LINES_SHOWN: usize = 1_000;
 
 type Outcome = Result<Reply, ApiError>;
 
@@ -63,6 +64,13 @@ pub fn crypto(call: &Call<'_>) -> Outcome {
     })))
 }
 
+/// `GET /api/node/debug`.
+pub fn debug(call: &Call<'_>) -> Outcome {
+    let log = call.context.log.as_ref().ok_or(ApiError::NO_ROUTE)?;
+    let lines = call.parameters.integer("lines").and_then(|lines| usize::try_from(lines).ok());
+    Ok(Reply::text(log.last(lines.unwrap_or(LINES_SHOWN))))
+}
+
 /// `GET /api/blockchain`.
 pub fn blockchain(call: &Call<'_>) -> Outcome {
     Ok(Reply::json(json::data_object(|data| {
@@ -87,7 +95,7 @@ fn blocks_behind(call: &Call<'_>) -> i64 {
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
-    Member::new("core", |_, _, slot| slot.object(|core| core.slot("version").put(CORE_VERSION))),
+    Member::new("core", |_, _, slot| slot.object(|core| core.slot("version").put(peer::VERSION))),
     Member::new("nethash", |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
     Member::new("slip44", |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
     Member::new("wif", |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),

@@ -1,15 +1,43 @@
-//! Peers. The nodes of a simulated network have no addresses that a client could call, so none is listed yet.
-//! Source: api.md 8.
+//! Peers: the other nodes of the simulated network. Source: api.md 8.
 
 use super::Call;
-use crate::api::{ApiError, Reply, page::Listing};
+use crate::api::{
+    ApiError, Reply, field,
+    resource::peer::{self, PeerRow},
+    version::Range,
+};
 
 /// `GET /api/peers`.
 pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
-    Ok(call.list(Listing::<()>::empty(), |_, (), _| {}))
+    let frame = call.frame();
+    let range = call.parameters.text("version").unwrap_or("*");
+    let range = Range::parse(range).ok_or(ApiError::NotFound("Invalid version range provided"))?;
+    let mut rows = all(call);
+    // Every node is of the same version.
+    rows.retain(|row| range.contains(peer::VERSION) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
+    rows = match call.parameters.order().unwrap_or(("latency", false)) {
+        ("ip", descending) => {
+            rows.sort_by_key(PeerRow::ip);
+            if descending {
+                rows.reverse();
+            }
+            rows
+        }
+        order => field::sort(peer::FIELDS, order, rows, &frame),
+    };
+    Ok(call.list(call.page().cut(rows), peer::write))
 }
 
 /// `GET /api/peers/{ip}`.
-pub fn show(_: &Call<'_>) -> Result<Reply, ApiError> {
-    Err(ApiError::NotFound("Peer not found"))
+pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let ip = call.argument("ip");
+    let row = all(call).into_iter().find(|row| row.ip().to_string() == ip);
+    let row = row.ok_or(ApiError::NotFound("Peer not found"))?;
+    Ok(call.show(|out, frame| peer::write(out, &row, frame)))
+}
+
+fn all(call: &Call<'_>) -> Vec<PeerRow> {
+    let ports = call.context.ports;
+    let neighbours = call.context.view.neighbours().into_iter();
+    neighbours.map(|(node, height, latency_ms)| PeerRow { node, height, latency_ms, ports }).collect()
 }

@@ -3,6 +3,7 @@
 use super::network::UpNetwork;
 use crate::{
     actors::{Event, NodeId, SimTime},
+    api::LogTail,
     cli::output::Printer,
     ledger::{BlockTree, Link, state::Applied},
     protocol::Slots,
@@ -157,20 +158,23 @@ impl Observer for Announcer {
 /// Writes the observed node's log: one line an event, with virtual times.
 pub struct LogWriter {
     printer: Printer,
+    tail: LogTail,
     node: NodeId,
     slots: Slots,
 }
 
 impl LogWriter {
-    /// Writes to `printer`.
-    pub fn new(printer: Printer, node: NodeId, tree: &BlockTree) -> Self {
-        Self { printer, node, slots: tree.slots() }
+    /// Writes to `printer`, and keeps the last lines in `tail` for the API.
+    pub fn new(printer: Printer, tail: LogTail, node: NodeId, tree: &BlockTree) -> Self {
+        Self { printer, tail, node, slots: tree.slots() }
     }
 
     fn write(&self, now: SimTime, level: &str, text: String) {
         let time = self.slots.human(now.micros() / 1_000).replace('T', " ");
         let time = time.trim_end_matches('Z');
-        self.printer.line(format!("[{time}] {level:<5}: {text}"));
+        let line = format!("[{time}] {level:<5}: {text}");
+        self.tail.push(line.clone());
+        self.printer.line(line);
     }
 }
 

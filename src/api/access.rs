@@ -1,0 +1,155 @@
+//! Who may ask, and how often. Source: api.md 1.1, 1.4.
+#![expect(clippy::disallowed_methods, reason = "clients live in real time, and so do the limits they keep")]
+
+use dashmap::DashMap;
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+    time::SystemTime,
+};
+
+/// So many clients are remembered before those whose time is over are forgotten.
+const CLIENTS_MAX: usize = 10_000;
+
+/// Addresses that are answered: patterns such as `127.0.0.*`, where `*` stands for any text. All if there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whitelist(Vec<String>);
+
+/// How many requests an address has in a window of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    pub requests: u32,
+    /// [ms]
+    pub window_ms: u64,
+}
+
+/// What a client has left, as the headers of every answer say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    pub limit: u32,
+    /// Requests left in the window; -1 for one too many.
+    pub remaining: i64,
+    /// When the window ends [Unix ms].
+    pub reset_ms: u64,
+}
+
+/// Counts the requests of each address.
+#[derive(Debug, Default)]
+pub struct Limiter(DashMap<IpAddr, Window>);
+
+#[derive(Debug)]
+struct Window {
+    used: u32,
+    end_ms: u64,
+}
+
+impl Whitelist {
+    /// Whether a client is answered. One without an address is answered only if all are.
+    pub fn allows(&self, remote: Option<SocketAddr>) -> bool {
+        let Some(ip) = remote.map(|remote| remote.ip().to_canonical()) else { return self.0.is_empty() };
+        let mut texts = vec![ip.to_string()];
+        if let IpAddr::V4(ip) = ip {
+            texts.push(format!("::ffff:{ip}"));
+        }
+        self.0.is_empty() || self.0.iter().any(|pattern| texts.iter().any(|text| is_like(pattern, text)))
+    }
+}
+
+impl FromStr for Whitelist {
+    type Err = String;
+
+    /// Patterns with commas between them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let patterns: Vec<String> =
+            text.split(',').map(|part| part.trim().to_ascii_lowercase()).filter(|part| !part.is_empty()).collect();
+        let is_address = |part: &String| part.bytes().all(|byte| byte.is_ascii_hexdigit() || b".:*".contains(&byte));
+        match patterns.iter().find(|part| !is_address(part)) {
+            Some(wrong) => Err(format!("'{wrong}' is no pattern of addresses: give some like 127.0.0.* or ::1")),
+            None => Ok(Self(patterns)),
+        }
+    }
+}
+
+impl fmt::Display for Whitelist {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+/// Whether a text has the parts of a pattern in their order, with any text for each `*`.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let Some((first, others)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let (middle, last) = others.rsplit_once('*').unwrap_or(("", others));
+    for part in middle.split('*') {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+impl Default for RateLimit {
+    /// The reference's: 100 requests a minute.
+    fn default() -> Self {
+        Self { requests: 100, window_ms: 60_000 }
+    }
+}
+
+impl Limiter {
+    /// Counts a request of a client.
+    pub fn take(&self, limit: RateLimit, client: IpAddr) -> Quota {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        // Before 1970 there is one window.
+        self.take_at(limit, client, now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn take_at(&self, limit: RateLimit, client: IpAddr, now_ms: u64) -> Quota {
+        if self.0.len() > CLIENTS_MAX {
+            self.0.retain(|_, window| window.end_ms > now_ms);
+        }
+        let fresh = Window { used: 0, end_ms: now_ms.saturating_add(limit.window_ms) };
+        let mut window = self.0.entry(client.to_canonical()).or_insert(Window { used: 0, end_ms: 0 });
+        if window.end_ms <= now_ms {
+            *window = fresh;
+        }
+        window.used = window.used.saturating_add(1).min(limit.requests.saturating_add(1));
+        let remaining = i64::from(limit.requests) - i64::from(window.used);
+        Quota { limit: limit.requests, remaining, reset_ms: window.end_ms }
+    }
+}
+
+impl Quota {
+    /// Whether this was one request too many.
+    pub fn is_exceeded(&self) -> bool {
+        self.remaining < 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_addresses() {
+        let allows = |list: &str, ip: &str| {
+            let remote = SocketAddr::new(ip.parse().unwrap(), 1);
+            list.parse::<Whitelist>().unwrap().allows(Some(remote))
+        };
+        assert!(allows("", "1.2.3.4") && allows("*", "::1") && allows("127.0.0.1, ::ffff:127.0.0.1", "127.0.0.1"));
+        assert!(allows("::ffff:10.*", "10.1.2.3") && allows("10.*.3", "10.1.2.3") && allows("10.*", "::ffff:10.0.0.1"));
+        assert!(!allows("10.*.4", "10.1.2.3") && !allows("127.0.0.1", "127.0.0.10") && !allows("::1", "::11"));
+        assert!("localhost!".parse::<Whitelist>().is_err());
+        assert!(!"::1".parse::<Whitelist>().unwrap().allows(None));
+    }
+
+    #[test]
+    fn a_window_ends_and_another_one_begins() {
+        let (limiter, limit) = (Limiter::default(), RateLimit { requests: 2, window_ms: 10 });
+        let client = IpAddr::from([10, 0, 0, 1]);
+        let left = |now| limiter.take_at(limit, client, now).remaining;
+        assert_eq!([left(100), left(101), left(102), left(109)], [1, 0, -1, -1]);
+        assert_eq!(left(110), 1);
+        assert_eq!(limiter.take_at(limit, IpAddr::from([10, 0, 0, 2]), 105).remaining, 1);
+    }
+}

@@ -1,0 +1,86 @@
+//! The other nodes of the simulated network, as peers. They have no sockets: their addresses are of the range that is
+//! set aside for measuring networks (RFC 2544), where no machine of the world is. Source: api.md 8.
+
+use super::Frame;
+use crate::{
+    actors::NodeId,
+    api::{
+        context::{Ports, Spoken},
+        field::{Cell, Field},
+        json::{Member, write_members},
+        parameter::{ANY_TEXT, Parameter, both, documented},
+        rule::{Bound, Rule},
+    },
+    protocol::Height,
+};
+use std::net::Ipv4Addr;
+
+/// The version of the reference node that all nodes stand in for.
+pub const VERSION: &str = "2.6.57";
+const OS: &str = "linux";
+/// What a peer answered last, as a status of HTTP.
+const STATUS: u16 = 200;
+
+/// What the list of peers takes.
+pub const FILTERS: &[Parameter] = &[
+    both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
+    both("ip", Rule::Ip),
+    both("version", ANY_TEXT),
+    documented("port", Rule::Integer(Bound::Between(0, 65_535))),
+    documented("status", ANY_TEXT),
+    documented("os", ANY_TEXT),
+];
+
+/// A peer as a path has it.
+pub const PATH_IP: &[Parameter] = &[both("ip", Rule::Ip)];
+
+/// Another node.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerRow {
+    pub node: NodeId,
+    pub height: Height,
+    /// There and back [ms].
+    pub latency_ms: u32,
+    /// All nodes listen on the same ports.
+    pub ports: Ports,
+}
+
+impl PeerRow {
+    /// Its simulated public address, one of 198.18.0.1 to 198.19.255.254.
+    pub fn ip(&self) -> Ipv4Addr {
+        const FIRST: u32 = Ipv4Addr::new(198, 18, 0, 1).to_bits();
+        Ipv4Addr::from_bits(FIRST + self.node.0 % 131_070)
+    }
+}
+
+/// What peers are filtered and ordered by. Versions are looked at apart, as ranges.
+pub const FIELDS: &[Field<PeerRow>] = &[
+    Field::new("ip", |row, _| Cell::shown(row.ip())),
+    Field::new("port", |row, _| Cell::number(row.ports.p2p)),
+    Field::new("status", |_, _| Cell::shown(STATUS)),
+    Field::new("os", |_, _| Cell::text(Some(OS))),
+    Field::new("height", |row, _| Cell::number(row.height.0)),
+    Field::new("latency", |row, _| Cell::number(row.latency_ms)),
+];
+
+const MEMBERS: &[Member<PeerRow>] = &[
+    Member::new("ip", |row, _, slot| slot.text(row.ip())),
+    Member::new("port", |row, _, slot| slot.put(&row.ports.p2p)),
+    Member::new("ports", |row, _, slot| {
+        slot.object(|ports| {
+            ports.slot("@arkecosystem/core-p2p").put(&row.ports.p2p);
+            // No API answers there.
+            ports.slot("@arkecosystem/core-api").put(&-1);
+        });
+    }),
+    Member::new("version", |_, _, slot| slot.put(VERSION)),
+    Member::new("height", |row, _, slot| slot.put(&row.height)),
+    Member::only("status", Spoken::DOCUMENTED, |_, _, slot| slot.put(&STATUS)),
+    Member::only("os", Spoken::DOCUMENTED, |_, _, slot| slot.put(OS)),
+    Member::new("latency", |row, _, slot| slot.put(&row.latency_ms)),
+];
+
+/// Writes a peer.
+pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {
+    write_members(out, MEMBERS, row, frame);
+}
