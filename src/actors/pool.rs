@@ -2,7 +2,7 @@
 //!
 //! A pending transaction is applied to its sender only, in a wallet of the pool's own, so unconfirmed income cannot be
 //! spent and pending nonces are contiguous. The pool has no chain of its own: its peer sends the tip along, and the
-//! pool first follows the chain to that tip ([`follow`]), so empty blocks cost it nothing.
+//! pool first follows the chain to that tip (`pool/follow.rs`), so empty blocks cost it nothing.
 
 mod admission;
 mod follow;

@@ -20,7 +20,7 @@ pub struct Whitelist(Vec<String>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     pub requests: u32,
-    /// [ms]
+    /// In milliseconds.
     pub window_ms: u64,
 }
 

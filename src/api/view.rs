@@ -191,7 +191,7 @@ impl View {
         !self.0.neighbours.is_empty()
     }
 
-    /// The other nodes: who, how high, and how far there and back [ms], 0 if unknown; ascending.
+    /// The other nodes: who, how high, and how far there and back, in milliseconds, 0 if unknown; ascending.
     pub fn neighbours(&self) -> Vec<(NodeId, Height, u32)> {
         let latency = |node: &NodeId| self.0.latencies.get(node).map_or(0, |latency| *latency);
         let nodes = self.0.neighbours.iter();

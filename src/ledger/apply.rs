@@ -1,7 +1,7 @@
 //! One transaction's preconditions and effects. Source: consensus.md 4.3-4.5.
 //!
 //! [`check`] answers whether a sender may do it, from the sender's wallet (the pool hands in its own, with pending
-//! transactions applied) and the chain's state. [`apply_to_sender`] and [`apply`] then change wallets; neither can
+//! transactions applied) and the chain's state. [`apply_to_sender`] and `apply` then change wallets; neither can
 //! fail once `check` has passed.
 
 mod businesses;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub struct Terms<'a> {
     pub milestone: &'a Milestone,
     pub rules: &'a Rules,
-    /// Slot length of the network [s].
+    /// Slot length of the network, in seconds.
     pub blocktime: u32,
 }
 

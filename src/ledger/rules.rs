@@ -9,7 +9,7 @@ pub struct Rules {
     /// Peers a relay must reach before its delegate forges; `None` is the reference's test environment, in which no
     /// peer is needed. Source: consensus.md 2.2.
     pub minimum_network_reach: Option<u32>,
-    /// Share of answering peers that must be on the relay's chain [percent]. Source: consensus.md 2.2.
+    /// Share of answering peers that must be on the relay's chain, in percent. Source: consensus.md 2.2.
     pub quorum_percent: u32,
     /// How a block travels from peer to peer.
     pub gossip: Gossip,

@@ -28,7 +28,7 @@ pub struct DelegateSlots {
 pub struct Gap {
     /// Height of the block after the gap.
     pub height: u32,
-    /// [s]; 16 where one slot was missed.
+    /// In seconds; 16 where one slot was missed.
     pub seconds: u32,
     /// Slots left empty.
     pub missed_slots: u32,

@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// [ms]
+    /// In milliseconds.
     pub min_ms: u32,
-    /// [ms]; at least `min_ms`.
+    /// In milliseconds; at least `min_ms`.
     pub max_ms: u32,
 }
 
