@@ -6,6 +6,10 @@
 //! concurrent maps below only say *where* a transaction or a wallet's history lies, and what they say is held against
 //! the head before it is believed.
 
+mod neighbours;
+
+pub use neighbours::Neighbours;
+
 use super::lists::Lists;
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -42,10 +46,7 @@ struct Shared {
     entered: AtomicU32,
     /// Whether a transaction above genesis has a timestamp of its own, so that time and place may order differently.
     own_timestamps: AtomicBool,
-    /// The other nodes, as high as they were last seen.
-    neighbours: DashMap<NodeId, Height>,
-    /// How long a message takes to each of them and back [ms], where that is known.
-    latencies: DashMap<NodeId, u32>,
+    neighbours: Neighbours,
     /// The virtual instant of the last event seen [µs].
     now: AtomicU64,
 }
@@ -94,8 +95,7 @@ impl View {
             unlocks: DashMap::new(),
             entered: AtomicU32::new(0),
             own_timestamps: AtomicBool::new(false),
-            neighbours: DashMap::new(),
-            latencies: DashMap::new(),
+            neighbours: Neighbours::default(),
             now: AtomicU64::new(now.micros()),
         }));
         for height in Height::GENESIS.0..=tip.height().0 {
@@ -109,7 +109,7 @@ impl View {
     #[must_use]
     pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         for node in nodes.into_iter().filter(|node| *node != self.0.node) {
-            self.0.neighbours.insert(node, self.head().height());
+            self.0.neighbours.saw(node, self.head().height());
         }
         self
     }
@@ -117,11 +117,7 @@ impl View {
     /// The same view, which knows how far away the nodes it knows are.
     #[must_use]
     pub fn with_latencies(self, network: &Network) -> Self {
-        let own = self.0.node;
-        for node in self.0.neighbours.iter().map(|neighbour| *neighbour.key()) {
-            let there_and_back = network.delay(own, node) + network.delay(node, own);
-            self.0.latencies.insert(node, u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX));
-        }
+        self.0.neighbours.measure(self.0.node, network);
         self
     }
 
@@ -186,25 +182,9 @@ impl View {
         !self.0.own_timestamps.load(Ordering::Relaxed)
     }
 
-    /// Whether there is another node on the network.
-    pub fn has_neighbours(&self) -> bool {
-        !self.0.neighbours.is_empty()
-    }
-
-    /// The other nodes: who, how high, and how far there and back, in milliseconds, 0 if unknown; ascending.
-    pub fn neighbours(&self) -> Vec<(NodeId, Height, u32)> {
-        let latency = |node: &NodeId| self.0.latencies.get(node).map_or(0, |latency| *latency);
-        let nodes = self.0.neighbours.iter();
-        let mut nodes: Vec<_> = nodes.map(|node| (*node.key(), *node.value(), latency(node.key()))).collect();
-        nodes.sort_unstable();
-        nodes
-    }
-
-    /// The median height of the other nodes, 0 without any. Source: api.md 7.
-    pub fn network_height(&self) -> Height {
-        let mut heights: Vec<Height> = self.0.neighbours.iter().map(|height| *height).collect();
-        heights.sort_unstable();
-        heights.get(heights.len() / 2).copied().unwrap_or_default()
+    /// The other nodes.
+    pub fn neighbours(&self) -> &Neighbours {
+        &self.0.neighbours
     }
 
     /// Says where the transactions of a block lie. A block that comes back after a fork is entered once only.
@@ -331,7 +311,7 @@ impl Observer for View {
         self.0.now.store(now.micros(), Ordering::Relaxed);
         if node != self.0.node {
             if let Event::BlockApplied { link, .. } = event {
-                self.0.neighbours.insert(node, link.height());
+                self.0.neighbours.saw(node, link.height());
             }
             return;
         }

@@ -86,12 +86,12 @@ pub fn blockchain(call: &Call<'_>) -> Outcome {
 fn is_synced(call: &Call<'_>) -> bool {
     let view = &call.context.view;
     let age = view.now().seconds().0.saturating_sub(call.head.state().timestamp().0);
-    !view.has_neighbours() || age < 3 * view.tree().slots().blocktime()
+    view.neighbours().is_empty() || age < 3 * view.tree().slots().blocktime()
 }
 
 /// How much higher than this node the network is.
 fn blocks_behind(call: &Call<'_>) -> i64 {
-    i64::from(call.context.view.network_height().0) - i64::from(call.head.height().0)
+    i64::from(call.context.view.neighbours().median_height().0) - i64::from(call.head.height().0)
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[

@@ -38,6 +38,6 @@ pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
 
 fn all(call: &Call<'_>) -> Vec<PeerRow> {
     let ports = call.context.ports;
-    let neighbours = call.context.view.neighbours().into_iter();
+    let neighbours = call.context.view.neighbours().all().into_iter();
     neighbours.map(|(node, height, latency_ms)| PeerRow { node, height, latency_ms, ports }).collect()
 }
