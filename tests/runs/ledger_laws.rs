@@ -268,3 +268,60 @@ fn the_strategy_reaches_what_it_should() {
     }
     assert!(refusals > 20 && forks > 3 && locks > 3 && transactions > 300, "{refusals} {forks} {locks} {transactions}");
 }
+
+/// The message of the refusal of a block on the tip of a chain.
+fn refusal(chain: &Chain, block: Block) -> String {
+    chain.tree.extend(&chain.tip, &Arc::new(block)).expect_err("it must be refused").to_string()
+}
+
+fn draft_of(chain: &Chain, block: &Block) -> BlockDraft {
+    BlockDraft {
+        timestamp: block.header.timestamp,
+        height: block.header.height,
+        previous: block.header.previous,
+        reward: block.header.reward,
+        version: block.header.version,
+        transactions: vec![Arc::new(
+            Transaction::transfer(chain.senders[0].public().address(23), Arktoshi::coins(1))
+                .nonce(Nonce(1))
+                .sign(&chain.senders[1]),
+        )],
+    }
+}
+
+#[test]
+fn a_block_that_breaks_one_rule_is_refused_by_that_rule() {
+    let chain = Chain::new();
+    let milestones = &chain.testnet.config.milestones;
+    let good = chain.block(0, Vec::new());
+    let owner = good.header.generator;
+    let owners_keys = || {
+        let delegates = chain.testnet.delegates.iter().map(|delegate| &delegate.keys);
+        delegates.clone().find(|keys| *keys.public() == owner).expect("it forged")
+    };
+    let other = chain.testnet.delegates.iter().find(|delegate| *delegate.keys.public() != owner).expect("five");
+    let forge = |change: &dyn Fn(&mut BlockDraft), keys: &KeyPair| {
+        let mut draft = draft_of(&chain, &good);
+        change(&mut draft);
+        Block::forge(draft, keys, milestones)
+    };
+    let out_of_turn = refusal(&chain, forge(&|_| {}, &other.keys));
+    assert!(out_of_turn.contains("forged it") && out_of_turn.contains(&owner.to_string()), "{out_of_turn}");
+    let rewarded = forge(&|draft| draft.reward = Arktoshi::coins(2), owners_keys());
+    assert!(refusal(&chain, rewarded).contains("Invalid block reward"));
+    let high = forge(&|draft| draft.height = draft.height.next(), owners_keys());
+    assert!(refusal(&chain, high).contains("does not chain"));
+    let early = chain.tip.block().header.timestamp;
+    let same_slot = forge(&|draft| draft.timestamp = early, owners_keys());
+    assert!(refusal(&chain, same_slot).contains("does not chain"));
+    let twice = forge(&|draft| draft.transactions.push(draft.transactions[0].clone()), owners_keys());
+    assert!(refusal(&chain, twice).contains("duplicate transaction"));
+    // One header, other transactions: what is known of a block is not believed of another with its id.
+    let whole = forge(&|_| {}, owners_keys());
+    let header = whole.header.clone();
+    chain.tree.extend(&chain.tip, &Arc::new(whole)).expect("nothing is wrong with it");
+    let emptied = Block::new(Block::forge(draft_of(&chain, &good), owners_keys(), milestones).id, header, Vec::new());
+    assert!(refusal(&chain, emptied).contains("Invalid number of transactions"));
+    let renamed = Block::new(chain.tip.id(), good.header.clone(), Vec::new());
+    assert!(refusal(&chain, renamed).contains("its id should be"));
+}
