@@ -31,7 +31,7 @@ impl Neighbours {
         self.heights.is_empty()
     }
 
-    /// Who, how high, and how far there and back [ms], 0 if unknown; ascending.
+    /// Who, how high, and how far there and back in milliseconds, 0 if unknown; ascending.
     pub fn all(&self) -> Vec<(NodeId, Height, u32)> {
         let latency = |node: &NodeId| self.latencies.get(node).map_or(0, |latency| *latency);
         let mut nodes: Vec<_> =
