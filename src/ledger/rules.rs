@@ -1,6 +1,6 @@
 //! Rules that are choices: what the reference fixes in code or configuration and a scenario may change.
 
-use crate::protocol::{Arktoshi, transaction::Kind};
+use crate::protocol::{Arktoshi, Kind, SignedTransaction, transaction::StaticFees};
 use serde::{Deserialize, Serialize};
 
 /// The rules of a node that the network's milestones do not fix. Source: architecture, decision 4.
@@ -87,12 +87,13 @@ impl DynamicFees {
         }
     }
 
-    /// The least fee of a transaction of so many wire bytes at a rate; half the bytes count, as in the reference.
-    pub fn minimum(kind: Kind, bytes: usize, rate: u64) -> Arktoshi {
+    /// The least fee of a transaction at a rate; claims and refunds are free.
+    pub fn minimum(transaction: &SignedTransaction, rate: u64) -> Arktoshi {
+        let kind = transaction.kind();
         if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
             return Arktoshi::ZERO;
         }
-        let charged = Self::addon_bytes(kind) + (bytes as u64).div_ceil(2);
-        Arktoshi::new(charged.saturating_mul(rate.max(1))).unwrap_or(Arktoshi::MAX)
+        let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
+        StaticFees::dynamic(transaction, Self::addon_bytes(kind), rate)
     }
 }

@@ -229,3 +229,13 @@ fn nothing_more_is_taken_while_a_second_key_is_pending() {
     assert_eq!((submission.accept.len(), codes(&submission)), (1, vec!["ERR_APPLY"]));
     assert!(submission.errors[0].1.to_string().contains("wallet does not allow second signatures"));
 }
+
+#[test]
+fn the_least_fee_counts_half_the_bytes() {
+    let mut bench = Bench::new(|_| {});
+    // The example of consensus.md 5.3: a transfer of 156 bytes at 1000 arktoshi a byte.
+    let (enough, less) = (bench.transfer(1, 1, 178_000), bench.transfer(2, 1, 177_999));
+    assert_eq!(enough.bytes().len(), 156);
+    let submission = bench.submit(&[enough.clone(), less]);
+    assert_eq!((submission.accept.as_slice(), codes(&submission)), ([enough.id()].as_slice(), vec!["ERR_LOW_FEE"]));
+}

@@ -330,7 +330,7 @@ impl TransactionPool {
         let content = transaction.transaction();
         let (enter, broadcast) = match fees {
             Some(fees) => {
-                let minimum = |rate| DynamicFees::minimum(content.asset.kind(), transaction.bytes().len(), rate);
+                let minimum = |rate| DynamicFees::minimum(transaction, rate);
                 (content.fee >= minimum(fees.min_fee_pool), content.fee >= minimum(fees.min_fee_broadcast))
             }
             None => {
