@@ -52,8 +52,6 @@ struct Neighbour {
 
 /// The reference's "ping block".
 struct Passing {
-    id: BlockId,
-    height: Height,
     block: Arc<Block>,
     seen: u32,
     first: SimTime,
@@ -150,7 +148,7 @@ impl Peer {
     /// A peer pushes a block: seen before, it counts; otherwise it must chain, and its slot must have begun.
     fn block_pushed(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
         if let Some(passing) = &mut self.passing
-            && (passing.id, passing.height) == (block.id, block.header.height)
+            && passing.block.id == block.id
         {
             passing.seen += 1;
             passing.last = now;
@@ -180,8 +178,7 @@ impl Peer {
     }
 
     fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
-        let (id, height, block) = (block.id, block.header.height, block.clone());
-        self.passing = Some(Passing { id, height, block, seen, first: now, last: now });
+        self.passing = Some(Passing { block: block.clone(), seen, first: now, last: now });
     }
 
     fn take_in(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
@@ -267,7 +264,7 @@ impl Peer {
 
     /// The wait is over: fewer peers get the block the more often it has come back meanwhile.
     fn gossip_again(&mut self, id: &BlockId, effects: &mut Vec<Effect>) {
-        let Some(passing) = self.passing.as_ref().filter(|passing| passing.id == *id) else { return };
+        let Some(passing) = self.passing.as_ref().filter(|passing| passing.block.id == *id) else { return };
         let hops_left = GOSSIP_HOPS.saturating_sub(passing.seen) as usize;
         let count = (hops_left * self.neighbours.len()).div_ceil(GOSSIP_HOPS as usize);
         let block = passing.block.clone();

@@ -5,7 +5,7 @@ use crate::{
     support::Rules,
 };
 use dposlab::protocol::{
-    Arktoshi, Block, BlockDraft, BlockId, KeyPair, SignedTransaction, Timestamp,
+    Arktoshi, Block, BlockDraft, BlockId, KeyPair, SignedTransaction, Timestamp, Transaction,
     crypto::{ecdsa, schnorr},
     transaction::Dialect,
 };
@@ -35,7 +35,7 @@ fn guards_every_bit(sample: &Sample, last_block: u64, bit: usize) {
     let bit = bit % (8 * bytes.len());
     bytes[bit / 8] ^= 1 << (bit % 8);
     if let Ok(changed) = SignedTransaction::from_bytes(&bytes, &rules.at(last_block, Dialect::Strict)) {
-        assert_ne!(changed.id(), sample.signed.id());
+        assert_ne!(changed.id(), sample.signed.id(), "bit {bit} of {}", hex::encode(sample.signed.bytes()));
         assert!(!sample.holds(&changed), "bit {bit} of {}", hex::encode(sample.signed.bytes()));
     }
 }
@@ -63,7 +63,8 @@ proptest! {
     fn any_signed_bit_of_an_old_transaction_is_guarded(sample in old_sample(), bit in any::<usize>()) {
         let bit = bit % (8 * sample.signed.bytes().len());
         let transfer = sample.signed.amount() > Arktoshi::ZERO;
-        let expiration = 49 + 8..49 + 12;
+        // After the fixed part (49 bytes), the length of the absent vendor field (1) and the amount (8).
+        let expiration = 58..62;
         prop_assume!(!(transfer && expiration.contains(&(bit / 8))));
         guards_every_bit(&sample, 1, bit);
     }
@@ -143,4 +144,21 @@ proptest! {
             }
         }
     }
+}
+
+/// Version 1 leaves exactly the 32 bits of a transfer's expiration unguarded, and not one more.
+#[test]
+fn an_old_transfer_leaves_only_its_expiration_unguarded() {
+    let rules = Rules::of("testnet");
+    let keys = KeyPair::from_passphrase("an old sender");
+    let signed =
+        Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).version_one(Timestamp(100)).sign(&keys);
+    let escapes = |bit: &usize| {
+        let mut bytes = signed.bytes().to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let changed = SignedTransaction::from_bytes(&bytes, &rules.at(1, Dialect::Strict));
+        changed.is_ok_and(|changed| changed.id() == signed.id() || changed.verified())
+    };
+    let unguarded: Vec<usize> = (0..8 * signed.bytes().len()).filter(escapes).collect();
+    assert_eq!(unguarded, (8 * 58..8 * 62).collect::<Vec<_>>());
 }
