@@ -18,7 +18,7 @@ pub mod time;
 
 pub use delegate::Delegate;
 pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake};
-pub use observation::Event;
+pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
 pub use pool::{PoolError, Submission, TransactionPool};
 pub use time::SimTime;

@@ -27,4 +27,4 @@ pub use network::Latency;
 pub use plan::{NodePlan, Plan};
 pub use seeds::SeedTree;
 pub use trace::{Digest, TraceDigest};
-pub use world::{Observer, World};
+pub use world::{NetworkEvent, Observer, World};

@@ -1,14 +1,15 @@
 //! Everything that happens, as values for whoever watches: traces, tables, the API's view, the log.
 
-use super::pool::PoolRejection;
+use super::{NodeId, pool::PoolRejection};
 use crate::{
     ledger::{
         Link,
         state::{Applied, BlockRejected},
     },
-    protocol::{Block, SignedTransaction, TransactionId},
+    protocol::{Block, PublicKey, SignedTransaction, TransactionId},
 };
-use std::sync::Arc;
+use serde::Serialize;
+use std::{fmt, sync::Arc};
 
 /// Something that happened on a node. Names in the documentation are those of the node's own events.
 #[derive(Clone, Debug)]
@@ -33,4 +34,45 @@ pub enum Event {
     PoolRemoved(TransactionId),
     /// `transaction.expired`.
     PoolExpired(Arc<SignedTransaction>),
+    /// `block.disregarded`: pushed while the node was not ready for it (consensus.md 3.1, step 6).
+    BlockDisregarded(Arc<Block>),
+    /// `transaction.reverted` for each of the block's transactions, last to first, then `block.reverted`.
+    BlockReverted(Arc<Link>),
+    /// The node has left `from` and stands on `to`, an ancestor; a [`Event::BlockReverted`] for each block came before.
+    RolledBack { from: Arc<Link>, to: Arc<Link>, cause: RollbackCause },
+    /// The node asked all its peers whether they are on its chain (consensus.md 3.5).
+    HealthChecked { peers: u32, forked: u32 },
+    /// `peer.added`.
+    PeerAdded(NodeId),
+    /// `peer.removed`.
+    PeerRemoved(NodeId),
+    /// `forger.started`: the first round the forger heard of; once.
+    ForgerStarted { delegate: PublicKey },
+    /// `forger.failed`.
+    ForgerFailed { error: String },
+}
+
+/// Why a node left its chain. Source: consensus.md 3.5 and 3.6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RollbackCause {
+    /// The health check found at least half of the peers on other chains.
+    Forked,
+    /// A second block of one slot, by the delegate that owns it.
+    DoubleForging,
+    /// The same block was too far ahead more than five times.
+    NeverReady,
+    /// The operator asked for it.
+    Ordered,
+}
+
+impl fmt::Display for RollbackCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Forked => "forked",
+            Self::DoubleForging => "double-forging",
+            Self::NeverReady => "never-ready",
+            Self::Ordered => "ordered",
+        })
+    }
 }

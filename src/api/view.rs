@@ -298,6 +298,13 @@ impl Head {
         self.pending.values().find(|transaction| transaction.id() == *id)
     }
 
+    fn stand_on(&mut self, tip: &Arc<Link>, applied: &Arc<Applied>, made: i64) {
+        self.modified = made.max(self.modified + 1);
+        self.tip = tip.clone();
+        self.applied = applied.clone();
+        self.lists = Arc::default();
+    }
+
     fn remove_pending(&mut self, id: &TransactionId) {
         let key = self.pending.iter().find(|(_, transaction)| transaction.id() == *id).map(|(key, _)| *key);
         if let Some(key) = key {
@@ -319,15 +326,16 @@ impl Observer for View {
             Event::BlockApplied { link, applied } => {
                 self.enter(link);
                 self.update(|head| {
-                    head.modified = unix(&self.0.tree, applied).max(head.modified + 1);
-                    head.tip = link.clone();
-                    head.applied = applied.clone();
-                    head.lists = Arc::default();
+                    head.stand_on(link, applied, unix(&self.0.tree, applied));
                     // The pool says so too, an instant later; no page shows a transaction as both.
                     for transaction in &link.block().transactions {
                         head.remove_pending(&transaction.id());
                     }
                 });
+            }
+            Event::RolledBack { to, .. } => {
+                let applied = self.0.tree.applied(to);
+                self.update(|head| head.stand_on(to, &applied, unix(&self.0.tree, &applied)));
             }
             Event::PoolAdded(added) => self.update(|head| {
                 for transaction in added {
@@ -342,7 +350,14 @@ impl Observer for View {
             | Event::BlockReceived(_)
             | Event::BlockRefused(_)
             | Event::ForgingSuspended { .. }
-            | Event::PoolRejected(_) => {}
+            | Event::PoolRejected(_)
+            | Event::BlockDisregarded(_)
+            | Event::BlockReverted(_)
+            | Event::HealthChecked { .. }
+            | Event::PeerAdded(_)
+            | Event::PeerRemoved(_)
+            | Event::ForgerStarted { .. }
+            | Event::ForgerFailed { .. } => {}
         }
     }
 }

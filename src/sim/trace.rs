@@ -112,6 +112,34 @@ fn encode(event: &Event, record: &mut Vec<u8>) {
             record.push(8);
             with_id(&transaction.id(), record);
         }
+        Event::BlockDisregarded(block) => with_block(9, &block.id, record),
+        Event::BlockReverted(link) => with_block(10, &link.id(), record),
+        Event::RolledBack { from, to, cause } => {
+            with_block(11, &from.id(), record);
+            with_block(11, &to.id(), record);
+            record.extend(cause.to_string().as_bytes());
+        }
+        Event::HealthChecked { peers, forked } => {
+            record.push(12);
+            record.extend(peers.to_le_bytes());
+            record.extend(forked.to_le_bytes());
+        }
+        Event::PeerAdded(peer) => {
+            record.push(13);
+            record.extend(peer.0.to_le_bytes());
+        }
+        Event::PeerRemoved(peer) => {
+            record.push(14);
+            record.extend(peer.0.to_le_bytes());
+        }
+        Event::ForgerStarted { delegate } => {
+            record.push(15);
+            with_key(delegate, record);
+        }
+        Event::ForgerFailed { error } => {
+            record.push(16);
+            record.extend(error.as_bytes());
+        }
     }
 }
 

@@ -7,6 +7,23 @@ use crate::actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, R
 pub trait Observer: Send {
     /// Something happened at a node.
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event);
+
+    /// Something happened between nodes, or to one of them from outside. The trace digest leaves it out: it is the
+    /// cause of events and not one of a node's own.
+    fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
+}
+
+/// What happens between nodes, or to a node from outside.
+#[derive(Debug)]
+pub enum NetworkEvent<'a> {
+    /// A message left its sender and will arrive at the given instant.
+    Sent { from: ActorId, to: ActorId, message: &'a Message, arrives: SimTime },
+    /// A message left its sender and will never arrive.
+    Lost { from: ActorId, to: ActorId, message: &'a Message },
+    /// The fault of this index in the plan begins.
+    FaultBegan { index: usize, kind: &'static str },
+    /// The fault of this index in the plan ends.
+    FaultEnded { index: usize, kind: &'static str },
 }
 
 /// What a stage hands to an actor next.

@@ -221,6 +221,23 @@ impl Observer for LogWriter {
             Event::PoolExpired(transaction) => {
                 self.write(now, "DEBUG", format!("Transaction {} expired", transaction.id()));
             }
+            Event::BlockDisregarded(block) => {
+                self.write(now, "INFO", format!("Disregarded block {} at height {}", block.id, block.header.height));
+            }
+            Event::BlockReverted(link) => {
+                self.write(now, "WARN", format!("Reverted block {} at height {}", link.id(), link.height()));
+            }
+            Event::RolledBack { from, to, cause } => {
+                let (from, to) = (from.height(), to.height());
+                self.write(now, "WARN", format!("Rolled back from height {from} to {to}: {cause}"));
+            }
+            Event::HealthChecked { peers, forked } => {
+                self.write(now, "INFO", format!("Health check: {forked} of {peers} peers are on other chains"));
+            }
+            Event::PeerAdded(peer) => self.write(now, "DEBUG", format!("Peer {peer} added")),
+            Event::PeerRemoved(peer) => self.write(now, "DEBUG", format!("Peer {peer} removed")),
+            Event::ForgerStarted { delegate } => self.write(now, "INFO", format!("Forger started for {delegate}")),
+            Event::ForgerFailed { error } => self.write(now, "ERROR", format!("Forger failed: {error}")),
         }
     }
 }
