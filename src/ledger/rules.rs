@@ -1,5 +1,9 @@
 //! Rules that are choices: what the reference fixes in code or configuration and a scenario may change.
 
+mod node;
+
+pub use node::{NodeRules, RollbackTarget};
+
 use crate::protocol::{Arktoshi, Kind, SignedTransaction, transaction::StaticFees};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +20,8 @@ pub struct Rules {
     /// Whether a lock must outlast a round; off in the reference's test environment. Source: consensus.md 4.5, type 8.
     pub minimum_lock_expiration: bool,
     pub pool: PoolRules,
+    /// What a node does about forks, peers and pushed blocks.
+    pub node: NodeRules,
 }
 
 /// How a block travels from peer to peer.
@@ -68,6 +74,7 @@ impl Rules {
                 max_transaction_age: 2_700,
                 dynamic_fees: Some(DynamicFees { min_fee_pool: 1_000, min_fee_broadcast: 1_000 }),
             },
+            node: NodeRules::reference(),
         }
     }
 }

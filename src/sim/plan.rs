@@ -52,7 +52,7 @@ impl Plan {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
-                let neighbours = all.iter().copied().filter(|other| *other != node).collect();
+                let neighbours = all.iter().copied().filter(|other| *other != node).collect::<Vec<_>>();
                 let random = self.seeds.stream(&format!("peer/{}", node.0));
                 Actor::Peer(Box::new(Peer::new(node, tree, tip, neighbours, random)))
             }
