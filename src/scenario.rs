@@ -6,6 +6,7 @@ pub mod file;
 pub mod run;
 pub mod testnet;
 
-pub use file::{Fault, Scenario, ScenarioError};
+pub use crate::sim::Fault;
+pub use file::{Scenario, ScenarioError};
 pub use run::{Outcome, StageKind};
 pub use testnet::{Account, NamedDelegate, Testnet};
