@@ -89,7 +89,7 @@ impl Delegate {
             }
             Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Deviate { .. } => {}
         }
     }
 

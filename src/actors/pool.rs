@@ -89,7 +89,9 @@ impl TransactionPool {
             }
             Message::BlockNotApplied { tip, block } => {
                 self.follow(&tip, effects);
-                self.lose(block.transactions.iter().map(|transaction| transaction.id()), effects);
+                if self.tree.rules().pool.refused_block_takes_transactions {
+                    self.lose(block.transactions.iter().map(|transaction| transaction.id()), effects);
+                }
             }
             Message::AlreadyForged { tip, ids } => {
                 self.follow(&tip, effects);
