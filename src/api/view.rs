@@ -305,6 +305,14 @@ impl Head {
         self.lists = Arc::default();
     }
 
+    fn add_pending(&mut self, added: &[Arc<SignedTransaction>]) {
+        for transaction in added {
+            let key = (Reverse(transaction.transaction().fee.value()), self.arrivals);
+            self.arrivals += 1;
+            self.pending.insert(key, transaction.clone());
+        }
+    }
+
     fn remove_pending(&mut self, id: &TransactionId) {
         let key = self.pending.iter().find(|(_, transaction)| transaction.id() == *id).map(|(key, _)| *key);
         if let Some(key) = key {
@@ -337,15 +345,15 @@ impl Observer for View {
                 let applied = self.0.tree.applied(to);
                 self.update(|head| head.stand_on(to, &applied, unix(&self.0.tree, &applied)));
             }
-            Event::PoolAdded(added) => self.update(|head| {
-                for transaction in added {
-                    let key = (Reverse(transaction.transaction().fee.value()), head.arrivals);
-                    head.arrivals += 1;
-                    head.pending.insert(key, transaction.clone());
-                }
-            }),
+            Event::PoolAdded(added) => self.update(|head| head.add_pending(added)),
             Event::PoolRemoved(id) => self.update(|head| head.remove_pending(id)),
-            Event::PoolExpired(transaction) => self.update(|head| head.remove_pending(&transaction.id())),
+            Event::PoolExpired(transaction) | Event::PoolEvicted(transaction) | Event::PoolPurged(transaction) => {
+                self.update(|head| head.remove_pending(&transaction.id()));
+            }
+            Event::PoolReplaced(pending) => self.update(|head| {
+                head.pending.clear();
+                head.add_pending(pending);
+            }),
             Event::BlockForged(_)
             | Event::BlockReceived(_)
             | Event::BlockRefused(_)
