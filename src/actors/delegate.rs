@@ -74,6 +74,7 @@ impl Delegate {
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
+        let ours = ours || planted!(ForgesOutOfTurn) && slot.0.is_multiple_of(7);
         let over = round.tip_slot >= slot || self.done >= Some(slot);
         if !ours || over || self.is_offline(&round) {
             self.plan_after(slot, &round, effects);
@@ -96,6 +97,7 @@ impl Delegate {
         let NetworkState { reached, in_quorum, .. } = state;
         let enough = match rules.minimum_network_reach {
             None => true,
+            _ if planted!(QuorumIgnored) => true,
             Some(least) => reached >= least && in_quorum * 100 >= rules.quorum_percent * reached,
         };
         work.network = Some(state);
