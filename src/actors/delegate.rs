@@ -65,7 +65,7 @@ impl Delegate {
                 self.forge(now, &transactions, effects);
             }
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Deviate { .. } => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! What actors hear and what they want done.
 
-use super::{Event, SimTime, Submission};
+use super::{Deviation, Event, SimTime, Submission};
 use crate::{
     ledger::{Link, RoundInfo},
     protocol::{Block, BlockId, Height, SignedTransaction, Slot},
@@ -128,6 +128,11 @@ pub enum Input {
     Submit {
         request: RequestId,
         transactions: Transactions,
+    },
+    /// A fault begins or ends: from now on the actor deviates from the protocol in this way, or no longer does.
+    Deviate {
+        deviation: Arc<Deviation>,
+        on: bool,
     },
 }
 
