@@ -130,7 +130,6 @@ mod switch {
         ForgesTwice: "a delegate forges twice in its slot",
         ForgesOutOfTurn: "a delegate takes the slot after its own too",
         QuorumIgnored: "a delegate forges without a quorum",
-        RoundStaleAfterRollback: "a rollback across a round's end keeps the later round's order",
         RollbackOneTooDeep: "a rollback goes one block below the common one",
         BlockNotPassedOn: "every second block is not passed on",
         FutureBlockTaken: "blocks of slots that have not begun are taken",
