@@ -86,7 +86,6 @@ impl Peer {
             Input::Wake(wake) => self.woken(now, wake, effects),
             Input::Submit { request, transactions } => self.to_pool(transactions, Some(request), effects),
             Input::Message { from, message } => self.told(now, from, message, effects),
-            Input::Deviate { .. } => {}
         }
     }
 

@@ -144,6 +144,11 @@ impl Network {
         }
     }
 
+    /// Who is connected to whom.
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
     /// What becomes of a message sent now; within a node it arrives at once.
     pub fn route(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
         if from == to {
