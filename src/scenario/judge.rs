@@ -36,6 +36,12 @@ pub struct Verdict {
     pub found: String,
 }
 
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} ({})", self.assertion, if self.holds { "holds" } else { "does not hold" }, self.found)
+    }
+}
+
 struct Case {
     tree: Arc<BlockTree>,
     first: Arc<Link>,

@@ -232,8 +232,12 @@ pub enum MessageKind {
     Status,
     /// Questions for blocks and the answers (`getBlocks`).
     Blocks,
-    /// Whatever else peers say to each other: peers, common blocks.
-    Other,
+    /// Questions for a block in common and the answers (`getCommonBlocks`).
+    CommonBlocks,
+    /// Questions for peers and the answers (`getPeers`).
+    Peers,
+    /// A connection that is cut for breaking a limit.
+    HangUp,
 }
 
 /// Which messages are lost.

@@ -262,15 +262,33 @@ impl Regions {
     }
 }
 
-/// The kind of a message between nodes.
-pub fn kind_of(message: &Message) -> MessageKind {
-    match message {
+/// The kind of a message between nodes; `None` of one that stays within a node.
+pub fn kind_of(message: &Message) -> Option<MessageKind> {
+    Some(match message {
         Message::Block(_) => MessageKind::Block,
         Message::Transactions(_) => MessageKind::Transactions,
         Message::StatusRequest | Message::Status { .. } => MessageKind::Status,
-        Message::BlocksRequest { .. } | Message::Blocks(_) => MessageKind::Blocks,
-        _ => MessageKind::Other,
-    }
+        Message::BlocksRequest { .. } | Message::Blocks { .. } => MessageKind::Blocks,
+        Message::CommonBlocksRequest { .. } | Message::CommonBlocks { .. } => MessageKind::CommonBlocks,
+        Message::PeersRequest | Message::Peers(_) => MessageKind::Peers,
+        Message::HungUp => MessageKind::HangUp,
+        Message::RoundRequest
+        | Message::Round(_)
+        | Message::RoundChanged(_)
+        | Message::NetworkStateRequest
+        | Message::NetworkState(_)
+        | Message::ForgingTransactionsRequest
+        | Message::ForgingTransactions(_)
+        | Message::Forged(_)
+        | Message::WakeUp
+        | Message::RelayFailed { .. }
+        | Message::ChooseTransactions { .. }
+        | Message::AddTransactions { .. }
+        | Message::Broadcast(_)
+        | Message::TipMoved { .. }
+        | Message::BlockNotApplied { .. }
+        | Message::AlreadyForged { .. } => return None,
+    })
 }
 
 /// Bytes of a message on the wire: its blocks and transactions, and a frame around them.
@@ -278,7 +296,7 @@ pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
     const FRAME: usize = 128;
     let content = match message {
         Message::Block(block) => block.size(milestones),
-        Message::Blocks(blocks) => blocks.iter().map(|block| block.size(milestones)).sum(),
+        Message::Blocks { blocks, .. } => blocks.iter().map(|block| block.size(milestones)).sum(),
         Message::Transactions(transactions) => transactions.iter().map(|transaction| transaction.bytes().len()).sum(),
         _ => 0,
     };

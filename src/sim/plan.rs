@@ -81,7 +81,7 @@ impl Plan {
         match role {
             Role::Peer => {
                 let random = self.seeds.stream(&format!("peer/{}", node.0));
-                Actor::Peer(Box::new(Peer::new(node, tree, tip, links.of(node), random)))
+                Actor::Peer(Box::new(Peer::new(node, tree, tip, links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {
@@ -92,13 +92,13 @@ impl Plan {
     }
 
     /// An actor of a node that starts again, for the so-manieth time, on the block it had stored.
-    pub(super) fn actor_again(&self, id: ActorId, tip: &Arc<Link>, times: u32, neighbours: Vec<NodeId>) -> Actor {
+    pub(super) fn actor_again(&self, id: ActorId, tip: &Arc<Link>, times: u32, given: Arc<[NodeId]>) -> Actor {
         let (node, tree, tip) = (id.node, self.tree.clone(), tip.clone());
         let plan = &self.nodes[node.0 as usize];
         match id.role {
             Role::Peer => {
                 let random = self.seeds.stream(&format!("peer/{}/start/{times}", node.0));
-                Actor::Peer(Box::new(Peer::new(node, tree, tip, neighbours, random)))
+                Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {

@@ -172,7 +172,7 @@ impl World {
             if keep_pool { &[Role::Peer, Role::Delegate] } else { &[Role::Peer, Role::Pool, Role::Delegate] };
         for role in roles {
             let to = ActorId { node, role: *role };
-            let actor = self.plan.actor_again(to, &tip, generation, self.network.links().of(node));
+            let actor = self.plan.actor_again(to, &tip, generation, self.network.links().given(node));
             self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Begin(actor) });
         }
         let on: Vec<(ActorId, Arc<Deviation>)> = self
