@@ -8,6 +8,7 @@
 //!
 //! Each thing that must hold is a named value with its source, so that a failure can say which one broke and where.
 
+pub mod assertions;
 pub mod conduct;
 pub mod finding;
 pub mod interval;
@@ -17,6 +18,7 @@ pub mod step;
 mod story;
 pub mod watch;
 
+pub use assertions::judge;
 pub use conduct::{CONDUCT, Conduct};
 pub use finding::{Finding, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};

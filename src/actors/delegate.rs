@@ -73,6 +73,21 @@ impl Delegate {
         Self { node, keys, tree, offline, plan, due, work: None, done: None, started: false }
     }
 
+    /// The node it forges on.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// What it forges with; `None` on a node that does not forge.
+    pub fn keys(&self) -> Option<&KeyPair> {
+        self.keys.as_ref()
+    }
+
+    /// The blocks and the network it knows.
+    pub fn tree(&self) -> &Arc<BlockTree> {
+        &self.tree
+    }
+
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         if self.keys.is_none() {
@@ -89,7 +104,7 @@ impl Delegate {
             }
             Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Deviate { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
         }
     }
 

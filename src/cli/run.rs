@@ -3,8 +3,9 @@
 use super::Failure;
 use crate::{
     actors::NodeId,
+    check,
     report::{Rounds, table},
-    scenario::{Outcome, Scenario, StageKind},
+    scenario::{Outcome, Scenario, StageKind, Verdict},
     sim::{Observer, SeedTree},
 };
 use clap::Args;
@@ -42,7 +43,9 @@ impl Run {
         let plan = scenario.plan(&testnet, seeds);
         let start = plan.tree.slots().slot(plan.start.seconds());
         let rounds = Rounds::new(NodeId(0), plan.tree.clone(), start);
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
+        let judge = check::judge(&scenario, &plan)
+            .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone()), Box::new(judge.clone())];
         let bar = progress_bar(scenario.last_height().0.into());
         let height = || rounds.height();
         let outcome = scenario
@@ -50,10 +53,11 @@ impl Run {
             .map_err(Failure::broken)?;
         bar.finish_and_clear();
         rounds.close(plan.tree.slots().slot(outcome.end.seconds()));
+        let verdicts = judge.verdicts(outcome.end);
         if self.json {
-            super::output::line(&self.as_json(&scenario, &rounds, &outcome).to_string());
+            super::output::line(&self.as_json(&scenario, &rounds, &outcome, &verdicts).to_string());
         } else {
-            super::output::line(&self.as_text(&scenario, &rounds, &outcome));
+            super::output::line(&self.as_text(&scenario, &rounds, &outcome, &verdicts));
         }
         if rounds.height() < scenario.last_height() {
             let (reached, wanted) = (rounds.height(), scenario.last_height());
@@ -63,10 +67,11 @@ impl Run {
                 scenario.rounds
             )));
         }
-        Ok(())
+        let broken: Vec<String> = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string).collect();
+        if broken.is_empty() { Ok(()) } else { Err(Failure::broken(broken.join("; "))) }
     }
 
-    fn as_json(&self, scenario: &Scenario, rounds: &Rounds, outcome: &Outcome) -> Value {
+    fn as_json(&self, scenario: &Scenario, rounds: &Rounds, outcome: &Outcome, verdicts: &[Verdict]) -> Value {
         let per_round = rounds.rounds();
         json!({
             "scenario": self.scenario.display().to_string(),
@@ -80,25 +85,27 @@ impl Run {
             "missed_slots": per_round.iter().map(|round| round.missed_slots).sum::<u32>(),
             "events": outcome.events,
             "end_seconds": outcome.end.seconds(),
+            "assertions": verdicts,
             "delegates": rounds.totals(),
             "per_round": per_round,
         })
     }
 
-    fn as_text(&self, scenario: &Scenario, rounds: &Rounds, outcome: &Outcome) -> String {
+    fn as_text(&self, scenario: &Scenario, rounds: &Rounds, outcome: &Outcome, verdicts: &[Verdict]) -> String {
         let per_round = rounds.rounds();
         let blocks: u32 = per_round.iter().map(|round| round.blocks).sum();
         let missed: u32 = per_round.iter().map(|round| round.missed_slots).sum();
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         format!(
             "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {blocks} blocks forged, {missed} slots missed, \
-             {} events\ndigest:  {}",
+             {} events\n{}digest:  {}",
             self.scenario.display(),
             table::render(rounds),
             self.seed,
             rounds.height(),
             per_round.len(),
             outcome.events,
+            verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect::<String>(),
             outcome.digest,
         )
     }
