@@ -104,6 +104,12 @@ pub enum Payload<'a> {
     PoolRemoved { transaction: String },
     #[serde(rename = "pool.expired")]
     PoolExpired { transaction: TransactionLine },
+    #[serde(rename = "pool.evicted")]
+    PoolEvicted { transaction: TransactionLine },
+    #[serde(rename = "pool.purged")]
+    PoolPurged { transaction: TransactionLine },
+    #[serde(rename = "pool.replaced")]
+    PoolReplaced { transactions: Vec<TransactionLine> },
 
     #[serde(rename = "network.sent")]
     Sent { from: ActorLine, to: ActorLine, message: MessageLine, arrives: u64 },
@@ -224,6 +230,9 @@ impl Payload<'_> {
             Self::PoolRejected { .. } => "pool.rejected",
             Self::PoolRemoved { .. } => "pool.removed",
             Self::PoolExpired { .. } => "pool.expired",
+            Self::PoolEvicted { .. } => "pool.evicted",
+            Self::PoolPurged { .. } => "pool.purged",
+            Self::PoolReplaced { .. } => "pool.replaced",
             Self::Sent { .. } => "network.sent",
             Self::Lost { .. } => "network.lost",
             Self::FaultBegan { .. } => "fault.began",
@@ -277,6 +286,11 @@ fn payload<'a>(event: &'a Event, slots: &Slots) -> Payload<'a> {
         }
         Event::PoolRemoved(id) => Payload::PoolRemoved { transaction: id.to_string() },
         Event::PoolExpired(transaction) => Payload::PoolExpired { transaction: transaction_line(transaction) },
+        Event::PoolEvicted(transaction) => Payload::PoolEvicted { transaction: transaction_line(transaction) },
+        Event::PoolPurged(transaction) => Payload::PoolPurged { transaction: transaction_line(transaction) },
+        Event::PoolReplaced(pending) => {
+            Payload::PoolReplaced { transactions: pending.iter().map(|pending| transaction_line(pending)).collect() }
+        }
     }
 }
 
@@ -324,11 +338,20 @@ fn message_line(message: &Message) -> MessageLine {
         Message::ForgingTransactions(transactions) => line("forging-transactions", None, Some(transactions.len())),
         Message::Broadcast(transactions) => line("broadcast", None, Some(transactions.len())),
         Message::AddTransactions { transactions, .. } => line("add-transactions", None, Some(transactions.len())),
-        Message::Blocks(blocks) => line("blocks", None, Some(blocks.len())),
-        Message::Status { tip, .. } => line("status", Some(tip.to_string()), None),
+        Message::Blocks { blocks, .. } => line("blocks", None, Some(blocks.len())),
+        Message::Status { tip } => line("status", Some(tip.id.to_string()), None),
         Message::TipMoved { tip } => line("tip-moved", Some(tip.id().to_string()), None),
         Message::StatusRequest => line("status-request", None, None),
         Message::BlocksRequest { .. } => line("blocks-request", None, None),
+        Message::CommonBlocksRequest { ids, .. } => line("common-blocks-request", None, Some(ids.len())),
+        Message::CommonBlocks { common, .. } => line("common-blocks", common.map(|id| id.to_string()), None),
+        Message::PeersRequest => line("peers-request", None, None),
+        Message::Peers(peers) => line("peers", None, Some(peers.len())),
+        Message::HungUp => line("hung-up", None, None),
+        Message::WakeUp => line("wake-up", None, None),
+        Message::RelayFailed { .. } => line("relay-failed", None, None),
+        Message::BlockNotApplied { .. } => line("block-not-applied", None, None),
+        Message::AlreadyForged { ids, .. } => line("already-forged", None, Some(ids.len())),
         Message::RoundRequest => line("round-request", None, None),
         Message::Round(_) => line("round", None, None),
         Message::RoundChanged(_) => line("round-changed", None, None),
