@@ -263,7 +263,7 @@ pub fn kind_of(message: &Message) -> MessageKind {
         Message::Block(_) => MessageKind::Block,
         Message::Transactions(_) => MessageKind::Transactions,
         Message::StatusRequest | Message::Status { .. } => MessageKind::Status,
-        Message::BlocksRequest { .. } | Message::Blocks(_) => MessageKind::Blocks,
+        Message::BlocksRequest { .. } | Message::Blocks { .. } => MessageKind::Blocks,
         _ => MessageKind::Other,
     }
 }
@@ -273,7 +273,7 @@ pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
     const FRAME: usize = 128;
     let content = match message {
         Message::Block(block) => block.size(milestones),
-        Message::Blocks(blocks) => blocks.iter().map(|block| block.size(milestones)).sum(),
+        Message::Blocks { blocks, .. } => blocks.iter().map(|block| block.size(milestones)).sum(),
         Message::Transactions(transactions) => transactions.iter().map(|transaction| transaction.bytes().len()).sum(),
         _ => 0,
     };
