@@ -221,6 +221,15 @@ impl Observer for LogWriter {
             Event::PoolExpired(transaction) => {
                 self.write(now, "DEBUG", format!("Transaction {} expired", transaction.id()));
             }
+            Event::PoolEvicted(transaction) => {
+                self.write(now, "DEBUG", format!("Transaction {} gave way to a dearer one", transaction.id()));
+            }
+            Event::PoolPurged(transaction) => {
+                self.write(now, "DEBUG", format!("Transaction {} is not valid any more", transaction.id()));
+            }
+            Event::PoolReplaced(pending) => {
+                self.write(now, "DEBUG", format!("The pool starts anew with {} transactions", pending.len()));
+            }
             Event::BlockDisregarded(block) => {
                 self.write(now, "INFO", format!("Disregarded block {} at height {}", block.id, block.header.height));
             }
