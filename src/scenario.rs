@@ -10,6 +10,7 @@ mod load;
 pub mod overrides;
 pub mod run;
 pub mod testnet;
+pub mod workload;
 
 pub use crate::sim::Fault;
 pub use assertion::Assertion;

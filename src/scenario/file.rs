@@ -1,7 +1,7 @@
 //! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
 //! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, assertion::Assertion, load, overrides::OverrideError};
+use super::{Override, assertion::Assertion, load, overrides::OverrideError, workload::Workload};
 use crate::{
     ledger::rules::Gossip,
     sim::{Fault, NetworkModel},
@@ -37,6 +37,9 @@ pub struct Scenario {
     /// What goes wrong.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// Who hands in transactions.
+    #[serde(default, rename = "workload", skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<Workload>,
     /// What must hold; a run in which one does not has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,

@@ -73,6 +73,7 @@ impl Scenario {
         let mut plan = Plan { network: model.clone(), ..Plan::new(tree, tip, nodes, seeds, start) };
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
         self.switch_off(&mut plan);
+        plan.sources = self.sources(&plan, testnet);
         plan
     }
 
