@@ -1,6 +1,9 @@
 //! The commands, one file each. A mistake of the caller's ends with one line on standard error and exit code 2.
 
+pub mod check;
 pub mod output;
+#[cfg(feature = "planted")]
+mod planted;
 pub mod run;
 pub mod up;
 
@@ -25,6 +28,7 @@ Examples:
 enum Command {
     Up(up::Up),
     Run(run::Run),
+    Check(check::Check),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -54,6 +58,7 @@ impl Cli {
         let result = match self.command {
             Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
+            Command::Check(check) => check.run(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
