@@ -48,7 +48,7 @@ pub struct Outcome {
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::with_standby(seeds, self.network.delegates, self.network.standby)
+        Testnet::with_standby(seeds, self.network.delegates, self.network.standby, self.network.reward)
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give.
