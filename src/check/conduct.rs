@@ -50,10 +50,8 @@ conduct! {
     POOL_FORGED: "a pool holds nothing that is on its chain", "I13";
     /// One pending transaction of a kind for a sender, where the pool allows one.
     POOL_ONE_OF_A_KIND: "a pool holds one vote or registration of a sender", "consensus.md 5.2, 8 Q15";
-    /// Every transaction of a request gets an answer.
-    ANSWERED: "each transaction of a request is answered", "consensus.md 8 Q16";
-    /// A refusal gives its reason.
-    NAMED_ERROR: "a pool refuses with a reason and not by accident", "consensus.md 8 Q12, Q20";
+    /// A block of a slot that has not begun is taken by nobody whose clock is right.
+    EARLY: "no block is taken before its slot", "consensus.md 3.1, 3.4";
     /// A transaction that is refused displaces nobody.
     DISPLACED: "a refused transaction displaces nobody", "consensus.md 5.4";
     /// After all faults are over, all nodes come to one chain.

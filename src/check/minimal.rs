@@ -93,7 +93,9 @@ fn actions(scenario: &Scenario) -> Vec<Scenario> {
 }
 
 fn faults(scenario: &Scenario) -> Vec<Scenario> {
-    with(scenario, without_parts(&scenario.faults), |scenario, list| scenario.faults = list)
+    let mut proposals = with(scenario, without_parts(&scenario.workloads), |scenario, list| scenario.workloads = list);
+    proposals.extend(with(scenario, without_parts(&scenario.faults), |scenario, list| scenario.faults = list));
+    proposals
 }
 
 fn rounds(scenario: &Scenario) -> Vec<Scenario> {

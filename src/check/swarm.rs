@@ -57,6 +57,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         rules: toml::Table::new(),
         faults: Vec::new(),
         actions: Vec::new(),
+        workloads: Vec::new(),
         assertions: Vec::new(),
     });
     scenario.description = format!("drawn from seed {seed}");
@@ -267,7 +268,8 @@ impl<'a> Actions<'a> {
     fn story(&mut self) -> Vec<Action> {
         self.told += 1;
         let name = format!("n{}", self.told);
-        let start = self.draw.random_range(1..=self.last);
+        // The first blocks take transactions of the old version only.
+        let start = self.draw.random_range(3..=self.last.max(4));
         let (one, two) = (self.anybody(), self.anybody());
         match self.draw.random_range(0..14) {
             0..=2 => self.payments(start, &one, &two),

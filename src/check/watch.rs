@@ -143,6 +143,13 @@ impl Seen {
             Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
             Some(_) => {}
         }
+        let known = &self.nodes[node.0 as usize];
+        let slots = self.tree.slots();
+        let (slot, running) = (slots.slot(link.block().header.timestamp), slots.slot(now.seconds()));
+        if slot > running && !known.deviant {
+            let what = format!("it took in a block of slot {slot} in slot {running}");
+            self.find(&conduct::EARLY, now, Some(node), Some(link), what);
+        }
         let before = &self.nodes[node.0 as usize].tip;
         if link.parent().is_none_or(|parent| parent.id() != before.id()) {
             let what = format!("it stood on {:?} and took in {link:?}", before);
