@@ -34,6 +34,7 @@ mod rule;
 mod server;
 mod version;
 pub mod view;
+pub mod webhooks;
 
 pub use access::{Limiter, RateLimit, Whitelist};
 pub use context::{ApiContext, Dialect, Ports, Settings};
@@ -44,3 +45,4 @@ pub use reply::Reply;
 pub use request::Request;
 pub use server::{BindError, Listener, Server};
 pub use view::View;
+pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};

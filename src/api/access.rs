@@ -45,6 +45,16 @@ struct Window {
 }
 
 impl Whitelist {
+    /// This machine only.
+    pub fn loopback() -> Self {
+        Self(["127.*", "::1"].map(str::to_owned).into())
+    }
+
+    /// Whether all are answered.
+    pub fn is_open(&self) -> bool {
+        self.0.is_empty() || self.0.iter().any(|pattern| pattern == "*")
+    }
+
     /// Whether a client is answered. One without an address is answered only if all are.
     pub fn allows(&self, remote: Option<SocketAddr>) -> bool {
         if self.0.is_empty() {

@@ -28,15 +28,18 @@ pub enum Content {
     Json,
     Html,
     Text,
+    /// No body at all.
+    Nothing,
 }
 
 impl Content {
-    fn header(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
+    fn header(self) -> Option<HeaderValue> {
+        Some(HeaderValue::from_static(match self {
             Self::Json => "application/json; charset=utf-8",
             Self::Html => "text/html; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
-        })
+            Self::Nothing => return None,
+        }))
     }
 }
 
@@ -49,6 +52,17 @@ impl Reply {
     /// 200 with plain text.
     pub fn text(body: String) -> Self {
         Self::new(StatusCode::OK, Content::Text, body.into_bytes())
+    }
+
+    /// 204: done, and nothing to say.
+    pub fn nothing() -> Self {
+        Self::new(StatusCode::NO_CONTENT, Content::Nothing, Vec::new())
+    }
+
+    /// The same as 201: what is shown is new.
+    #[must_use]
+    pub fn created(self) -> Self {
+        Self { status: StatusCode::CREATED, ..self }
     }
 
     fn new(status: StatusCode, content: Content, body: Vec<u8>) -> Self {
@@ -79,7 +93,7 @@ impl Reply {
         if let Some(location) = self.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             headers.insert(header::LOCATION, location);
         }
-        headers.insert(header::CONTENT_TYPE, self.content.header());
+        headers.extend(self.content.header().map(|kind| (header::CONTENT_TYPE, kind)));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if is_long {
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));

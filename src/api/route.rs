@@ -4,11 +4,12 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, fees, lab, locks, node, peers, submit, transactions, types, votes, wallets,
+        Call, blocks, businesses, delegates, fees, lab, locks, node, peers, submit, transactions, types, votes,
+        wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
-    resource::{block, business, delegate, lock, peer, transaction, wallet},
+    resource::{block, business, delegate, lock, peer, transaction, wallet, webhook},
     rule::{Bound, Rule},
 };
 use std::pin::Pin;
@@ -26,8 +27,8 @@ pub struct Route {
     pub body: Option<&'static [&'static [Parameter]]>,
     pub spoken: Spoken,
     pub handle: Handle,
-    /// Whether only this machine is answered.
-    pub loopback_only: bool,
+    /// Who is answered.
+    pub access: Access,
     /// Whether the answer says since when it is this one: it changes with the chain only.
     pub is_dated: bool,
 }
@@ -37,6 +38,18 @@ pub struct Route {
 pub enum Verb {
     Get,
     Post,
+    Put,
+    Delete,
+}
+
+/// Whom a route answers, of those whom the API answers at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Everyone,
+    /// This machine only.
+    Loopback,
+    /// Who may make the node call others.
+    Webhooks,
 }
 
 impl Verb {
@@ -45,6 +58,8 @@ impl Verb {
         match *method {
             Method::GET | Method::HEAD => Some(Self::Get),
             Method::POST => Some(Self::Post),
+            Method::PUT => Some(Self::Put),
+            Method::DELETE => Some(Self::Delete),
             _ => None,
         }
     }
@@ -99,7 +114,8 @@ impl Route {
 
     const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
         let spoken = Spoken::Always;
-        Self { verb, path, arguments: &[], query, body: None, spoken, handle, loopback_only: false, is_dated: false }
+        let access = Access::Everyone;
+        Self { verb, path, arguments: &[], query, body: None, spoken, handle, access, is_dated: false }
     }
 
     const fn with_body(self, body: &'static [&'static [Parameter]]) -> Self {
@@ -115,7 +131,11 @@ impl Route {
     }
 
     const fn on_loopback(self) -> Self {
-        Self { loopback_only: true, ..self }
+        Self { access: Access::Loopback, ..self }
+    }
+
+    const fn for_webhooks(self) -> Self {
+        Self { access: Access::Webhooks, ..self }
     }
 
     const fn dated(self) -> Self {
@@ -238,6 +258,14 @@ static ROUTES: &[Route] = &[
     Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).of(peer::PATH_IP),
 
+    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).for_webhooks().spoken(Spoken::DOCUMENTED),
+    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).for_webhooks().spoken(Spoken::CORE26),
+    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).with_body(&[webhook::NEW]).for_webhooks(),
+    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, webhooks::show).of(webhook::PATH_ID).for_webhooks(),
+    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
+    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).of(webhook::PATH_ID).for_webhooks(),
+
+    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).on_loopback(),
     Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).on_loopback(),

@@ -7,6 +7,7 @@
 //! the head before it is believed.
 
 mod neighbours;
+mod pending;
 
 pub use neighbours::Neighbours;
 
@@ -19,9 +20,8 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
-use imbl::OrdMap;
+use pending::Pending;
 use std::{
-    cmp::Reverse,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -60,9 +60,7 @@ pub struct Head {
     modified: i64,
     /// Orders of wallets and delegates, made when first asked for.
     lists: Arc<Lists>,
-    /// Highest fee first, then first come.
-    pending: OrdMap<(Reverse<u64>, u64), Arc<SignedTransaction>>,
-    arrivals: u64,
+    pending: Pending,
 }
 
 /// A transaction on a chain: its block and its index in it, from 0.
@@ -84,8 +82,8 @@ impl View {
     pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>, now: SimTime) -> Self {
         let applied = tree.applied(&tip);
         let modified = unix(&tree, &applied);
-        let (lists, pending) = (Arc::default(), OrdMap::new());
-        let head = Head { tip: tip.clone(), applied, modified, lists, pending, arrivals: 0 };
+        let (lists, pending) = (Arc::default(), Pending::default());
+        let head = Head { tip: tip.clone(), applied, modified, lists, pending };
         let view = Self(Arc::new(Shared {
             node,
             tree,
@@ -109,7 +107,7 @@ impl View {
     #[must_use]
     pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         for node in nodes.into_iter().filter(|node| *node != self.0.node) {
-            self.0.neighbours.saw(node, self.head().height());
+            self.0.neighbours.saw(node, self.head().tip());
         }
         self
     }
@@ -170,9 +168,10 @@ impl View {
         let sender = place.transaction().sender_address();
         let Some(places) = self.0.history.get(&sender) else { return 0 };
         let until = (place.link.height(), place.index);
+        // Those of other forks lie between, so that heights need not ascend.
         let sent = places
             .iter()
-            .take_while(|other| (other.link.height(), other.index) <= until)
+            .filter(|other| (other.link.height(), other.index) <= until)
             .filter(|other| other.transaction().sender_address() == sender && place.link.descends_from(&other.link));
         sent.count() as u64
     }
@@ -192,7 +191,7 @@ impl View {
         let height = link.height();
         let is_new = self.0.entered.fetch_max(height.0, Ordering::Relaxed) < height.0;
         let mut forged = self.0.forged.entry(link.block().header.generator).or_default();
-        if !is_new && forged.iter().any(|known| known.id() == link.id()) {
+        if !is_new && forged.iter().rev().any(|known| known.id() == link.id()) {
             return;
         }
         forged.push(link.clone());
@@ -290,12 +289,12 @@ impl Head {
 
     /// Pending transactions in the order in which they would be forged.
     pub fn pending(&self) -> impl Iterator<Item = Arc<SignedTransaction>> {
-        crate::actors::pool::in_forging_order(self.pending.values().cloned())
+        crate::actors::pool::in_forging_order(self.pending.iter().cloned())
     }
 
     /// A pending transaction.
     pub fn pending_by_id(&self, id: &TransactionId) -> Option<&Arc<SignedTransaction>> {
-        self.pending.values().find(|transaction| transaction.id() == *id)
+        self.pending.get(id)
     }
 
     fn stand_on(&mut self, tip: &Arc<Link>, applied: &Arc<Applied>, made: i64) {
@@ -304,21 +303,14 @@ impl Head {
         self.applied = applied.clone();
         self.lists = Arc::default();
     }
-
-    fn remove_pending(&mut self, id: &TransactionId) {
-        let key = self.pending.iter().find(|(_, transaction)| transaction.id() == *id).map(|(key, _)| *key);
-        if let Some(key) = key {
-            self.pending.remove(&key);
-        }
-    }
 }
 
 impl Observer for View {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.0.now.store(now.micros(), Ordering::Relaxed);
         if node != self.0.node {
-            if let Event::BlockApplied { link, .. } = event {
-                self.0.neighbours.saw(node, link.height());
+            if let Event::BlockApplied { link: tip, .. } | Event::RolledBack { to: tip, .. } = event {
+                self.0.neighbours.saw(node, tip);
             }
             return;
         }
@@ -329,7 +321,7 @@ impl Observer for View {
                     head.stand_on(link, applied, unix(&self.0.tree, applied));
                     // The pool says so too, an instant later; no page shows a transaction as both.
                     for transaction in &link.block().transactions {
-                        head.remove_pending(&transaction.id());
+                        head.pending.remove(&transaction.id());
                     }
                 });
             }
@@ -337,15 +329,9 @@ impl Observer for View {
                 let applied = self.0.tree.applied(to);
                 self.update(|head| head.stand_on(to, &applied, unix(&self.0.tree, &applied)));
             }
-            Event::PoolAdded(added) => self.update(|head| {
-                for transaction in added {
-                    let key = (Reverse(transaction.transaction().fee.value()), head.arrivals);
-                    head.arrivals += 1;
-                    head.pending.insert(key, transaction.clone());
-                }
-            }),
-            Event::PoolRemoved(id) => self.update(|head| head.remove_pending(id)),
-            Event::PoolExpired(transaction) => self.update(|head| head.remove_pending(&transaction.id())),
+            Event::PoolAdded(added) => self.update(|head| added.iter().for_each(|one| head.pending.add(one))),
+            Event::PoolRemoved(id) => self.update(|head| head.pending.remove(id)),
+            Event::PoolExpired(transaction) => self.update(|head| head.pending.remove(&transaction.id())),
             Event::BlockForged(_)
             | Event::BlockReceived(_)
             | Event::BlockRefused(_)

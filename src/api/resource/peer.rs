@@ -46,11 +46,16 @@ pub struct PeerRow {
 }
 
 impl PeerRow {
-    /// Its simulated public address, one of 198.18.0.1 to 198.19.255.254.
+    /// Its simulated public address.
     pub fn ip(&self) -> Ipv4Addr {
-        const FIRST: u32 = Ipv4Addr::new(198, 18, 0, 1).to_bits();
-        Ipv4Addr::from_bits(FIRST + self.node.0 % 131_070)
+        ip(self.node)
     }
+}
+
+/// The simulated public address of a node, one of 198.18.0.1 to 198.19.255.254.
+pub fn ip(node: NodeId) -> Ipv4Addr {
+    const FIRST: u32 = Ipv4Addr::new(198, 18, 0, 1).to_bits();
+    Ipv4Addr::from_bits(FIRST + node.0 % 131_070)
 }
 
 /// What peers are filtered and ordered by. Versions are looked at apart, as ranges.
