@@ -14,3 +14,5 @@ mod recorded;
 mod searches;
 #[path = "api/support.rs"]
 mod support;
+#[path = "api/webhooks.rs"]
+mod webhooks;

@@ -21,11 +21,9 @@ use crate::{
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
 use pending::Pending;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
 /// The observed node as its API shows it. Cheap to clone; clones share everything.
@@ -303,6 +301,10 @@ impl Head {
         self.applied = applied.clone();
         self.lists = Arc::default();
     }
+
+    fn pend(&mut self, added: &[Arc<SignedTransaction>]) {
+        added.iter().for_each(|transaction| self.pending.add(transaction));
+    }
 }
 
 impl Observer for View {
@@ -329,9 +331,15 @@ impl Observer for View {
                 let applied = self.0.tree.applied(to);
                 self.update(|head| head.stand_on(to, &applied, unix(&self.0.tree, &applied)));
             }
-            Event::PoolAdded(added) => self.update(|head| added.iter().for_each(|one| head.pending.add(one))),
+            Event::PoolAdded(added) => self.update(|head| head.pend(added)),
             Event::PoolRemoved(id) => self.update(|head| head.pending.remove(id)),
-            Event::PoolExpired(transaction) => self.update(|head| head.pending.remove(&transaction.id())),
+            Event::PoolExpired(transaction) | Event::PoolEvicted(transaction) | Event::PoolPurged(transaction) => {
+                self.update(|head| head.pending.remove(&transaction.id()));
+            }
+            Event::PoolReplaced(pending) => self.update(|head| {
+                head.pending = Pending::default();
+                head.pend(pending);
+            }),
             Event::BlockForged(_)
             | Event::BlockReceived(_)
             | Event::BlockRefused(_)

@@ -95,9 +95,10 @@ impl From<WebhookError> for ApiError {
     }
 }
 
-/// The thread that webhooks live on. Dropped, it takes all of them down, and must not be dropped on a runtime.
+/// The thread that webhooks live on. Dropped, it takes all of them down.
 pub struct WebhookThread {
-    runtime: Runtime,
+    /// There until it is dropped.
+    runtime: Option<Runtime>,
     hosted: Vec<Webhooks>,
 }
 
@@ -113,7 +114,7 @@ impl WebhookThread {
             .thread_name("webhooks")
             .enable_all()
             .build()?;
-        Ok(Self { runtime, hosted: Vec::new() })
+        Ok(Self { runtime: Some(runtime), hosted: Vec::new() })
     }
 
     /// Hosts the webhooks of a node, those kept from earlier included. From then on its observer is to be told.
@@ -132,7 +133,7 @@ impl WebhookThread {
             report: settings.report.clone(),
             inbox: inbox.clone(),
         };
-        let actor = self.runtime.block_on(async {
+        let actor = self.runtime().block_on(async {
             let (supervisor, _) = Actor::spawn(None, WebhookSupervisor, settings.report).await?;
             let (actor, _) = Actor::spawn_linked(None, WebhookHost, arguments, supervisor.get_cell()).await?;
             Ok::<_, SpawnErr>(actor)
@@ -145,13 +146,23 @@ impl WebhookThread {
 
     /// Delivers what waits, for a second at most, and ends.
     pub fn stop(self) {
-        self.runtime.block_on(async {
+        self.runtime().block_on(async {
             for webhooks in &self.hosted {
                 // One that has died has nothing left to deliver.
                 let _died = webhooks.ask(WebhookMessage::Finish).await;
             }
         });
-        self.runtime.shutdown_timeout(Duration::from_millis(100));
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken only when dropped")
+    }
+}
+
+impl Drop for WebhookThread {
+    fn drop(&mut self) {
+        // Without waiting, which a runtime that this may be dropped on forbids.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 

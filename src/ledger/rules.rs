@@ -1,21 +1,46 @@
 //! Rules that are choices: what the reference fixes in code or configuration and a scenario may change.
+//!
+//! ```text
+//!   Rules ─┬─ (top level)   peers and quorum, gossip
+//!          ├─ ledger        what a chain means        rules/ledger.rs
+//!          ├─ pool          what a pool takes, keeps  rules/pool.rs
+//!          └─ node          how a node behaves        rules/node.rs
+//! ```
+//!
+//! Each quirk of the reference is a field of its own, named after what happens while it is on, so exactly one can be
+//! turned on or off: [`Rules::overridden`]. Source: architecture, decision 4; consensus.md 8.
 
-use crate::protocol::{Arktoshi, Kind, SignedTransaction, transaction::StaticFees};
+mod ledger;
+mod node;
+mod or_off;
+mod overrides;
+mod pool;
+
+pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
+pub use node::NodeRules;
+pub use overrides::RulesError;
+pub use pool::{DynamicFees, PoolRules};
+
 use serde::{Deserialize, Serialize};
 
 /// The rules of a node that the network's milestones do not fix. Source: architecture, decision 4.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Peers a relay must reach before its delegate forges; `None` is the reference's test environment, in which no
-    /// peer is needed. Source: consensus.md 2.2.
+    /// Peers a relay must reach before its delegate forges; `None`, in a file `false`, is the reference's test
+    /// environment, in which no peer is needed. Source: consensus.md 2.2.
+    #[serde(with = "or_off")]
     pub minimum_network_reach: Option<u32>,
-    /// Share of answering peers that must be on the relay's chain, in percent. Source: consensus.md 2.2.
+    /// Share of answering peers that must be on the relay's chain, in percent, 0 to 100. Source: consensus.md 2.2.
     pub quorum_percent: u32,
     /// How a block travels from peer to peer.
     pub gossip: Gossip,
-    /// Whether a lock must outlast a round; off in the reference's test environment. Source: consensus.md 4.5, type 8.
-    pub minimum_lock_expiration: bool,
+    /// What a chain means.
+    pub ledger: LedgerRules,
+    /// What a pool takes and keeps.
     pub pool: PoolRules,
+    /// How a node behaves towards others.
+    pub node: NodeRules,
 }
 
 /// How a block travels from peer to peer.
@@ -29,71 +54,35 @@ pub enum Gossip {
     Reference,
 }
 
-/// What a pool takes. Source: consensus.md 5.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolRules {
-    /// Pending transactions at most.
-    pub max_transactions: usize,
-    /// Pending transactions of one sender at most.
-    pub max_transactions_per_sender: usize,
-    /// Transactions in one request at most.
-    pub max_transactions_per_request: usize,
-    /// Blocks after which a version-1 transaction expires.
-    pub max_transaction_age: u32,
-    /// `None`: the fee must equal the static fee.
-    pub dynamic_fees: Option<DynamicFees>,
-}
-
-/// Minimum fees by size. Source: consensus.md 5.3.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DynamicFees {
-    /// Least fee to enter the pool [arktoshi a byte].
-    pub min_fee_pool: u64,
-    /// Least fee to be sent on [arktoshi a byte].
-    pub min_fee_broadcast: u64,
-}
-
 impl Rules {
-    /// The reference node 2.6.57 with the `testnet` configuration.
+    /// The reference node 2.6.57 with the `testnet` configuration, with its bugs, save those that make a node's state
+    /// depend on the node's history.
     pub fn reference() -> Self {
         Self {
             minimum_network_reach: Some(5),
             quorum_percent: 66,
             gossip: Gossip::Reference,
-            minimum_lock_expiration: true,
-            pool: PoolRules {
-                max_transactions: 15_000,
-                max_transactions_per_sender: 300,
-                max_transactions_per_request: 40,
-                max_transaction_age: 2_700,
-                dynamic_fees: Some(DynamicFees { min_fee_pool: 1_000, min_fee_broadcast: 1_000 }),
-            },
+            ledger: LedgerRules::reference(),
+            pool: PoolRules::reference(),
+            node: NodeRules::reference(),
+        }
+    }
+
+    /// The same node with its bugs mended: every switch is off that consensus.md 8 wants fixed. What it wants kept,
+    /// because the chain or its clients rest on it, is as in [`Rules::reference`].
+    pub fn corrected() -> Self {
+        Self {
+            ledger: LedgerRules::corrected(),
+            pool: PoolRules::corrected(),
+            node: NodeRules::corrected(),
+            ..Self::reference()
         }
     }
 }
 
-impl DynamicFees {
-    /// Bytes added to a transaction's size before it is charged, by type. Source: consensus.md 5.3.
-    pub fn addon_bytes(kind: Kind) -> u64 {
-        match kind {
-            Kind::Transfer | Kind::Vote | Kind::DelegateResignation | Kind::HtlcLock => 100,
-            Kind::SecondSignature | Kind::Ipfs => 250,
-            Kind::DelegateRegistration => 400_000,
-            Kind::MultiSignature | Kind::MultiPayment => 500,
-            Kind::HtlcClaim | Kind::HtlcRefund => 0,
-            Kind::BusinessRegistration | Kind::BridgechainRegistration => 4_000_000,
-            Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
-            Kind::BusinessResignation | Kind::BridgechainResignation => 100,
-        }
-    }
-
-    /// The least fee of a transaction at a rate; claims and refunds are free.
-    pub fn minimum(transaction: &SignedTransaction, rate: u64) -> Arktoshi {
-        let kind = transaction.kind();
-        if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
-            return Arktoshi::ZERO;
-        }
-        let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
-        StaticFees::dynamic(transaction, Self::addon_bytes(kind), rate)
+impl Default for Rules {
+    /// [`Rules::reference`].
+    fn default() -> Self {
+        Self::reference()
     }
 }

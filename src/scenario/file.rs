@@ -1,6 +1,6 @@
 //! The scenario file: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is allowed.
 
-use super::testnet::DELEGATES_LIMIT;
+use super::{Override, overrides::OverrideError, testnet::DELEGATES_LIMIT};
 use crate::{ledger::rules::Gossip, protocol::Round, sim::Latency};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -95,6 +95,10 @@ pub enum ScenarioError {
     Malformed { file: PathBuf, line: usize, key: Option<String>, message: String },
     #[error("{}: key '{key}': found {found}, allowed is {allowed}", file.display())]
     NotAllowed { file: PathBuf, key: String, found: String, allowed: String },
+    #[error("{}: {source}", file.display())]
+    Unfitting { file: PathBuf, source: OverrideError },
+    #[error("{} with {sets}: {message}", file.display())]
+    Overridden { file: PathBuf, sets: String, message: String },
 }
 
 impl Scenario {
@@ -108,19 +112,58 @@ impl Scenario {
         Self::parse(&text, file)
     }
 
+    /// Reads a file, replaces values in it, and checks what comes of that.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`]; where the file alone is fine, the error names the replaced values instead of a line.
+    pub fn load_with(file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let text = fs::read_to_string(file)
+            .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?;
+        Self::parse_with(&text, file, overrides)
+    }
+
+    /// [`Scenario::load_with`] on the text of a file; `file` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Scenario::load_with`].
+    pub fn parse_with(text: &str, file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        if overrides.is_empty() {
+            return Self::parse(text, file);
+        }
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| malformed(text, file, &error))?;
+        for set in overrides {
+            set.apply(&mut table).map_err(|source| ScenarioError::Unfitting { file: file.to_path_buf(), source })?;
+        }
+        let scenario: Self = match table.try_into() {
+            Ok(scenario) => scenario,
+            Err(error) => {
+                // The file's own mistakes come first: they have a line to point at.
+                Self::parse(text, file)?;
+                let sets: Vec<String> = overrides.iter().map(|set| format!("'{set}'")).collect();
+                let message = error.to_string().trim().replace('\n', " ");
+                return Err(ScenarioError::Overridden { file: file.to_path_buf(), sets: sets.join(", "), message });
+            }
+        };
+        scenario.checked(file)
+    }
+
     /// Checks the text of a file; `file` is named in errors.
     ///
     /// # Errors
     /// As [`Scenario::load`].
     pub fn parse(text: &str, file: &Path) -> Result<Self, ScenarioError> {
         let scenario: Self = toml::from_str(text).map_err(|error| malformed(text, file, &error))?;
-        scenario.check().map_err(|(key, found, allowed)| ScenarioError::NotAllowed {
+        scenario.checked(file)
+    }
+
+    fn checked(self, file: &Path) -> Result<Self, ScenarioError> {
+        self.check().map_err(|(key, found, allowed)| ScenarioError::NotAllowed {
             file: file.to_path_buf(),
             key,
             found,
             allowed,
         })?;
-        Ok(scenario)
+        Ok(self)
     }
 
     /// The delegates' usernames, in the order of their nodes.
@@ -192,6 +235,23 @@ mod tests {
 
     fn error(text: &str) -> String {
         Scenario::parse(text, Path::new("s.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_replaced_value_is_checked_like_one_in_the_file() {
+        let file = "version = 1\nrounds = 3\n";
+        let set = |sets: &[&str]| {
+            let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("well formed")).collect();
+            Scenario::parse_with(file, Path::new("s.toml"), &sets).map_err(|error| error.to_string())
+        };
+        let changed = set(&["network.latency.max_ms=300", "network.gossip=reference"]).unwrap_err();
+        assert!(changed.contains("min_ms"), "{changed}");
+        let changed = set(&["network.latency={ min_ms = 1, max_ms = 300 }", "rounds=4"]).expect("allowed");
+        assert_eq!((changed.network.latency.max_ms, changed.rounds), (300, 4));
+        assert_eq!(set(&["rounds=0"]).unwrap_err(), "s.toml: key 'rounds': found 0, allowed is 1 to 100000");
+        let unknown = set(&["network.lots=0.1"]).unwrap_err();
+        assert!(unknown.starts_with("s.toml with 'network.lots=0.1': unknown field `lots`"), "{unknown}");
+        assert!(!unknown.contains('\n'));
     }
 
     #[test]

@@ -112,6 +112,18 @@ fn encode(event: &Event, record: &mut Vec<u8>) {
             record.push(8);
             with_id(&transaction.id(), record);
         }
+        Event::PoolEvicted(transaction) => {
+            record.push(17);
+            with_id(&transaction.id(), record);
+        }
+        Event::PoolPurged(transaction) => {
+            record.push(18);
+            with_id(&transaction.id(), record);
+        }
+        Event::PoolReplaced(pending) => {
+            record.push(19);
+            pending.iter().for_each(|transaction| with_id(&transaction.id(), record));
+        }
         Event::BlockDisregarded(block) => with_block(9, &block.id, record),
         Event::BlockReverted(link) => with_block(10, &link.id(), record),
         Event::RolledBack { from, to, cause } => {

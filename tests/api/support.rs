@@ -64,7 +64,8 @@ pub fn exchanges(file: &Path) -> Vec<Value> {
 pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiContext {
     let config = NetworkConfig::load(&folder.join("network")).expect("a preset");
     // What the recorded node was run with.
-    let rules = Rules { minimum_network_reach: None, minimum_lock_expiration: false, ..Rules::reference() };
+    let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
+    rules.ledger.minimum_lock_expiration = false;
     let tree = Arc::new(BlockTree::new(Arc::new(config), Arc::new(rules)).expect("a genesis block"));
     let mut view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
     let mut tip = tree.genesis().clone();

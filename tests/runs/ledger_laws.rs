@@ -84,7 +84,8 @@ struct Chain {
 impl Chain {
     fn new() -> Self {
         let testnet = Testnet::generate(SeedTree::new(1), DELEGATES);
-        let rules = Rules { minimum_lock_expiration: false, ..rules_for(DELEGATES as usize) };
+        let mut rules = rules_for(DELEGATES as usize);
+        rules.ledger.minimum_lock_expiration = false;
         let tree = testnet.tree(rules).expect("it has its delegates");
         let accounts = testnet.accounts.iter().take(SENDERS - 3).map(|account| account.keys.clone());
         let delegates = testnet.delegates.iter().take(3).map(|delegate| delegate.keys.clone());

@@ -17,7 +17,8 @@ fn recordings() -> Option<PathBuf> {
 fn tree() -> Option<BlockTree> {
     let config = NetworkConfig::load(&recordings()?.join("network")).expect("the preset is complete");
     // The recorded node ran in its test environment: locks may be short, and no peer is needed.
-    let rules = Rules { minimum_lock_expiration: false, minimum_network_reach: None, ..Rules::reference() };
+    let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
+    rules.ledger.minimum_lock_expiration = false;
     Some(BlockTree::new(Arc::new(config), Arc::new(rules)).expect("51 delegates"))
 }
 

@@ -70,6 +70,9 @@ impl Firing<'_> {
             Event::PoolExpired(transaction) => {
                 self.fire("transaction.expired", || Some(payload::of_transaction(transaction)));
             }
+            Event::PoolPurged(transaction) => {
+                self.fire("transaction.pool.removed", || Some(payload::of_transaction(transaction)));
+            }
             Event::PeerAdded(_) => self.fire_peer("peer.added", observation.peer.as_ref()),
             Event::PeerRemoved(_) => self.fire_peer("peer.removed", observation.peer.as_ref()),
             Event::ForgerStarted { delegate } => {
@@ -77,7 +80,9 @@ impl Firing<'_> {
             }
             Event::ForgerFailed { error } => self.fire("forger.failed", || Some(json!({ "error": error }))),
             // Nothing of the catalogue.
-            Event::BlockRefused(_)
+            Event::PoolEvicted(_)
+            | Event::PoolReplaced(_)
+            | Event::BlockRefused(_)
             | Event::ForgingSuspended { .. }
             | Event::RolledBack { .. }
             | Event::HealthChecked { .. } => {}

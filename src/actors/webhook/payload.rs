@@ -96,7 +96,7 @@ pub(super) fn of_wallet(wallet: &Wallet, tree: &BlockTree) -> Value {
     let mut shown = json!({
         "address": wallet.address,
         "balance": wallet.balance,
-        "nonce": wallet.nonce,
+        "nonce": wallet.nonce.to_string(),
         "attributes": attributes,
     });
     if let Some(key) = wallet.public_key {

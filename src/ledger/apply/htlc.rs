@@ -10,7 +10,7 @@ use crate::{
 pub(super) fn check_lock(expiration: Expiration, state: &State, terms: &Terms<'_>) -> Result<(), ApplyError> {
     let round = terms.milestone.active_delegates;
     let too_short = match expiration {
-        _ if !terms.rules.minimum_lock_expiration => false,
+        _ if !terms.rules.ledger.minimum_lock_expiration => false,
         Expiration::EpochTime(seconds) => {
             u64::from(seconds) <= u64::from(state.timestamp().0) + u64::from(terms.blocktime) * u64::from(round)
         }

@@ -1,0 +1,81 @@
+//! What a chain means, where that is a choice.
+
+use serde::{Deserialize, Serialize};
+
+/// What a chain means, where that is a choice. Nodes that differ in one of these do not share a state: each set of
+/// rules has a block tree of its own. Source: consensus.md 1, 4 and 8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedgerRules {
+    /// Whether a lock must outlast a round; off in the reference's test environment. Source: consensus.md 4.5, type 8.
+    pub minimum_lock_expiration: bool,
+    /// Q1: the coin of a claimed lock weighs on the delegate that the *claim's sender* votes for, not on the one of
+    /// the lock's recipient, who gets it. The reference does so until the node restarts; off, the weights are those a
+    /// node computes when it starts.
+    pub claim_weighs_for_claimant: bool,
+    /// Q21: of the signatures that a multisignature registration must carry, one for each key, only the first `min`
+    /// valid ones are looked at. Off, each of them must hold.
+    pub registration_checks_only_min: bool,
+    /// Q21: a block's multisignature transactions are held against the wallets before the block, so a wallet cannot
+    /// spend in the block that registers it. Off, it can.
+    pub multi_signature_waits_for_block: bool,
+    /// Q22: within a block, a claim or refund of an unknown lock fails with the text of a `TypeError`. Off, it fails
+    /// with the named error.
+    pub unknown_lock_is_type_error: bool,
+    /// Q24: how the ranking of a round becomes its forging order.
+    pub shuffle: Shuffle,
+    /// Q24: rules on transactions that begin at a milestone bind from the block after it. Off, they bind in it.
+    pub transaction_rules_lag: bool,
+    /// What a delegate's count of missed blocks counts. Source: consensus.md 1.5.
+    pub missed_blocks: MissedBlocks,
+}
+
+/// How the ranking of a round becomes its forging order. Source: consensus.md 1.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shuffle {
+    /// Every fifth place is passed over.
+    Reference,
+    /// No place is passed over.
+    EveryPlace,
+    /// None: forging order is ranking order.
+    Ranking,
+}
+
+/// What a delegate's count of missed blocks counts. Source: consensus.md 1.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissedBlocks {
+    /// Slots it owned and left empty, at most one round of them between two blocks (`forger.missing`).
+    Slots,
+    /// Rounds in which it was active and forged nothing (`round.missed`).
+    Rounds,
+}
+
+impl LedgerRules {
+    /// As the reference node 2.6.57 has it, started anew on its chain.
+    pub fn reference() -> Self {
+        Self {
+            minimum_lock_expiration: true,
+            claim_weighs_for_claimant: false,
+            registration_checks_only_min: true,
+            multi_signature_waits_for_block: true,
+            unknown_lock_is_type_error: true,
+            shuffle: Shuffle::Reference,
+            transaction_rules_lag: true,
+            missed_blocks: MissedBlocks::Slots,
+        }
+    }
+
+    /// With the reference's bugs mended.
+    pub fn corrected() -> Self {
+        Self { unknown_lock_is_type_error: false, ..Self::reference() }
+    }
+}
+
+impl Default for LedgerRules {
+    /// [`LedgerRules::reference`].
+    fn default() -> Self {
+        Self::reference()
+    }
+}

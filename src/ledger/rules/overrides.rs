@@ -1,0 +1,195 @@
+//! A set of rules with some of them changed, by name, as a file has them.
+
+use super::Rules;
+use toml::{Table, Value};
+
+/// Why a table of rules cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[rustfmt::skip]
+pub enum RulesError {
+    #[error("key '{key}': no such rule, allowed is {allowed}")]
+    Unknown { key: String, allowed: String },
+    #[error("key '{key}': found {found}, allowed is {allowed}")]
+    NotAllowed { key: String, found: String, allowed: String },
+}
+
+impl Rules {
+    /// Rules as a file has them: `base = "reference"` (which is what a table without it means) or `"corrected"`, and
+    /// whatever differs from it.
+    ///
+    /// ```
+    /// use dposlab::ledger::Rules;
+    /// let table = toml::toml! {
+    ///     base = "corrected"
+    ///     minimum_network_reach = false
+    ///     pool.eviction_compares_fee_with_nonce = true
+    /// };
+    /// let rules = Rules::from_toml(&table)?;
+    /// assert!(rules.pool.eviction_compares_fee_with_nonce && !rules.pool.too_large_ends_request);
+    ///
+    /// let misspelt = toml::toml! { pool.max_transaction = 1 };
+    /// let error = Rules::from_toml(&misspelt).unwrap_err().to_string();
+    /// assert!(error.starts_with("key 'pool.max_transaction': no such rule, allowed is pool.allowed_senders, "));
+    /// # Ok::<(), dposlab::ledger::rules::RulesError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first key that names no rule, or whose value its rule does not allow.
+    pub fn from_toml(table: &Table) -> Result<Self, RulesError> {
+        let base = match table.get("base") {
+            None => Self::reference(),
+            Some(Value::String(name)) => Self::named(name)?,
+            Some(other) => return Err(no_such_base(other)),
+        };
+        base.overridden(table)
+    }
+
+    /// [`Rules::reference`] or [`Rules::corrected`].
+    ///
+    /// # Errors
+    /// Any other name.
+    pub fn named(name: &str) -> Result<Self, RulesError> {
+        match name {
+            "reference" => Ok(Self::reference()),
+            "corrected" => Ok(Self::corrected()),
+            other => Err(no_such_base(&Value::from(other))),
+        }
+    }
+
+    /// These rules with those of a table in place of their own. A rule within a group is named by a table in the table
+    /// or by a dotted name: `pool = { recent_ids = 0 }` or `"pool.recent_ids" = 0`. The key `base` is passed over.
+    ///
+    /// # Errors
+    /// As [`Rules::from_toml`].
+    pub fn overridden(&self, table: &Table) -> Result<Self, RulesError> {
+        let mut rules = self.clone();
+        let mut leaves = Vec::new();
+        let whole = Value::try_from(&rules).expect("rules are made of what TOML can hold");
+        collect(table, &whole, "", &mut leaves)?;
+        for (path, value) in leaves {
+            rules = rules.with(&path, value)?;
+        }
+        rules.check()?;
+        Ok(rules)
+    }
+
+    /// One rule replaced, by dotted name.
+    fn with(&self, path: &str, value: &Value) -> Result<Self, RulesError> {
+        let mut whole = Value::try_from(self).expect("rules are made of what TOML can hold");
+        let place = path.split('.').try_fold(&mut whole, |at, name| at.get_mut(name)).expect("the path was followed");
+        *place = value.clone();
+        whole.try_into().map_err(|error: toml::de::Error| RulesError::NotAllowed {
+            key: path.to_owned(),
+            found: value.to_string(),
+            allowed: error.message().replace('\n', " "),
+        })
+    }
+
+    /// What a number's type does not say.
+    fn check(&self) -> Result<(), RulesError> {
+        let at_least_one = [
+            ("pool.max_transactions", self.pool.max_transactions),
+            ("pool.max_transactions_per_request", self.pool.max_transactions_per_request),
+        ];
+        let zero = at_least_one.iter().find(|(_, value)| *value == 0).map(|(key, _)| (*key, 0, "1 or more"));
+        let percent = (self.quorum_percent > 100).then_some(("quorum_percent", self.quorum_percent, "0 to 100"));
+        match zero.or(percent) {
+            None => Ok(()),
+            Some((key, found, allowed)) => Err(RulesError::NotAllowed {
+                key: key.to_owned(),
+                found: found.to_string(),
+                allowed: allowed.to_owned(),
+            }),
+        }
+    }
+}
+
+fn no_such_base(found: &Value) -> RulesError {
+    let allowed = "\"reference\" or \"corrected\"".to_owned();
+    RulesError::NotAllowed { key: "base".to_owned(), found: found.to_string(), allowed }
+}
+
+/// The single rules that a table names, with their dotted names.
+fn collect<'a>(
+    table: &'a Table,
+    whole: &Value,
+    group: &str,
+    leaves: &mut Vec<(String, &'a Value)>,
+) -> Result<(), RulesError> {
+    for (name, value) in table.iter().filter(|(name, _)| !(group.is_empty() && *name == "base")) {
+        let key = format!("{group}{name}");
+        let mut at = whole;
+        let mut parent = group.to_owned();
+        for part in name.split('.') {
+            let known = at.as_table().ok_or_else(|| unknown(&key, &Table::new(), &parent))?;
+            at = known.get(part).ok_or_else(|| unknown(&key, known, &parent))?;
+            parent = format!("{parent}{part}.");
+        }
+        match (value, at) {
+            // A group, or a rule that is a table itself, of which single members may be given.
+            (Value::Table(inner), Value::Table(_)) => collect(inner, at, &parent, leaves)?,
+            _ => leaves.push((key, value)),
+        }
+    }
+    Ok(())
+}
+
+fn collect_names(known: &Table, group: &str) -> String {
+    known.keys().map(|name| format!("{group}{name}")).collect::<Vec<_>>().join(", ")
+}
+
+fn unknown(key: &str, known: &Table, group: &str) -> RulesError {
+    let allowed = if known.is_empty() { "no part of it".to_owned() } else { collect_names(known, group) };
+    RulesError::Unknown { key: key.to_owned(), allowed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::rules::{DynamicFees, Gossip};
+
+    fn parse(text: &str) -> Result<Rules, String> {
+        Rules::from_toml(&text.parse().expect("TOML")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rules_survive_the_way_through_a_file() {
+        for rules in
+            [Rules::reference(), Rules::corrected(), Rules { minimum_network_reach: None, ..Rules::reference() }]
+        {
+            let text = toml::to_string(&rules).expect("rules are made of what TOML can hold");
+            assert_eq!(toml::from_str::<Rules>(&text), Ok(rules.clone()));
+            assert_eq!(parse(&text), Ok(rules));
+        }
+    }
+
+    #[test]
+    fn a_rule_is_named_by_a_table_or_by_dots() {
+        let nested = parse("gossip = \"once\"\n[pool]\nrecent_ids = 0\ndynamic_fees = false").expect("all exist");
+        let dotted = parse("gossip = \"once\"\n\"pool.recent_ids\" = 0\npool.dynamic_fees = false").expect("all exist");
+        assert_eq!(nested, dotted);
+        assert_eq!((nested.gossip, nested.pool.recent_ids, nested.pool.dynamic_fees), (Gossip::Once, 0, None));
+        let one_member = parse("[pool.dynamic_fees]\nmin_fee_pool = 7").expect("it exists");
+        assert_eq!(one_member.pool.dynamic_fees, Some(DynamicFees { min_fee_pool: 7, min_fee_broadcast: 1_000 }));
+        assert_eq!(parse("base = \"corrected\""), Ok(Rules::corrected()));
+        assert_eq!(parse(""), Ok(Rules::reference()));
+    }
+
+    #[test]
+    fn an_error_names_the_key_and_what_is_allowed() {
+        let refused = |text| parse(text).expect_err("it must be refused");
+        let unknown = refused("pool.max = 1");
+        assert!(unknown.starts_with("key 'pool.max': no such rule, allowed is pool.allowed_senders, "), "{unknown}");
+        let group = refused("pols = 1");
+        assert!(group.starts_with("key 'pols': no such rule, allowed is gossip, ledger, "), "{group}");
+        let base = refused("base = \"best\"");
+        assert_eq!(base, "key 'base': found \"best\", allowed is \"reference\" or \"corrected\"");
+        let kind = refused("ledger.shuffle = \"cards\"");
+        assert!(kind.contains("key 'ledger.shuffle': found \"cards\"") && kind.contains("`every-place`"), "{kind}");
+        assert_eq!(refused("quorum_percent = 101"), "key 'quorum_percent': found 101, allowed is 0 to 100");
+        assert_eq!(refused("pool.max_transactions = 0"), "key 'pool.max_transactions': found 0, allowed is 1 or more");
+        let type_of = refused("pool.too_large_ends_request = 1");
+        assert!(type_of.contains("key 'pool.too_large_ends_request': found 1"), "{type_of}");
+        assert!(refused("gossip.once = 1").contains("gossip"));
+    }
+}

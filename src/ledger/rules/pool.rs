@@ -1,0 +1,145 @@
+//! What a pool takes and keeps.
+
+use super::or_off;
+use crate::protocol::{Arktoshi, Kind, PublicKey, SignedTransaction, transaction::StaticFees};
+use serde::{Deserialize, Serialize};
+
+/// What a pool takes and keeps, and what of it the forger's block gets. Source: consensus.md 2.3, 5 and 8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolRules {
+    /// Pending transactions at most, at least 1.
+    pub max_transactions: usize,
+    /// Pending transactions of one sender at most.
+    pub max_transactions_per_sender: usize,
+    /// Senders to whom that limit does not apply.
+    pub allowed_senders: Vec<PublicKey>,
+    /// Transactions in one request at most, at least 1.
+    pub max_transactions_per_request: usize,
+    /// Blocks after which a version-1 transaction expires.
+    pub max_transaction_age: u32,
+    /// `None`, in a file `false`: the fee must equal the static fee.
+    #[serde(with = "or_off")]
+    pub dynamic_fees: Option<DynamicFees>,
+    /// Q2: whether a delegate may resign is asked of the chain's delegates alone, so two pending resignations both
+    /// pass where one fits, and the forger builds a block that its own relay refuses. Off, the forger counts those
+    /// it has chosen already.
+    pub resignations_counted_on_chain: bool,
+    /// Q3: while the forger chooses, it sees the registered hashes of delegates only, so a pending hash that another
+    /// sender has registered meanwhile goes into a block that its own relay refuses. Off, it sees all.
+    pub ipfs_hashes_seen_of_delegates: bool,
+    /// Q4: transactions of a block that turns out not to apply have left the pool and do not come back. Off, they do.
+    pub refused_block_takes_transactions: bool,
+    /// Q12: while a refund is pending, any other one is refused with `ERR_UNKNOWN` and the text of a `TypeError`.
+    /// Off, only a second refund of the same lock is refused, with `ERR_PENDING`.
+    pub refund_rule_reads_wrong_field: bool,
+    /// Q13: in a full pool none of whose 100 cheapest transactions is its sender's last, the one to give way is sought
+    /// by comparing fees with nonces. Off, it is the cheapest that is its sender's last.
+    pub eviction_compares_fee_with_nonce: bool,
+    /// Q14: ids remembered since the last block, refused ones too, whose transactions are refused when they come again;
+    /// 0 remembers none.
+    pub recent_ids: usize,
+    /// Q15: all transactions of a request are checked before any is added, so two in one request pass where one is
+    /// allowed for a sender. Off, each is added before the next is checked.
+    pub checks_precede_adding: bool,
+    /// Q16: a transaction that is too large ends its request: those behind it are neither taken nor refused. Off, they
+    /// are looked at.
+    pub too_large_ends_request: bool,
+    /// Q19: dynamic fees are charged for half the bytes. Off, for all of them.
+    pub fees_count_half_size: bool,
+    /// Q20: while the registration of a sender's second key is pending, everything else of that sender is refused.
+    /// Off, it is taken if it bears the signature of the new key.
+    pub pending_second_key_blocks_sender: bool,
+    /// Q23: the forger does not see the coin that a refund earlier in the same block gives back, and drops a
+    /// transaction that spends it. Off, it sees it, as those who check the block do.
+    pub refunded_coin_hidden_from_forger: bool,
+    /// Q25: a transaction that gives way to a dearer one goes without an event, and what a milestone purges is
+    /// announced as a whole. Off, each removal is announced by id.
+    pub uneven_removal_events: bool,
+    /// Q26: a peer's message with one refused transaction, be it a duplicate, is not sent on. Off, what is new in it
+    /// is.
+    pub refusal_stops_relay: bool,
+}
+
+/// Minimum fees by size. Source: consensus.md 5.3.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DynamicFees {
+    /// Least fee to enter the pool, in arktoshi a byte.
+    pub min_fee_pool: u64,
+    /// Least fee to be sent on, in arktoshi a byte.
+    pub min_fee_broadcast: u64,
+}
+
+impl PoolRules {
+    /// The reference node 2.6.57 with the `testnet` configuration.
+    pub fn reference() -> Self {
+        Self {
+            max_transactions: 15_000,
+            max_transactions_per_sender: 300,
+            allowed_senders: Vec::new(),
+            max_transactions_per_request: 40,
+            max_transaction_age: 2_700,
+            dynamic_fees: Some(DynamicFees { min_fee_pool: 1_000, min_fee_broadcast: 1_000 }),
+            resignations_counted_on_chain: true,
+            ipfs_hashes_seen_of_delegates: true,
+            refused_block_takes_transactions: true,
+            refund_rule_reads_wrong_field: true,
+            eviction_compares_fee_with_nonce: true,
+            recent_ids: 10_000,
+            checks_precede_adding: true,
+            too_large_ends_request: true,
+            fees_count_half_size: true,
+            pending_second_key_blocks_sender: true,
+            refunded_coin_hidden_from_forger: true,
+            uneven_removal_events: true,
+            refusal_stops_relay: true,
+        }
+    }
+
+    /// With the reference's bugs mended.
+    pub fn corrected() -> Self {
+        Self {
+            resignations_counted_on_chain: false,
+            ipfs_hashes_seen_of_delegates: false,
+            refund_rule_reads_wrong_field: false,
+            eviction_compares_fee_with_nonce: false,
+            too_large_ends_request: false,
+            refunded_coin_hidden_from_forger: false,
+            ..Self::reference()
+        }
+    }
+}
+
+impl Default for PoolRules {
+    /// [`PoolRules::reference`].
+    fn default() -> Self {
+        Self::reference()
+    }
+}
+
+impl DynamicFees {
+    /// Bytes added to a transaction's size before it is charged, by type. Source: consensus.md 5.3.
+    pub fn addon_bytes(kind: Kind) -> u64 {
+        match kind {
+            Kind::Transfer | Kind::Vote | Kind::DelegateResignation | Kind::HtlcLock => 100,
+            Kind::SecondSignature | Kind::Ipfs => 250,
+            Kind::DelegateRegistration => 400_000,
+            Kind::MultiSignature | Kind::MultiPayment => 500,
+            Kind::HtlcClaim | Kind::HtlcRefund => 0,
+            Kind::BusinessRegistration | Kind::BridgechainRegistration => 4_000_000,
+            Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
+            Kind::BusinessResignation | Kind::BridgechainResignation => 100,
+        }
+    }
+
+    /// The least fee of a transaction at a rate; claims and refunds are free.
+    pub fn minimum(transaction: &SignedTransaction, rate: u64) -> Arktoshi {
+        let kind = transaction.kind();
+        if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
+            return Arktoshi::ZERO;
+        }
+        let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
+        StaticFees::dynamic(transaction, Self::addon_bytes(kind), rate)
+    }
+}
