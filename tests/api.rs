@@ -20,3 +20,5 @@ mod searches;
 mod support;
 #[path = "api/torn.rs"]
 mod torn;
+#[path = "api/webhooks.rs"]
+mod webhooks;

@@ -57,6 +57,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         rules: toml::Table::new(),
         faults: Vec::new(),
         actions: Vec::new(),
+        workloads: Vec::new(),
         assertions: Vec::new(),
     });
     scenario.description = format!("drawn from seed {seed}");
