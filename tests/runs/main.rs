@@ -5,6 +5,7 @@ mod determinism;
 mod layering;
 mod ledger_laws;
 mod missed_slots;
+mod node;
 mod pool;
 mod readme;
 mod recorded_chain;
