@@ -8,5 +8,8 @@ mod missed_slots;
 mod pool;
 mod readme;
 mod recorded_chain;
+mod replays;
+mod reports;
 mod support;
+mod sweeps;
 mod testnet;
