@@ -77,6 +77,11 @@ impl Traffic {
         self.pools[node.0 as usize] = pending as u32;
     }
 
+    /// A pool was flushed and filled anew.
+    pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
+        self.pools[node.0 as usize] = pending as u32;
+    }
+
     /// Half of the nodes have the block; answers the number of its transactions.
     pub(super) fn confirmed(&mut self, now: SimTime, block: &Block) -> u64 {
         for transaction in &block.transactions {
