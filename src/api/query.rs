@@ -33,8 +33,11 @@ pub fn gather<'v>(
     tables: &[&[Parameter]],
     dialect: Dialect,
 ) -> Cow<'v, Map<String, Value>> {
-    let split = |key: &str| {
-        let (name, end) = key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))?;
+    fn ends(key: &str) -> Option<(&str, &str)> {
+        key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))
+    }
+    let split = |key| {
+        let (name, end) = ends(key)?;
         let is_range = |parameter: &&Parameter| {
             parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect)
         };

@@ -1,7 +1,7 @@
 //! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
 //! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action};
+use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action, workload::Workload};
 use crate::{
     ledger::rules::Gossip,
     sim::{Fault, NetworkModel},
@@ -40,6 +40,9 @@ pub struct Scenario {
     /// A client that acts by a script.
     #[serde(default, rename = "action", skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
+    /// Who hands in transactions.
+    #[serde(default, rename = "workload", skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<Workload>,
     /// What must hold; a run in which one does not has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
@@ -54,6 +57,9 @@ pub struct NetworkSection {
     /// Registered delegates beyond those: they follow in the numbering, and forge when they are voted in.
     #[serde(skip_serializing_if = "is_zero")]
     pub standby: u32,
+    /// What each forged block pays, in arktoshi; nothing for the first 75,599 heights, as in the preset, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reward: Option<u64>,
     /// Nodes without a delegate.
     #[serde(skip_serializing_if = "is_zero")]
     pub relays: u32,
@@ -71,7 +77,7 @@ fn is_zero(number: &u32) -> bool {
 
 impl Default for NetworkSection {
     fn default() -> Self {
-        Self { delegates: 51, standby: 0, relays: 0, gossip: None, model: NetworkModel::default() }
+        Self { delegates: 51, standby: 0, reward: None, relays: 0, gossip: None, model: NetworkModel::default() }
     }
 }
 

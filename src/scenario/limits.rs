@@ -22,6 +22,8 @@ const VERSION: u32 = 1;
 const ROUNDS_LIMIT: u32 = 100_000;
 /// Nodes a scenario can have.
 pub const NODES_LIMIT: u32 = 10_000;
+/// What a block can pay: a million coins \[arktoshi\].
+const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// Seconds a trigger or a duration can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
 
@@ -53,6 +55,9 @@ impl Scenario {
         for (index, fault) in self.faults.iter().enumerate() {
             self.check_fault(&format!("fault[{index}]"), fault)?;
         }
+        for (index, workload) in self.workloads.iter().enumerate() {
+            workload.check(&format!("workload[{index}]"), self)?;
+        }
         for (index, assertion) in self.assertions.iter().enumerate() {
             let key = format!("assert[{index}]");
             assertion.claim().map_err(|(part, found, allowed)| Mistake::new(join(&key, part), found, allowed))?;
@@ -68,6 +73,9 @@ impl Scenario {
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
         within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
         within("network.relays", network.relays, 0..=NODES_LIMIT)?;
+        if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
+            return Err(Mistake::new("network.reward", reward, format!("0 to {REWARD_LIMIT} arktoshi")));
+        }
         let (model, nodes) = (&network.model, network.nodes());
         ratio("network.loss", model.loss)?;
         ratio("network.duplication", model.duplication)?;
@@ -174,7 +182,7 @@ impl Scenario {
         }
     }
 
-    fn check_nodes(&self, key: &str, nodes: &Nodes, delegates: bool) -> Checked {
+    pub(super) fn check_nodes(&self, key: &str, nodes: &Nodes, delegates: bool) -> Checked {
         match nodes {
             Nodes::List(list) if list.is_empty() => Err(Mistake::new(key, "an empty list", "at least one")),
             Nodes::List(list) => list.iter().try_for_each(|node| self.check_node(key, node, delegates)),

@@ -48,7 +48,7 @@ pub struct Outcome {
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::with_standby(seeds, self.network.delegates, self.network.standby)
+        Testnet::with_standby(seeds, self.network.delegates, self.network.standby, self.network.reward)
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give.
@@ -78,6 +78,7 @@ impl Scenario {
         let mut plan = Plan { network: model.clone(), ..Plan::new(tree, tip, nodes, seeds, start) };
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
         self.switch_off(&mut plan);
+        plan.sources = self.sources(&plan, testnet);
         self.act(&mut plan, testnet);
         plan
     }
@@ -89,7 +90,7 @@ impl Scenario {
         }
         let (tree, parties, actions) = (plan.tree.clone(), Parties::of(testnet), self.actions.clone());
         let make = move || -> Box<dyn Source> { Box::new(Script::new(tree.clone(), parties.clone(), &actions)) };
-        plan.sources.push(PlannedSource { from: Trigger::Start, until: None, make: Arc::new(make) });
+        plan.sources.push(PlannedSource { from: Trigger::Start, until: None, make: Arc::new(make), tally: crate::sim::source::Tally::default() });
     }
 
     /// Tells delegates in which rounds they are off: they look at the round themselves, each on its own chain.

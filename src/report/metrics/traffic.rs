@@ -72,12 +72,7 @@ impl Traffic {
         }
     }
 
-    /// A rollback has emptied the pool, which holds so many now.
-    pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
-        self.pools[node.0 as usize] = pending as u32;
-    }
-
-    /// A pool was flushed and filled anew.
+    /// A rollback or a rebuild has emptied the pool, which holds so many now.
     pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
         self.pools[node.0 as usize] = pending as u32;
     }
