@@ -9,5 +9,8 @@ mod node;
 mod pool;
 mod readme;
 mod recorded_chain;
+mod replays;
+mod reports;
 mod support;
+mod sweeps;
 mod testnet;
