@@ -22,6 +22,8 @@ mod handler;
 mod json;
 mod lists;
 pub mod log;
+mod memo;
+mod openapi;
 mod page;
 mod parameter;
 mod query;
@@ -32,6 +34,7 @@ mod resource;
 mod route;
 mod rule;
 mod server;
+mod shape;
 mod version;
 pub mod view;
 

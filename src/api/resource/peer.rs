@@ -10,6 +10,7 @@ use crate::{
         json::{Member, write_members},
         parameter::{ANY_TEXT, Parameter, both, documented},
         rule::{Bound, Rule},
+        shape::{self, Shape},
     },
     protocol::Height,
 };
@@ -63,21 +64,24 @@ pub const FIELDS: &[Field<PeerRow>] = &[
 ];
 
 const MEMBERS: &[Member<PeerRow>] = &[
-    Member::new("ip", |row, _, slot| slot.text(row.ip())),
-    Member::new("port", |row, _, slot| slot.put(&row.ports.p2p)),
-    Member::new("ports", |row, _, slot| {
+    Member::new("ip", Shape::Text, |row, _, slot| slot.text(row.ip())),
+    Member::new("port", Shape::Integer, |row, _, slot| slot.put(&row.ports.p2p)),
+    Member::new("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
             ports.slot("@arkecosystem/core-p2p").put(&row.ports.p2p);
             // No API answers there.
             ports.slot("@arkecosystem/core-api").put(&-1);
         });
     }),
-    Member::new("version", |_, _, slot| slot.put(VERSION)),
-    Member::new("height", |row, _, slot| slot.put(&row.height)),
-    Member::only("status", Spoken::DOCUMENTED, |_, _, slot| slot.put(&STATUS)),
-    Member::only("os", Spoken::DOCUMENTED, |_, _, slot| slot.put(OS)),
-    Member::new("latency", |row, _, slot| slot.put(&row.latency_ms)),
+    Member::new("version", Shape::Text, |_, _, slot| slot.put(VERSION)),
+    Member::new("height", Shape::Integer, |row, _, slot| slot.put(&row.height)),
+    Member::only("status", Spoken::DOCUMENTED, Shape::Integer, |_, _, slot| slot.put(&STATUS)),
+    Member::only("os", Spoken::DOCUMENTED, Shape::Text, |_, _, slot| slot.put(OS)),
+    Member::new("latency", Shape::Integer, |row, _, slot| slot.put(&row.latency_ms)),
 ];
+
+/// What a peer looks like.
+pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| shape::of_table(MEMBERS, dialect, named));
 
 /// Writes a peer.
 pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {
