@@ -91,6 +91,11 @@ pub enum Message {
     TipMoved {
         tip: Arc<Link>,
     },
+    /// A block passed all checks and turned out not to apply on `tip`: the pool has begun to follow it in vain.
+    BlockFailed {
+        tip: Arc<Link>,
+        block: Arc<Block>,
+    },
 }
 
 /// The round of the next block, as a relay sees it.

@@ -119,7 +119,8 @@ impl Peer {
             | Message::ForgingTransactions(_)
             | Message::ChooseTransactions { .. }
             | Message::AddTransactions { .. }
-            | Message::TipMoved { .. } => {}
+            | Message::TipMoved { .. }
+            | Message::BlockFailed { .. } => {}
         }
     }
 
@@ -193,6 +194,10 @@ impl Peer {
         let link = match self.tree.extend(&self.tip, block) {
             Ok(link) => link,
             Err(refused) => {
+                if refused.while_applying() {
+                    let message = Message::BlockFailed { tip: self.tip.clone(), block: block.clone() };
+                    effects.push(Effect::Send { to: self.local(Role::Pool), message });
+                }
                 effects.push(Effect::Observe(Event::BlockRefused(refused)));
                 return false;
             }

@@ -3,14 +3,15 @@
 use super::{
     Balance, Wallet,
     apply::{self, ApplyError, Terms},
-    round::{Member, Round, RoundSchedule},
+    round::{Member, Round, RoundPosition, RoundSchedule},
+    rules::{LedgerRules, MissedBlocks},
     wallet::{DelegateAttributes, LastBlock, Lock},
 };
 use crate::protocol::{
     Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber, SignedTransaction, Slot,
     Timestamp, TransactionId, slots::Slots,
 };
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 use std::sync::Arc;
 
 /// What every honest node knows after a block. Cheap to clone: successive states share all that did not change.
@@ -25,8 +26,8 @@ pub struct State {
     live_delegates: usize,
     /// Open locks and their owners.
     locks: OrdMap<TransactionId, Address>,
-    /// Every registered multihash.
-    ipfs: OrdSet<Vec<u8>>,
+    /// Every registered multihash, and who registered it.
+    ipfs: OrdMap<Vec<u8>, Address>,
     /// Every wallet with a business, resigned ones included, in the order of registration.
     businesses: imbl::Vector<Address>,
     /// The round of the next block.
@@ -83,10 +84,26 @@ pub enum BlockRejected {
     TooFewDelegates { id: BlockId, height: Height, expected: usize, found: usize },
 }
 
+impl BlockRejected {
+    /// Whether the block passed every check and failed only while it was applied (consensus.md 3.3, row 8).
+    pub fn while_applying(&self) -> bool {
+        match self {
+            Self::TooFewDelegates { .. } => true,
+            // Rows 2 to 4 look at nonces too, before anything is applied.
+            Self::NotApplicable { source, .. } => !matches!(source, ApplyError::UnexpectedNonce { .. }),
+            _ => false,
+        }
+    }
+}
+
 impl State {
     /// The state after the genesis block, which is taken as it is: its transactions are not checked.
     /// Source: consensus.md 4.6.
-    pub fn genesis(config: &NetworkConfig, schedule: &RoundSchedule) -> Result<Self, BlockRejected> {
+    pub fn genesis(
+        config: &NetworkConfig,
+        schedule: &RoundSchedule,
+        rules: &LedgerRules,
+    ) -> Result<Self, BlockRejected> {
         let block = &config.genesis.block;
         let position = schedule.at(Height::GENESIS);
         let mut state = Self {
@@ -96,27 +113,27 @@ impl State {
             usernames: OrdMap::new(),
             live_delegates: 0,
             locks: OrdMap::new(),
-            ipfs: OrdSet::new(),
+            ipfs: OrdMap::new(),
             businesses: imbl::Vector::new(),
-            round: Arc::new(Round::new(position, Vec::new())),
+            round: Arc::new(Round::new(position, Vec::new(), rules.shuffle)),
             forged_in_round: Vec::new(),
             supply: Balance::from(block.header.total_amount) + config.milestones.at(Height::GENESIS).reward,
             transactions: block.transactions.len() as u64,
             network_byte: config.network.pub_key_hash,
         };
         for transaction in &block.transactions {
-            apply::apply(transaction, block.header.timestamp, &mut state);
+            apply::apply(transaction, block.header.timestamp, rules, &mut state);
         }
         let (header, generator) = (&block.header, block.header.generator);
         let wallet = state.wallet_mut(generator.address(state.network_byte));
         wallet.public_key = Some(generator);
         wallet.balance += Balance::from(header.reward) + header.total_fee;
         state.weigh_anew();
-        state.begin_round(block, position)?;
+        state.begin_round(block, position, rules)?;
         // A round of one delegate is over with the genesis block.
         let next = schedule.at(Height::GENESIS.next());
         if next != position {
-            state.begin_round(block, next)?;
+            state.begin_round(block, next, rules)?;
         }
         Ok(state)
     }
@@ -204,12 +221,6 @@ impl State {
         self.wallets.get(&key.address(self.network_byte))?.delegate.as_deref()
     }
 
-    /// Whether the transaction carries the signatures that its sender, a multisignature wallet, asks for.
-    pub fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
-        let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
-        owners.is_some_and(|owners| matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)))
-    }
-
     /// An open lock.
     pub fn lock(&self, id: &TransactionId) -> Option<&Lock> {
         let owner = self.locks.get(id)?;
@@ -223,7 +234,17 @@ impl State {
 
     /// Whether a multihash is registered.
     pub fn has_ipfs(&self, multihash: &[u8]) -> bool {
-        self.ipfs.contains(multihash)
+        self.ipfs.contains_key(multihash)
+    }
+
+    /// Who registered a multihash.
+    pub fn ipfs_owner(&self, multihash: &[u8]) -> Option<&Address> {
+        self.ipfs.get(multihash)
+    }
+
+    /// Who made an open lock.
+    pub fn lock_owner(&self, id: &TransactionId) -> Option<&Address> {
+        self.locks.get(id)
     }
 
     /// All wallets with a business, in the order of registration, resigned ones included.
@@ -239,8 +260,8 @@ impl State {
         self.locks.remove(id)
     }
 
-    pub(super) fn index_ipfs(&mut self, multihash: &[u8]) {
-        self.ipfs.insert(multihash.to_vec());
+    pub(super) fn index_ipfs(&mut self, multihash: &[u8], owner: Address) {
+        self.ipfs.insert(multihash.to_vec(), owner);
     }
 
     pub(super) fn index_business(&mut self, address: Address) {
@@ -288,7 +309,7 @@ impl State {
         let sender = self.wallets.get(&address).cloned();
         let sender = sender.unwrap_or_else(|| Arc::new(Wallet::cold(address, 0)));
         apply::check(transaction, &sender, self, terms)?;
-        apply::apply(transaction, block, self);
+        apply::apply(transaction, block, &terms.rules.ledger, self);
         Ok(())
     }
 
@@ -317,13 +338,20 @@ impl State {
         state.transactions += block.transactions.len() as u64;
         state.supply += reward;
         state.reward_generator(block);
-        let missing = state.count_missed(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
+        let rules = &terms.rules.ledger;
+        let missing = state.missing(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
+        if rules.missed_blocks == MissedBlocks::Slots {
+            state.count_missed(&missing);
+        }
         state.forged_in_round[self.round.owner_index(slot)] += 1;
         let next = schedule.at(header.height.next());
         let round_end = (next.first == header.height.next())
             .then(|| {
                 let missed = state.idle_members();
-                state.begin_round(block, next)?;
+                if rules.missed_blocks == MissedBlocks::Rounds {
+                    state.count_missed(&missed);
+                }
+                state.begin_round(block, next, rules)?;
                 Ok(RoundEnd { missed, created: state.round.clone() })
             })
             .transpose()?;
@@ -348,19 +376,21 @@ impl State {
     }
 
     /// The owners of the empty slots between two blocks; the gap after genesis counts nobody.
-    fn count_missed(&mut self, before: Slot, slot: Slot, after_genesis: bool) -> Vec<PublicKey> {
+    fn missing(&self, before: Slot, slot: Slot, after_genesis: bool) -> Vec<PublicKey> {
         if after_genesis {
             return Vec::new();
         }
-        let round = self.round.clone();
-        let gap = (slot.0 - before.0 - 1).min(round.position.delegates);
-        let missing: Vec<&Member> = (1..=gap).map(|step| round.owner(Slot(before.0 + step))).collect();
-        for member in &missing {
-            if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
+        // A listed exception may stand in the slot of the block before.
+        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.delegates);
+        (1..=gap).map(|step| self.round.owner(Slot(before.0 + step)).public_key).collect()
+    }
+
+    fn count_missed(&mut self, missing: &[PublicKey]) {
+        for key in missing {
+            if let Some(delegate) = self.wallet_mut(key.address(self.network_byte)).delegate_mut() {
                 delegate.missed_blocks += 1;
             }
         }
-        missing.into_iter().map(|member| member.public_key).collect()
     }
 
     fn idle_members(&self) -> Vec<PublicKey> {
@@ -369,7 +399,12 @@ impl State {
     }
 
     /// Ranks all delegates by vote weight and makes the first of them the round's. Source: consensus.md 1.2.
-    fn begin_round(&mut self, block: &Block, position: super::round::RoundPosition) -> Result<(), BlockRejected> {
+    fn begin_round(
+        &mut self,
+        block: &Block,
+        position: RoundPosition,
+        rules: &LedgerRules,
+    ) -> Result<(), BlockRejected> {
         let mut ranking: Vec<Member> = self
             .delegates()
             .filter_map(|wallet| {
@@ -390,7 +425,7 @@ impl State {
         self.unrank_resigned(ranking.len());
         ranking.truncate(expected);
         self.forged_in_round = vec![0; expected];
-        self.round = Arc::new(Round::new(position, ranking));
+        self.round = Arc::new(Round::new(position, ranking, rules.shuffle));
         Ok(())
     }
 
