@@ -3,9 +3,12 @@
 //! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
 
 pub mod file;
+pub mod overrides;
 pub mod run;
 pub mod testnet;
 
-pub use file::{Fault, Scenario, ScenarioError};
+pub use crate::sim::Fault;
+pub use file::{Scenario, ScenarioError};
+pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};
 pub use testnet::{Account, NamedDelegate, Testnet};

@@ -68,9 +68,15 @@ impl TransactionPool {
                 let message = Message::ForgingTransactions(self.choose(effects));
                 effects.push(Effect::Send { to: ActorId { node: self.node, role: Role::Delegate }, message });
             }
-            Message::BlockFailed { tip, block } => {
+            Message::BlockNotApplied { tip, block } => {
                 self.follow(&tip, effects);
-                self.block_failed(&block, effects);
+                self.block_not_applied(&block, effects);
+            }
+            Message::AlreadyForged { tip, ids } => {
+                self.follow(&tip, effects);
+                for id in ids.iter() {
+                    self.remove(id, effects);
+                }
             }
             // Nothing else is said to a pool.
             _ => {}

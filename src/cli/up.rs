@@ -10,7 +10,7 @@ use crate::{
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Latency, Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
 use announce::{Announcer, LogWriter};
 use clap::Args;
@@ -199,7 +199,7 @@ impl Up {
         };
         let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
         let start = SimTime::from_seconds(slots.start(Slot(slot.0.max(earliest))));
-        Plan { tree, tip, nodes, latency: Latency::default(), seeds: SeedTree::new(self.seed), start }
+        Plan::new(tree, tip, nodes, SeedTree::new(self.seed), start)
     }
 }
 

@@ -84,18 +84,6 @@ pub enum BlockRejected {
     TooFewDelegates { id: BlockId, height: Height, expected: usize, found: usize },
 }
 
-impl BlockRejected {
-    /// Whether the block passed every check and failed only while it was applied (consensus.md 3.3, row 8).
-    pub fn while_applying(&self) -> bool {
-        match self {
-            Self::TooFewDelegates { .. } => true,
-            // Rows 2 to 4 look at nonces too, before anything is applied.
-            Self::NotApplicable { source, .. } => !matches!(source, ApplyError::UnexpectedNonce { .. }),
-            _ => false,
-        }
-    }
-}
-
 impl State {
     /// The state after the genesis block, which is taken as it is: its transactions are not checked.
     /// Source: consensus.md 4.6.

@@ -9,7 +9,7 @@ use dposlab::{
         run::on_current_thread,
         testnet::{Testnet, rules_for},
     },
-    sim::{Latency, Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
 use serde_json::{Value, json};
 use std::{
@@ -41,7 +41,7 @@ impl Network {
         let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
-        let plan = Plan { tree, tip, nodes, latency: Latency::default(), seeds, start };
+        let plan = Plan::new(tree, tip, nodes, seeds, start);
         let (sender, handles) = mpsc::channel();
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());

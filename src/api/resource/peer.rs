@@ -46,10 +46,9 @@ pub struct PeerRow {
 }
 
 impl PeerRow {
-    /// Its simulated public address, one of 198.18.0.1 to 198.19.255.254.
+    /// Its simulated public address.
     pub fn ip(&self) -> Ipv4Addr {
-        const FIRST: u32 = Ipv4Addr::new(198, 18, 0, 1).to_bits();
-        Ipv4Addr::from_bits(FIRST + self.node.0 % 131_070)
+        self.node.address().into()
     }
 }
 
