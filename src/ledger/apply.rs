@@ -195,8 +195,10 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
         Asset::DelegateRegistration { username } => {
             sender.delegate = Some(Arc::new(DelegateAttributes::new(username.as_str().into())));
         }
-        Asset::Vote(Vote::For(key)) => sender.vote = Some(*key),
-        Asset::Vote(Vote::Against(_)) => sender.vote = None,
+        Asset::Vote(Vote::For(key)) => {
+            (sender.vote, sender.vote_address) = (Some(*key), Some(key.address(content.network)));
+        }
+        Asset::Vote(Vote::Against(_)) => (sender.vote, sender.vote_address) = (None, None),
         Asset::Ipfs { multihash } => Arc::make_mut(sender.ipfs.get_or_insert_default()).push(multihash.clone()),
         Asset::DelegateResignation => {
             if let Some(delegate) = sender.delegate_mut() {
@@ -212,12 +214,14 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
 pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &LedgerRules, state: &mut State) {
     let (content, address) = (transaction.transaction(), transaction.sender_address());
     let sender = state.wallet_mut(address);
-    let (weight, vote) = (sender.weight(), sender.vote);
+    let (weight, vote) = (sender.weight(), sender.vote_address);
     apply_to_sender(transaction, sender);
     let new_weight = sender.weight();
     match &content.asset {
-        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key, new_weight),
-        Asset::Vote(Vote::Against(key)) => state.add_vote_weight(key, Balance::ZERO - weight),
+        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key.address(content.network), new_weight),
+        Asset::Vote(Vote::Against(key)) => {
+            state.add_vote_weight(key.address(content.network), Balance::ZERO - weight);
+        }
         Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
         _ => add_own_weight(state, vote, new_weight - weight),
     }
@@ -247,9 +251,9 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
     }
 }
 
-fn add_own_weight(state: &mut State, vote: Option<crate::protocol::PublicKey>, change: Balance) {
-    if let Some(key) = vote {
-        state.add_vote_weight(&key, change);
+fn add_own_weight(state: &mut State, vote: Option<Address>, change: Balance) {
+    if let Some(delegate) = vote {
+        state.add_vote_weight(delegate, change);
     }
 }
 
@@ -265,7 +269,7 @@ fn found_multi_signature(min: u8, public_keys: &[crate::protocol::PublicKey], st
 fn credit(state: &mut State, recipient: Address, amount: Balance) {
     let wallet = state.wallet_mut(recipient);
     wallet.balance += amount;
-    if let Some(key) = wallet.vote {
-        state.add_vote_weight(&key, amount);
+    if let Some(delegate) = wallet.vote_address {
+        state.add_vote_weight(delegate, amount);
     }
 }

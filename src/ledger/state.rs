@@ -137,10 +137,10 @@ impl State {
                 self.live_delegates += usize::from(!delegate.resigned);
             }
         }
-        let votes: Vec<(PublicKey, Balance)> =
-            self.wallets().filter_map(|wallet| Some((wallet.vote?, wallet.weight()))).collect();
+        let votes: Vec<(Address, Balance)> =
+            self.wallets().filter_map(|wallet| Some((wallet.vote_address?, wallet.weight()))).collect();
         for (delegate, weight) in votes {
-            self.add_vote_weight(&delegate, weight);
+            self.add_vote_weight(delegate, weight);
         }
     }
 
@@ -262,9 +262,9 @@ impl State {
         Arc::make_mut(self.wallets.entry(address).or_insert_with(|| Arc::new(Wallet::cold(address, first_seen))))
     }
 
-    pub(super) fn add_vote_weight(&mut self, delegate: &PublicKey, change: Balance) {
+    pub(super) fn add_vote_weight(&mut self, delegate: Address, change: Balance) {
         if change != Balance::ZERO
-            && let Some(attributes) = self.wallet_mut(delegate.address(self.network_byte)).delegate_mut()
+            && let Some(attributes) = self.wallet_mut(delegate).delegate_mut()
         {
             attributes.vote_balance += change;
         }
@@ -351,15 +351,15 @@ impl State {
         let gain = Balance::from(header.reward) + header.total_fee;
         let wallet = self.wallet_mut(header.generator.address(self.network_byte));
         wallet.balance += gain;
-        let vote = wallet.vote;
+        let vote = wallet.vote_address;
         if let Some(delegate) = wallet.delegate_mut() {
             delegate.produced_blocks += 1;
             delegate.forged_fees += header.total_fee;
             delegate.forged_rewards += header.reward;
             delegate.last_block = Some(LastBlock(block.clone()));
         }
-        if let Some(key) = vote {
-            self.add_vote_weight(&key, gain);
+        if let Some(delegate) = vote {
+            self.add_vote_weight(delegate, gain);
         }
     }
 

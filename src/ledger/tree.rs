@@ -21,10 +21,17 @@ use crate::protocol::{
 };
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, Weak},
+};
 
 /// Blocks below the newest whose states are kept at hand: more than the reference ever rolls back at random (102).
 const STATES_KEPT: u32 = 128;
+/// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
+/// any more are among the first to go.
+const STATES_KEPT_IN_ALL: usize = 1_024;
 /// Every so many blocks a state is kept for good, so that an old one is recomputed from not too far.
 const CHECKPOINT: u32 = 1_000;
 
@@ -49,6 +56,8 @@ pub struct BlockTree {
     /// The blocks that hold a transaction, one for each fork it is on.
     transactions: DashMap<TransactionId, Vec<Arc<Link>>>,
     genesis: Arc<Link>,
+    /// Blocks whose states are at hand, in the order in which they were computed.
+    with_state: Mutex<VecDeque<Weak<Link>>>,
 }
 
 impl Link {
@@ -152,6 +161,7 @@ impl BlockTree {
             links: DashMap::new(),
             transactions: DashMap::new(),
             genesis: genesis.clone(),
+            with_state: Mutex::default(),
         };
         tree.insert(&genesis);
         Ok(tree)
@@ -193,8 +203,19 @@ impl BlockTree {
         holders.iter().find(|holder| tip.descends_from(holder)).cloned()
     }
 
-    /// The state after a block and what led to it. Recent ones are at hand, older ones are computed again.
+    /// The state after a block and what led to it. Recent ones are at hand, older ones are computed again, from at most
+    /// a thousand blocks below.
     pub fn applied(&self, link: &Arc<Link>) -> Arc<Applied> {
+        if let Some(applied) = link.applied.load_full() {
+            return applied;
+        }
+        let applied = self.recomputed(link);
+        link.applied.store(Some(applied.clone()));
+        self.remember_state(link);
+        applied
+    }
+
+    fn recomputed(&self, link: &Arc<Link>) -> Arc<Applied> {
         let mut missing = Vec::new();
         let mut at = link.clone();
         let mut applied = loop {
@@ -244,6 +265,7 @@ impl BlockTree {
         });
         self.insert(&link);
         self.drop_old_state(&link);
+        self.remember_state(&link);
         Ok(link)
     }
 
@@ -401,11 +423,40 @@ impl BlockTree {
         self.links.insert(link.id(), link.clone());
     }
 
+    /// How many states are at hand beside those kept for good; for tests and benches.
+    pub fn states_at_hand(&self) -> usize {
+        let with_state = self.with_state.lock().expect("nobody panics while holding it");
+        let links = with_state.iter().filter_map(Weak::upgrade);
+        let mut heights: Vec<BlockId> =
+            links.filter(|link| link.applied.load().is_some()).map(|link| link.id()).collect();
+        heights.sort_unstable();
+        heights.dedup();
+        heights.len()
+    }
+
+    /// Enters a block whose state is at hand; in turn the state that was computed longest ago goes.
+    fn remember_state(&self, link: &Arc<Link>) {
+        let mut with_state = self.with_state.lock().expect("nobody panics while holding it");
+        with_state.push_back(Arc::downgrade(link));
+        while with_state.len() > STATES_KEPT_IN_ALL
+            && let Some(oldest) = with_state.pop_front()
+        {
+            if let Some(oldest) = oldest.upgrade().filter(|oldest| !is_checkpoint(oldest.height().0)) {
+                oldest.applied.store(None);
+            }
+        }
+    }
+
     fn drop_old_state(&self, link: &Arc<Link>) {
         let old = link.height().0.saturating_sub(STATES_KEPT);
-        if old > 1 && !old.is_multiple_of(CHECKPOINT) {
+        if old > 1 && !is_checkpoint(old) {
             let link = link.ancestor(Height(old)).expect("the height is below the link's");
             link.applied.store(None);
         }
     }
+}
+
+/// Whether the state of this height is kept for good.
+fn is_checkpoint(height: u32) -> bool {
+    height == Height::GENESIS.0 || height.is_multiple_of(CHECKPOINT)
 }

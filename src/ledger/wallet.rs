@@ -21,6 +21,8 @@ pub struct Wallet {
     pub nonce: Nonce,
     /// The delegate voted for.
     pub vote: Option<PublicKey>,
+    /// That delegate's address, which costs a hash to compute.
+    pub(super) vote_address: Option<Address>,
     pub second_public_key: Option<PublicKey>,
     pub multi_signature: Option<Arc<MultiSignature>>,
     pub delegate: Option<Arc<DelegateAttributes>>,
@@ -41,6 +43,7 @@ impl Wallet {
             balance: Balance::ZERO,
             nonce: Nonce(0),
             vote: None,
+            vote_address: None,
             second_public_key: None,
             multi_signature: None,
             delegate: None,

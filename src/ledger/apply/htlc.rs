@@ -3,7 +3,7 @@
 use super::{ApplyError, Look, Terms, credit};
 use crate::{
     ledger::{Balance, State, wallet::Lock},
-    protocol::{Address, PublicKey, TransactionId, crypto::sha256, transaction::Expiration},
+    protocol::{Address, TransactionId, crypto::sha256, transaction::Expiration},
 };
 
 /// A lock must outlast a round, or its recipient could hardly claim it.
@@ -54,17 +54,17 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
 
 /// The recipient gets the coin, and with it goes its vote weight; by a quirk it goes to the delegate that the claim's
 /// sender votes for instead, if that is given.
-pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<PublicKey>>, state: &mut State) {
+pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
-        if let Some(vote) = state.wallet(&owner).and_then(|wallet| wallet.vote) {
-            state.add_vote_weight(&vote, Balance::ZERO - lock.amount);
+        if let Some(vote) = state.wallet(&owner).and_then(|wallet| wallet.vote_address) {
+            state.add_vote_weight(vote, Balance::ZERO - lock.amount);
         }
         match weighs_for {
             None => credit(state, lock.recipient, lock.amount.into()),
             Some(vote) => {
                 state.wallet_mut(lock.recipient).balance += lock.amount;
-                if let Some(key) = vote {
-                    state.add_vote_weight(&key, lock.amount.into());
+                if let Some(delegate) = vote {
+                    state.add_vote_weight(delegate, lock.amount.into());
                 }
             }
         }
