@@ -158,7 +158,8 @@ impl Cluster {
 
     fn absorb(&mut self, from: ActorId, life: u32, effect: Effect) {
         match effect {
-            Effect::Send { to, message } => self.send(from, to, message),
+            // Only deviating delegates send later than at once, and none does here.
+            Effect::Send { to, message } | Effect::SendAt { to, message, .. } => self.send(from, to, message),
             Effect::WakeAt { at, wake } => self.queue.push(at.max(self.now), (from, life, Input::Wake(wake))),
             Effect::Observe(event) => self.seen.push(Seen { at: self.now, node: from.node.0, event }),
             Effect::Answer { .. } => {}
