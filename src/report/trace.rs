@@ -47,7 +47,7 @@ const BUFFER: usize = 1 << 20;
 #[derive(Clone)]
 pub struct TraceWriter {
     writer: Arc<Mutex<Writer>>,
-    /// Whether what happens between nodes is written too.
+    /// Whether messages are written too.
     network: bool,
 }
 
@@ -138,13 +138,14 @@ impl Observer for TraceWriter {
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        if self.network {
+        let is_message = matches!(event, NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. });
+        if self.network || !is_message {
             self.write(|out, slots| out.write(&Line::of_network(now, event, slots)));
         }
     }
 
     fn wants_messages(&self) -> bool {
-        self.0.lock().expect("no one panics while holding it").network
+        self.network
     }
 }
 
