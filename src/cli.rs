@@ -23,7 +23,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(up::Up),
+    Up(Box<up::Up>),
     Run(run::Run),
 }
 

@@ -68,7 +68,7 @@ pub enum WebhookInput {
     /// Its node has started.
     Started,
     /// Something happened at its node.
-    Observed(Observation),
+    Observed(Box<Observation>),
 }
 
 /// Something that happened, with what the event itself leaves out.

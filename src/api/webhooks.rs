@@ -247,7 +247,7 @@ impl Webhooks {
 
     fn hear(&self, now: SimTime, input: WebhookInput) {
         // The supervisor has written down that it died; the node goes on.
-        let _died = self.actor.cast(WebhookMessage::Hear(now, Box::new(input)));
+        let _died = self.actor.cast(WebhookMessage::Hear(now, input));
     }
 
     fn observed(&self, now: SimTime, event: &Event) {
@@ -268,7 +268,7 @@ impl Webhooks {
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
         }
-        self.hear(now, WebhookInput::Observed(observation));
+        self.hear(now, WebhookInput::Observed(Box::new(observation)));
     }
 
     fn peer(&self, node: NodeId) -> PeerState {

@@ -26,7 +26,7 @@ const LAST_DELIVERIES: Duration = Duration::from_secs(1);
 /// What a hosted dispatcher is told and asked.
 pub enum WebhookMessage {
     /// Something for the dispatcher, at this instant.
-    Hear(SimTime, Box<WebhookInput>),
+    Hear(SimTime, WebhookInput),
     /// All webhooks, oldest first.
     List(RpcReplyPort<Vec<Arc<Webhook>>>),
     /// One, if it is there.

@@ -101,12 +101,7 @@ impl Lane {
     }
 }
 
-async fn work(
-    mut deliveries: mpsc::UnboundedReceiver<Delivery>,
-    mut poster: Poster,
-    shared: Arc<Shared>,
-    report: Report,
-) {
+async fn work(mut deliveries: mpsc::UnboundedReceiver<Delivery>, poster: Poster, shared: Arc<Shared>, report: Report) {
     let mut failures_in_row = 0_u64;
     while let Some(Delivery { hook, body }) = deliveries.recv().await {
         match poster.post(&hook.target, &hook.secret, &body).await {
