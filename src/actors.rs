@@ -10,6 +10,7 @@
 //! random stream it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
 
 pub mod delegate;
+pub mod deviation;
 pub mod message;
 pub mod observation;
 pub mod peer;
@@ -18,6 +19,7 @@ pub mod time;
 pub mod webhook;
 
 pub use delegate::Delegate;
+pub use deviation::{Deviation, InvalidBlock};
 pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake};
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;

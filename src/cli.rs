@@ -1,5 +1,6 @@
 //! The commands, one file each. A mistake of the caller's ends with one line on standard error and exit code 2.
 
+pub mod diff;
 pub mod output;
 pub mod run;
 pub mod up;
@@ -25,6 +26,7 @@ Examples:
 enum Command {
     Up(Box<up::Up>),
     Run(run::Run),
+    Diff(diff::Diff),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -34,6 +36,8 @@ pub enum Failure {
     Usage(String),
     /// Not the caller's: exit code 1.
     Broken(String),
+    /// The answer is no, and standard output has told it: exit code 1.
+    Told,
 }
 
 impl Failure {
@@ -54,6 +58,7 @@ impl Cli {
         let result = match self.command {
             Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
+            Command::Diff(diff) => diff.run(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -61,6 +66,7 @@ impl Cli {
                 eprintln!("dposlab: {why}");
                 ExitCode::from(2)
             }
+            Err(Failure::Told) => ExitCode::from(1),
             Err(Failure::Broken(why)) => {
                 eprintln!("dposlab: {why}");
                 ExitCode::from(1)

@@ -7,7 +7,8 @@ pub mod overrides;
 pub mod run;
 pub mod testnet;
 
-pub use file::{Fault, Scenario, ScenarioError};
+pub use crate::sim::Fault;
+pub use file::{Scenario, ScenarioError};
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};
 pub use testnet::{Account, NamedDelegate, Testnet};

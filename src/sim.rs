@@ -13,6 +13,7 @@
 //! Events at one instant run in the order in which they were scheduled, on both stages, so a run is a function of its
 //! plan and seed. Nothing here knows HTTP or files; only [`live`] reads the wall clock, to pace a testnet.
 
+pub mod fault;
 pub mod live;
 pub mod network;
 pub mod plan;
@@ -22,8 +23,9 @@ pub mod stage;
 pub mod trace;
 pub mod world;
 
+pub use fault::{Fault, FaultKind, Trigger};
 pub use live::{Live, LiveHandle, Pace};
-pub use network::Latency;
+pub use network::{Latency, NetworkModel};
 pub use plan::{NodePlan, Plan};
 pub use seeds::SeedTree;
 pub use trace::{Digest, TraceDigest};

@@ -1,16 +1,18 @@
 //! A delegate: forges in its slots, through its relay. Source: consensus.md 2.
 //!
 //! ```text
+//!   slot before ─► WakeUp
 //!   slot begins ─► RoundRequest ─► too early? wait ─► NetworkStateRequest ─► quorum? ─► ForgingTransactionsRequest
 //!                                                                                          └─► block ─► relay
 //! ```
 //!
 //! The reference polls its relay every 200 ms; this delegate computes the instant at which that poll would first
-//! succeed and sleeps until then, so an idle delegate costs nothing.
+//! succeed and sleeps until then, so an idle delegate costs nothing. A relay that does not answer costs it the slot and
+//! nothing more.
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    message::{NetworkState, RoundView, Transactions},
+    message::{NetworkState, NetworkStatus, RoundView, Transactions},
 };
 use crate::{
     ledger::BlockTree,
@@ -20,6 +22,12 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 /// A block is no longer forged or sent when fewer whole seconds are left of its slot. Source: consensus.md 2.4.
 const LEAST_SECONDS_LEFT: u32 = 2;
+/// Time into a slot before which the block of the slot before is waited for. Source: consensus.md 2.1.
+const SETTLING: Duration = Duration::from_secs(2);
+/// Time the relay has to answer. Source: consensus.md 2.1, step D.
+const ANSWER_TIME: Duration = Duration::from_secs(4);
+/// Wait after a failure. Source: consensus.md 2.5.
+const RETRY: Duration = Duration::from_secs(2);
 
 /// The forger of one delegate's key.
 pub struct Delegate {
@@ -29,12 +37,26 @@ pub struct Delegate {
     tree: Arc<BlockTree>,
     /// Rounds in which the forger is switched off.
     offline: Vec<RangeInclusive<Round>>,
-    /// Number of the last wake-up asked for.
+    /// Number of the last wake-up asked for, and what it is for.
     plan: u64,
+    due: Due,
     /// What the slot in work still waits for.
     work: Option<Work>,
     /// The last slot that was worked on.
     done: Option<Slot>,
+    /// It has heard of a round.
+    started: bool,
+}
+
+/// What to do at the next wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// See whether it is our turn.
+    Look,
+    /// Wake the relay up, for our slot, this one, is the next.
+    WakeRelay(Slot),
+    /// Give up waiting for the relay.
+    RelayLate,
 }
 
 /// A slot being worked on.
@@ -47,7 +69,8 @@ struct Work {
 impl Delegate {
     /// A delegate that forges with `keys`, if it has any, through the peer of the same node.
     pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>, offline: Vec<RangeInclusive<Round>>) -> Self {
-        Self { node, keys, tree, offline, plan: 0, work: None, done: None }
+        let (plan, due) = (0, Due::Look);
+        Self { node, keys, tree, offline, plan, due, work: None, done: None, started: false }
     }
 
     /// One event in, the wanted effects out, in order.
@@ -56,58 +79,115 @@ impl Delegate {
             return;
         }
         match input {
-            Input::Start => self.ask(Message::RoundRequest, effects),
-            Input::Wake(Wake::Forge { plan }) if plan == self.plan => self.ask(Message::RoundRequest, effects),
+            Input::Start => self.look(now, effects),
+            Input::Wake(Wake::Forge { plan }) if plan == self.plan => self.woken(now, effects),
             Input::Message { message: Message::Round(round), .. } => self.round_known(now, round, effects),
-            Input::Message { message: Message::RoundChanged(round), .. } => self.plan_next(now, &round, effects),
-            Input::Message { message: Message::NetworkState(state), .. } => self.network_known(state, effects),
+            Input::Message { message: Message::RoundChanged(round), .. } => self.round_changed(now, &round, effects),
+            Input::Message { message: Message::NetworkState(state), .. } => self.network_known(now, state, effects),
             Input::Message { message: Message::ForgingTransactions(transactions), .. } => {
                 self.forge(now, &transactions, effects);
             }
+            Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Deviate { .. } => {}
         }
+    }
+
+    fn woken(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        match self.due {
+            Due::Look => self.look(now, effects),
+            Due::WakeRelay(slot) => {
+                self.tell(Message::WakeUp, effects);
+                self.wake_at(SimTime::from_seconds(self.tree.slots().start(slot)), Due::Look, effects);
+            }
+            Due::RelayLate => self.relay_late(now, effects),
+        }
+    }
+
+    /// Asks the relay for the round, to see whether it is our turn.
+    fn look(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.ask(now, Message::RoundRequest, effects);
+    }
+
+    /// The relay says nothing. Without the network's state there is no forging in this slot; anything else is tried
+    /// again soon.
+    fn relay_late(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        match self.work.take() {
+            Some(Work { slot, network: None, .. }) => {
+                self.done = Some(slot);
+                effects.push(Effect::Observe(Event::ForgingSuspended { reached: 0, in_quorum: 0 }));
+                self.look(now, effects);
+            }
+            Some(Work { network: Some(_), .. }) | None => self.wake_at(now + RETRY, Due::Look, effects),
+        }
+    }
+
+    /// Something other than silence went wrong. Source: consensus.md 2.5.
+    fn relay_failed(&mut self, now: SimTime, error: &str, effects: &mut Vec<Effect>) {
+        self.work = None;
+        effects.push(Effect::Observe(Event::ForgerFailed { error: error.to_owned() }));
+        self.wake_at(now + RETRY, Due::Look, effects);
     }
 
     /// Is it our slot, and may its block be made already? Source: consensus.md 2.1, steps A to C.
     fn round_known(&mut self, now: SimTime, round: RoundView, effects: &mut Vec<Effect>) {
+        self.tell_started(effects);
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
         let over = round.tip_slot >= slot || self.done >= Some(slot);
         if !ours || over || self.is_offline(&round) {
-            self.plan_after(slot, &round, effects);
+            self.plan_after(now, slot, &round, effects);
             return;
         }
         // canForge of the reference: the slot after the tip's began more than a second ago, in whole seconds.
-        let earliest = SimTime::from_seconds(slots.start(Slot(round.tip_slot.0 + 1))) + Duration::from_secs(2);
+        let earliest = SimTime::from_seconds(slots.start(Slot(round.tip_slot.0 + 1))) + SETTLING;
         if now < earliest {
-            self.wake_at(earliest, effects);
+            self.wake_at(earliest, Due::Look, effects);
             return;
         }
         self.work = Some(Work { slot, round, network: None });
-        self.ask(Message::NetworkStateRequest, effects);
+        self.ask(now, Message::NetworkStateRequest, effects);
     }
 
-    /// May we forge, with these peers? Source: consensus.md 2.2.
-    fn network_known(&mut self, state: NetworkState, effects: &mut Vec<Effect>) {
-        let Some(work) = &mut self.work else { return };
-        let rules = self.tree.rules();
-        let NetworkState { reached, in_quorum, .. } = state;
-        let enough = match rules.minimum_network_reach {
-            None => true,
-            Some(least) => reached >= least && in_quorum * 100 >= rules.quorum_percent * reached,
-        };
-        work.network = Some(state);
-        if enough {
-            self.ask(Message::ForgingTransactionsRequest, effects);
-        } else {
-            effects.push(Effect::Observe(Event::ForgingSuspended { reached, in_quorum }));
-            self.finish(effects);
+    fn tell_started(&mut self, effects: &mut Vec<Effect>) {
+        if !std::mem::replace(&mut self.started, true)
+            && let Some(delegate) = self.public_key().copied()
+        {
+            effects.push(Effect::Observe(Event::ForgerStarted { delegate }));
         }
     }
 
-    /// Source: consensus.md 2.4.
+    /// A slot in work is finished first, and then the round is asked for anyway.
+    fn round_changed(&mut self, now: SimTime, round: &RoundView, effects: &mut Vec<Effect>) {
+        if self.work.is_none() {
+            self.plan_next(now, round, effects);
+        }
+    }
+
+    /// May we forge, with these peers? Source: consensus.md 2.2.
+    fn network_known(&mut self, now: SimTime, state: NetworkState, effects: &mut Vec<Effect>) {
+        let Some(work) = self.work.as_mut().filter(|work| work.network.is_none()) else { return };
+        let NetworkState { status, reached, in_quorum, .. } = state;
+        let enough = match status {
+            NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
+            NetworkStatus::Test => true,
+            NetworkStatus::Default => {
+                reached > 0
+                    && u64::from(in_quorum) * 100 >= u64::from(self.tree.rules().quorum_percent) * u64::from(reached)
+            }
+        };
+        work.network = Some(state);
+        if enough {
+            self.ask(now, Message::ForgingTransactionsRequest, effects);
+        } else {
+            effects.push(Effect::Observe(Event::ForgingSuspended { reached, in_quorum }));
+            self.finish(now, effects);
+        }
+    }
+
+    /// The block stands on what the relay said with the state of the network, be that another tip than that of the
+    /// round: then it may well be refused. Source: consensus.md 2.1 (E), 2.4.
     fn forge(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let Some(Work { slot, round, network: Some(network) }) = &self.work else { return };
         let Some(keys) = &self.keys else { return };
@@ -122,17 +202,20 @@ impl Delegate {
                 transactions: transactions.to_vec(),
             };
             let block = Arc::new(Block::forge(draft, keys, milestones));
-            effects.push(Effect::Observe(Event::BlockForged(block.clone())));
-            self.ask(Message::Forged(block), effects);
+            // Q18: whatever becomes of it.
+            if self.tree.rules().node.forged_before_accepted {
+                effects.push(Effect::Observe(Event::BlockForged(block.clone())));
+            }
+            self.tell(Message::Forged(block), effects);
         }
-        self.finish(effects);
+        self.finish(now, effects);
     }
 
     /// Leaves the slot in work for good, and asks anew where the chain is: it may have entered another round meanwhile.
-    fn finish(&mut self, effects: &mut Vec<Effect>) {
+    fn finish(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if let Some(work) = self.work.take() {
             self.done = Some(work.slot);
-            self.ask(Message::RoundRequest, effects);
+            self.look(now, effects);
         }
     }
 
@@ -140,22 +223,28 @@ impl Delegate {
     fn plan_next(&mut self, now: SimTime, round: &RoundView, effects: &mut Vec<Effect>) {
         let running = self.tree.slots().slot(now.seconds());
         let full_until = if round.tip_slot >= running { running } else { Slot(running.0.saturating_sub(1)) };
-        self.plan_after(full_until, round, effects);
+        self.plan_after(now, full_until, round, effects);
     }
 
-    fn plan_after(&mut self, slot: Slot, round: &RoundView, effects: &mut Vec<Effect>) {
+    fn plan_after(&mut self, now: SimTime, slot: Slot, round: &RoundView, effects: &mut Vec<Effect>) {
         let slots = self.tree.slots();
         let next = self.public_key().and_then(|key| round.round.next_slot_of(key, Slot(slot.0.saturating_add(1))));
         // Past the last second that a timestamp can hold there are no slots.
-        match next.filter(|next| slots.slot(slots.start(*next)) == *next) {
-            Some(next) => self.wake_at(SimTime::from_seconds(slots.start(next)), effects),
+        let Some(next) = next.filter(|next| slots.slot(slots.start(*next)) == *next) else {
             // Not active in this round: the relay tells when the next one begins.
-            None => self.plan += 1,
+            self.plan += 1;
+            return;
+        };
+        let before = SimTime::from_seconds(slots.start(Slot(next.0.saturating_sub(1)))) + SETTLING;
+        match now < before && !self.is_offline(round) {
+            true => self.wake_at(before, Due::WakeRelay(next), effects),
+            false => self.wake_at(SimTime::from_seconds(slots.start(next)), Due::Look, effects),
         }
     }
 
-    fn wake_at(&mut self, at: SimTime, effects: &mut Vec<Effect>) {
+    fn wake_at(&mut self, at: SimTime, due: Due, effects: &mut Vec<Effect>) {
         self.plan += 1;
+        self.due = due;
         effects.push(Effect::WakeAt { at, wake: Wake::Forge { plan: self.plan } });
     }
 
@@ -167,7 +256,13 @@ impl Delegate {
         self.offline.iter().any(|rounds| rounds.contains(&round.round.number()))
     }
 
-    fn ask(&self, message: Message, effects: &mut Vec<Effect>) {
+    /// Asks the relay something, and gives it its time to answer.
+    fn ask(&mut self, now: SimTime, message: Message, effects: &mut Vec<Effect>) {
+        self.tell(message, effects);
+        self.wake_at(now + ANSWER_TIME, Due::RelayLate, effects);
+    }
+
+    fn tell(&self, message: Message, effects: &mut Vec<Effect>) {
         effects.push(Effect::Send { to: ActorId { node: self.node, role: Role::Peer }, message });
     }
 }

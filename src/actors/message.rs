@@ -1,9 +1,9 @@
 //! What actors hear and what they want done.
 
-use super::{Event, SimTime, Submission};
+use super::{Deviation, Event, SimTime, Submission};
 use crate::{
     ledger::{Link, RoundInfo},
-    protocol::{Block, BlockId, Height, SignedTransaction, Slot},
+    protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
 };
 use serde::Serialize;
 use std::{fmt, sync::Arc};
@@ -12,6 +12,16 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The simulated address of the node, of the range that is set aside for measuring networks (RFC 2544), where no
+    /// machine of the world is. The first 2,560 nodes lie five to a /24 network, which is as many as a peer takes
+    /// (consensus.md 6); further ones fill these networks up. Different for the first 128,000 nodes.
+    pub const fn address(self) -> [u8; 4] {
+        let (group, layer) = (self.0 / 5 % 512, self.0 / 2_560 % 50);
+        [198, 18 + (group / 256) as u8, (group % 256) as u8, (1 + layer * 5 + self.0 % 5) as u8]
+    }
+}
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,31 +51,60 @@ pub struct RequestId(pub u64);
 /// Transactions as they travel: shared, never copied.
 pub type Transactions = Arc<[Arc<SignedTransaction>]>;
 
+/// Which request of a peer an answer is for; numbered by the peer that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Inquiry(pub u32);
+
 /// What one actor tells another.
 #[derive(Clone, Debug)]
 pub enum Message {
-    // Between peers, through the network.
+    // Between peers, through the network. Source: consensus.md 6.
     /// A block, pushed (`postBlock`).
     Block(Arc<Block>),
     /// Transactions a pool found worth sending on (`postTransactions`).
     Transactions(Transactions),
     /// Asks for [`Message::Status`] (`getStatus`).
     StatusRequest,
+    /// The block the sender stands on.
     Status {
-        height: Height,
-        tip: BlockId,
+        tip: Arc<Block>,
     },
-    /// Asks for blocks above a height (`getBlocks`).
+    /// Asks for blocks above a height (`getBlocks`), or for their headers only.
     BlocksRequest {
+        inquiry: Inquiry,
         above: Height,
+        limit: u32,
+        headers_only: bool,
     },
-    Blocks(Arc<[Arc<Block>]>),
+    /// Consecutive blocks of the sender's chain, which is so high.
+    Blocks {
+        inquiry: Inquiry,
+        height: Height,
+        blocks: Arc<[Arc<Block>]>,
+    },
+    /// Asks which of these blocks the receiver has on its chain (`getCommonBlocks`).
+    CommonBlocksRequest {
+        inquiry: Inquiry,
+        ids: Arc<[BlockId]>,
+    },
+    /// The highest of them, if any.
+    CommonBlocks {
+        inquiry: Inquiry,
+        height: Height,
+        common: Option<BlockId>,
+    },
+    /// Asks for [`Message::Peers`] (`getPeers`).
+    PeersRequest,
+    /// The peers the sender has.
+    Peers(Arc<[NodeId]>),
+    /// The sender refuses to go on: its caller broke a limit. Stands for a connection that is cut.
+    HungUp,
 
     // Between a delegate and the peer it trusts, its relay.
     /// Asks for [`Message::Round`].
     RoundRequest,
     Round(RoundView),
-    /// Unasked: the relay's chain entered a new round.
+    /// Unasked: the relay's chain entered a new round, or left the one it was in.
     RoundChanged(RoundView),
     /// Asks for [`Message::NetworkState`], after the relay has pinged its peers.
     NetworkStateRequest,
@@ -75,6 +114,12 @@ pub enum Message {
     ForgingTransactions(Transactions),
     /// The block the delegate made.
     Forged(Arc<Block>),
+    /// The delegate forges in the next slot; the relay should see that its chain is fresh.
+    WakeUp,
+    /// The relay could not do what it was asked to, and says why.
+    RelayFailed {
+        error: Arc<str>,
+    },
 
     // Between a peer and its pool. The tip travels along: a pool has no chain of its own.
     ChooseTransactions {
@@ -91,6 +136,16 @@ pub enum Message {
     TipMoved {
         tip: Arc<Link>,
     },
+    /// A block that held everything a block alone can hold turned out not to apply (consensus.md 3.3, row 8).
+    BlockNotApplied {
+        tip: Arc<Link>,
+        block: Arc<Block>,
+    },
+    /// These pending transactions stand on the chain already (consensus.md 3.3, row 7).
+    AlreadyForged {
+        tip: Arc<Link>,
+        ids: Arc<[TransactionId]>,
+    },
 }
 
 /// The round of the next block, as a relay sees it.
@@ -105,18 +160,34 @@ pub struct RoundView {
 /// What a relay knows of the network when its delegate wants to forge. Source: consensus.md 2.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkState {
+    pub status: NetworkStatus,
     pub height: Height,
     pub tip: BlockId,
     /// Peers that answered.
     pub reached: u32,
-    /// Those of them that are on this chain.
+    /// Those of them that are on this chain and not above it.
     pub in_quorum: u32,
+    /// Those that are above it.
+    pub over_height: u32,
+    /// Those on other chains, and not above.
+    pub forked: u32,
+}
+
+/// Whether the relay leaves the decision to forge to the numbers. Source: consensus.md 2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkStatus {
+    /// The first question after the relay started a new network.
+    ColdStart,
+    /// Everybody may forge without peers.
+    Test,
+    BelowMinimumPeers,
+    Default,
 }
 
 /// What an actor hears.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The run begins.
+    /// The run begins, or the node comes back.
     Start,
     /// A wake-up the actor asked for.
     Wake(Wake),
@@ -129,6 +200,11 @@ pub enum Input {
         request: RequestId,
         transactions: Transactions,
     },
+    /// A fault begins or ends: from now on the actor deviates from the protocol in this way, or no longer does.
+    Deviate {
+        deviation: Arc<Deviation>,
+        on: bool,
+    },
 }
 
 /// Why an actor wants to be woken.
@@ -138,10 +214,20 @@ pub enum Wake {
     Forge { plan: u64 },
     /// Peer: the wait before a block is passed on is over.
     Gossip(BlockId),
-    /// Peer: time is up for the answers to this ping of the peers.
-    PingOver { ping: u64 },
+    /// Peer: time is up for the answers to this ping of all peers.
+    PingOver { ping: u32 },
+    /// Peer: this ping of all peers, held back by the limits, may go on.
+    PingAgain { ping: u32 },
     /// Peer: time to see whether blocks still come in.
-    CheckLate,
+    WakeUp,
+    /// Peer: time is up for the answer to this inquiry.
+    Unanswered(Inquiry),
+    /// Peer: messages held back by the limits may go out.
+    Throttled,
+    /// Peer: time to look for more peers.
+    Discover,
+    /// Peer: time is up for this step of looking for peers.
+    DiscoveryOver { step: u32 },
 }
 
 /// What an actor wants done.

@@ -1,82 +1,144 @@
-//! A peer: keeps its node's chain, takes blocks in, passes them on, and serves its delegate as relay.
-//! Source: consensus.md 3 and 6.
+//! A peer: keeps its node's chain, takes blocks in, passes them on, talks to other peers, and serves its delegate as
+//! relay. Source: consensus.md 2.2, 3 and 6.
+//!
+//! ```text
+//!   pushed block ─► acceptance ─► chain (tip) ─► gossip            neighbours  who is there, as last verified
+//!   downloaded ───►     │  └──────► fork: rollback                 ping        asks them all, in rounds
+//!                       ▼                ▲                         verification  is a claimed tip signed, and forked?
+//!   wake-up ──────► sync: download ──► health check ◄── missed     discovery   finds more of them
+//!   delegate ─────► relay: round, network state                    limits      what one address may send
+//! ```
+//!
+//! A neighbour's record is small and there is no tick: a peer that has nothing to do is woken once a minute to see
+//! whether blocks still come in, and once in ten minutes to look for other peers.
+
+mod acceptance;
+mod discovery;
+mod fork;
+mod gossip;
+mod inquiry;
+mod limits;
+mod neighbours;
+mod ping;
+mod relay;
+mod sync;
+mod verification;
+
+pub use acceptance::BlockOutcome;
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    delegate::in_time,
-    message::{NetworkState, RequestId, RoundView, Transactions},
+    message::{RequestId, Transactions},
 };
 use crate::{
-    ledger::{BlockRejected, BlockTree, Link, rules::Gossip},
-    protocol::{Block, BlockId, Height, Slot},
+    ledger::{BlockTree, Link, Rules, rules::NodeRules},
+    protocol::Slot,
 };
-use rand::seq::index::sample;
+use discovery::{Discovery, Newcomers};
+use fork::ForkWatch;
+use gossip::Passing;
+use inquiry::Inquiries;
+use limits::{Endpoint, Limits};
+use neighbours::Neighbours;
+use ping::Pings;
 use rand_chacha::ChaCha8Rng;
-use std::{sync::Arc, time::Duration};
-
-/// Wait before a block is passed on, counted from when it was first seen. Source: consensus.md 6.
-const GOSSIP_WAIT: Duration = Duration::from_millis(500);
-/// How often a block is repeated at most. Source: consensus.md 6.
-const GOSSIP_HOPS: u32 = 4;
-/// Peers a node sends its transactions to. Source: consensus.md 6.
-const TRANSACTION_FANOUT: usize = 20;
-/// Time the peers have to answer before forging. Source: consensus.md 2.2.
-const PING_TIME: Duration = Duration::from_millis(1_500);
-/// A node that accepts no block for so long asks its peers for some. Source: consensus.md 3.5.
-const LATE_AFTER: Duration = Duration::from_secs(60);
-/// Blocks in one answer at most. Source: consensus.md 6.
-const BLOCKS_LIMIT: u32 = 400;
+use std::sync::Arc;
+use sync::SyncState;
+use verification::Probes;
 
 /// The peer of one node.
 pub struct Peer {
     node: NodeId,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
-    neighbours: Vec<Neighbour>,
     random: ChaCha8Rng,
+    neighbours: Neighbours,
     /// The block that is being passed around, and how often it was seen.
     passing: Option<Passing>,
-    ping: Option<Ping>,
-    pings: u64,
+    /// When blocks were last passed on, the latest last.
+    pushed: [Option<SimTime>; 2],
+    pings: Pings,
+    probes: Probes,
+    inquiries: Inquiries,
+    newcomers: Newcomers,
+    discovery: Option<Discovery>,
+    discoveries: u32,
+    sync: SyncState,
+    watch: ForkWatch,
+    limits: Limits,
+    /// What this peer has sent lately, where that comes near a limit.
+    sent: Limits,
+    held_back: Vec<(NodeId, Endpoint, Message)>,
+    /// Transactions' messages in the running second.
+    transactions_sent: (SimTime, u32),
     last_accepted: SimTime,
-}
-
-/// Another peer this one talks to, as last heard of.
-struct Neighbour {
-    node: NodeId,
-    height: Height,
-    tip: BlockId,
-    /// Number of the last ping it answered.
-    answered: u64,
-}
-
-/// The reference's "ping block".
-struct Passing {
-    block: Arc<Block>,
-    seen: u32,
-    first: SimTime,
-    last: SimTime,
-}
-
-/// The peers being asked whether they are there, before the own delegate forges.
-struct Ping {
-    number: u64,
-    answered: usize,
+    /// The relay has to say once that the network starts cold.
+    cold: bool,
 }
 
 impl Peer {
-    /// A peer on `tip` that knows `neighbours` (ascending) and draws from `random`, a stream of its own.
+    /// A peer on `tip` of a network that is running: it is connected to `given`, who all stood on `tip` when it last
+    /// heard of them (its own number among them does no harm), and draws from `random`, a stream of its own.
     pub fn new(
         node: NodeId,
         tree: Arc<BlockTree>,
         tip: Arc<Link>,
-        neighbours: Vec<NodeId>,
+        given: impl Into<Arc<[NodeId]>>,
         random: ChaCha8Rng,
     ) -> Self {
-        let (height, id) = (tip.height(), tip.id());
-        let neighbours = neighbours.into_iter().map(|node| Neighbour { node, height, tip: id, answered: 0 }).collect();
-        let last_accepted = SimTime::default();
-        Self { node, tree, tip, neighbours, random, passing: None, ping: None, pings: 0, last_accepted }
+        let neighbours = Neighbours::connected(node, given.into(), tip.height());
+        let cold = tree.rules().node.network_start;
+        Self {
+            node,
+            tree,
+            tip,
+            random,
+            neighbours,
+            passing: None,
+            pushed: [None; 2],
+            pings: Pings::default(),
+            probes: Probes::default(),
+            inquiries: Inquiries::default(),
+            newcomers: Newcomers::default(),
+            discovery: None,
+            discoveries: 0,
+            sync: SyncState::started(),
+            watch: ForkWatch::default(),
+            limits: Limits::default(),
+            sent: Limits::default(),
+            held_back: Vec::new(),
+            transactions_sent: (SimTime::default(), 0),
+            last_accepted: SimTime::default(),
+            cold,
+        }
+    }
+
+    /// A peer of a node that starts late, or again, on the chain it has kept: it knows the addresses it was given, is
+    /// connected to nobody, and disregards pushed blocks until it has caught up.
+    pub fn starting(
+        node: NodeId,
+        tree: Arc<BlockTree>,
+        tip: Arc<Link>,
+        given: impl Into<Arc<[NodeId]>>,
+        random: ChaCha8Rng,
+    ) -> Self {
+        let neighbours = Neighbours::alone(node, given.into());
+        Self { neighbours, sync: SyncState::starting(), ..Self::new(node, tree, tip, Vec::new(), random) }
+    }
+
+    /// The block the node stands on.
+    pub fn tip(&self) -> &Arc<Link> {
+        &self.tip
+    }
+
+    /// Whether the node has caught up with the network since it started.
+    pub fn has_started(&self) -> bool {
+        self.sync.has_started()
+    }
+
+    /// The nodes it is connected to, ascending.
+    pub fn connected(&self) -> impl Iterator<Item = NodeId> {
+        self.neighbours.all().iter().map(|neighbour| neighbour.node)
     }
 
     /// One event in, the wanted effects out, in order.
@@ -85,273 +147,118 @@ impl Peer {
             Input::Start => self.start(now, effects),
             Input::Wake(wake) => self.woken(now, wake, effects),
             Input::Submit { request, transactions } => self.to_pool(transactions, Some(request), effects),
-            Input::Message { from, message } => self.told(now, from, message, effects),
-        }
-    }
-
-    fn told(&mut self, now: SimTime, from: ActorId, message: Message, effects: &mut Vec<Effect>) {
-        match message {
-            Message::Block(block) => self.block_pushed(now, block, effects),
-            Message::Transactions(transactions) => self.to_pool(transactions, None, effects),
-            Message::StatusRequest => {
-                let status = Message::Status { height: self.tip.height(), tip: self.tip.id() };
-                effects.push(Effect::Send { to: from, message: status });
-            }
-            Message::Status { height, tip } => self.status_known(from.node, height, tip, effects),
-            Message::BlocksRequest { above } => {
-                effects.push(Effect::Send { to: from, message: Message::Blocks(self.blocks_above(above)) });
-            }
-            Message::Blocks(blocks) => self.downloaded(now, &blocks, effects),
-            Message::RoundRequest => {
-                effects.push(Effect::Send { to: from, message: Message::Round(self.round_view()) });
-            }
-            Message::NetworkStateRequest => self.ping_all(now, effects),
-            Message::ForgingTransactionsRequest => {
-                let message = Message::ChooseTransactions { tip: self.tip.clone() };
-                effects.push(Effect::Send { to: self.local(Role::Pool), message });
-            }
-            Message::Forged(block) => self.block_forged(now, block, effects),
-            Message::Broadcast(transactions) => self.broadcast(&transactions, effects),
-            // Said by a peer to others, never to it.
-            Message::Round(_)
-            | Message::RoundChanged(_)
-            | Message::NetworkState(_)
-            | Message::ForgingTransactions(_)
-            | Message::ChooseTransactions { .. }
-            | Message::AddTransactions { .. }
-            | Message::TipMoved { .. } => {}
-        }
-    }
-
-    fn woken(&mut self, now: SimTime, wake: Wake, effects: &mut Vec<Effect>) {
-        match wake {
-            Wake::Gossip(id) => self.gossip_again(&id, effects),
-            Wake::PingOver { ping } => {
-                if self.ping.as_ref().is_some_and(|running| running.number == ping) {
-                    self.ping_over(effects);
-                }
-            }
-            Wake::CheckLate => self.check_late(now, effects),
-            Wake::Forge { .. } => {}
+            Input::Message { from, message } if from.node == self.node => self.told(now, message, effects),
+            Input::Message { from, message } => self.called(now, from.node, message, effects),
+            Input::Deviate { .. } => {}
         }
     }
 
     fn start(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.last_accepted = now;
-        if !self.neighbours.is_empty() {
-            effects.push(Effect::WakeAt { at: now + LATE_AFTER, wake: Wake::CheckLate });
+        if self.neighbours.knows_nobody() {
+            return self.sync.start();
         }
-    }
-
-    // Blocks in. Source: consensus.md 3.1-3.3.
-
-    /// A peer pushes a block: seen before, it counts; otherwise it must chain, and its slot must have begun.
-    fn block_pushed(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        if let Some(passing) = &mut self.passing
-            && passing.block.id == block.id
-        {
-            passing.seen += 1;
-            passing.last = now;
-            return;
-        }
-        if !self.tree.chains(&self.tip, &block) {
-            let (id, height) = (block.id, block.header.height);
-            let refused = BlockRejected::NotChained { id, height, tip: self.tip.id(), tip_height: self.tip.height() };
-            effects.push(Effect::Observe(Event::BlockRefused(refused)));
-            return;
-        }
-        self.pass_around(now, &block, 1);
-        if let Err(refused) = self.tree.check_time(&block, self.slot(now)) {
-            effects.push(Effect::Observe(Event::BlockRefused(refused)));
-            return;
-        }
-        self.take_in(now, block, effects);
-    }
-
-    /// The own delegate hands a block in; too late in its slot, it is dropped without a word.
-    fn block_forged(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        self.pass_around(now, &block, 0);
-        let slots = self.tree.slots();
-        if in_time(&slots, slots.slot(block.header.timestamp), now) {
-            self.take_in(now, block, effects);
-        }
-    }
-
-    fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
-        self.passing = Some(Passing { block: block.clone(), seen, first: now, last: now });
-    }
-
-    fn take_in(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        effects.push(Effect::Observe(Event::BlockReceived(block.clone())));
-        if self.accept(now, &block, effects) && block.header.timestamp >= self.tree.slots().start(self.slot(now)) {
-            self.gossip(now, &block, effects);
-        }
-    }
-
-    /// Moves the chain onto the block if it can follow, and says whether it did.
-    fn accept(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) -> bool {
-        let link = match self.tree.extend(&self.tip, block) {
-            Ok(link) => link,
-            Err(refused) => {
-                effects.push(Effect::Observe(Event::BlockRefused(refused)));
-                return false;
-            }
-        };
-        let applied = self.tree.applied(&link);
-        let round_ended = applied.round_end.is_some();
-        self.tip = link.clone();
-        self.last_accepted = now;
-        effects.push(Effect::Observe(Event::BlockApplied { link: link.clone(), applied }));
-        if !block.transactions.is_empty() {
-            effects.push(Effect::Send { to: self.local(Role::Pool), message: Message::TipMoved { tip: link } });
-        }
-        if round_ended {
-            let message = Message::RoundChanged(self.round_view());
-            effects.push(Effect::Send { to: self.local(Role::Delegate), message });
-        }
-        true
-    }
-
-    /// An answer to [`Message::BlocksRequest`]: blocks in order, until one cannot follow.
-    fn downloaded(&mut self, now: SimTime, blocks: &[Arc<Block>], effects: &mut Vec<Effect>) {
-        for block in blocks {
-            let late = self.tree.check_time(block, self.slot(now));
-            if late.is_err() || !self.tree.chains(&self.tip, block) || !self.accept(now, block, effects) {
-                return;
-            }
-        }
-    }
-
-    fn blocks_above(&self, height: Height) -> Arc<[Arc<Block>]> {
-        let last = self.tip.height().0.min(height.0.saturating_add(BLOCKS_LIMIT));
-        (height.0 + 1..=last)
-            .filter_map(|height| self.tip.ancestor(Height(height)))
-            .map(|link| link.block().clone())
-            .collect()
-    }
-
-    /// Asks one of the peers known to be higher, when no block has come in for a minute. Source: consensus.md 3.5.
-    fn check_late(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        let due = self.last_accepted + LATE_AFTER;
-        if now < due {
-            effects.push(Effect::WakeAt { at: due, wake: Wake::CheckLate });
-            return;
-        }
-        effects.push(Effect::WakeAt { at: now + LATE_AFTER, wake: Wake::CheckLate });
-        if !self.neighbours.is_empty() {
-            let chosen = sample(&mut self.random, self.neighbours.len(), 1).index(0);
-            let to = self.neighbours[chosen].node;
-            let message = Message::BlocksRequest { above: self.tip.height() };
-            effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
-        }
-    }
-
-    // Blocks and transactions out. Source: consensus.md 6.
-
-    fn gossip(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        let Some(passing) = &self.passing else { return };
-        match self.tree.rules().gossip {
-            Gossip::Once if passing.seen == 0 => self.push_to(self.neighbours.len(), block, effects),
-            Gossip::Once => {}
-            Gossip::Reference if passing.seen < GOSSIP_HOPS => {
-                let waited = passing.last.since(passing.first);
-                let at = now + GOSSIP_WAIT.saturating_sub(waited);
-                effects.push(Effect::WakeAt { at, wake: Wake::Gossip(block.id) });
-            }
-            Gossip::Reference => {}
-        }
-    }
-
-    /// The wait is over: fewer peers get the block the more often it has come back meanwhile.
-    fn gossip_again(&mut self, id: &BlockId, effects: &mut Vec<Effect>) {
-        let Some(passing) = self.passing.as_ref().filter(|passing| passing.block.id == *id) else { return };
-        let hops_left = GOSSIP_HOPS.saturating_sub(passing.seen) as usize;
-        let count = (hops_left * self.neighbours.len()).div_ceil(GOSSIP_HOPS as usize);
-        let block = passing.block.clone();
-        self.push_to(count, &block, effects);
-    }
-
-    fn push_to(&mut self, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        self.send_to_some(count, &Message::Block(block.clone()), effects);
-    }
-
-    fn broadcast(&mut self, transactions: &Transactions, effects: &mut Vec<Effect>) {
-        self.send_to_some(TRANSACTION_FANOUT, &Message::Transactions(transactions.clone()), effects);
-    }
-
-    /// Sends to so many peers chosen at random, or to all in order where that is all of them.
-    fn send_to_some(&mut self, count: usize, message: &Message, effects: &mut Vec<Effect>) {
-        let send = |node| Effect::Send { to: ActorId { node, role: Role::Peer }, message: message.clone() };
-        if count >= self.neighbours.len() {
-            effects.extend(self.neighbours.iter().map(|neighbour| send(neighbour.node)));
+        if self.sync.has_started() {
+            self.arm_wake_up(now, effects);
+            self.plan_first_discovery(now, effects);
         } else {
-            let chosen = sample(&mut self.random, self.neighbours.len(), count);
-            effects.extend(chosen.into_iter().map(|index| send(self.neighbours[index].node)));
+            self.find_peers_to_start_with(now, effects);
         }
     }
 
-    // The relay of the own delegate. Source: consensus.md 2.2.
+    fn woken(&mut self, now: SimTime, wake: Wake, effects: &mut Vec<Effect>) {
+        match wake {
+            Wake::Gossip(id) => self.gossip_again(now, &id, effects),
+            Wake::PingOver { ping } => self.ping_over(now, ping, effects),
+            Wake::PingAgain { ping } => self.send_pings(now, ping, effects),
+            Wake::WakeUp => self.check_late(now, effects),
+            Wake::Unanswered(inquiry) => self.unanswered(now, inquiry, effects),
+            Wake::Throttled => self.send_held_back(now, effects),
+            Wake::Discover => self.discover_again(now, effects),
+            Wake::DiscoveryOver { step } => self.discovery_over(now, step, effects),
+            Wake::Forge { .. } => {}
+        }
+    }
 
-    fn ping_all(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        self.pings += 1;
-        self.ping = Some(Ping { number: self.pings, answered: 0 });
-        if self.neighbours.is_empty() {
-            self.ping_over(effects);
+    /// An actor of the same node speaks.
+    fn told(&mut self, now: SimTime, message: Message, effects: &mut Vec<Effect>) {
+        match message {
+            Message::RoundRequest => self.tell(Role::Delegate, Message::Round(self.round_view()), effects),
+            Message::NetworkStateRequest => self.ping_before_forging(now, effects),
+            Message::ForgingTransactionsRequest => {
+                self.tell(Role::Pool, Message::ChooseTransactions { tip: self.tip.clone() }, effects);
+            }
+            Message::Forged(block) => self.block_forged(now, block, effects),
+            Message::WakeUp => self.wake_up(now, effects),
+            Message::Broadcast(transactions) => self.broadcast(now, &transactions, effects),
+            // Nothing else is said to a peer by its own node.
+            _ => {}
+        }
+    }
+
+    /// Another node's peer speaks: it asks for something, within its limits, or answers.
+    fn called(&mut self, now: SimTime, from: NodeId, message: Message, effects: &mut Vec<Effect>) {
+        if let Some(endpoint) = Endpoint::of(&message)
+            && !self.lets_in(now, from, endpoint, effects)
+        {
             return;
         }
-        self.send_to_some(self.neighbours.len(), &Message::StatusRequest, effects);
-        effects.push(Effect::WakeAt { at: now + PING_TIME, wake: Wake::PingOver { ping: self.pings } });
-    }
-
-    fn status_known(&mut self, node: NodeId, height: Height, tip: BlockId, effects: &mut Vec<Effect>) {
-        let Ok(index) = self.neighbours.binary_search_by_key(&node, |neighbour| neighbour.node) else { return };
-        let neighbour = &mut self.neighbours[index];
-        (neighbour.height, neighbour.tip) = (height, tip);
-        if let Some(ping) = &mut self.ping
-            && neighbour.answered < ping.number
-        {
-            neighbour.answered = ping.number;
-            ping.answered += 1;
-            if ping.answered == self.neighbours.len() {
-                self.ping_over(effects);
+        match message {
+            Message::Block(block) => self.block_pushed(now, block, effects),
+            Message::Transactions(transactions) => self.to_pool(transactions, None, effects),
+            Message::StatusRequest => send(from, Message::Status { tip: self.tip.block().clone() }, effects),
+            Message::BlocksRequest { inquiry, above, limit, .. } => {
+                let (height, blocks) = (self.tip.height(), self.blocks_above(above, limit));
+                send(from, Message::Blocks { inquiry, height, blocks }, effects);
             }
-        }
-    }
-
-    /// Tells the delegate who answered, and how many of them are on this chain and not above it.
-    fn ping_over(&mut self, effects: &mut Vec<Effect>) {
-        let Some(ping) = self.ping.take() else { return };
-        let answered = self.neighbours.iter().filter(|neighbour| neighbour.answered == ping.number);
-        let in_quorum = answered.filter(|neighbour| self.on_own_chain(neighbour)).count() as u32;
-        let (height, tip, reached) = (self.tip.height(), self.tip.id(), ping.answered as u32);
-        let message = Message::NetworkState(NetworkState { height, tip, reached, in_quorum });
-        effects.push(Effect::Send { to: self.local(Role::Delegate), message });
-    }
-
-    fn on_own_chain(&self, neighbour: &Neighbour) -> bool {
-        neighbour.height <= self.tip.height()
-            && self.tip.ancestor(neighbour.height).is_some_and(|link| link.id() == neighbour.tip)
-    }
-
-    fn round_view(&self) -> RoundView {
-        RoundView {
-            round: self.tree.applied(&self.tip).state.round().clone(),
-            tip: self.tip.id(),
-            tip_height: self.tip.height(),
-            tip_slot: self.tree.slots().slot(self.tip.block().header.timestamp),
+            Message::CommonBlocksRequest { inquiry, ids } => {
+                let (height, common) = (self.tip.height(), self.highest_common(&ids));
+                send(from, Message::CommonBlocks { inquiry, height, common }, effects);
+            }
+            Message::PeersRequest => send(from, Message::Peers(self.neighbours.numbers()), effects),
+            Message::Status { tip } => self.status_known(now, from, tip, effects),
+            Message::Blocks { inquiry, height, blocks } => {
+                self.neighbours.stands_at(from, height);
+                self.blocks_answered(now, from, inquiry, blocks, effects);
+            }
+            Message::CommonBlocks { inquiry, height, common } => {
+                self.neighbours.stands_at(from, height);
+                self.common_answered(now, from, inquiry, common, effects);
+            }
+            Message::Peers(list) => self.peers_answered(now, from, &list, effects),
+            Message::HungUp => self.drop_peer(now, from, effects),
+            // Nothing else is said from node to node.
+            _ => {}
         }
     }
 
     fn to_pool(&self, transactions: Transactions, request: Option<RequestId>, effects: &mut Vec<Effect>) {
         let message = Message::AddTransactions { tip: self.tip.clone(), transactions, request };
-        effects.push(Effect::Send { to: self.local(Role::Pool), message });
+        self.tell(Role::Pool, message, effects);
     }
 
-    fn local(&self, role: Role) -> ActorId {
-        ActorId { node: self.node, role }
+    fn tell(&self, role: Role, message: Message, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Send { to: ActorId { node: self.node, role }, message });
     }
 
     fn slot(&self, now: SimTime) -> Slot {
         self.tree.slots().slot(now.seconds())
     }
+
+    fn rules(&self) -> &Rules {
+        self.tree.rules()
+    }
+
+    fn node_rules(&self) -> &NodeRules {
+        &self.tree.rules().node
+    }
+}
+
+/// Says something to another node's peer.
+fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
+    effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
+}
+
+fn observe(event: Event, effects: &mut Vec<Effect>) {
+    effects.push(Effect::Observe(event));
 }

@@ -87,6 +87,16 @@ impl TransactionPool {
                 let message = Message::ForgingTransactions(self.choose(effects));
                 effects.push(Effect::Send { to: ActorId { node: self.node, role: Role::Delegate }, message });
             }
+            Message::BlockNotApplied { tip, block } => {
+                self.follow(&tip, effects);
+                if self.tree.rules().pool.refused_block_takes_transactions {
+                    self.lose(block.transactions.iter().map(|transaction| transaction.id()), effects);
+                }
+            }
+            Message::AlreadyForged { tip, ids } => {
+                self.follow(&tip, effects);
+                self.lose(ids.iter().copied(), effects);
+            }
             // Nothing else is said to a pool.
             _ => {}
         }
@@ -106,6 +116,16 @@ impl TransactionPool {
         }
         if let Some(request) = request {
             effects.push(Effect::Answer { request, submission });
+        }
+    }
+
+    /// Drops what is pending of these transactions: they stood in a block that was refused (Q4), or are on the chain.
+    fn lose(&mut self, ids: impl Iterator<Item = TransactionId>, effects: &mut Vec<Effect>) {
+        for id in ids {
+            if self.pending.contains_key(&id) {
+                self.forget(&id);
+                effects.push(Effect::Observe(Event::PoolRemoved(id)));
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! From a request to its answer: the address, the route, the checks, the handler. Source: api.md 1.1.
 
 use super::{
-    ApiContext, ApiError, Reply, Request, body,
+    ApiContext, ApiError, Dialect, Reply, Request,
+    access::Quota,
+    body,
     handler::Call,
     parameter::{Parameter, Parameters},
     query,
@@ -35,6 +37,18 @@ pub async fn answer(
     outcome.unwrap_or_else(|error| Reply::error(&error))
 }
 
+/// What tells requests apart whose answers are remembered.
+fn memo_key(dialect: Dialect, path: &str, query: &str) -> String {
+    let dialect = if dialect == Dialect::Documented { "d" } else { "c" };
+    [dialect, path, "?", query].concat()
+}
+
+/// Counts a request, if requests are counted.
+fn quota(context: &ApiContext, request: &Request) -> Option<Quota> {
+    let (limit, client) = context.settings.rate_limit.zip(request.remote)?;
+    Some(context.limiter.take(limit, client.ip()))
+}
+
 /// From here on the client's requests are counted, and every answer tells how many are left.
 async fn handle(
     context: &ApiContext,
@@ -51,18 +65,13 @@ async fn handle(
         (Verb::Get | Verb::Delete, None) => Value::Null,
         _ => body::parse(&request.headers, &body.await?)?,
     };
-    let Some((limit, client)) =
-        context.settings.rate_limit.zip(request.remote).filter(|_| route.access != Access::Loopback)
-    else {
-        return respond(context, &request.query, path, found, body).await;
-    };
-    let quota = context.limiter.take(limit, client.ip());
-    let outcome = match quota.is_exceeded() {
-        true => Err(ApiError::TooMany),
-        false => respond(context, &request.query, path, found, body).await,
+    let quota = if route.access == Access::Loopback { None } else { quota(context, request) };
+    let outcome = match quota {
+        Some(quota) if quota.is_exceeded() => Err(ApiError::TooMany),
+        _ => respond(context, &request.query, path, found, body).await,
     };
     let reply = outcome.unwrap_or_else(|error| Reply::error(&error));
-    Ok(Reply { quota: Some(quota), ..reply })
+    Ok(Reply { quota, ..reply })
 }
 
 /// Whether a route answers this client. What a page of another site wants to change is not the client's own wish: a
@@ -88,6 +97,11 @@ async fn respond(
     body: Value,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
+    let head = context.view.head();
+    let key = route.is_of_chain.then(|| memo_key(context.settings.dialect, path, query));
+    if let Some(reply) = key.as_ref().and_then(|key| head.memo().get(key)) {
+        return Ok(reply);
+    }
     let arguments = check_arguments(context, found)?;
     let query = query::parse(query);
     let parameters = check_query(context, route, &query)?;
@@ -95,14 +109,17 @@ async fn respond(
         None => parameters,
         Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
     };
-    let head = context.view.head();
     let modified = route.is_dated.then(|| head.modified());
-    let call = Call { context, head, route, path, arguments, query, parameters, body };
+    let call = Call { context, head: head.clone(), route, path, arguments, query, parameters, body };
     let reply = match route.handle {
         Handle::Now(handle) => handle(&call)?,
         Handle::Later(handle) => handle(call).await?,
     };
-    Ok(Reply { modified, ..reply })
+    let reply = Reply { modified, ..reply };
+    Ok(match key {
+        Some(key) => head.memo().keep(&key, reply),
+        None => reply,
+    })
 }
 
 fn check_arguments(context: &ApiContext, found: &Match<'_>) -> Result<Parameters, ApiError> {

@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod businesses;
 pub mod delegates;
+pub mod docs;
 pub mod fees;
 pub mod lab;
 pub mod locks;

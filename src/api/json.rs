@@ -1,6 +1,6 @@
 //! Writing JSON straight into the answer, member by member, in the order of a table.
 
-use super::{context::Spoken, resource::Frame};
+use super::{context::Spoken, resource::Frame, shape::Shape};
 use serde::Serialize;
 use std::{fmt::Display, io::Write};
 
@@ -8,19 +8,43 @@ use std::{fmt::Display, io::Write};
 pub struct Member<R> {
     pub name: &'static str,
     pub spoken: Spoken,
+    /// What the value looks like.
+    pub shape: Shape,
+    /// Whether a resource may have none.
+    pub is_optional: bool,
     /// Writes the value, or nothing if the resource has none.
     pub write: fn(&R, &Frame<'_>, Slot<'_, '_>),
 }
 
 impl<R> Member<R> {
     /// A member of both dialects.
-    pub const fn new(name: &'static str, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
-        Self { name, spoken: Spoken::Always, write }
+    pub const fn new(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
+        Self { name, spoken: Spoken::Always, shape, is_optional: false, write }
+    }
+
+    /// A member of both dialects that not every resource has.
+    pub const fn some(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
+        Self { is_optional: true, ..Self::new(name, shape, write) }
     }
 
     /// A member of some dialects only.
-    pub const fn only(name: &'static str, spoken: Spoken, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
-        Self { name, spoken, write }
+    pub const fn only(
+        name: &'static str,
+        spoken: Spoken,
+        shape: Shape,
+        write: fn(&R, &Frame<'_>, Slot<'_, '_>),
+    ) -> Self {
+        Self { spoken, ..Self::new(name, shape, write) }
+    }
+
+    /// A member of some dialects only that not every resource has.
+    pub const fn only_some(
+        name: &'static str,
+        spoken: Spoken,
+        shape: Shape,
+        write: fn(&R, &Frame<'_>, Slot<'_, '_>),
+    ) -> Self {
+        Self { spoken, ..Self::some(name, shape, write) }
     }
 }
 

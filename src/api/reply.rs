@@ -1,19 +1,25 @@
 //! An answer before it is HTTP, and the headers every answer has. Source: api.md 1.4.
 
 use super::{ApiError, Request, access::Quota, range};
+use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use std::io::Write;
+use std::{
+    io::Write,
+    sync::{Arc, OnceLock},
+};
 use warp::http::{HeaderValue, Method, Response, StatusCode, header};
 
 /// Bodies from this size on are compressed. Source: api.md 1.4.
 const COMPRESSED_FROM: usize = 1_024;
 
 /// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Reply {
     pub status: StatusCode,
     pub content: Content,
-    pub body: Vec<u8>,
+    pub body: Bytes,
+    /// The body in gzip, once somebody wanted it, of answers that are given more than once.
+    pub(super) packed: Option<Arc<OnceLock<Bytes>>>,
     /// Where a 301 leads.
     pub location: Option<String>,
     /// Since when the answer is this one [Unix s], on routes that say so.
@@ -28,6 +34,11 @@ pub enum Content {
     Json,
     Html,
     Text,
+    Style,
+    Script,
+    Image,
+    /// Any bytes.
+    Bytes,
     /// No body at all.
     Nothing,
 }
@@ -38,6 +49,10 @@ impl Content {
             Self::Json => "application/json; charset=utf-8",
             Self::Html => "text/html; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
+            Self::Style => "text/css; charset=utf-8",
+            Self::Script => "text/javascript; charset=utf-8",
+            Self::Image => "image/png",
+            Self::Bytes => "application/octet-stream",
             Self::Nothing => return None,
         }))
     }
@@ -45,18 +60,18 @@ impl Content {
 
 impl Reply {
     /// 200 with a JSON body.
-    pub fn json(body: Vec<u8>) -> Self {
-        Self::new(StatusCode::OK, Content::Json, body)
+    pub fn json(body: impl Into<Bytes>) -> Self {
+        Self::new(StatusCode::OK, Content::Json, body.into())
     }
 
     /// 200 with plain text.
     pub fn text(body: String) -> Self {
-        Self::new(StatusCode::OK, Content::Text, body.into_bytes())
+        Self::new(StatusCode::OK, Content::Text, body.into())
     }
 
     /// 204: done, and nothing to say.
     pub fn nothing() -> Self {
-        Self::new(StatusCode::NO_CONTENT, Content::Nothing, Vec::new())
+        Self::new(StatusCode::NO_CONTENT, Content::Nothing, Bytes::new())
     }
 
     /// The same as 201: what is shown is new.
@@ -65,8 +80,26 @@ impl Reply {
         Self { status: StatusCode::CREATED, ..self }
     }
 
-    fn new(status: StatusCode, content: Content, body: Vec<u8>) -> Self {
-        Self { status, content, body, location: None, modified: None, quota: None }
+    /// 200 with a file, whose name says what it is.
+    pub fn file(name: &str, body: Vec<u8>) -> Self {
+        let content = match name.rsplit_once('.').map(|(_, kind)| kind) {
+            Some("html") => Content::Html,
+            Some("css") => Content::Style,
+            Some("js") => Content::Script,
+            Some("png") => Content::Image,
+            _ => Content::Bytes,
+        };
+        Self::new(StatusCode::OK, content, body.into())
+    }
+
+    fn new(status: StatusCode, content: Content, body: Bytes) -> Self {
+        Self { status, content, body, packed: None, location: None, modified: None, quota: None }
+    }
+
+    /// The same, for more than one request.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { packed: Some(Arc::default()), ..self }
     }
 
     /// An error with its body.
@@ -74,18 +107,19 @@ impl Reply {
         if let ApiError::Internal(cause) = error {
             tracing::error!(cause, "a request failed");
         }
-        Self::new(error.status(), Content::Json, error.body())
+        Self::new(error.status(), Content::Json, error.body().into())
     }
 
     /// 301.
     pub fn moved(location: String) -> Self {
-        Self { location: Some(location), ..Self::new(StatusCode::MOVED_PERMANENTLY, Content::Html, Vec::new()) }
+        Self { location: Some(location), ..Self::new(StatusCode::MOVED_PERMANENTLY, Content::Html, Bytes::new()) }
     }
 
     /// As HTTP, with the headers that the request calls for.
-    pub fn into_response(self, request: &Request) -> Response<Vec<u8>> {
+    pub fn into_response(self, request: &Request) -> Response<Bytes> {
         let is_ok = self.status == StatusCode::OK;
         let is_long = is_ok && self.body.len() >= COMPRESSED_FROM;
+        let packed = self.packed;
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
@@ -115,12 +149,16 @@ impl Reply {
             if is_known && is_read {
                 headers.remove(header::CONTENT_TYPE);
                 *response.status_mut() = StatusCode::NOT_MODIFIED;
-                response.body_mut().clear();
+                *response.body_mut() = Bytes::new();
                 return response;
             }
         }
         let response = if is_ok && request.method == Method::GET { cut(request, response) } else { response };
-        if is_long && response.status() == StatusCode::OK { compress(request, response) } else { response }
+        if is_long && response.status() == StatusCode::OK {
+            compress(request, response, packed.as_deref())
+        } else {
+            response
+        }
     }
 }
 
@@ -131,17 +169,23 @@ fn http_date(unix: i64) -> Option<HeaderValue> {
 }
 
 /// The same in gzip, if the client takes that.
-fn compress(request: &Request, mut response: Response<Vec<u8>>) -> Response<Vec<u8>> {
+fn compress(request: &Request, mut response: Response<Bytes>, packed: Option<&OnceLock<Bytes>>) -> Response<Bytes> {
     let accepted = request.headers.get(header::ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
     if !accepted.is_some_and(accepts_gzip) {
         return response;
     }
-    let mut encoder = GzEncoder::new(Vec::with_capacity(response.body().len() / 4), Compression::fast());
-    // A vector takes all.
-    let Some(body) = encoder.write_all(response.body()).and_then(|()| encoder.finish()).ok() else { return response };
+    let body = match packed {
+        Some(packed) => packed.get_or_init(|| pack(response.body())).clone(),
+        None => pack(response.body()),
+    };
     *response.body_mut() = body;
     response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     response
+}
+
+fn pack(body: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+    encoder.write_all(body).and_then(|()| encoder.finish()).expect("a vector takes all").into()
 }
 
 /// Whether an `Accept-Encoding` takes gzip: by name before by `*`, and not with weight 0.
@@ -158,12 +202,12 @@ fn accepts_gzip(accepted: &str) -> bool {
 }
 
 /// 206 with the part of the body that is asked for, if there is one.
-fn cut(request: &Request, mut response: Response<Vec<u8>>) -> Response<Vec<u8>> {
+fn cut(request: &Request, mut response: Response<Bytes>) -> Response<Bytes> {
     let length = response.body().len();
     let asked = request.headers.get(header::RANGE).and_then(|asked| range::parse(asked.to_str().ok()?, length));
     let Some(range) = asked else { return response };
     let shown = format!("bytes {}-{}/{length}", range.start(), range.end());
-    let part = response.body()[range].to_vec();
+    let part = response.body().slice(range);
     *response.body_mut() = part;
     *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     response.headers_mut().extend(HeaderValue::try_from(shown).map(|shown| (header::CONTENT_RANGE, shown)));

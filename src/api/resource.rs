@@ -1,6 +1,6 @@
 //! What is shown: each resource with its members, its filters and its orders, as tables.
 
-mod attributes;
+pub mod attributes;
 pub mod block;
 pub mod business;
 pub mod delegate;

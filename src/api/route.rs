@@ -4,13 +4,14 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, fees, lab, locks, node, peers, submit, transactions, types, votes,
+        Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, submit, transactions, types, votes,
         wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
-    resource::{block, business, delegate, lock, peer, transaction, wallet, webhook},
+    resource::{attributes, block, business, delegate, lock, peer, transaction, wallet, webhook},
     rule::{Bound, Rule},
+    shape::Shape,
 };
 use std::pin::Pin;
 use warp::http::Method;
@@ -31,6 +32,14 @@ pub struct Route {
     pub access: Access,
     /// Whether the answer says since when it is this one: it changes with the chain only.
     pub is_dated: bool,
+    /// Whether what is asked for may not be there, though no argument of the path names it.
+    pub may_be_missing: bool,
+    /// What it is for, in a sentence.
+    pub about: &'static str,
+    /// What its answer looks like.
+    pub shown: Shown,
+    /// Whether the answer is a matter of the chain and the request alone, so that it may be given again.
+    pub is_of_chain: bool,
 }
 
 /// What a route is asked to do.
@@ -75,6 +84,27 @@ pub enum Query {
     Only(&'static [&'static [Parameter]]),
 }
 
+/// What an answer looks like.
+#[derive(Clone, Copy)]
+pub enum Shown {
+    /// One thing: `{"data":…}`.
+    Data(Shape),
+    /// The same, as 201.
+    New(Shape),
+    /// Nothing, as 204.
+    Nothing,
+    /// A page of a list: `{"meta":…,"data":[…]}`.
+    Page(Shape),
+    /// The same, which may say whether its total is an estimate.
+    Counted(Shape),
+    /// The whole body.
+    Whole(Shape),
+    /// Plain text.
+    Text,
+    /// A page or what belongs to it.
+    Site,
+}
+
 /// Who answers.
 #[derive(Clone, Copy)]
 pub enum Handle {
@@ -114,8 +144,21 @@ impl Route {
 
     const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
         let spoken = Spoken::Always;
-        let access = Access::Everyone;
-        Self { verb, path, arguments: &[], query, body: None, spoken, handle, access, is_dated: false }
+        Self {
+            verb,
+            path,
+            arguments: &[],
+            query,
+            body: None,
+            spoken,
+            handle,
+            access: Access::Everyone,
+            is_dated: false,
+            may_be_missing: false,
+            about: "",
+            shown: Shown::Whole(Shape::Any),
+            is_of_chain: false,
+        }
     }
 
     const fn with_body(self, body: &'static [&'static [Parameter]]) -> Self {
@@ -138,8 +181,21 @@ impl Route {
         Self { access: Access::Webhooks, ..self }
     }
 
+    const fn or_missing(self) -> Self {
+        Self { may_be_missing: true, ..self }
+    }
+
+    const fn shows(self, about: &'static str, shown: Shown) -> Self {
+        Self { about, shown, ..self }
+    }
+
     const fn dated(self) -> Self {
-        Self { is_dated: true, ..self }
+        Self { is_dated: true, ..self }.of_chain()
+    }
+
+    /// A request with a body is not remembered.
+    const fn of_chain(self) -> Self {
+        Self { is_of_chain: matches!(self.verb, Verb::Get) && self.body.is_none(), ..self }
     }
 
     /// Whether links of the route say `transform`.
@@ -157,6 +213,12 @@ impl Route {
 pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
     let mut arguments = Vec::new();
     for route in ROUTES.iter().filter(|route| route.verb == verb && route.spoken.holds(dialect)) {
+        if route.arguments.is_empty() {
+            if route.path == path {
+                return Some(Match { route, arguments });
+            }
+            continue;
+        }
         arguments.clear();
         if leads_to(route, path, &mut arguments) {
             return Some(Match { route, arguments });
@@ -189,81 +251,86 @@ const DAYS: &[Parameter] = &[both("days", Rule::Integer(Bound::Between(1, 30)))]
 const LINES: &[Parameter] = &[both("lines", Rule::Integer(Bound::Between(1, LINES_MAX as i64)))];
 const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Boolean)]]);
 
+/// All routes; those without arguments stand before those with.
 #[rustfmt::skip]
-static ROUTES: &[Route] = &[
-    Route::get("/", Query::Ignored, node::hello),
-    Route::get("/api/node/status", Query::Ignored, node::status),
-    Route::get("/api/node/syncing", Query::Ignored, node::syncing),
-    Route::get("/api/node/configuration", Query::Ignored, node::configuration),
-    Route::get("/api/node/configuration/crypto", Query::Ignored, node::crypto),
-    Route::get("/api/node/debug", Query::Only(&[LINES]), node::debug),
-    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::list).spoken(Spoken::DOCUMENTED),
-    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::by_group).spoken(Spoken::CORE26),
-    Route::get("/api/blockchain", Query::Ignored, node::blockchain),
-    Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).of(ROUND).dated(),
+pub static ROUTES: &[Route] = &[
+    Route::get("/", Query::Ignored, node::hello).shows("A greeting.", Shown::Data(Shape::Text)),
+    Route::get("/api/node/status", Query::Ignored, node::status).shows("Whether the node keeps up, and how far it is.", Shown::Data(node::STATUS_SHAPE)),
+    Route::get("/api/node/syncing", Query::Ignored, node::syncing).shows("The same, with the id of the newest block.", Shown::Data(node::SYNCING_SHAPE)),
+    Route::get("/api/node/configuration", Query::Ignored, node::configuration).shows("The network, the constants in force, and the pool.", Shown::Data(node::CONFIGURATION_SHAPE)),
+    Route::get("/api/node/configuration/crypto", Query::Ignored, node::crypto).shows("What clients sign by: exceptions, genesis block, milestones and network.", Shown::Data(node::CRYPTO_SHAPE)).of_chain(),
+    Route::get("/api/node/debug", Query::Only(&[LINES]), node::debug).shows("The end of the log.", Shown::Text).or_missing(),
+    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::list).shows("What was paid for each type of transactions in the last days.", Shown::Whole(fees::LIST_SHAPE)).spoken(Spoken::DOCUMENTED),
+    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::by_group).shows("What was paid for each type of transactions in the last days.", Shown::Whole(fees::GROUPS_SHAPE)).spoken(Spoken::CORE26),
+    Route::get("/api/blockchain", Query::Ignored, node::blockchain).shows("The newest block and the supply.", Shown::Data(node::BLOCKCHAIN_SHAPE)).of_chain(),
+    Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).shows("The delegates of a round.", Shown::Data(delegates::ROUND_SHAPE)).of(ROUND).dated(),
 
-    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list).dated(),
-    Route::get("/api/blocks/first", ONE, blocks::first),
-    Route::get("/api/blocks/last", ONE, blocks::last),
-    Route::get("/api/blocks/{id}", ONE, blocks::show).of(block::PATH_ID).dated(),
-    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).of(block::PATH_ANY_ID).dated(),
-    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list).dated(),
+    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list).shows("Blocks, newest first.", Shown::Counted(block::SHAPE)).dated(),
+    Route::get("/api/blocks/first", ONE, blocks::first).shows("The genesis block.", Shown::Data(block::END_SHAPE)).of_chain(),
+    Route::get("/api/blocks/last", ONE, blocks::last).shows("The newest block.", Shown::Data(block::END_SHAPE)).of_chain(),
+    Route::get("/api/blocks/{id}", ONE, blocks::show).shows("One block, by height or id.", Shown::Data(block::SHAPE)).of(block::PATH_ID).dated(),
+    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).shows("The transactions of a block.", Shown::Counted(transaction::SHAPE)).of(block::PATH_ANY_ID).dated(),
+    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list).shows("Searches blocks.", Shown::Counted(block::SHAPE)).dated(),
 
-    Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit),
-    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list).dated(),
-    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list).dated(),
-    Route::get("/api/transactions/types", Query::Ignored, types::types),
-    Route::get("/api/transactions/fees", Query::Ignored, types::fees),
-    Route::get("/api/transactions/schemas", Query::Ignored, types::schemas),
-    Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed),
-    Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).of(transaction::PATH_ID),
-    Route::get("/api/transactions/{id}", ONE, transactions::show).of(transaction::PATH_ID).dated(),
+    Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit).shows("Submits signed transactions.", Shown::Whole(submit::SHAPE)),
+    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list).shows("Confirmed transactions, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list).shows("Searches confirmed transactions.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::get("/api/transactions/types", Query::Ignored, types::types).shows("The types of transactions in force.", Shown::Data(types::TYPES_SHAPE)).of_chain(),
+    Route::get("/api/transactions/fees", Query::Ignored, types::fees).shows("The static fees of the types of transactions in force.", Shown::Data(types::FEES_SHAPE)).of_chain(),
+    Route::get("/api/transactions/schemas", Query::Ignored, types::schemas).shows("What the members of each type of transactions may be.", Shown::Data(types::SCHEMAS_SHAPE)).of_chain(),
+    Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed).shows("Pending transactions, in the order in which they would be forged.", Shown::Page(transaction::SHAPE)),
+    Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).shows("One pending transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID),
+    Route::get("/api/transactions/{id}", ONE, transactions::show).shows("One confirmed transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
 
-    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list).dated(),
-    Route::get("/api/votes/{id}", ONE, votes::show).of(transaction::PATH_ID).dated(),
+    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list).shows("Votes, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::get("/api/votes/{id}", ONE, votes::show).shows("One vote.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
 
-    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list).dated(),
-    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top).dated(),
-    Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
+    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
+    Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).shows("One wallet, by address, public key or username.", Shown::Data(wallet::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).shows("The transactions of a wallet in any role.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).shows("The transactions that a wallet sent.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).shows("The transactions that a wallet received.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).shows("The votes of a wallet.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
 
-    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).of(wallet::PATH_ID).dated(),
-    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all).dated(),
+    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).shows("The open locks of a wallet.", Shown::Counted(lock::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all).shows("Searches wallets.", Shown::Page(wallet::FOUND_SHAPE)).dated(),
 
-    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list).dated(),
-    Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).of(wallet::PATH_ID).dated(),
-    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).of(wallet::PATH_ID).dated(),
-    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).of(wallet::PATH_ID).dated(),
-    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list).dated(),
+    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list).shows("Delegates, by rank.", Shown::Page(delegate::SHAPE)).dated(),
+    Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).shows("One delegate, by username, address or public key.", Shown::Data(delegate::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).shows("The blocks of a delegate, newest first.", Shown::Counted(block::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).shows("The wallets that vote for a delegate.", Shown::Page(wallet::FOUND_SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list).shows("Searches delegates.", Shown::Page(delegate::SHAPE)).dated(),
 
-    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list).dated(),
-    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
-    Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).spoken(Spoken::DOCUMENTED).dated(),
-    Route::get("/api/locks/{id}", Query::Ignored, locks::show).of(lock::PATH_ID).dated(),
-    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list).dated(),
-    Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked).dated(),
+    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list).shows("Open locks.", Shown::Page(lock::SHAPE)).dated(),
+    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks/{id}", Query::Ignored, locks::show).shows("One open lock.", Shown::Data(lock::SHAPE)).of(lock::PATH_ID).dated(),
+    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).dated(),
+    Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).dated(),
 
-    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list).dated(),
-    Route::get("/api/businesses/{id}", ONE, businesses::show).of(wallet::PATH_ID).dated(),
-    Route::get("/api/business/{id}", ONE, businesses::show).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
-    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).of(wallet::PATH_ID).dated(),
-    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).of(business::PATH_CHAIN).dated(),
-    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).dated(),
-    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).dated(),
-    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).dated(),
+    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list).shows("Businesses, by name.", Shown::Page(business::SHAPE)).dated(),
+    Route::get("/api/businesses/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/business/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).shows("The bridgechains of a business.", Shown::Page(business::CHAIN_SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
+    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).shows("Searches businesses.", Shown::Page(business::SHAPE)).dated(),
+    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).shows("Bridgechains, by name.", Shown::Page(business::CHAIN_SHAPE)).dated(),
+    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).shows("Searches bridgechains.", Shown::Page(business::CHAIN_SHAPE)).dated(),
 
-    Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list),
-    Route::get("/api/peers/{ip}", Query::Ignored, peers::show).of(peer::PATH_IP),
+    Route::get("/api/openapi.json", Query::Ignored, docs::description).shows("This description.", Shown::Whole(Shape::Map(&Shape::Any))).of_chain(),
+    Route::get("/api/docs", Query::Ignored, docs::entrance).shows("Leads to the page that shows this description.", Shown::Site),
+    Route::get("/api/docs/{file}", Query::Ignored, docs::file).of(docs::FILE).shows("The page that shows this description, and its parts.", Shown::Site),
 
-    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).for_webhooks().spoken(Spoken::DOCUMENTED),
-    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).for_webhooks().spoken(Spoken::CORE26),
-    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).with_body(&[webhook::NEW]).for_webhooks(),
-    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, webhooks::show).of(webhook::PATH_ID).for_webhooks(),
-    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
-    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).of(webhook::PATH_ID).for_webhooks(),
+    Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
+    Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
+
+    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).shows("All webhooks, oldest first.", Shown::Page(webhook::SHAPE)).for_webhooks().spoken(Spoken::DOCUMENTED),
+    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).shows("All webhooks, oldest first.", Shown::Data(Shape::List(&webhook::SHAPE))).for_webhooks().spoken(Spoken::CORE26),
+    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).shows("Creates a webhook; only this answer shows its token.", Shown::New(webhook::NEW_SHAPE)).with_body(&[webhook::NEW]).for_webhooks(),
+    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, webhooks::show).shows("One webhook.", Shown::Data(webhook::SHAPE)).of(webhook::PATH_ID).for_webhooks(),
+    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook; its token stays.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
+    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),

@@ -7,7 +7,7 @@ use super::context::Dialect;
 use serde_json::Value;
 
 /// The greatest integer that JavaScript holds exactly, 2^53-1.
-const SAFE_MAX: i64 = 9_007_199_254_740_991;
+pub const SAFE_MAX: i64 = 9_007_199_254_740_991;
 /// Of a text of which nothing is asked but that there is one.
 const ANY_TEXT_CHECKS: &[Check] = &[];
 

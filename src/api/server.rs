@@ -3,7 +3,7 @@
 
 use super::{ApiContext, Ports, Request, body, dispatch};
 use socket2::SockRef;
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use warp::{
     Filter,
@@ -112,7 +112,8 @@ impl Server {
 }
 
 /// Any request, to its answer.
-fn filter(context: ApiContext) -> impl Filter<Extract = (Response<Vec<u8>>,), Error = warp::Rejection> + Clone {
+fn filter(context: ApiContext) -> impl Filter<Extract = (Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
+    let context = Arc::new(context);
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
         .and(warp::path::full())

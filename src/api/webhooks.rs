@@ -33,6 +33,7 @@ use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
     io,
+    net::Ipv4Addr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -273,7 +274,7 @@ impl Webhooks {
 
     fn peer(&self, node: NodeId) -> PeerState {
         let (tip, latency_ms) = self.view.neighbours().known(node);
-        let (ip, version) = (peer::ip(node).to_string(), peer::VERSION.to_owned());
+        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
         PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
     }
 }

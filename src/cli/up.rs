@@ -10,7 +10,7 @@ use crate::{
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Latency, Live, LiveHandle, NodePlan, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, NodePlan, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
 use announce::Announcer;
 use api::ApiOptions;
@@ -87,10 +87,10 @@ While it runs:
   curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
   curl http://127.0.0.1:4003/lab/webhooks
 Other testnets:
-  dposlab up --api-nodes 3                          three nodes, each with its own API: ports 4003, 4004, 4005
-  dposlab up --data-dir ./testnet                   webhooks are there again after a restart
-  dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
-  dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
+  dposlab up --api-nodes 3                            three nodes, each with its own API: ports 4003, 4004, 4005
+  dposlab up --data-dir ./testnet                     webhooks are there again after a restart
+  dposlab up --host 0.0.0.0 --rate-limit 100          for others on the network, who may not use webhooks
+  dposlab up --webhook-targets loopback,10.1.0.0/16   webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
 
 /// When a network starts.
@@ -196,7 +196,7 @@ impl Up {
         };
         let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
         let start = SimTime::from_seconds(slots.start(Slot(slot.0.max(earliest))));
-        Plan { tree, tip, nodes, latency: Latency::default(), seeds: SeedTree::new(self.seed), start }
+        Plan::new(tree, tip, nodes, SeedTree::new(self.seed), start)
     }
 }
 

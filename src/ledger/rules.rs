@@ -17,7 +17,7 @@ mod overrides;
 mod pool;
 
 pub use ledger::{LedgerRules, MissedBlocks, Shuffle};
-pub use node::NodeRules;
+pub use node::{NodeRules, RollbackTarget};
 pub use overrides::RulesError;
 pub use pool::{DynamicFees, PoolRules};
 

@@ -1,7 +1,7 @@
 //! Plays a scenario and collects what came of it.
 
 use super::{
-    file::{Fault, Scenario},
+    file::Scenario,
     testnet::{Testnet, rules_for},
 };
 use crate::{
@@ -9,7 +9,8 @@ use crate::{
     ledger::Rules,
     protocol::{Height, Round, Slot},
     sim::{
-        Digest, NodePlan, Observer, Plan, SeedTree, TraceDigest,
+        Digest, FaultKind, NetworkModel, NodePlan, Observer, Plan, SeedTree, TraceDigest,
+        fault::{NodeRef, Nodes, Rounds},
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
@@ -63,13 +64,17 @@ impl Scenario {
             .collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
-        Plan { tree, tip, nodes, latency: self.network.latency, seeds, start }
+        let network = NetworkModel { latency: self.network.latency, ..NetworkModel::default() };
+        Plan { network, faults: self.faults.clone(), ..Plan::new(tree, tip, nodes, seeds, start) }
     }
 
     fn offline_rounds(&self, username: &str) -> Vec<RangeInclusive<Round>> {
-        let concerns = |Fault::Offline { delegates, .. }: &&Fault| delegates.iter().any(|name| name == username);
-        let concerned = self.faults.iter().filter(concerns);
-        concerned.flat_map(|Fault::Offline { rounds, .. }| rounds.spans()).collect()
+        let names = |delegates: &Nodes| matches!(delegates, Nodes::List(list) if list.contains(&NodeRef::Delegate(username.to_owned())));
+        let spans = self.faults.iter().filter_map(|fault| match &fault.kind {
+            FaultKind::Offline(offline) if names(&offline.delegates) => offline.rounds.as_ref().map(Rounds::spans),
+            _ => None,
+        });
+        spans.flatten().collect()
     }
 
     /// The height that ends the last round of the scenario.

@@ -1,50 +1,281 @@
-//! The network between nodes: how long a message takes from one to another.
+//! The network between nodes: who is connected, how long a message takes, and what is lost, doubled or overtaken.
+//!
+//! The network delivers, a fault says what becomes of a message ([`interference`]), and the world owns the clock. No
+//! table grows with the square of the nodes: what belongs to a link is computed from a hash of the seed and the link.
 
-use super::SeedTree;
-use crate::actors::NodeId;
+pub mod interference;
+pub mod latency;
+pub mod topology;
+
+pub use latency::{Distribution, Latency, Per};
+pub use topology::{Links, Topology};
+
+use super::{SeedTree, fault::MessageKind};
+use crate::{
+    actors::{Message, NodeId, SimTime},
+    protocol::{Milestones, NetworkConfig},
+};
+use interference::{Interference, Verdict};
 use rand::Rng;
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus, rand_core::SeedableRng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Latency of links: each directed link has one latency, drawn evenly from this range once per run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The network of a run, faults apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NetworkModel {
+    pub topology: Topology,
+    pub latency: Latency,
+    /// Regions with latencies of their own between them, instead of `latency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regions: Option<Regions>,
+    /// Links with latencies of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkLatency>,
+    /// The part of all messages that is lost, from 0 to 1.
+    pub loss: f64,
+    /// The part of all messages that arrives twice, from 0 to 1; the second takes a latency of its own.
+    pub duplication: f64,
+    /// Messages that others overtake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+    /// Bytes a second that each link carries in each direction, one message after the other; without limit, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<u64>,
+    /// How wrong clocks are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+}
+
+/// Nodes in regions: the latency of a link is that of its ends' regions, give or take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Latency {
+pub struct Regions {
+    /// The share of the nodes in each region, in any unit; nodes are dealt out in ascending order.
+    pub shares: Vec<f64>,
+    /// From a row's region to a column's, in milliseconds.
+    pub latency_ms: Vec<Vec<f64>>,
+    /// A link differs from that by this part of it at most, drawn evenly.
+    #[serde(default)]
+    pub spread: f64,
+}
+
+/// The latency of a link in both directions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkLatency {
+    /// The numbers of its nodes.
+    pub between: (u32, u32),
+    pub latency: Latency,
+}
+
+/// Messages that others overtake.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// The part of all messages, from 0 to 1.
+    pub chance: f64,
+    /// How much later they arrive at most, in milliseconds.
+    pub by_ms: u32,
+}
+
+/// How wrong clocks are: each node draws evenly between minus and plus the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Clocks {
     /// In milliseconds.
-    pub min_ms: u32,
-    /// In milliseconds; at least `min_ms`.
-    pub max_ms: u32,
+    pub offset_ms: u32,
+    /// Microseconds gained or lost in a second.
+    pub drift_ppm: u32,
 }
 
-impl Default for Latency {
-    /// 20 to 100 ms, a network of nodes on one or two continents.
-    fn default() -> Self {
-        Self { min_ms: 20, max_ms: 100 }
-    }
+/// What becomes of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    Lost,
+    Arrives(SimTime),
+    /// More than once.
+    ArrivesAt(Vec<SimTime>),
 }
 
-/// The full mesh of a run.
+/// The network of a run.
 #[derive(Debug)]
 pub struct Network {
-    nodes: usize,
-    /// Latency of the link from a to b [µs] at `a * nodes + b`.
-    latency: Vec<u32>,
+    links: Links,
+    model: NetworkModel,
+    /// Region of each node, where there are regions.
+    regions: Vec<u16>,
+    /// Latencies of single links.
+    special: BTreeMap<(u32, u32), Latency>,
+    seed: u64,
+    /// For what is drawn for each message.
+    random: Xoshiro256PlusPlus,
+    /// Until when a link is busy with what was sent before.
+    busy: BTreeMap<(u32, u32), SimTime>,
+    /// Nothing is drawn, counted or checked for a message but its latency.
+    plain: bool,
+    config: Arc<NetworkConfig>,
+    /// What faults do to messages.
+    pub interference: Interference,
 }
 
 impl Network {
-    /// A full mesh of so many nodes.
-    pub fn new(nodes: usize, latency: Latency, seeds: SeedTree) -> Self {
-        let mut random = seeds.stream("network/latency");
-        let range = latency.min_ms * 1_000..=latency.max_ms.max(latency.min_ms) * 1_000;
-        let latency = (0..nodes * nodes).map(|_| random.random_range(range.clone())).collect();
-        Self { nodes, latency }
+    /// The network of a model between so many nodes.
+    pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
+        let seed = u64::from_le_bytes(seeds.bytes("network/latency")[..8].try_into().expect("8 of 32 bytes"));
+        let both_ways = |link: &LinkLatency| {
+            let ((a, b), latency) = (link.between, link.latency);
+            [((a, b), latency), ((b, a), latency)]
+        };
+        let mesh = matches!(links, Links::Mesh(_));
+        Self {
+            regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
+            special: model.links.iter().flat_map(both_ways).collect(),
+            seed,
+            random: Xoshiro256PlusPlus::from_seed(seeds.bytes("network/messages")),
+            busy: BTreeMap::new(),
+            plain: mesh && model.is_plain(),
+            links,
+            model: model.clone(),
+            config,
+            interference: Interference::new(nodes, seeds),
+        }
     }
 
-    /// The time a message takes; nothing within a node.
+    /// What becomes of a message sent now; within a node it arrives at once.
+    pub fn route(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
+        if from == to {
+            return Route::Arrives(now);
+        }
+        if self.plain && self.interference.is_idle() {
+            return Route::Arrives(now + self.latency(from, to));
+        }
+        self.route_with_care(now, from, to, message)
+    }
+
+    /// The time a message takes from one node to another if nothing interferes; where each message draws its own, one
+    /// that might be drawn. Nothing within a node.
     pub fn delay(&self, from: NodeId, to: NodeId) -> Duration {
         if from == to {
             return Duration::ZERO;
         }
-        Duration::from_micros(self.latency[from.0 as usize * self.nodes + to.0 as usize].into())
+        let special = self.special_latency(from, to);
+        if let Some(regions) = self.model.regions.as_ref().filter(|_| special.is_none()) {
+            let (a, b) = (self.regions[from.0 as usize], self.regions[to.0 as usize]);
+            let ms = regions.latency_ms[usize::from(a)][usize::from(b)];
+            let part = 1.0 + regions.spread * (2.0 * self.of_link(from, to).random::<f64>() - 1.0);
+            return Duration::from_micros((ms * part * 1_000.0).max(0.0).round() as u64);
+        }
+        special.unwrap_or(self.model.latency).duration(&mut self.of_link(from, to))
     }
+
+    /// The time one message takes.
+    fn latency(&mut self, from: NodeId, to: NodeId) -> Duration {
+        let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
+        match latency.per {
+            Per::Message if self.model.regions.is_none() => latency.duration(&mut self.random),
+            Per::Message | Per::Link => self.delay(from, to),
+        }
+    }
+
+    fn special_latency(&self, from: NodeId, to: NodeId) -> Option<Latency> {
+        if self.special.is_empty() {
+            return None;
+        }
+        self.special.get(&(from.0, to.0)).copied()
+    }
+
+    /// The random numbers of a link: the same ones whenever they are asked for.
+    fn of_link(&self, from: NodeId, to: NodeId) -> SplitMix64 {
+        let link = u64::from(from.0) << 32 | u64::from(to.0);
+        SplitMix64::seed_from_u64(self.seed ^ link.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    fn route_with_care(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
+        let verdict = match self.interference.is_idle() {
+            true => Verdict::default(),
+            false => self.interference.judge(from, to, kind_of(message)),
+        };
+        let lost = verdict.lost || !self.links.connects(from, to) || self.happens(self.model.loss);
+        if lost {
+            return Route::Lost;
+        }
+        let sent = self.transmitted(now, from, to, message);
+        let mut at = sent + self.latency(from, to) + verdict.delay;
+        if let Some(Reordering { chance, by_ms }) = self.model.reordering.clone()
+            && self.happens(chance)
+        {
+            at = at + Duration::from_micros(self.random.random_range(0..=u64::from(by_ms) * 1_000));
+        }
+        let mut all = vec![at];
+        if self.happens(self.model.duplication) {
+            all.push(sent + self.latency(from, to) + verdict.delay);
+        }
+        all.extend(verdict.copies.iter().map(|later| at + *later));
+        match all.len() {
+            1 => Route::Arrives(at),
+            _ => Route::ArrivesAt(all),
+        }
+    }
+
+    /// When the last byte of a message has left: a link carries one message after the other.
+    fn transmitted(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> SimTime {
+        let Some(bandwidth) = self.model.bandwidth else { return now };
+        let micros = size_of(message, &self.config.milestones).saturating_mul(1_000_000) / bandwidth.max(1);
+        let busy = self.busy.entry((from.0, to.0)).or_default();
+        *busy = (*busy).max(now) + Duration::from_micros(micros);
+        *busy
+    }
+
+    fn happens(&mut self, chance: f64) -> bool {
+        chance > 0.0 && self.random.random::<f64>() < chance
+    }
+}
+
+impl NetworkModel {
+    fn is_plain(&self) -> bool {
+        self.loss == 0.0 && self.duplication == 0.0 && self.reordering.is_none() && self.bandwidth.is_none()
+    }
+}
+
+impl Regions {
+    /// The region of each node.
+    fn of_nodes(&self, nodes: u32) -> Vec<u16> {
+        let total: f64 = self.shares.iter().sum();
+        let region = |node: u32| {
+            let place = (f64::from(node) + 0.5) / f64::from(nodes) * total;
+            let mut sum = 0.0;
+            let found = self.shares.iter().position(|share| {
+                sum += share;
+                place < sum
+            });
+            found.unwrap_or(self.shares.len().saturating_sub(1)) as u16
+        };
+        (0..nodes).map(region).collect()
+    }
+}
+
+/// The kind of a message between nodes.
+pub fn kind_of(message: &Message) -> MessageKind {
+    match message {
+        Message::Block(_) => MessageKind::Block,
+        Message::Transactions(_) => MessageKind::Transactions,
+        Message::StatusRequest | Message::Status { .. } => MessageKind::Status,
+        Message::BlocksRequest { .. } | Message::Blocks { .. } => MessageKind::Blocks,
+        _ => MessageKind::Other,
+    }
+}
+
+/// Bytes of a message on the wire: its blocks and transactions, and a frame around them.
+pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
+    const FRAME: usize = 128;
+    let content = match message {
+        Message::Block(block) => block.size(milestones),
+        Message::Blocks { blocks, .. } => blocks.iter().map(|block| block.size(milestones)).sum(),
+        Message::Transactions(transactions) => transactions.iter().map(|transaction| transaction.bytes().len()).sum(),
+        _ => 0,
+    };
+    (FRAME + content) as u64
 }

@@ -1,6 +1,9 @@
 //! What a run begins with, and the actors made from it.
 
-use super::{Latency, SeedTree, network::Network};
+use super::{
+    Fault, NetworkModel, SeedTree,
+    network::{Links, Network},
+};
 use crate::{
     actors::{Actor, ActorId, Delegate, NodeId, Peer, Role, SimTime, TransactionPool},
     ledger::{BlockTree, Link},
@@ -24,7 +27,9 @@ pub struct Plan {
     /// The block every node begins on.
     pub tip: Arc<Link>,
     pub nodes: Vec<NodePlan>,
-    pub latency: Latency,
+    pub network: NetworkModel,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
     pub seeds: SeedTree,
     /// The instant the run begins at.
     pub start: SimTime,
@@ -34,25 +39,37 @@ pub struct Plan {
 const ROLES: [Role; 3] = [Role::Peer, Role::Pool, Role::Delegate];
 
 impl Plan {
+    /// A run on the default network, in which nothing goes wrong.
+    pub fn new(tree: Arc<BlockTree>, tip: Arc<Link>, nodes: Vec<NodePlan>, seeds: SeedTree, start: SimTime) -> Self {
+        Self { tree, tip, nodes, network: NetworkModel::default(), faults: Vec::new(), seeds, start }
+    }
+
+    /// Who is connected to whom.
+    pub fn links(&self) -> Links {
+        self.network.topology.links(self.nodes.len() as u32, self.seeds)
+    }
+
     /// The network between the nodes.
     pub fn network(&self) -> Network {
-        Network::new(self.nodes.len(), self.latency, self.seeds)
+        let config = self.tree.config().clone();
+        Network::new(self.nodes.len() as u32, self.links(), &self.network, self.seeds, config)
     }
 
     /// All actors, three for each node. A node without a key has a delegate that is never active.
     pub fn actors(&self) -> Vec<(ActorId, Actor)> {
-        let all: Vec<NodeId> = (0..self.nodes.len() as u32).map(NodeId).collect();
-        let actors = all.iter().zip(&self.nodes).flat_map(|(node, plan)| {
-            ROLES.map(|role| (ActorId { node: *node, role }, self.actor(*node, plan, role, &all)))
-        });
+        let links = self.links();
+        let actors = (0..)
+            .map(NodeId)
+            .zip(&self.nodes)
+            .flat_map(|(node, plan)| ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, role, &links))));
         actors.collect()
     }
 
-    fn actor(&self, node: NodeId, plan: &NodePlan, role: Role, all: &[NodeId]) -> Actor {
+    fn actor(&self, node: NodeId, plan: &NodePlan, role: Role, links: &Links) -> Actor {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
-                let neighbours = all.iter().copied().filter(|other| *other != node).collect();
+                let neighbours = links.of(node);
                 let random = self.seeds.stream(&format!("peer/{}", node.0));
                 Actor::Peer(Box::new(Peer::new(node, tree, tip, neighbours, random)))
             }

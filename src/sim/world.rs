@@ -1,6 +1,11 @@
 //! The world a stage plays in: the clock and queue, the network, and those who watch.
 
-use super::{Plan, network::Network, plan, queue::EventQueue};
+use super::{
+    Plan,
+    network::{Network, Route},
+    plan,
+    queue::EventQueue,
+};
 use crate::actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime, Submission};
 
 /// Someone who watches a run; may not change it.
@@ -117,7 +122,14 @@ impl World {
     }
 
     fn send(&mut self, from: ActorId, to: ActorId, message: Message) {
-        let at = self.now + self.network.delay(from.node, to.node);
-        self.queue.push(at, (to, Input::Message { from, message }));
+        match self.network.route(self.now, from.node, to.node, &message) {
+            Route::Lost => {}
+            Route::Arrives(at) => self.queue.push(at, (to, Input::Message { from, message })),
+            Route::ArrivesAt(all) => {
+                for at in all {
+                    self.queue.push(at, (to, Input::Message { from, message: message.clone() }));
+                }
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use dposlab::{
         run::on_current_thread,
         testnet::{Testnet, rules_for},
     },
-    sim::{Latency, Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
 use serde_json::{Value, json};
 use std::{
@@ -41,7 +41,7 @@ impl Network {
         let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
-        let plan = Plan { tree, tip, nodes, latency: Latency::default(), seeds, start };
+        let plan = Plan::new(tree, tip, nodes, seeds, start);
         let (sender, handles) = mpsc::channel();
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
@@ -212,7 +212,7 @@ fn http_is_spoken_as_the_contract_has_it() {
     let looked = network.send_raw("HEAD /api/blocks HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
     assert!(looked.starts_with("HTTP/1.1 200") && looked.ends_with("\r\n\r\n"), "{looked}");
     let part = network.send("GET / HTTP/1.1\r\nhost: test\r\nrange: bytes=1-6\r\n\r\n");
-    assert_eq!((part.status, part.reply.body.as_slice()), (206, &b"\"data\""[..]));
+    assert_eq!((part.status, &part.reply.body[..]), (206, &b"\"data\""[..]));
 
     let origin = "origin: http://example.com\r\n";
     let foreign = network.send(&format!("GET /api/nowhere HTTP/1.1\r\nhost: test\r\n{origin}\r\n"));

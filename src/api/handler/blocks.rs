@@ -7,10 +7,8 @@ use crate::{
         page::{Estimate, Listing},
         resource::block::{self, BlockRow},
     },
-    ledger::Link,
     protocol::{BlockId, Height, PublicKey},
 };
-use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Block not found");
 
@@ -27,18 +25,18 @@ pub fn list(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/blocks/first`.
 pub fn first(call: &Call<'_>) -> Outcome {
-    Ok(show_end(call, call.context.view.tree().genesis()))
+    show_end(call, Height::GENESIS)
 }
 
 /// `GET /api/blocks/last`.
 pub fn last(call: &Call<'_>) -> Outcome {
-    Ok(show_end(call, call.head.tip()))
+    show_end(call, call.head.height())
 }
 
 /// `GET /api/blocks/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let link = find(call, call.argument("id")).ok_or(NOT_FOUND)?;
-    Ok(call.show(|out, frame| block::write(out, &link, frame, call.parameters.transform())))
+    let row = find(call, call.argument("id")).ok_or(NOT_FOUND)?;
+    Ok(call.show(|out, frame| block::write(out, row, frame, call.parameters.transform())))
 }
 
 /// The blocks of a generator, for the list of a delegate's blocks.
@@ -47,15 +45,16 @@ pub fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
 }
 
 /// The block on the head's chain that a text names, by height before id.
-pub fn find(call: &Call<'_>, text: &str) -> Option<Arc<Link>> {
+pub fn find<'c>(call: &'c Call<'_>, text: &str) -> Option<&'c BlockRow> {
     let height = text.parse().ok().map(Height).and_then(|height| call.head.block_at(height));
     height.or_else(|| find_by_id(call, text))
 }
 
 /// The block on the head's chain with an id.
-pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<Arc<Link>> {
+pub fn find_by_id<'c>(call: &'c Call<'_>, text: &str) -> Option<&'c BlockRow> {
     let id: BlockId = text.parse().ok()?;
-    call.context.view.tree().link(&id).filter(|link| call.head.tip().descends_from(link))
+    let link = call.context.view.tree().link(&id)?;
+    call.head.block_at(link.height()).filter(|entry| entry.link().id() == id)
 }
 
 /// A list in the order of the chain, without filters: its rows are found by their heights.
@@ -67,7 +66,8 @@ fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
     let height_at = |index: u64, descending| if descending { total - index } else { index + 1 };
     match call.parameters.order().unwrap_or(("height", true)) {
         ("height" | "timestamp", descending) => Some(call.page().pick(total, |index| {
-            u32::try_from(height_at(index, descending)).ok().and_then(|height| call.head.block_at(Height(height)))
+            let height = u32::try_from(height_at(index, descending)).ok()?;
+            call.head.block_at(Height(height)).cloned()
         })),
         _ => None,
     }
@@ -89,30 +89,36 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
 
 /// The blocks among which all that match are, highest first.
 fn candidates(call: &Call<'_>, generator: Option<&PublicKey>) -> Vec<BlockRow> {
-    let view = &call.context.view;
     let parameters = &call.parameters;
     if let Some(generator) = generator {
-        return view.forged_by(&call.head, generator);
+        return forged_by(call, generator);
     }
     if let Some(id) = parameters.text("id") {
-        return find_by_id(call, id).into_iter().collect();
+        return find_by_id(call, id).into_iter().cloned().collect();
     }
     if let Some(height) = parameters.integer("height") {
-        return u32::try_from(height).ok().and_then(|height| call.head.block_at(Height(height))).into_iter().collect();
+        let row = u32::try_from(height).ok().and_then(|height| call.head.block_at(Height(height)));
+        return row.into_iter().cloned().collect();
     }
     if let Some(previous) = parameters.text("previousBlock") {
         let height = match find_by_id(call, previous) {
-            Some(link) => link.height().next(),
+            Some(row) => row.height().next(),
             // What is before genesis has an id, but is no block; what is unknown comes before nothing.
             None => Height::GENESIS,
         };
-        return call.head.block_at(height).into_iter().collect();
+        return call.head.block_at(height).into_iter().cloned().collect();
     }
     match parameters.text("generatorPublicKey").map(str::parse::<PublicKey>) {
-        Some(Ok(key)) => view.forged_by(&call.head, &key),
+        Some(Ok(key)) => forged_by(call, &key),
         Some(Err(_)) => Vec::new(),
-        None => call.head.blocks_down().cloned().collect(),
+        None => call.head.chain().blocks().iter().rev().cloned().collect(),
     }
+}
+
+/// A generator's blocks, highest first.
+fn forged_by(call: &Call<'_>, generator: &PublicKey) -> Vec<BlockRow> {
+    let heights = call.head.chain().forged_by(generator).into_iter().flatten().rev();
+    heights.filter_map(|height| call.head.block_at(*height).cloned()).collect()
 }
 
 fn reply(call: &Call<'_>, listing: Listing<BlockRow>) -> Reply {
@@ -122,6 +128,7 @@ fn reply(call: &Call<'_>, listing: Listing<BlockRow>) -> Reply {
     })
 }
 
-fn show_end(call: &Call<'_>, link: &BlockRow) -> Reply {
-    call.show(|out, frame| block::write_end(out, link, frame, call.parameters.transform()))
+fn show_end(call: &Call<'_>, height: Height) -> Outcome {
+    let row = call.head.block_at(height).ok_or(NOT_FOUND)?;
+    Ok(call.show(|out, frame| block::write_end(out, row, frame, call.parameters.transform())))
 }

@@ -6,6 +6,7 @@ use crate::{
         ApiError, Reply, field,
         json::{self, Object},
         resource::delegate::{self, DelegateRow},
+        shape::{self, Shape},
     },
     ledger::RoundInfo,
     protocol::{Height, PublicKey},
@@ -13,6 +14,9 @@ use crate::{
 use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Delegate not found");
+
+pub const ROUND_SHAPE: Shape =
+    Shape::List(&Shape::Members(&[("publicKey", shape::KEY, true), ("votes", shape::AMOUNT, true)]));
 
 type Outcome = Result<Reply, ApiError>;
 
@@ -85,6 +89,6 @@ fn find_round(call: &Call<'_>, number: u32) -> Option<Arc<RoundInfo>> {
         if tree.schedule().at(Height(middle)).round.0 < number { low = middle + 1 } else { high = middle }
     }
     let before = call.head.block_at(Height(low.saturating_sub(1).max(1)))?;
-    let round = tree.applied(&before).state.round().clone();
+    let round = tree.applied(before.link()).state.round().clone();
     (round.number().0 == number).then_some(round)
 }

@@ -6,13 +6,20 @@ use crate::{
         ApiError, Reply,
         json::{self, Object},
         resource::fee::{self, FeeRow},
+        shape::Shape,
+        view::Spot,
     },
     protocol::transaction::Kind,
 };
-use std::collections::BTreeMap;
 
 /// Days looked back unless told otherwise.
 const DAYS: i64 = 7;
+
+const META_SHAPE: Shape = Shape::Members(&[("days", Shape::Integer, true)]);
+pub const LIST_SHAPE: Shape =
+    Shape::Members(&[("meta", META_SHAPE, true), ("data", Shape::List(&fee::LISTED_SHAPE), true)]);
+pub const GROUPS_SHAPE: Shape =
+    Shape::Members(&[("meta", META_SHAPE, true), ("data", Shape::Map(&Shape::Map(&fee::GROUPED_SHAPE)), true)]);
 
 type Outcome = Result<Reply, ApiError>;
 
@@ -47,16 +54,14 @@ fn rows(call: &Call<'_>) -> Vec<FeeRow> {
     let view = &call.context.view;
     let since = i64::from(view.now().seconds().0) - days(call) * 86_400;
     let least = view.tree().rules().pool.dynamic_fees.as_ref().map_or(0, |fees| fees.min_fee_broadcast);
-    let mut paid: BTreeMap<(u32, u16), Vec<u64>> = BTreeMap::new();
-    let recent = call.head.blocks_down().take_while(|link| i64::from(link.block().header.timestamp.0) >= since);
-    for transaction in recent.flat_map(|link| &link.block().transactions) {
-        let fee = transaction.fee().value();
-        if fee >= least {
-            paid.entry(transaction.kind().numbers()).or_default().push(fee);
-        }
-    }
-    let kinds = Kind::ALL.into_iter();
-    kinds.filter_map(|kind| FeeRow::new(kind, paid.remove(&kind.numbers())?)).collect()
+    let chain = call.head.chain();
+    let first = Spot { height: chain.height_since(since), index: 0 };
+    let paid = |kind| {
+        // Newest first until the window ends: what lies before it is not looked at.
+        let recent = chain.of_kind(kind).iter().rev().take_while(|(spot, _)| *spot >= first);
+        recent.map(|(_, fee)| *fee).filter(|fee| *fee >= least).collect()
+    };
+    Kind::ALL.into_iter().filter_map(|kind| FeeRow::new(kind, paid(kind))).collect()
 }
 
 fn reply(call: &Call<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Reply {

@@ -46,7 +46,7 @@ pub fn unlocked(call: &Call<'_>) -> Outcome {
     let mut rows: Vec<TransactionRow> = Vec::new();
     for id in call.parameters.texts("ids").unwrap_or_default() {
         let id: Option<TransactionId> = id.parse().ok();
-        let place = id.and_then(|id| call.context.view.unlock(&call.head, &id));
+        let place = id.and_then(|id| call.head.chain().unlock(&id));
         rows.extend(place.map(TransactionRow::confirmed));
     }
     rows.sort_by_key(|row| {

@@ -7,6 +7,7 @@ use crate::{
         context::Spoken,
         json::{self, Member, Object, write_members},
         resource::peer,
+        shape::{self, Shape},
     },
     ledger::rules::DynamicFees,
     protocol::transaction::Kind,
@@ -17,6 +18,29 @@ use serde_json::Value;
 const LINES_SHOWN: usize = 1_000;
 
 type Outcome = Result<Reply, ApiError>;
+
+pub const STATUS_SHAPE: Shape = Shape::Members(&[
+    ("synced", Shape::Boolean, true),
+    ("now", Shape::Integer, true),
+    ("blocksCount", Shape::Integer, true),
+    ("timestamp", Shape::Integer, true),
+]);
+pub const SYNCING_SHAPE: Shape = Shape::Members(&[
+    ("syncing", Shape::Boolean, true),
+    ("blocks", Shape::Integer, true),
+    ("height", Shape::Integer, true),
+    ("id", shape::BLOCK_ID, true),
+]);
+pub const CRYPTO_SHAPE: Shape = Shape::Members(&[
+    ("exceptions", Shape::Map(&Shape::Any), true),
+    ("genesisBlock", Shape::Map(&Shape::Any), true),
+    ("milestones", Shape::List(&Shape::Map(&Shape::Any)), true),
+    ("network", Shape::Map(&Shape::Any), true),
+]);
+pub const BLOCKCHAIN_SHAPE: Shape = Shape::Members(&[
+    ("block", Shape::Members(&[("height", Shape::Integer, true), ("id", shape::BLOCK_ID, true)]), true),
+    ("supply", shape::AMOUNT, true),
+]);
 
 /// `GET /`.
 pub fn hello(_: &Call<'_>) -> Outcome {
@@ -95,34 +119,53 @@ fn blocks_behind(call: &Call<'_>) -> i64 {
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
-    Member::new("core", |_, _, slot| slot.object(|core| core.slot("version").put(peer::VERSION))),
-    Member::new("nethash", |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
-    Member::new("slip44", |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
-    Member::new("wif", |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
-    Member::new("token", |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
-    Member::new("symbol", |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
-    Member::new("explorer", |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
-    Member::new("version", |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
-    Member::new("ports", |context, _, slot| {
+    Member::new("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
+        slot.object(|core| core.slot("version").put(peer::VERSION))
+    }),
+    Member::new("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
+    Member::new("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
+    Member::new("wif", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
+    Member::new("token", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
+    Member::new("symbol", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
+    Member::new("explorer", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
+    Member::new("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
+    Member::new("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
         slot.object(|ports| {
             ports.slot("@arkecosystem/core-p2p").put(&context.ports.p2p);
             ports.slot("@arkecosystem/core-api").put(&context.ports.api);
         });
     }),
-    Member::new("constants", |_, frame, slot| {
+    Member::new("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
         slot.put(&frame.view.tree().config().milestones.at(frame.head.height()).json);
     }),
-    Member::new("transactionPool", |context, frame, slot| slot.members(POOL, context, frame)),
+    Member::new(
+        "transactionPool",
+        Shape::Table(|dialect, named| shape::of_table(POOL, dialect, named)),
+        |context, frame, slot| slot.members(POOL, context, frame),
+    ),
 ];
 
+/// What the configuration looks like.
+pub const CONFIGURATION_SHAPE: Shape =
+    Shape::Resource("Configuration", |dialect, named| shape::of_table(CONFIGURATION, dialect, named));
+
 const POOL: &[Member<ApiContext>] = &[
-    Member::only("maxTransactionAge", Spoken::DOCUMENTED, |_, frame, slot| {
+    Member::only("maxTransactionAge", Spoken::DOCUMENTED, Shape::Integer, |_, frame, slot| {
         slot.put(&frame.view.tree().rules().pool.max_transaction_age);
     }),
-    Member::new("dynamicFees", |_, frame, slot| {
-        let fees = frame.view.tree().rules().pool.dynamic_fees.as_ref();
-        slot.object(|object| write_dynamic_fees(object, fees));
-    }),
+    Member::new(
+        "dynamicFees",
+        Shape::Members(&[
+            ("enabled", Shape::Boolean, true),
+            ("minFeePool", Shape::Integer, false),
+            ("minFeeBroadcast", Shape::Integer, false),
+            ("addonBytes", Shape::Map(&Shape::Integer), false),
+        ]),
+        |_, frame, slot| {
+            let fees = frame.view.tree().rules().pool.dynamic_fees.as_ref();
+            slot.object(|object| write_dynamic_fees(object, fees));
+        },
+    ),
 ];
 
 fn write_dynamic_fees(object: &mut Object<'_>, fees: Option<&DynamicFees>) {

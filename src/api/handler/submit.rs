@@ -8,6 +8,7 @@ use crate::{
         context::Spoken,
         json::{Object, write_list, write_value},
         route::Answer,
+        shape::{self, Shape},
     },
     protocol::{
         SignedTransaction, TransactionId,
@@ -17,6 +18,23 @@ use crate::{
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+
+/// What the answer looks like. `errors` is null, or left out in the other dialect, if there are none.
+pub const SHAPE: Shape = Shape::Members(&[
+    (
+        "data",
+        Shape::Members(&[
+            ("accept", Shape::List(&shape::HASH), true),
+            ("broadcast", Shape::List(&shape::HASH), true),
+            ("excess", Shape::List(&shape::HASH), true),
+            ("invalid", Shape::List(&Shape::Text), true),
+        ]),
+        true,
+    ),
+    ("errors", Shape::Either(&[Shape::Null, Shape::Map(&Shape::List(&ERROR))]), false),
+]);
+
+const ERROR: Shape = Shape::Members(&[("type", Shape::Text, true), ("message", Shape::Text, true)]);
 
 /// What the reference says of an item that no schema fits, whatever else it says.
 const NO_SCHEMA: &str = "should match some schema in anyOf";

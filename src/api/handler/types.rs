@@ -6,9 +6,15 @@ use crate::{
         ApiError, Reply,
         json::{self, Object, Slot},
         resource::schema,
+        shape::{self, Shape},
     },
     protocol::{Milestone, transaction::Kind},
 };
+
+/// By group, then by type.
+pub const TYPES_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Integer));
+pub const FEES_SHAPE: Shape = Shape::Map(&Shape::Map(&shape::AMOUNT));
+pub const SCHEMAS_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Map(&Shape::Map(&Shape::Any))));
 
 type Outcome = Result<Reply, ApiError>;
 

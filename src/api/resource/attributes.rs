@@ -2,7 +2,10 @@
 
 use super::{Frame, block, wallet::WalletRow};
 use crate::{
-    api::json::{Member, Object, Slot},
+    api::{
+        json::{Member, Object, Slot},
+        shape::{self, Shape},
+    },
     ledger::{
         DelegateAttributes,
         wallet::{Bridgechain, Business, Lock},
@@ -10,17 +13,68 @@ use crate::{
     protocol::Asset,
 };
 
+/// `{"publicKeys":[…],"min":n}`.
+pub const MULTI_SIGNATURE: Shape =
+    Shape::Members(&[("publicKeys", Shape::List(&shape::KEY), true), ("min", Shape::Integer, true)]);
+
+const LOCK: Shape = Shape::Members(&[
+    ("amount", shape::AMOUNT, true),
+    ("recipientId", shape::ADDRESS, true),
+    ("timestamp", Shape::Integer, true),
+    ("vendorField", Shape::Text, false),
+    ("secretHash", shape::HASH, true),
+    ("expiration", Shape::Members(&[("type", Shape::Integer, true), ("value", Shape::Integer, true)]), true),
+]);
+
+const BUSINESS: Shape = Shape::Members(&[
+    ("businessAsset", BUSINESS_ASSET, true),
+    ("resigned", Shape::Boolean, false),
+    ("bridgechains", Shape::Map(&BRIDGECHAIN), false),
+]);
+
+const BUSINESS_ASSET: Shape = Shape::Members(&[
+    ("name", Shape::Text, true),
+    ("website", Shape::Text, true),
+    ("vat", Shape::Text, false),
+    ("repository", Shape::Text, false),
+]);
+
+/// A bridgechain as its business's attributes have it.
+pub const BRIDGECHAIN: Shape =
+    Shape::Members(&[("bridgechainAsset", BRIDGECHAIN_ASSET, true), ("resigned", Shape::Boolean, false)]);
+
+const BRIDGECHAIN_ASSET: Shape = Shape::Members(&[
+    ("name", Shape::Text, true),
+    ("seedNodes", Shape::List(&Shape::Text), true),
+    ("genesisHash", shape::HASH, true),
+    ("bridgechainRepository", Shape::Text, true),
+    ("bridgechainAssetRepository", Shape::Text, false),
+    ("ports", Shape::Map(&Shape::Integer), true),
+]);
+
+const DELEGATE: Shape = Shape::Members(&[
+    ("username", Shape::Text, true),
+    ("voteBalance", shape::AMOUNT, true),
+    ("forgedFees", shape::AMOUNT, true),
+    ("forgedRewards", shape::AMOUNT, true),
+    ("producedBlocks", Shape::Integer, true),
+    ("rank", Shape::Integer, false),
+    ("round", Shape::Integer, false),
+    ("resigned", Shape::Boolean, false),
+    ("lastBlock", block::HEADER_SHAPE, false),
+]);
+
 /// The members of `attributes`.
 pub const ATTRIBUTES: &[Member<WalletRow>] = &[
-    Member::new("delegate", |wallet, frame, slot| {
+    Member::some("delegate", DELEGATE, |wallet, frame, slot| {
         if let Some(delegate) = &wallet.delegate {
             slot.object(|object| write_delegate(object, delegate, frame));
         }
     }),
-    Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
-    Member::new("secondPublicKey", |wallet, _, slot| slot.text_some(wallet.second_public_key)),
-    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
-    Member::new("ipfs", |wallet, _, slot| {
+    Member::some("vote", shape::KEY, |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::some("secondPublicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
+    Member::some("multiSignature", MULTI_SIGNATURE, |wallet, _, slot| write_multi_signature(slot, wallet)),
+    Member::some("ipfs", Shape::Members(&[("hashes", Shape::Map(&Shape::Boolean), true)]), |wallet, _, slot| {
         let Some(multihashes) = &wallet.ipfs else { return };
         slot.object(|ipfs| {
             ipfs.slot("hashes").object(|hashes| {
@@ -30,18 +84,22 @@ pub const ATTRIBUTES: &[Member<WalletRow>] = &[
             });
         });
     }),
-    Member::new("htlc", |wallet, _, slot| {
-        let Some(htlc) = &wallet.htlc else { return };
-        slot.object(|object| {
-            object.slot("locks").object(|locks| {
-                for (id, lock) in &htlc.locks {
-                    locks.slot(&id.to_string()).object(|object| write_lock(object, lock));
-                }
+    Member::some(
+        "htlc",
+        Shape::Members(&[("locks", Shape::Map(&LOCK), true), ("lockedBalance", shape::AMOUNT, true)]),
+        |wallet, _, slot| {
+            let Some(htlc) = &wallet.htlc else { return };
+            slot.object(|object| {
+                object.slot("locks").object(|locks| {
+                    for (id, lock) in &htlc.locks {
+                        locks.slot(&id.to_string()).object(|object| write_lock(object, lock));
+                    }
+                });
+                object.slot("lockedBalance").put(&htlc.locked_balance);
             });
-            object.slot("lockedBalance").put(&htlc.locked_balance);
-        });
-    }),
-    Member::new("business", |wallet, _, slot| {
+        },
+    ),
+    Member::some("business", BUSINESS, |wallet, _, slot| {
         if let Some(business) = &wallet.business {
             slot.object(|object| write_business(object, business));
         }

@@ -8,8 +8,10 @@ use crate::{
         json::{Member, write_members},
         parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
         rule::{Bound, Rule},
+        shape::{self, Shape},
+        view::Entry,
     },
-    ledger::{Balance, Link},
+    ledger::Balance,
     protocol::{Block, BlockHeader, BlockId},
 };
 use std::sync::Arc;
@@ -82,11 +84,11 @@ pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 
 /// A block on a chain.
-pub type BlockRow = Arc<Link>;
+pub type BlockRow = Arc<Entry>;
 
 /// What blocks are filtered and ordered by.
 pub const FIELDS: &[Field<BlockRow>] = &[
-    Field::new("id", |link, _| Cell::shown(link.id())),
+    Field::new("id", |link, _| Cell::shown(link.link().id())),
     Field::new("version", |link, _| Cell::number(header(link).version)),
     Field::new("timestamp", |link, _| Cell::number(header(link).timestamp.0)),
     Field::new("previousBlock", |link, _| Cell::shown(previous(header(link)))),
@@ -104,80 +106,117 @@ pub const FIELDS: &[Field<BlockRow>] = &[
 
 /// The shape of the API.
 const MEMBERS: &[Member<BlockRow>] = &[
-    Member::new("id", |link, _, slot| slot.text(link.id())),
-    Member::new("version", |link, _, slot| slot.put(&header(link).version)),
-    Member::new("height", |link, _, slot| slot.put(&header(link).height)),
-    Member::new("previous", |link, _, slot| slot.text(previous(header(link)))),
-    Member::new("forged", |link, _, slot| {
-        let header = header(link);
-        slot.object(|forged| {
-            forged.slot("reward").put(&header.reward);
-            forged.slot("fee").put(&header.total_fee);
-            forged.slot("total").text(Balance::from(header.reward) + header.total_fee);
-            forged.slot("amount").put(&header.total_amount);
-        });
-    }),
-    Member::new("payload", |link, _, slot| {
-        slot.object(|payload| {
-            payload.slot("hash").text(hex::encode(header(link).payload_hash));
-            payload.slot("length").put(&header(link).payload_length);
-        });
-    }),
-    Member::new("generator", |link, frame, slot| {
-        let key = header(link).generator;
-        let address = frame.address(&key);
-        slot.object(|generator| {
-            let wallet = frame.state().wallet(&address);
-            generator.slot("username").put_some(wallet.and_then(|wallet| wallet.username()));
-            generator.slot("address").text(address);
-            generator.slot("publicKey").text(key);
-        });
-    }),
-    Member::new("signature", |link, _, slot| slot.text(hex::encode(&header(link).signature))),
-    Member::new("confirmations", |link, frame, slot| slot.put(&frame.blocks_above(link.height()))),
-    Member::new("transactions", |link, _, slot| slot.put(&header(link).number_of_transactions)),
-    Member::new("timestamp", |link, frame, slot| {
+    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.link().id())),
+    Member::new("version", Shape::Integer, |link, _, slot| slot.put(&header(link).version)),
+    Member::new("height", Shape::Integer, |link, _, slot| slot.put(&header(link).height)),
+    Member::new("previous", shape::BLOCK_ID, |link, _, slot| slot.text(previous(header(link)))),
+    Member::new(
+        "forged",
+        Shape::Members(&[
+            ("reward", shape::AMOUNT, true),
+            ("fee", shape::AMOUNT, true),
+            ("total", shape::AMOUNT, true),
+            ("amount", shape::AMOUNT, true),
+        ]),
+        |link, _, slot| {
+            let header = header(link);
+            slot.object(|forged| {
+                forged.slot("reward").put(&header.reward);
+                forged.slot("fee").put(&header.total_fee);
+                forged.slot("total").text(Balance::from(header.reward) + header.total_fee);
+                forged.slot("amount").put(&header.total_amount);
+            });
+        },
+    ),
+    Member::new(
+        "payload",
+        Shape::Members(&[("hash", shape::HASH, true), ("length", Shape::Integer, true)]),
+        |link, _, slot| {
+            slot.object(|payload| {
+                payload.slot("hash").text(hex::encode(header(link).payload_hash));
+                payload.slot("length").put(&header(link).payload_length);
+            });
+        },
+    ),
+    Member::new(
+        "generator",
+        Shape::Members(&[
+            ("username", Shape::Text, false),
+            ("address", shape::ADDRESS, true),
+            ("publicKey", shape::KEY, true),
+        ]),
+        |link, frame, slot| {
+            let key = header(link).generator;
+            let address = link.generator;
+            slot.object(|generator| {
+                let wallet = frame.state().wallet(&address);
+                generator.slot("username").put_some(wallet.and_then(|wallet| wallet.username()));
+                generator.slot("address").text(address);
+                generator.slot("publicKey").text(key);
+            });
+        },
+    ),
+    Member::new("signature", shape::HEX, |link, _, slot| slot.text(hex::encode(&header(link).signature))),
+    Member::new("confirmations", Shape::Integer, |link, frame, slot| slot.put(&frame.blocks_above(link.height()))),
+    Member::new("transactions", Shape::Integer, |link, _, slot| slot.put(&header(link).number_of_transactions)),
+    Member::new("timestamp", timestamp::SHAPE, |link, frame, slot| {
         timestamp::write(slot, &frame.view.tree().slots(), header(link).timestamp);
     }),
 ];
 
 /// The block's own shape, as lists and single blocks have it.
 const RAW: &[Member<BlockRow>] = &[
-    Member::new("id", |link, _, slot| slot.text(link.id())),
-    Member::new("version", |link, _, slot| slot.put(&header(link).version)),
-    Member::new("timestamp", |link, _, slot| slot.put(&header(link).timestamp)),
-    Member::new("previousBlock", |link, _, slot| slot.text(previous(header(link)))),
-    Member::new("height", |link, _, slot| slot.put(&header(link).height)),
-    Member::new("numberOfTransactions", |link, _, slot| slot.put(&header(link).number_of_transactions)),
-    Member::new("totalAmount", |link, _, slot| slot.put(&header(link).total_amount)),
-    Member::new("totalFee", |link, _, slot| slot.put(&header(link).total_fee)),
-    Member::new("reward", |link, _, slot| slot.put(&header(link).reward)),
-    Member::new("payloadLength", |link, _, slot| slot.put(&header(link).payload_length)),
-    Member::new("payloadHash", |link, _, slot| slot.text(hex::encode(header(link).payload_hash))),
-    Member::new("generatorPublicKey", |link, _, slot| slot.text(header(link).generator)),
-    Member::new("blockSignature", |link, _, slot| slot.text(hex::encode(&header(link).signature))),
+    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.link().id())),
+    Member::new("version", Shape::Integer, |link, _, slot| slot.put(&header(link).version)),
+    Member::new("timestamp", Shape::Integer, |link, _, slot| slot.put(&header(link).timestamp)),
+    Member::new("previousBlock", shape::BLOCK_ID, |link, _, slot| slot.text(previous(header(link)))),
+    Member::new("height", Shape::Integer, |link, _, slot| slot.put(&header(link).height)),
+    Member::new("numberOfTransactions", Shape::Integer, |link, _, slot| slot.put(&header(link).number_of_transactions)),
+    Member::new("totalAmount", shape::AMOUNT, |link, _, slot| slot.put(&header(link).total_amount)),
+    Member::new("totalFee", shape::AMOUNT, |link, _, slot| slot.put(&header(link).total_fee)),
+    Member::new("reward", shape::AMOUNT, |link, _, slot| slot.put(&header(link).reward)),
+    Member::new("payloadLength", Shape::Integer, |link, _, slot| slot.put(&header(link).payload_length)),
+    Member::new("payloadHash", shape::HASH, |link, _, slot| slot.text(hex::encode(header(link).payload_hash))),
+    Member::new("generatorPublicKey", shape::KEY, |link, _, slot| slot.text(header(link).generator)),
+    Member::new("blockSignature", shape::HEX, |link, _, slot| slot.text(hex::encode(&header(link).signature))),
 ];
 
 /// The block's header with both forms of its ids, as the first and last block and a delegate's last one have it.
 pub const HEADER: &[Member<Arc<Block>>] = &[
-    Member::new("version", |block, _, slot| slot.put(&block.header.version)),
-    Member::new("timestamp", |block, _, slot| slot.put(&block.header.timestamp)),
-    Member::new("height", |block, _, slot| slot.put(&block.header.height)),
-    Member::new("previousBlockHex", |block, _, slot| {
+    Member::new("version", Shape::Integer, |block, _, slot| slot.put(&block.header.version)),
+    Member::new("timestamp", Shape::Integer, |block, _, slot| slot.put(&block.header.timestamp)),
+    Member::new("height", Shape::Integer, |block, _, slot| slot.put(&block.header.height)),
+    Member::new("previousBlockHex", shape::HEX, |block, _, slot| {
         slot.text(block.header.previous.map_or_else(|| "0".repeat(16), BlockId::to_hex));
     }),
-    Member::new("previousBlock", |block, _, slot| slot.text(previous(&block.header))),
-    Member::new("numberOfTransactions", |block, _, slot| slot.put(&block.header.number_of_transactions)),
-    Member::new("totalAmount", |block, _, slot| slot.put(&block.header.total_amount)),
-    Member::new("totalFee", |block, _, slot| slot.put(&block.header.total_fee)),
-    Member::new("reward", |block, _, slot| slot.put(&block.header.reward)),
-    Member::new("payloadLength", |block, _, slot| slot.put(&block.header.payload_length)),
-    Member::new("payloadHash", |block, _, slot| slot.text(hex::encode(block.header.payload_hash))),
-    Member::new("generatorPublicKey", |block, _, slot| slot.text(block.header.generator)),
-    Member::new("blockSignature", |block, _, slot| slot.text(hex::encode(&block.header.signature))),
-    Member::new("idHex", |block, _, slot| slot.text(block.id_hex())),
-    Member::new("id", |block, _, slot| slot.text(block.id)),
+    Member::new("previousBlock", shape::BLOCK_ID, |block, _, slot| slot.text(previous(&block.header))),
+    Member::new("numberOfTransactions", Shape::Integer, |block, _, slot| {
+        slot.put(&block.header.number_of_transactions)
+    }),
+    Member::new("totalAmount", shape::AMOUNT, |block, _, slot| slot.put(&block.header.total_amount)),
+    Member::new("totalFee", shape::AMOUNT, |block, _, slot| slot.put(&block.header.total_fee)),
+    Member::new("reward", shape::AMOUNT, |block, _, slot| slot.put(&block.header.reward)),
+    Member::new("payloadLength", Shape::Integer, |block, _, slot| slot.put(&block.header.payload_length)),
+    Member::new("payloadHash", shape::HASH, |block, _, slot| slot.text(hex::encode(block.header.payload_hash))),
+    Member::new("generatorPublicKey", shape::KEY, |block, _, slot| slot.text(block.header.generator)),
+    Member::new("blockSignature", shape::HEX, |block, _, slot| slot.text(hex::encode(&block.header.signature))),
+    Member::new("idHex", shape::HEX, |block, _, slot| slot.text(block.id_hex())),
+    Member::new("id", shape::BLOCK_ID, |block, _, slot| slot.text(block.id)),
 ];
+
+/// What a block looks like: the API's shape, or its own.
+pub const SHAPE: Shape = Shape::Either(&[
+    Shape::Resource("Block", |dialect, named| shape::of_table(MEMBERS, dialect, named)),
+    Shape::Resource("RawBlock", |dialect, named| shape::of_table(RAW, dialect, named)),
+]);
+
+/// What the first and the last block look like.
+pub const END_SHAPE: Shape =
+    Shape::Either(&[Shape::Resource("Block", |dialect, named| shape::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
+
+/// What a block's header looks like.
+pub const HEADER_SHAPE: Shape =
+    Shape::Resource("BlockHeader", |dialect, named| shape::of_table(HEADER, dialect, named));
 
 /// Writes a block in the shape asked for.
 pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {
@@ -189,12 +228,12 @@ pub fn write_end(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transfor
     if transform {
         write_members(out, MEMBERS, link, frame);
     } else {
-        write_members(out, HEADER, link.block(), frame);
+        write_members(out, HEADER, link.link().block(), frame);
     }
 }
 
 fn header(link: &BlockRow) -> &BlockHeader {
-    &link.block().header
+    link.header()
 }
 
 /// The id of the block before; `0` for genesis.

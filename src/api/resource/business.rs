@@ -11,6 +11,7 @@ use crate::{
         json::{Member, Object, write_members},
         parameter::{ADDRESS, ANY_TEXT, HEX, PUBLIC_KEY, Parameter, WALLET_ID, both, documented},
         rule::{Check, Rule},
+        shape::{self, Shape},
     },
     ledger::{
         Wallet,
@@ -120,13 +121,13 @@ pub const FIELDS: &[Field<BusinessRow>] = &[
 ];
 
 const MEMBERS: &[Member<BusinessRow>] = &[
-    Member::new("address", |row, _, slot| slot.text(row.wallet.address)),
-    Member::new("publicKey", |row, _, slot| slot.text_some(row.wallet.public_key)),
-    Member::new("name", |row, _, slot| slot.put(&row.business.name)),
-    Member::new("website", |row, _, slot| slot.put(&row.business.website)),
-    Member::new("vat", |row, _, slot| slot.put_some(row.business.vat.as_ref())),
-    Member::new("repository", |row, _, slot| slot.put_some(row.business.repository.as_ref())),
-    Member::new("isResigned", |row, _, slot| slot.put(&row.business.resigned)),
+    Member::new("address", shape::ADDRESS, |row, _, slot| slot.text(row.wallet.address)),
+    Member::some("publicKey", shape::KEY, |row, _, slot| slot.text_some(row.wallet.public_key)),
+    Member::new("name", Shape::Text, |row, _, slot| slot.put(&row.business.name)),
+    Member::new("website", Shape::Text, |row, _, slot| slot.put(&row.business.website)),
+    Member::some("vat", Shape::Text, |row, _, slot| slot.put_some(row.business.vat.as_ref())),
+    Member::some("repository", Shape::Text, |row, _, slot| slot.put_some(row.business.repository.as_ref())),
+    Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.business.resigned)),
 ];
 
 /// What bridgechains are filtered and ordered by.
@@ -143,16 +144,28 @@ pub const CHAIN_FIELDS: &[Field<BridgechainRow>] = &[
 ];
 
 const CHAIN_MEMBERS: &[Member<BridgechainRow>] = &[
-    Member::new("publicKey", |row, _, slot| slot.text_some(row.owner.wallet.public_key)),
-    Member::new("address", |row, _, slot| slot.text(row.owner.wallet.address)),
-    Member::new("name", |row, _, slot| slot.put(&row.chain().name)),
-    Member::new("seedNodes", |row, _, slot| slot.put(&row.chain().seed_nodes)),
-    Member::new("genesisHash", |row, _, slot| slot.text(row.genesis_hash())),
-    Member::new("bridgechainRepository", |row, _, slot| slot.put(&row.chain().repository)),
-    Member::new("ports", |row, _, slot| slot.put(&row.chain().ports)),
-    Member::new("bridgechainAssetRepository", |row, _, slot| slot.put_some(row.chain().asset_repository.as_ref())),
-    Member::new("isResigned", |row, _, slot| slot.put(&row.chain().resigned)),
+    Member::some("publicKey", shape::KEY, |row, _, slot| slot.text_some(row.owner.wallet.public_key)),
+    Member::new("address", shape::ADDRESS, |row, _, slot| slot.text(row.owner.wallet.address)),
+    Member::new("name", Shape::Text, |row, _, slot| slot.put(&row.chain().name)),
+    Member::new("seedNodes", Shape::List(&Shape::Text), |row, _, slot| slot.put(&row.chain().seed_nodes)),
+    Member::new("genesisHash", shape::HASH, |row, _, slot| slot.text(row.genesis_hash())),
+    Member::new("bridgechainRepository", Shape::Text, |row, _, slot| slot.put(&row.chain().repository)),
+    Member::new("ports", Shape::Map(&Shape::Integer), |row, _, slot| slot.put(&row.chain().ports)),
+    Member::some("bridgechainAssetRepository", Shape::Text, |row, _, slot| {
+        slot.put_some(row.chain().asset_repository.as_ref())
+    }),
+    Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.chain().resigned)),
 ];
+
+/// What a business looks like.
+pub const SHAPE: Shape = Shape::Either(&[
+    Shape::Resource("Business", |dialect, named| shape::of_table(MEMBERS, dialect, named)),
+    wallet::SHAPE,
+]);
+
+/// What a bridgechain looks like.
+pub const CHAIN_SHAPE: Shape =
+    Shape::Resource("Bridgechain", |dialect, named| shape::of_table(CHAIN_MEMBERS, dialect, named));
 
 /// Writes a business in the shape asked for: its own, or its wallet.
 pub fn write(out: &mut Vec<u8>, row: &BusinessRow, frame: &Frame<'_>, transform: bool) {

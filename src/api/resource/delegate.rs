@@ -8,6 +8,7 @@ use crate::{
         json::{Member, write_members},
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
         rule::Rule,
+        shape::{self, Shape},
     },
     ledger::{Balance, DelegateAttributes, Wallet},
 };
@@ -121,44 +122,69 @@ pub const FIELDS: &[Field<DelegateRow>] = &[
 ];
 
 const MEMBERS: &[Member<DelegateRow>] = &[
-    Member::new("username", |row, _, slot| slot.put(&row.delegate.username)),
-    Member::new("address", |row, _, slot| slot.text(row.wallet.address)),
-    Member::new("publicKey", |row, _, slot| slot.text_some(row.wallet.public_key)),
-    Member::only("votes", Spoken::DOCUMENTED, |row, _, slot| slot.number(row.delegate.vote_balance)),
-    Member::only("votes", Spoken::CORE26, |row, _, slot| slot.put(&row.delegate.vote_balance)),
-    Member::new("rank", |row, _, slot| slot.put_some(row.delegate.rank)),
-    Member::new("isResigned", |row, _, slot| slot.put(&row.delegate.resigned)),
-    Member::new("blocks", |row, frame, slot| slot.members(BLOCKS, row, frame)),
-    Member::new("production", |row, frame, slot| slot.members(PRODUCTION, row, frame)),
-    Member::new("forged", |row, frame, slot| slot.members(FORGED, row, frame)),
+    Member::new("username", Shape::Text, |row, _, slot| slot.put(&row.delegate.username)),
+    Member::new("address", shape::ADDRESS, |row, _, slot| slot.text(row.wallet.address)),
+    Member::new("publicKey", shape::KEY, |row, _, slot| slot.text_some(row.wallet.public_key)),
+    Member::only("votes", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.number(row.delegate.vote_balance)),
+    Member::only("votes", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.vote_balance)),
+    Member::some("rank", Shape::Integer, |row, _, slot| slot.put_some(row.delegate.rank)),
+    Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.delegate.resigned)),
+    Member::new(
+        "blocks",
+        Shape::Table(|dialect, named| shape::of_table(BLOCKS, dialect, named)),
+        |row, frame, slot| slot.members(BLOCKS, row, frame),
+    ),
+    Member::new(
+        "production",
+        Shape::Table(|dialect, named| shape::of_table(PRODUCTION, dialect, named)),
+        |row, frame, slot| slot.members(PRODUCTION, row, frame),
+    ),
+    Member::new(
+        "forged",
+        Shape::Table(|dialect, named| shape::of_table(FORGED, dialect, named)),
+        |row, frame, slot| slot.members(FORGED, row, frame),
+    ),
 ];
 
 const BLOCKS: &[Member<DelegateRow>] = &[
-    Member::new("produced", |row, _, slot| slot.put(&row.delegate.produced_blocks)),
-    Member::only("missed", Spoken::DOCUMENTED, |row, _, slot| slot.put(&row.delegate.missed_blocks)),
-    Member::new("last", |row, frame, slot| {
-        let Some(last) = &row.delegate.last_block else { return };
-        slot.object(|object| {
-            object.slot("id").text(last.0.id);
-            object.slot("height").put(&last.0.header.height);
-            timestamp::write(object.slot("timestamp"), &frame.view.tree().slots(), last.0.header.timestamp);
-        });
-    }),
+    Member::new("produced", Shape::Integer, |row, _, slot| slot.put(&row.delegate.produced_blocks)),
+    Member::only("missed", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.put(&row.delegate.missed_blocks)),
+    Member::some(
+        "last",
+        Shape::Members(&[
+            ("id", shape::BLOCK_ID, true),
+            ("height", Shape::Integer, true),
+            ("timestamp", timestamp::SHAPE, true),
+        ]),
+        |row, frame, slot| {
+            let Some(last) = &row.delegate.last_block else { return };
+            slot.object(|object| {
+                object.slot("id").text(last.0.id);
+                object.slot("height").put(&last.0.header.height);
+                timestamp::write(object.slot("timestamp"), &frame.view.tree().slots(), last.0.header.timestamp);
+            });
+        },
+    ),
 ];
 
 const PRODUCTION: &[Member<DelegateRow>] = &[
-    Member::new("approval", |row, frame, slot| slot.number(row.approval(frame))),
-    Member::only("productivity", Spoken::DOCUMENTED, |row, _, slot| slot.number(row.productivity())),
+    Member::new("approval", Shape::Number, |row, frame, slot| slot.number(row.approval(frame))),
+    Member::only("productivity", Spoken::DOCUMENTED, Shape::Number, |row, _, slot| slot.number(row.productivity())),
 ];
 
 const FORGED: &[Member<DelegateRow>] = &[
-    Member::only("fees", Spoken::DOCUMENTED, |row, _, slot| slot.number(row.delegate.forged_fees)),
-    Member::only("rewards", Spoken::DOCUMENTED, |row, _, slot| slot.number(row.delegate.forged_rewards)),
-    Member::only("total", Spoken::DOCUMENTED, |row, _, slot| slot.number(row.forged_total())),
-    Member::only("fees", Spoken::CORE26, |row, _, slot| slot.put(&row.delegate.forged_fees)),
-    Member::only("rewards", Spoken::CORE26, |row, _, slot| slot.put(&row.delegate.forged_rewards)),
-    Member::only("total", Spoken::CORE26, |row, _, slot| slot.put(&row.forged_total())),
+    Member::only("fees", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.number(row.delegate.forged_fees)),
+    Member::only("rewards", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| {
+        slot.number(row.delegate.forged_rewards)
+    }),
+    Member::only("total", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.number(row.forged_total())),
+    Member::only("fees", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.forged_fees)),
+    Member::only("rewards", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.forged_rewards)),
+    Member::only("total", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.forged_total())),
 ];
+
+/// What a delegate looks like.
+pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| shape::of_table(MEMBERS, dialect, named));
 
 /// Writes a delegate.
 pub fn write(out: &mut Vec<u8>, row: &DelegateRow, frame: &Frame<'_>) {

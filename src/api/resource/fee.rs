@@ -2,7 +2,10 @@
 
 use super::Frame;
 use crate::{
-    api::json::{Member, write_members},
+    api::{
+        json::{Member, write_members},
+        shape::{self, Shape},
+    },
     protocol::transaction::Kind,
 };
 
@@ -39,23 +42,30 @@ impl FeeRow {
 
 /// An entry under its type's key.
 const GROUPED: &[Member<FeeRow>] = &[
-    Member::new("avg", |row, _, slot| slot.text(row.average())),
-    Member::new("max", |row, _, slot| slot.text_some(row.fees.last())),
-    Member::new("min", |row, _, slot| slot.text_some(row.fees.first())),
-    Member::new("sum", |row, _, slot| slot.text(row.sum())),
+    Member::new("avg", shape::AMOUNT, |row, _, slot| slot.text(row.average())),
+    Member::new("max", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.last())),
+    Member::new("min", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.first())),
+    Member::new("sum", shape::AMOUNT, |row, _, slot| slot.text(row.sum())),
 ];
 
 /// An entry that says its type.
 const LISTED: &[Member<FeeRow>] = &[
-    Member::new("type", |row, _, slot| slot.text(row.kind.numbers().1)),
-    Member::new("typeGroup", |row, _, slot| slot.put(&row.kind.numbers().0)),
-    Member::new("key", |row, _, slot| slot.text(row.kind.key())),
-    Member::new("min", |row, _, slot| slot.text_some(row.fees.first())),
-    Member::new("max", |row, _, slot| slot.text_some(row.fees.last())),
-    Member::new("avg", |row, _, slot| slot.text(row.average())),
-    Member::new("sum", |row, _, slot| slot.text(row.sum())),
-    Member::new("median", |row, _, slot| slot.text(row.median())),
+    Member::new("type", shape::AMOUNT, |row, _, slot| slot.text(row.kind.numbers().1)),
+    Member::new("typeGroup", Shape::Integer, |row, _, slot| slot.put(&row.kind.numbers().0)),
+    Member::new("key", Shape::Text, |row, _, slot| slot.text(row.kind.key())),
+    Member::new("min", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.first())),
+    Member::new("max", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.last())),
+    Member::new("avg", shape::AMOUNT, |row, _, slot| slot.text(row.average())),
+    Member::new("sum", shape::AMOUNT, |row, _, slot| slot.text(row.sum())),
+    Member::new("median", shape::AMOUNT, |row, _, slot| slot.text(row.median())),
 ];
+
+/// What an entry under its type's key looks like.
+pub const GROUPED_SHAPE: Shape =
+    Shape::Resource("FeesOfType", |dialect, named| shape::of_table(GROUPED, dialect, named));
+
+/// What an entry looks like that says its type.
+pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| shape::of_table(LISTED, dialect, named));
 
 /// Writes an entry under its type's key.
 pub fn write_grouped(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {

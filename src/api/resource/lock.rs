@@ -7,6 +7,7 @@ use crate::{
         json::{Member, write_members},
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both, documented},
         rule::{Check, Rule},
+        shape::{self, Shape},
     },
     ledger::{Wallet, wallet::Lock},
     protocol::TransactionId,
@@ -96,19 +97,22 @@ pub const FIELDS: &[Field<LockRow>] = &[
 ];
 
 const MEMBERS: &[Member<LockRow>] = &[
-    Member::new("lockId", |row, _, slot| slot.text(row.id)),
-    Member::new("amount", |row, _, slot| slot.put(&row.lock.amount)),
-    Member::new("secretHash", |row, _, slot| slot.text(hex::encode(row.lock.secret_hash))),
-    Member::new("senderPublicKey", |row, _, slot| slot.text_some(row.owner.public_key)),
-    Member::new("recipientId", |row, _, slot| slot.text(row.lock.recipient)),
-    Member::new("timestamp", |row, frame, slot| {
+    Member::new("lockId", shape::HASH, |row, _, slot| slot.text(row.id)),
+    Member::new("amount", shape::AMOUNT, |row, _, slot| slot.put(&row.lock.amount)),
+    Member::new("secretHash", shape::HASH, |row, _, slot| slot.text(hex::encode(row.lock.secret_hash))),
+    Member::some("senderPublicKey", shape::KEY, |row, _, slot| slot.text_some(row.owner.public_key)),
+    Member::new("recipientId", shape::ADDRESS, |row, _, slot| slot.text(row.lock.recipient)),
+    Member::new("timestamp", timestamp::SHAPE, |row, frame, slot| {
         timestamp::write(slot, &frame.view.tree().slots(), row.lock.timestamp);
     }),
-    Member::new("expirationType", |row, _, slot| slot.put(&row.lock.expiration.numbers().0)),
-    Member::new("expirationValue", |row, _, slot| slot.put(&row.lock.expiration.numbers().1)),
-    Member::new("isExpired", |row, frame, slot| slot.put(&row.is_expired(frame))),
-    Member::new("vendorField", |row, _, slot| slot.put_some(row.lock.vendor_field.as_ref())),
+    Member::new("expirationType", Shape::Integer, |row, _, slot| slot.put(&row.lock.expiration.numbers().0)),
+    Member::new("expirationValue", Shape::Integer, |row, _, slot| slot.put(&row.lock.expiration.numbers().1)),
+    Member::new("isExpired", Shape::Boolean, |row, frame, slot| slot.put(&row.is_expired(frame))),
+    Member::some("vendorField", Shape::Text, |row, _, slot| slot.put_some(row.lock.vendor_field.as_ref())),
 ];
+
+/// What a lock looks like.
+pub const SHAPE: Shape = Shape::Resource("Lock", |dialect, named| shape::of_table(MEMBERS, dialect, named));
 
 /// Writes a lock.
 pub fn write(out: &mut Vec<u8>, row: &LockRow, frame: &Frame<'_>) {

@@ -10,6 +10,7 @@ use crate::{
         json::{Member, write_members},
         parameter::{ANY_TEXT, Parameter, both, documented},
         rule::{Bound, Rule},
+        shape::{self, Shape},
     },
     protocol::Height,
 };
@@ -48,14 +49,8 @@ pub struct PeerRow {
 impl PeerRow {
     /// Its simulated public address.
     pub fn ip(&self) -> Ipv4Addr {
-        ip(self.node)
+        self.node.address().into()
     }
-}
-
-/// The simulated public address of a node, one of 198.18.0.1 to 198.19.255.254.
-pub fn ip(node: NodeId) -> Ipv4Addr {
-    const FIRST: u32 = Ipv4Addr::new(198, 18, 0, 1).to_bits();
-    Ipv4Addr::from_bits(FIRST + node.0 % 131_070)
 }
 
 /// What peers are filtered and ordered by. Versions are looked at apart, as ranges.
@@ -69,21 +64,24 @@ pub const FIELDS: &[Field<PeerRow>] = &[
 ];
 
 const MEMBERS: &[Member<PeerRow>] = &[
-    Member::new("ip", |row, _, slot| slot.text(row.ip())),
-    Member::new("port", |row, _, slot| slot.put(&row.ports.p2p)),
-    Member::new("ports", |row, _, slot| {
+    Member::new("ip", Shape::Text, |row, _, slot| slot.text(row.ip())),
+    Member::new("port", Shape::Integer, |row, _, slot| slot.put(&row.ports.p2p)),
+    Member::new("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
             ports.slot("@arkecosystem/core-p2p").put(&row.ports.p2p);
             // No API answers there.
             ports.slot("@arkecosystem/core-api").put(&-1);
         });
     }),
-    Member::new("version", |_, _, slot| slot.put(VERSION)),
-    Member::new("height", |row, _, slot| slot.put(&row.height)),
-    Member::only("status", Spoken::DOCUMENTED, |_, _, slot| slot.put(&STATUS)),
-    Member::only("os", Spoken::DOCUMENTED, |_, _, slot| slot.put(OS)),
-    Member::new("latency", |row, _, slot| slot.put(&row.latency_ms)),
+    Member::new("version", Shape::Text, |_, _, slot| slot.put(VERSION)),
+    Member::new("height", Shape::Integer, |row, _, slot| slot.put(&row.height)),
+    Member::only("status", Spoken::DOCUMENTED, Shape::Integer, |_, _, slot| slot.put(&STATUS)),
+    Member::only("os", Spoken::DOCUMENTED, Shape::Text, |_, _, slot| slot.put(OS)),
+    Member::new("latency", Shape::Integer, |row, _, slot| slot.put(&row.latency_ms)),
 ];
+
+/// What a peer looks like.
+pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| shape::of_table(MEMBERS, dialect, named));
 
 /// Writes a peer.
 pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {

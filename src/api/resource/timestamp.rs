@@ -1,10 +1,17 @@
 //! An instant as the API shows it: seconds since the epoch, Unix seconds, and ISO 8601. Source: api.md 4.1.
 
 use crate::{
-    api::json::Slot,
+    api::{json::Slot, shape::Shape},
     protocol::{Timestamp, slots::Slots},
 };
 use std::fmt;
+
+/// What it looks like.
+pub const SHAPE: Shape = Shape::Members(&[
+    ("epoch", Shape::Integer, true),
+    ("unix", Shape::Integer, true),
+    ("human", Shape::Pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.000Z$"), true),
+]);
 
 /// `{"epoch":…,"unix":…,"human":"…"}`.
 pub fn write(slot: Slot<'_, '_>, slots: &Slots, timestamp: Timestamp) {

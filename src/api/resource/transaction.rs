@@ -11,9 +11,10 @@ use crate::{
             documented,
         },
         rule::{Check, Rule},
-        view::Place,
+        shape::{self, Shape},
+        view::{Place, stored_recipient},
     },
-    protocol::{Address, Asset, Height, SignedTransaction, Timestamp, transaction::Version},
+    protocol::{Address, Height, SignedTransaction, Timestamp},
 };
 use std::sync::Arc;
 
@@ -101,34 +102,23 @@ impl TransactionRow {
 
     /// Index in its block and height of that, for ties.
     pub fn sequence(&self) -> (usize, Height) {
-        self.place.as_ref().map_or((0, Height(0)), |place| (place.index, place.link.height()))
+        self.place.as_ref().map_or((0, Height(0)), |place| (place.index, place.link().height()))
     }
 
     /// Its own in version 1, its block's in version 2.
     fn timestamp(&self) -> Option<Timestamp> {
-        match (self.transaction.transaction().version, &self.place) {
-            (Version::One(timestamp), _) => Some(timestamp),
-            (Version::Two(_), Some(place)) => Some(place.link.block().header.timestamp),
-            (Version::Two(_), None) => None,
-        }
+        self.place.as_ref().map(|place| place.facts().timestamp).or_else(|| self.transaction.transaction().timestamp())
     }
 
     /// The sender's running number: said in version 2, counted in version 1.
-    fn nonce(&self, frame: &Frame<'_>) -> Option<u64> {
-        match (self.transaction.transaction().version, &self.place) {
-            (Version::Two(nonce), _) => Some(nonce.0),
-            (Version::One(_), Some(place)) => Some(frame.view.running_number(place)),
-            (Version::One(_), None) => None,
-        }
+    fn nonce(&self) -> Option<u64> {
+        let said = self.transaction.transaction().nonce().map(|nonce| nonce.0);
+        self.place.as_ref().map(|place| place.facts().nonce).or(said)
     }
 
     /// The recipient as it is stored: one that the transaction names.
     pub fn stored_recipient(&self) -> Option<Address> {
-        let version_one_vote = matches!(
-            (self.transaction.transaction().version, self.transaction.asset()),
-            (Version::One(_), Asset::Vote(_))
-        );
-        self.transaction.asset().recipient().or(version_one_vote.then(|| self.transaction.sender_address()))
+        stored_recipient(&self.transaction)
     }
 
     fn vendor_field(&self) -> Option<&str> {
@@ -139,13 +129,13 @@ impl TransactionRow {
 /// What transactions are filtered and ordered by. Who sent and received is looked up, see [`handler`](crate::api).
 pub const FIELDS: &[Field<TransactionRow>] = &[
     Field::hex("id", |row, _| Cell::shown(row.transaction.id())),
-    Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link.id()))),
+    Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link().id()))),
     Field::new("version", |row, _| Cell::number(row.transaction.transaction().version.number())),
     Field::new("type", |row, _| Cell::number(row.transaction.kind().numbers().1)),
     Field::new("typeGroup", |row, _| Cell::number(row.transaction.kind().numbers().0)),
     Field::hex("senderPublicKey", |row, _| Cell::shown(row.transaction.sender())),
     Field::new("timestamp", |row, _| row.timestamp().map_or(Cell::Missing, |timestamp| Cell::number(timestamp.0))),
-    Field::new("nonce", |row, frame| row.nonce(frame).map_or(Cell::Missing, Cell::number)),
+    Field::new("nonce", |row, _| row.nonce().map_or(Cell::Missing, Cell::number)),
     Field::new("amount", |row, _| Cell::number(row.transaction.amount().value())),
     Field::new("fee", |row, _| Cell::number(row.transaction.fee().value())),
     Field::new("asset", |row, _| row.transaction.asset().to_json().map_or(Cell::Missing, Cell::Json)),
@@ -161,43 +151,77 @@ const VENDOR_FIELDS: Field<TransactionRow> = Field::containing("vendorField", |r
 
 /// The shape of the API.
 const MEMBERS: &[Member<TransactionRow>] = &[
-    Member::new("id", |row, _, slot| slot.text(row.transaction.id())),
-    Member::new("blockId", |row, _, slot| slot.text_some(row.place.as_ref().map(|place| place.link.id()))),
-    Member::new("version", |row, _, slot| slot.put(&row.transaction.transaction().version.number())),
-    Member::new("type", |row, _, slot| slot.put(&row.transaction.kind().numbers().1)),
-    Member::new("typeGroup", |row, _, slot| slot.put(&row.transaction.kind().numbers().0)),
-    Member::new("amount", |row, _, slot| slot.put(&row.transaction.amount())),
-    Member::new("fee", |row, _, slot| slot.put(&row.transaction.fee())),
-    Member::new("sender", |row, _, slot| slot.text(row.transaction.sender_address())),
-    Member::new("senderPublicKey", |row, _, slot| slot.text(row.transaction.sender())),
-    Member::new("recipient", |row, _, slot| {
+    Member::new("id", shape::HASH, |row, _, slot| slot.text(row.transaction.id())),
+    Member::some("blockId", shape::BLOCK_ID, |row, _, slot| {
+        slot.text_some(row.place.as_ref().map(|place| place.link().id()))
+    }),
+    Member::new("version", Shape::Integer, |row, _, slot| slot.put(&row.transaction.transaction().version.number())),
+    Member::new("type", Shape::Integer, |row, _, slot| slot.put(&row.transaction.kind().numbers().1)),
+    Member::new("typeGroup", Shape::Integer, |row, _, slot| slot.put(&row.transaction.kind().numbers().0)),
+    Member::new("amount", shape::AMOUNT, |row, _, slot| slot.put(&row.transaction.amount())),
+    Member::new("fee", shape::AMOUNT, |row, _, slot| slot.put(&row.transaction.fee())),
+    Member::new("sender", shape::ADDRESS, |row, _, slot| slot.text(row.transaction.sender_address())),
+    Member::new("senderPublicKey", shape::KEY, |row, _, slot| slot.text(row.transaction.sender())),
+    Member::new("recipient", shape::ADDRESS, |row, _, slot| {
         slot.text(row.stored_recipient().unwrap_or_else(|| row.transaction.sender_address()));
     }),
-    Member::new("signature", |row, _, slot| {
+    Member::some("signature", shape::HEX, |row, _, slot| {
         slot.text_some(row.transaction.transaction().signature.as_ref().map(hex::encode));
     }),
-    Member::new("signSignature", |row, _, slot| {
+    Member::some("signSignature", shape::HEX, |row, _, slot| {
         slot.text_some(row.transaction.transaction().second_signature.as_ref().map(hex::encode));
     }),
-    Member::new("signatures", |row, _, slot| {
+    Member::some("signatures", Shape::List(&shape::HEX), |row, _, slot| {
         let signatures = &row.transaction.transaction().signatures;
         if !signatures.is_empty() {
             slot.list(signatures, |out, signature| write_value(out, &hex::encode(signature.to_bytes())));
         }
     }),
-    Member::new("vendorField", |row, _, slot| slot.put_some(row.vendor_field())),
-    Member::new("asset", |row, _, slot| slot.put_some(row.transaction.asset().to_json())),
-    Member::new("confirmations", |row, frame, slot| {
-        let height = row.place.as_ref().map(|place| place.link.height());
+    Member::some("vendorField", Shape::Text, |row, _, slot| slot.put_some(row.vendor_field())),
+    Member::some("asset", Shape::Map(&Shape::Any), |row, _, slot| slot.put_some(row.transaction.asset().to_json())),
+    Member::new("confirmations", Shape::Integer, |row, frame, slot| {
+        let height = row.place.as_ref().map(|place| place.link().height());
         slot.put(&height.map_or(0, |height| frame.blocks_above(height) + 1));
     }),
-    Member::new("timestamp", |row, frame, slot| {
+    Member::some("timestamp", timestamp::SHAPE, |row, frame, slot| {
         if let Some(timestamp) = row.timestamp() {
             timestamp::write(slot, &frame.view.tree().slots(), timestamp);
         }
     }),
-    Member::new("nonce", |row, frame, slot| slot.text_some(row.nonce(frame))),
+    Member::some("nonce", shape::AMOUNT, |row, _, slot| slot.text_some(row.nonce())),
 ];
+
+/// What a transaction looks like: the API's shape, or its own.
+pub const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
+
+const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+
+/// What a transaction itself looks like, as it is posted and signed.
+const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
+    let members = Shape::Members(&[
+        ("version", Shape::Integer, true),
+        ("network", Shape::Integer, true),
+        ("typeGroup", Shape::Integer, false),
+        ("type", Shape::Integer, true),
+        ("timestamp", Shape::Integer, false),
+        ("nonce", shape::AMOUNT, false),
+        ("senderPublicKey", shape::KEY, true),
+        ("fee", shape::AMOUNT, true),
+        ("amount", shape::AMOUNT, true),
+        ("vendorField", Shape::Text, false),
+        ("expiration", Shape::Integer, false),
+        ("recipientId", shape::ADDRESS, false),
+        ("asset", Shape::Map(&Shape::Any), false),
+        ("signature", shape::HEX, false),
+        ("secondSignature", shape::HEX, false),
+        ("signatures", Shape::List(&shape::HEX), false),
+        ("id", shape::HASH, true),
+    ]);
+    members.schema(dialect, named)
+});
+
+/// What a claim or refund looks like, which has the API's shape only.
+pub const UNLOCKED_SHAPE: Shape = SHOWN;
 
 /// Writes a transaction in the shape asked for.
 pub fn write(out: &mut Vec<u8>, row: &TransactionRow, frame: &Frame<'_>, transform: bool) {

@@ -2,7 +2,7 @@
 
 use super::{
     Frame,
-    attributes::{ATTRIBUTES, write_multi_signature},
+    attributes::{ATTRIBUTES, MULTI_SIGNATURE, write_multi_signature},
 };
 use crate::{
     api::{
@@ -13,6 +13,7 @@ use crate::{
             ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
         },
         rule::{Bound, Rule},
+        shape::{self, Shape},
     },
     ledger::Wallet,
 };
@@ -103,38 +104,65 @@ fn vote_balance<'r>(wallet: &'r WalletRow, _: &Frame<'r>) -> Cell<'r> {
 
 /// The full shape.
 const MEMBERS: &[Member<WalletRow>] = &[
-    Member::new("address", |wallet, _, slot| slot.text(wallet.address)),
-    Member::new("publicKey", |wallet, _, slot| slot.text_some(wallet.public_key)),
-    Member::new("nonce", |wallet, _, slot| slot.text(wallet.nonce)),
-    Member::new("balance", |wallet, _, slot| slot.put(&wallet.balance)),
-    Member::new("attributes", |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame)),
-    Member::new("lockedBalance", |wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))),
-    Member::new("isDelegate", |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
-    Member::new("isResigned", |wallet, _, slot| slot.put(&is_resigned(wallet))),
-    Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
-    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
-    Member::new("username", |wallet, _, slot| slot.put_some(wallet.username())),
-    Member::new("secondPublicKey", |wallet, _, slot| slot.text_some(wallet.second_public_key)),
+    Member::new("address", shape::ADDRESS, |wallet, _, slot| slot.text(wallet.address)),
+    Member::some("publicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.public_key)),
+    Member::new("nonce", shape::AMOUNT, |wallet, _, slot| slot.text(wallet.nonce)),
+    Member::new("balance", shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
+    Member::new(
+        "attributes",
+        Shape::Table(|dialect, named| shape::of_table(ATTRIBUTES, dialect, named)),
+        |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
+    ),
+    Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
+        slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))
+    }),
+    Member::new("isDelegate", Shape::Boolean, |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
+    Member::new("isResigned", Shape::Boolean, |wallet, _, slot| slot.put(&is_resigned(wallet))),
+    Member::some("vote", shape::KEY, |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::some("multiSignature", MULTI_SIGNATURE, |wallet, _, slot| write_multi_signature(slot, wallet)),
+    Member::some("username", Shape::Text, |wallet, _, slot| slot.put_some(wallet.username())),
+    Member::some("secondPublicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
 ];
 
 /// The shape of search results and voters. Source: api.md 4.10, 3.
 const FOUND: &[Member<WalletRow>] = &[
-    Member::new("address", |wallet, _, slot| slot.text(wallet.address)),
-    Member::new("publicKey", |wallet, _, slot| slot.text_some(wallet.public_key)),
-    Member::new("nonce", |wallet, _, slot| slot.text(wallet.nonce)),
-    Member::only("balance", Spoken::DOCUMENTED, |wallet, _, slot| slot.number(wallet.balance)),
-    Member::only("balance", Spoken::CORE26, |wallet, _, slot| slot.put(&wallet.balance)),
-    Member::new("attributes", |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame)),
-    Member::new("lockedBalance", |wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))),
-    Member::new("isDelegate", |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
-    Member::new("isResigned", |wallet, _, slot| slot.put(&is_resigned(wallet))),
-    Member::new("vote", |wallet, _, slot| slot.text_some(wallet.vote)),
-    Member::new("multiSignature", |wallet, _, slot| write_multi_signature(slot, wallet)),
-    Member::only("username", Spoken::DOCUMENTED, |wallet, _, slot| slot.put(&wallet.username())),
-    Member::only("username", Spoken::CORE26, |wallet, _, slot| slot.put_some(wallet.username())),
-    Member::only("secondPublicKey", Spoken::DOCUMENTED, |wallet, _, slot| slot.put(&wallet.second_public_key)),
-    Member::only("secondPublicKey", Spoken::CORE26, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
+    Member::new("address", shape::ADDRESS, |wallet, _, slot| slot.text(wallet.address)),
+    Member::some("publicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.public_key)),
+    Member::new("nonce", shape::AMOUNT, |wallet, _, slot| slot.text(wallet.nonce)),
+    Member::only("balance", Spoken::DOCUMENTED, Shape::Integer, |wallet, _, slot| slot.number(wallet.balance)),
+    Member::only("balance", Spoken::CORE26, shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
+    Member::new(
+        "attributes",
+        Shape::Table(|dialect, named| shape::of_table(ATTRIBUTES, dialect, named)),
+        |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
+    ),
+    Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
+        slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))
+    }),
+    Member::new("isDelegate", Shape::Boolean, |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
+    Member::new("isResigned", Shape::Boolean, |wallet, _, slot| slot.put(&is_resigned(wallet))),
+    Member::some("vote", shape::KEY, |wallet, _, slot| slot.text_some(wallet.vote)),
+    Member::some("multiSignature", MULTI_SIGNATURE, |wallet, _, slot| write_multi_signature(slot, wallet)),
+    Member::only("username", Spoken::DOCUMENTED, Shape::Either(&[Shape::Text, Shape::Null]), |wallet, _, slot| {
+        slot.put(&wallet.username())
+    }),
+    Member::only_some("username", Spoken::CORE26, Shape::Text, |wallet, _, slot| slot.put_some(wallet.username())),
+    Member::only(
+        "secondPublicKey",
+        Spoken::DOCUMENTED,
+        Shape::Either(&[shape::KEY, Shape::Null]),
+        |wallet, _, slot| slot.put(&wallet.second_public_key),
+    ),
+    Member::only_some("secondPublicKey", Spoken::CORE26, shape::KEY, |wallet, _, slot| {
+        slot.text_some(wallet.second_public_key)
+    }),
 ];
+
+/// What a wallet looks like.
+pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+
+/// What a wallet looks like that a search found.
+pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| shape::of_table(FOUND, dialect, named));
 
 /// Writes a wallet in full.
 pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {

@@ -2,14 +2,16 @@
 
 use super::Frame;
 use crate::{
-    actors::Webhook,
+    actors::{Webhook, webhook::Comparison},
     api::{
         context::{Dialect, Spoken},
         json::{Member, write_members},
         parameter::{ANY_TEXT, Parameter, both, documented},
         rule::Rule,
+        shape::{self, Named, Shape},
     },
 };
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What creation takes.
@@ -47,13 +49,40 @@ pub struct WebhookRow {
 }
 
 const MEMBERS: &[Member<WebhookRow>] = &[
-    Member::new("id", |row, _, slot| slot.put(&row.hook.id)),
-    Member::new("event", |row, _, slot| slot.put(&row.hook.event)),
-    Member::new("target", |row, _, slot| slot.put(&row.hook.target)),
-    Member::new("token", |row, _, slot| slot.put_some(row.token.as_ref())),
-    Member::new("enabled", |row, _, slot| slot.put(&row.hook.enabled)),
-    Member::new("conditions", |row, _, slot| slot.put(&row.hook.conditions)),
+    Member::new("id", Shape::Text, |row, _, slot| slot.put(&row.hook.id)),
+    Member::new("event", Shape::Text, |row, _, slot| slot.put(&row.hook.event)),
+    Member::new("target", Shape::Text, |row, _, slot| slot.put(&row.hook.target)),
+    Member::some("token", TOKEN, |row, _, slot| slot.put_some(row.token.as_ref())),
+    Member::new("enabled", Shape::Boolean, |row, _, slot| slot.put(&row.hook.enabled)),
+    Member::new("conditions", Shape::List(&CONDITION), |row, _, slot| slot.put(&row.hook.conditions)),
 ];
+
+const TOKEN: Shape = shape::HASH;
+const CONDITION: Shape = Shape::Members(&[
+    ("key", Shape::Text, true),
+    ("condition", Shape::Table(|_, _| json!({ "enum": Comparison::NAMES })), true),
+    ("value", Shape::Any, false),
+]);
+
+/// What a webhook looks like.
+pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| without_token(dialect, named));
+
+/// What one looks like that has just been created: with its token.
+pub const NEW_SHAPE: Shape = Shape::Resource("NewWebhook", |dialect, named| {
+    let mut schema = shape::of_table(MEMBERS, dialect, named);
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push("token".into());
+    }
+    schema
+});
+
+fn without_token(dialect: Dialect, named: &mut Named) -> Value {
+    let mut schema = shape::of_table(MEMBERS, dialect, named);
+    if let Some(members) = schema["properties"].as_object_mut() {
+        members.shift_remove("token");
+    }
+    schema
+}
 
 /// Writes one webhook.
 pub fn write(out: &mut Vec<u8>, row: &WebhookRow, frame: &Frame<'_>) {

@@ -1,26 +1,110 @@
-//! How a node behaves towards others.
+//! What a node does beside keeping a chain: accepting, forging, fork recovery and talking to peers, as switches.
+//!
+//! Quirks carry the number consensus.md 8 gives them. [`NodeRules::reference`] is node 2.6.57; [`NodeRules::corrected`]
+//! turns off what the contract marks as a mistake (S or F) and keeps what it marks as a choice (K).
 
 use serde::{Deserialize, Serialize};
 
-/// How a node behaves towards others. Source: consensus.md 2, 3 and 6.
+/// Switches and limits of a node's behaviour towards its peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NodeRules {}
+pub struct NodeRules {
+    /// Q10: a pushed block is remembered before its slot is looked at, so that one dropped as too early is taken for
+    /// known when it is pushed again. Off: only a block that is taken in is remembered.
+    pub ping_before_slot_check: bool,
+    /// Q11: verifying a forked peer looks at the first block of the next round too, and holds it against this round's
+    /// delegates. Off: it ends with the round.
+    pub verify_next_round_block: bool,
+    /// Q17: a health check that asks for a rollback of no block causes one of random depth. Off: none.
+    pub zero_rollback_is_random: bool,
+    /// Q17: how far a health check rolls back.
+    pub rollback_target: RollbackTarget,
+    /// Q18: `block.forged` is told when the delegate has made a block, whatever its relay says of it. Off: when the
+    /// relay has accepted it.
+    pub forged_before_accepted: bool,
+    /// The relays start a new network (`--networkStart`): the first time its delegate asks, a relay forbids to forge.
+    /// Source: consensus.md 2.2, ColdStart.
+    pub network_start: bool,
+    /// Share of peers on other chains from which on a health check finds the node forked, in percent.
+    /// Source: consensus.md 3.5.
+    pub forked_percent: u32,
+    /// Chance that missed slots cause a health check once they are enough, in percent. Source: consensus.md 3.5.
+    pub health_check_percent: u32,
+    /// Least time between two health checks for missed slots, in seconds. Source: consensus.md 3.5.
+    pub health_check_gap_s: u32,
+    /// Wake-ups without a block, each of six failed downloads, up to the one that checks the network's health.
+    /// Source: consensus.md 3.5.
+    pub wake_ups_to_health_check: u32,
+    /// A node that accepts no block for so long wakes up and asks for some, in seconds. Source: consensus.md 3.5.
+    pub wake_up_s: u32,
+    /// Least depth of a random rollback, in blocks. Source: consensus.md 3.5.
+    pub random_rollback_min: u32,
+    /// Greatest depth of a random rollback, in blocks; at least the least. Source: consensus.md 3.5.
+    pub random_rollback_max: u32,
+    /// Greatest depth of any rollback, in blocks. Source: consensus.md 3.5.
+    pub rollback_max: u32,
+    /// Peers ask each other for more peers. Off: a node talks to those it was given and to those that call it.
+    /// Source: consensus.md 6.
+    pub discovery: bool,
+    /// Peers that were dropped are tried again at each discovery: all nodes a simulated node was given count as its
+    /// seeds. Off: only while it is below the minimum network reach. Source: consensus.md 6.
+    pub retry_dropped_peers: bool,
+    /// What one address may send in a time is limited. Source: consensus.md 6.
+    pub rate_limits: bool,
+    /// Peers in one /24 network at most; those a node was given are exempt. Source: consensus.md 6.
+    pub peers_per_subnet: u32,
+    /// Time to answer a request for blocks, in seconds. Source: consensus.md 6.
+    pub blocks_timeout_s: u32,
+}
+
+/// How far a health check that found the node forked rolls it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RollbackTarget {
+    /// To the highest block in common with the first peer, whichever chain that one is on.
+    FirstPeer,
+    /// To the highest block in common with the largest group of peers that share one; among equals, the lowest.
+    LargestGroup,
+}
 
 impl NodeRules {
-    /// As the reference node 2.6.57 does.
-    pub fn reference() -> Self {
-        Self {}
+    /// Node 2.6.57.
+    pub const fn reference() -> Self {
+        Self {
+            ping_before_slot_check: true,
+            verify_next_round_block: true,
+            zero_rollback_is_random: true,
+            rollback_target: RollbackTarget::FirstPeer,
+            forged_before_accepted: true,
+            network_start: false,
+            forked_percent: 50,
+            health_check_percent: 80,
+            health_check_gap_s: 600,
+            wake_ups_to_health_check: 4,
+            wake_up_s: 60,
+            random_rollback_min: 4,
+            random_rollback_max: 102,
+            rollback_max: 5_000,
+            discovery: true,
+            retry_dropped_peers: true,
+            rate_limits: true,
+            peers_per_subnet: 5,
+            blocks_timeout_s: 600,
+        }
     }
 
-    /// With the reference's bugs mended.
-    pub fn corrected() -> Self {
-        Self::reference()
+    /// Node 2.6.57 without its mistakes: Q11 and Q17.
+    pub const fn corrected() -> Self {
+        Self {
+            verify_next_round_block: false,
+            zero_rollback_is_random: false,
+            rollback_target: RollbackTarget::LargestGroup,
+            ..Self::reference()
+        }
     }
 }
 
 impl Default for NodeRules {
-    /// [`NodeRules::reference`].
     fn default() -> Self {
         Self::reference()
     }

@@ -1,0 +1,335 @@
+//! The API under load on loopback: requests a second of each kind, as a ratio to a bare route of the same framework in
+//! the same process that answers 23 bytes; then searches over many transactions.
+//!
+//! The chain has 10,000 blocks and 10,000 wallets. Eight connections are kept alive, each with one request at a time;
+//! the client shares the machine with the server, as it does for the bare route. A second argument to `--` narrows the
+//! runs to paths that contain it; `deep` asks for the searches over a million transactions.
+//!
+//! Prints figures and asserts none: machines are shared.
+#![expect(clippy::disallowed_methods, reason = "a bench measures real time")]
+
+use dposlab::{
+    actors::{NodeId, SimTime},
+    api::{ApiContext, Request, Server, View, answer},
+    ledger::{BlockTree, Link},
+    protocol::{Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction},
+    scenario::{Testnet, testnet::rules_for},
+    sim::{LiveHandle, SeedTree},
+};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    runtime::{Builder, Runtime},
+};
+use warp::{Filter, http::Method};
+
+const BLOCKS: u32 = 10_000;
+const WALLETS: u32 = 10_000;
+const CONNECTIONS: usize = 8;
+/// How long each kind of request is asked for at a time, and how often.
+const TIME: Duration = Duration::from_millis(200);
+const SLICES: usize = 6;
+/// Transactions in the chain that is searched.
+const DEEP: u32 = 1_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if arguments.iter().any(|argument| argument == "--test" || argument == "--list") {
+        return;
+    }
+    if arguments.iter().any(|argument| argument == "deep") {
+        searches(DEEP);
+        return;
+    }
+    requests(arguments.first().map_or("", String::as_str));
+}
+
+/// A chain forged by hand, with the keys that forge and send on it.
+struct Forge {
+    tree: Arc<BlockTree>,
+    tip: Arc<Link>,
+    forgers: BTreeMap<PublicKey, KeyPair>,
+    slot: u32,
+    senders: Vec<(KeyPair, u64)>,
+}
+
+impl Forge {
+    fn new(delegates: u32) -> Self {
+        let testnet = Testnet::generate(SeedTree::new(1), delegates);
+        let tree = testnet.tree(rules_for(1)).expect("as many delegates as it wants");
+        let forgers = testnet.delegates.iter().map(|delegate| (*delegate.keys.public(), delegate.keys.clone()));
+        let senders = testnet.accounts.iter().map(|account| (account.keys.clone(), 0)).collect();
+        Self { tip: tree.genesis().clone(), tree, forgers: forgers.collect(), slot: 0, senders }
+    }
+
+    /// A transfer by one of the accounts in turn to the wallet of a number.
+    fn transfer(&mut self, number: u32, text: Option<&str>) -> Arc<SignedTransaction> {
+        let index = number as usize % self.senders.len();
+        let (keys, nonce) = &mut self.senders[index];
+        *nonce += 1;
+        let mut transfer = Transaction::transfer(recipient(number % WALLETS), amount(1 + u64::from(number % 1_000)))
+            .nonce(Nonce(*nonce))
+            .fee(amount(10_000_000));
+        if let Some(text) = text {
+            transfer = transfer.vendor_field(text);
+        }
+        Arc::new(transfer.sign(keys))
+    }
+
+    fn block(&mut self, transactions: Vec<Arc<SignedTransaction>>) {
+        self.slot += 1;
+        let (slots, milestones) = (self.tree.slots(), &self.tree.config().milestones);
+        let owner = self.tree.applied(&self.tip).state.round().owner(Slot(self.slot)).public_key;
+        let milestone = milestones.at(self.tip.height().next());
+        let draft = BlockDraft {
+            version: milestone.block.version,
+            timestamp: slots.start(Slot(self.slot)),
+            height: self.tip.height().next(),
+            previous: Some(self.tip.id()),
+            reward: milestone.reward,
+            transactions,
+        };
+        let block = Block::forge(draft, &self.forgers[&owner], milestones);
+        self.tip = self.tree.extend(&self.tip, &Arc::new(block)).expect("a block that holds");
+    }
+
+    fn context(&self) -> ApiContext {
+        let now = SimTime::from_seconds(self.tree.slots().start(Slot(self.slot)));
+        ApiContext::new(View::new(NodeId(0), self.tree.clone(), self.tip.clone(), now), LiveHandle::ended())
+    }
+}
+
+fn amount(value: u64) -> Arktoshi {
+    Arktoshi::new(value).expect("far below all there is")
+}
+
+/// A wallet of its own for each number.
+fn recipient(number: u32) -> Address {
+    let mut bytes = [23; 21];
+    bytes[1..5].copy_from_slice(&number.to_be_bytes());
+    Address::from_bytes(bytes)
+}
+
+fn requests(only: &str) {
+    let mut forge = Forge::new(51);
+    for number in 0..BLOCKS - 1 {
+        // Version-2 transactions are allowed on top of block 2.
+        let transactions = if number > 0 { vec![forge.transfer(number, None)] } else { Vec::new() };
+        forge.block(transactions);
+    }
+    let last = forge.tip.block().transactions[0].id();
+    let delegate = forge.tip.block().header.generator;
+    let context = forge.context();
+    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
+    let (address, bare) = (server.local_address(), bare_route());
+    thread::spawn(move || runtime().block_on(server.serve(std::future::pending())));
+    let client = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let wallet = recipient(77);
+    println!("a second of the bare route and of this one; ratio of these, and of the processor time of one request,");
+    println!("the client's part included; 99th percentile in milliseconds; bytes of a body");
+    for target in [
+        "/api/node/status",
+        "/api/blocks/last",
+        &format!("/api/wallets/{wallet}"),
+        &format!("/api/transactions/{last}"),
+        &format!("/api/delegates/{delegate}"),
+        "/api/blocks?limit=100",
+        "/api/wallets?limit=100",
+        "/api/delegates?limit=100",
+        "/api/transactions?limit=100",
+        "/api/blocks?page=@",
+        "/api/transactions?page=@",
+        "/api/wallets?page=@",
+        "/api/blocks/@@",
+    ] {
+        if !target.contains(only) {
+            continue;
+        }
+        // In slices by turns, so that what else the machine does meets both.
+        let (mut measured, mut base) = (Measured::default(), Measured::default());
+        for _ in 0..SLICES {
+            client.block_on(load(bare, "/bare", &mut base));
+            client.block_on(load(address, target, &mut measured));
+        }
+        let (rate, processor) = (measured.rate() / base.rate(), base.processor_us() / measured.processor_us());
+        println!(
+            "{target:<58} {:>8.0} {:>8.0} {rate:>6.2} {processor:>6.2} {:>8.2} {:>7}",
+            base.rate(),
+            measured.rate(),
+            measured.p99_ms(),
+            measured.bytes
+        );
+    }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}
+
+/// A route that does nothing but answer 23 bytes.
+fn bare_route() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.set_nonblocking(true).expect("a socket");
+    let address = listener.local_addr().expect("a bound socket");
+    thread::spawn(move || {
+        runtime().block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a runtime with IO");
+            warp::serve(warp::path("bare").map(|| r#"{"data":"Hello World!"}"#)).incoming(listener).run().await;
+        });
+    });
+    address
+}
+
+#[derive(Default)]
+struct Measured {
+    times: Vec<Duration>,
+    took: Duration,
+    processor: Duration,
+    bytes: usize,
+}
+
+impl Measured {
+    fn rate(&self) -> f64 {
+        self.times.len() as f64 / self.took.as_secs_f64()
+    }
+
+    /// Of one request, by this process.
+    fn processor_us(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.times.len() as f64
+    }
+
+    fn p99_ms(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times.get(times.len() * 99 / 100).map_or(0.0, |time| time.as_secs_f64() * 1_000.0)
+    }
+}
+
+/// Processor time of this process, all threads together.
+fn processor() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux lists threads");
+    let nanoseconds = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
+}
+
+/// Asks for a target over and over; `@` in it stands for a page, `@@` for a height, another one each time.
+async fn load(address: SocketAddr, target: &str, measured: &mut Measured) {
+    let (begin, processor_before) = (Instant::now(), processor());
+    let clients = (0..CONNECTIONS).map(|client| tokio::spawn(ask(address, target.to_owned(), client, begin + TIME)));
+    for client in clients.collect::<Vec<_>>() {
+        let (own, length) = client.await.expect("no panic");
+        measured.times.extend(own);
+        measured.bytes = length;
+    }
+    measured.took += begin.elapsed();
+    measured.processor += processor() - processor_before;
+}
+
+async fn ask(address: SocketAddr, target: String, client: usize, end: Instant) -> (Vec<Duration>, usize) {
+    let mut stream = TcpStream::connect(address).await.expect("the server listens");
+    stream.set_nodelay(true).expect("a socket");
+    let (mut times, mut buffer, mut number) = (Vec::new(), vec![0; 256 << 10], client);
+    let mut length = 0;
+    while Instant::now() < end {
+        number += CONNECTIONS;
+        let target = target
+            .replace("@@", &(1 + number % BLOCKS as usize).to_string())
+            .replace('@', &(1 + number % 95).to_string());
+        let begin = Instant::now();
+        stream.write_all(format!("GET {target} HTTP/1.1\r\nhost: bench\r\n\r\n").as_bytes()).await.expect("connected");
+        length = read(&mut stream, &mut buffer).await;
+        times.push(begin.elapsed());
+    }
+    (times, length)
+}
+
+/// Reads one answer and gives the length of its body.
+async fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
+    let mut filled = 0;
+    loop {
+        filled += stream.read(&mut buffer[filled..]).await.expect("connected");
+        assert!(filled > 0, "the server closed");
+        let Some(end) = memchr::memmem::find(&buffer[..filled], b"\r\n\r\n") else { continue };
+        let head = std::str::from_utf8(&buffer[..end]).expect("a head");
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+        let length: usize = length.parse().expect("a number");
+        while filled < end + 4 + length {
+            filled += stream.read(&mut buffer[filled..]).await.expect("connected");
+        }
+        return length;
+    }
+}
+
+fn searches(transactions: u32) {
+    let begin = Instant::now();
+    let mut forge = Forge::new(51);
+    forge.block(Vec::new());
+    let mut number = 0;
+    while number < transactions {
+        let batch = (0..150).map(|_| {
+            number += 1;
+            let text = format!("note {number}");
+            forge.transfer(number, Some(&text))
+        });
+        let batch = batch.collect();
+        forge.block(batch);
+    }
+    println!(
+        "{} transactions on {} blocks, made in {:.0?}",
+        forge.tip.transactions(),
+        forge.tip.height(),
+        begin.elapsed()
+    );
+    let begin = Instant::now();
+    let context = forge.context();
+    println!("indexed in {:.1?}", begin.elapsed());
+    let sender = forge.senders[0].0.public().to_string();
+    let (one, other) = (recipient(5), recipient(77));
+    for target in [
+        "/api/transactions?page=9000".to_owned(),
+        "/api/transactions?page=9000&orderBy=timestamp:asc".to_owned(),
+        "/api/transactions?orderBy=amount:desc".to_owned(),
+        "/api/transactions?amount=77&page=5".to_owned(),
+        "/api/transactions?amount.from=10&amount.to=500&page=2000".to_owned(),
+        "/api/transactions?type=0&page=8000".to_owned(),
+        "/api/transactions?type=3".to_owned(),
+        "/api/transactions?vendorField=note%20777777".to_owned(),
+        "/api/transactions?vendorField=77".to_owned(),
+        format!("/api/transactions?senderPublicKey={sender}&page=500"),
+        format!("/api/transactions?senderPublicKey={sender}&amount=5"),
+        format!("/api/transactions?recipientId={one}"),
+        format!("/api/wallets/{other}/transactions"),
+        format!("/api/wallets/{sender}/transactions/sent?orderBy=amount:asc&page=100"),
+        "/api/transactions?timestamp.from=40000&timestamp.to=41000".to_owned(),
+        "/api/blocks?page=60".to_owned(),
+        "/api/blocks?numberOfTransactions.from=151".to_owned(),
+        "/api/node/fees?days=30".to_owned(),
+    ] {
+        let request = Request::new(Method::GET, &target);
+        let runtime = Builder::new_current_thread().build().expect("a runtime");
+        let mut times = Vec::new();
+        let mut bytes = 0;
+        for again in 0..5 {
+            // Not the answer that was given before.
+            let request = Request { query: format!("{}&limit={}", request.query, 100 - again), ..request.clone() };
+            let begin = Instant::now();
+            let reply = runtime.block_on(answer(&context, &request, async { Ok(Vec::new()) }));
+            times.push(begin.elapsed());
+            bytes = reply.body.len();
+            assert!(reply.status == 200 || target.contains("fees"), "{target}");
+        }
+        times.sort();
+        println!("{target:<118} median {:>8.2?} worst {:>8.2?} {bytes:>7} bytes", times[2], times[4]);
+    }
+}

@@ -1,0 +1,98 @@
+//! What an actor may be told to do against the protocol. Honest actors are never told; a fault of a scenario tells them.
+//!
+//! A deviation is switched on and off by [`super::Input::Deviate`]. What it changes stands in one place of the actor
+//! concerned, so an actor's code reads as the protocol has it. Source: consensus.md 7.2.
+
+use crate::protocol::Address;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// One way to break the rules. Several can be on at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deviation {
+    /// Delegate: forges nothing.
+    Offline,
+    /// Delegate: begins to forge so much later than it could.
+    LateForging(Duration),
+    /// Delegate: makes two blocks for each of its slots; its relay sends one to each half of its peers.
+    DoubleForge,
+    /// Delegate: takes every slot whose number is a multiple of this for its own.
+    OutOfTurn { every: u32 },
+    /// Delegate: its blocks break one rule, and its relay sends them without taking them in.
+    ForgeInvalid(InvalidBlock),
+    /// Peer: keeps the blocks of its own delegate to itself, for so long or for ever.
+    Withhold { release: Option<Duration> },
+    /// Peer: takes no transactions, neither from clients nor from peers.
+    RefuseTransactions,
+    /// Pool: offers its delegate no transaction of this sender.
+    Censor(Address),
+}
+
+/// The rule that a block made on purpose breaks. Source: consensus.md 3.3 and 3.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InvalidBlock {
+    /// Names no previous block.
+    PreviousBlock,
+    /// Pays one arktoshi too much.
+    Reward,
+    /// The signature is another block's.
+    Signature,
+    /// The version is one too high.
+    Version,
+    /// Lies in a slot that has not begun.
+    Timestamp,
+    /// Larger than the payload limit.
+    PayloadSize,
+    /// Holds a transaction whose signature does not hold.
+    TransactionSignature,
+    /// Says that it holds one transaction more than it does.
+    NumberOfTransactions,
+    /// Holds more transactions than a block may.
+    TooManyTransactions,
+    /// Holds one transaction twice.
+    DuplicateTransaction,
+    /// Holds a transaction that has expired.
+    ExpiredTransaction,
+    /// Holds a transaction of the old version from too far in the future.
+    FutureTransaction,
+    /// Says that more coin moves than does.
+    TotalAmount,
+    /// Says that higher fees are paid than are.
+    TotalFee,
+    /// The payload hash is another block's.
+    PayloadHash,
+    /// The id is not that of its header.
+    Id,
+    /// Holds a transaction whose nonce is not its sender's next.
+    Nonce,
+    /// Holds a transaction that spends what its sender does not have.
+    Overspent,
+    /// Holds a transaction of the other version beside one of the right version.
+    MixedVersions,
+}
+
+impl InvalidBlock {
+    /// Every one, in the order of the contract.
+    pub const ALL: [Self; 19] = [
+        Self::PreviousBlock,
+        Self::Reward,
+        Self::Signature,
+        Self::Version,
+        Self::Timestamp,
+        Self::PayloadSize,
+        Self::TransactionSignature,
+        Self::NumberOfTransactions,
+        Self::TooManyTransactions,
+        Self::DuplicateTransaction,
+        Self::ExpiredTransaction,
+        Self::FutureTransaction,
+        Self::TotalAmount,
+        Self::TotalFee,
+        Self::PayloadHash,
+        Self::Id,
+        Self::Nonce,
+        Self::Overspent,
+        Self::MixedVersions,
+    ];
+}

@@ -1,0 +1,261 @@
+//! Blocks in: pushed by peers, made by the own delegate, or downloaded. Source: consensus.md 3.1-3.3 and 3.6.
+//!
+//! A block takes no time to be worked on, so the reference's queue is never longer than what came in one message, and
+//! its `lastDownloadedBlock` is the tip.
+
+use super::{Peer, observe};
+use crate::{
+    actors::{Effect, Event, Message, Role, RollbackCause, SimTime, delegate::in_time},
+    ledger::{ApplyError, BlockRejected},
+    protocol::{Block, Height, TransactionId},
+};
+use std::sync::Arc;
+
+/// Downloaded blocks are worked on in batches: of so many transactions at least …
+const BATCH_TRANSACTIONS: usize = 150;
+/// … or so many blocks at most.
+const BATCH_BLOCKS: usize = 101;
+/// A block that is too far ahead more often than this in a row makes the node leave its chain.
+const NOT_READY_LIMIT: u32 = 5;
+
+/// What became of a block that was worked on. Source: consensus.md 3.3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockOutcome {
+    /// It is the tip now.
+    Accepted,
+    /// It holds, and is not needed: still worth passing on.
+    Discarded(Discarded),
+    /// It breaks a rule, or competes with what is there.
+    Rejected(BlockRejected),
+    /// It shows that this node should leave its chain.
+    Rollback(RollbackCause),
+}
+
+/// Why a block that holds is not needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discarded {
+    /// Some of its transactions stand on the chain.
+    AlreadyForged,
+    /// Blocks before it are missing.
+    NotReady,
+    /// The chain is as high, or this is its tip.
+    AlreadyThere,
+}
+
+/// What became of a pushed block before it came to be worked on. Source: consensus.md 3.1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    /// The block that is being passed around already; counted.
+    SeenBefore,
+    /// Too many transactions, or it does not follow the tip: the caller gets an error.
+    Refused(BlockRejected),
+    /// From a slot that has not begun: dropped without a word.
+    FromFuture(BlockRejected),
+    /// The node has not caught up yet.
+    Disregarded,
+    Queued,
+}
+
+impl Peer {
+    /// A peer pushes a block (`postBlock`).
+    pub(super) fn block_pushed(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        match self.enter(now, &block) {
+            Entry::SeenBefore => {}
+            Entry::Refused(why) | Entry::FromFuture(why) => observe(Event::BlockRefused(why), effects),
+            Entry::Disregarded => observe(Event::BlockDisregarded(block), effects),
+            Entry::Queued => self.take_in(now, &block, effects),
+        }
+    }
+
+    /// The way in of a pushed block, in the reference's order.
+    fn enter(&mut self, now: SimTime, block: &Arc<Block>) -> Entry {
+        if let Err(why) = self.check_size(block) {
+            return Entry::Refused(why);
+        }
+        if let Some(passing) = self.passing.as_mut().filter(|passing| passing.block.id == block.id) {
+            passing.seen += 1;
+            passing.last = now;
+            return Entry::SeenBefore;
+        }
+        if !self.tree.chains(&self.tip, block) {
+            return Entry::Refused(self.not_chained(block));
+        }
+        let early = self.tree.check_time(block, self.slot(now));
+        // Q10: a block that comes too early is known from now on, and not looked at when it comes again.
+        if early.is_ok() || self.node_rules().ping_before_slot_check {
+            self.pass_around(now, block, 1);
+        }
+        match early {
+            Err(why) => Entry::FromFuture(why),
+            Ok(()) if !self.has_started() => Entry::Disregarded,
+            Ok(()) => Entry::Queued,
+        }
+    }
+
+    fn check_size(&self, block: &Block) -> Result<(), BlockRejected> {
+        let limit = self.tree.config().milestones.at(self.tip.height()).block.max_transactions;
+        let count = block.transactions.len();
+        if count <= limit {
+            return Ok(());
+        }
+        let (id, height) = (block.id, block.header.height);
+        let error = format!("Received block {id} at height {height} contained too many transactions ({count}).");
+        Err(BlockRejected::NotVerified { id, height, errors: vec![error] })
+    }
+
+    /// The own delegate hands a block in: out of its slot, or too late in it, it is dropped without a word.
+    pub(super) fn block_forged(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        let slots = self.tree.slots();
+        let fits = in_time(&slots, slots.slot(block.header.timestamp), now);
+        if fits || self.node_rules().ping_before_slot_check {
+            self.pass_around(now, &block, 0);
+        }
+        if !fits {
+            return;
+        }
+        if !self.has_started() {
+            return observe(Event::BlockDisregarded(block), effects);
+        }
+        // Q18 off: only a block that is accepted counts as forged.
+        let told_late = !self.node_rules().forged_before_accepted;
+        self.take_in(now, &block, effects);
+        if told_late && self.tip.id() == block.id {
+            observe(Event::BlockForged(block), effects);
+        }
+    }
+
+    fn take_in(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
+        observe(Event::BlockReceived(block.clone()), effects);
+        self.work_on(now, std::slice::from_ref(block), effects);
+    }
+
+    /// Works on the blocks of a download. Says whether all of them were accepted.
+    pub(super) fn work_on_download(&mut self, now: SimTime, blocks: &[Arc<Block>], effects: &mut Vec<Effect>) -> bool {
+        let milestones = &self.tree.config().clone().milestones;
+        let mut batch = 0..0;
+        let mut transactions = 0;
+        for (index, block) in blocks.iter().enumerate() {
+            batch.end = index + 1;
+            transactions += block.transactions.len();
+            let is_milestone = milestones.all().iter().any(|milestone| milestone.height == block.header.height);
+            let full = transactions >= BATCH_TRANSACTIONS || batch.len() >= BATCH_BLOCKS || is_milestone;
+            if full || batch.end == blocks.len() {
+                if !self.work_on(now, &blocks[batch.clone()], effects) {
+                    return false;
+                }
+                batch.start = batch.end;
+                transactions = 0;
+            }
+        }
+        true
+    }
+
+    /// Works on a batch, which is dropped as a whole if its first block does not follow the tip. Says whether all of it
+    /// was accepted. Source: consensus.md 3.2.
+    fn work_on(&mut self, now: SimTime, batch: &[Arc<Block>], effects: &mut Vec<Effect>) -> bool {
+        let Some(first) = batch.first() else { return true };
+        if !self.tree.chains(&self.tip, first) {
+            return false;
+        }
+        let mut last = (BlockOutcome::Accepted, first);
+        for block in batch {
+            last = (self.decide(now, block, effects), block);
+            if last.0 != BlockOutcome::Accepted {
+                break;
+            }
+        }
+        let (outcome, block) = last;
+        match &outcome {
+            BlockOutcome::Accepted | BlockOutcome::Discarded(_) => {
+                let of_running_slot = block.header.timestamp >= self.tree.slots().start(self.slot(now));
+                if self.has_started() && of_running_slot {
+                    self.gossip(now, block, effects);
+                }
+            }
+            BlockOutcome::Rejected(why) => observe(Event::BlockRefused(why.clone()), effects),
+            BlockOutcome::Rollback(cause) => {
+                let blocks = (*cause == RollbackCause::NeverReady).then_some(self.node_rules().rollback_max);
+                self.fork(now, blocks, *cause, effects);
+            }
+        }
+        outcome == BlockOutcome::Accepted
+    }
+
+    /// Moves the chain onto the block if it can follow; otherwise says what to think of it. Source: consensus.md 3.3.
+    fn decide(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) -> BlockOutcome {
+        if let Err(early) = self.tree.check_time(block, self.slot(now)) {
+            return BlockOutcome::Rejected(early);
+        }
+        match self.tree.extend(&self.tip, block) {
+            Ok(link) => {
+                self.accept(now, link, effects);
+                BlockOutcome::Accepted
+            }
+            Err(BlockRejected::NotChained { .. }) => self.unchained(block),
+            Err(BlockRejected::AlreadyForged { .. }) => {
+                let on_chain = |id: &TransactionId| self.tree.block_of(&self.tip, id).is_some();
+                let ids = block.transactions.iter().map(|transaction| transaction.id()).filter(on_chain).collect();
+                self.tell(Role::Pool, Message::AlreadyForged { tip: self.tip.clone(), ids }, effects);
+                BlockOutcome::Discarded(Discarded::AlreadyForged)
+            }
+            Err(why) => {
+                if is_found_out_late(&why) && !block.transactions.is_empty() {
+                    let message = Message::BlockNotApplied { tip: self.tip.clone(), block: block.clone() };
+                    self.tell(Role::Pool, message, effects);
+                }
+                BlockOutcome::Rejected(why)
+            }
+        }
+    }
+
+    fn accept(&mut self, now: SimTime, link: Arc<crate::ledger::Link>, effects: &mut Vec<Effect>) {
+        let applied = self.tree.applied(&link);
+        self.tip = link.clone();
+        self.last_accepted = now;
+        self.sync.block_accepted();
+        observe(Event::BlockApplied { link: link.clone(), applied: applied.clone() }, effects);
+        if !link.block().transactions.is_empty() {
+            self.tell(Role::Pool, Message::TipMoved { tip: link }, effects);
+        }
+        if applied.round_end.is_some() {
+            self.tell_round(effects);
+        }
+        self.count_missed(now, &applied, effects);
+    }
+
+    /// A block that does not follow the tip: the second of a batch or a later one. Source: consensus.md 3.6.
+    fn unchained(&mut self, block: &Block) -> BlockOutcome {
+        let (header, tip) = (&block.header, &self.tip.block().header);
+        if header.height > Height(tip.height.0 + 1) {
+            return match self.sync.not_ready(block.id) > NOT_READY_LIMIT {
+                true => BlockOutcome::Rollback(RollbackCause::NeverReady),
+                false => BlockOutcome::Discarded(Discarded::NotReady),
+            };
+        }
+        if header.height < tip.height || block.id == self.tip.id() {
+            return BlockOutcome::Discarded(Discarded::AlreadyThere);
+        }
+        let applied = self.tree.applied(&self.tip);
+        let slot = self.tree.slots().slot(header.timestamp);
+        let owns_slot = applied.state.round().owner(slot).public_key == header.generator;
+        match header.timestamp >= tip.timestamp && owns_slot {
+            true => BlockOutcome::Rollback(RollbackCause::DoubleForging),
+            false => BlockOutcome::Rejected(self.not_chained(block)),
+        }
+    }
+
+    fn not_chained(&self, block: &Block) -> BlockRejected {
+        let (id, height) = (block.id, block.header.height);
+        BlockRejected::NotChained { id, height, tip: self.tip.id(), tip_height: self.tip.height() }
+    }
+}
+
+/// Whether a block was refused only when it came to applying it, after the pool had let its transactions go (Q4).
+/// Nonces are looked at before that.
+fn is_found_out_late(why: &BlockRejected) -> bool {
+    match why {
+        BlockRejected::NotApplicable { source, .. } => !matches!(source, ApplyError::UnexpectedNonce { .. }),
+        BlockRejected::TooFewDelegates { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,242 @@
+//! Finding peers: at the start, every ten minutes, before a health check, and whoever calls. Source: consensus.md 6.
+//!
+//! ```text
+//!   ask eight peers for theirs ─► ping those that are new ─► add the verified ones ─► go on
+//! ```
+
+use super::{
+    Peer,
+    inquiry::{ANSWER_TIME, Purpose},
+    neighbours::{Neighbour, Verified},
+    observe,
+    ping::PingFor,
+};
+use crate::actors::{Effect, Event, Message, NodeId, SimTime, Wake};
+use rand::{Rng, seq::index::sample};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// Time between two discoveries.
+const EVERY: Duration = Duration::from_secs(600);
+/// The same below the minimum network reach.
+const EVERY_BELOW_MINIMUM: Duration = Duration::from_secs(60);
+/// Peers that are asked for theirs.
+const ASKED: usize = 8;
+/// Peers taken of what one of them answers.
+const TAKEN: usize = 50;
+
+/// Nodes being looked at that are no peers yet; `true` once they have said where they stand.
+pub(super) type Newcomers = BTreeMap<NodeId, bool>;
+
+/// A discovery that runs.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    step: u32,
+    /// Whoever is found is wanted, to see who is on which chain.
+    for_health: bool,
+    /// Whoever is found is wanted, to catch up for the first time.
+    for_start: Option<Start>,
+    /// Peers asked for theirs, or, once that is over, newcomers.
+    awaited: BTreeSet<NodeId>,
+    asking: bool,
+    found: BTreeSet<NodeId>,
+}
+
+/// A node that starts first connects to those it was given, then asks them for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Given,
+    More,
+}
+
+impl Peer {
+    /// A node of a running network was started some time ago, so its next discovery is at any time within the next ten
+    /// minutes.
+    pub(super) fn plan_first_discovery(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if self.node_rules().discovery || self.node_rules().retry_dropped_peers {
+            let wait = Duration::from_millis(self.random.random_range(0..EVERY.as_millis() as u64));
+            effects.push(Effect::WakeAt { at: now + wait, wake: Wake::Discover });
+        }
+    }
+
+    fn plan_next_discovery(&self, now: SimTime, effects: &mut Vec<Effect>) {
+        if self.node_rules().discovery || self.node_rules().retry_dropped_peers {
+            let wait = if self.is_below_minimum() { EVERY_BELOW_MINIMUM } else { EVERY };
+            effects.push(Effect::WakeAt { at: now + wait, wake: Wake::Discover });
+        }
+    }
+
+    pub(super) fn discover_again(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.plan_next_discovery(now, effects);
+        if self.discovery.is_none() {
+            self.begin_discovery(now, false, None, effects);
+        }
+    }
+
+    /// Looks for peers, and then asks all of them where they stand.
+    pub(super) fn find_peers_for_health(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        match &mut self.discovery {
+            Some(running) => running.for_health = true,
+            None => self.begin_discovery(now, true, None, effects),
+        }
+    }
+
+    /// Connects to those it was given, and then catches up.
+    pub(super) fn find_peers_to_start_with(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.begin_discovery(now, false, Some(Start::Given), effects);
+    }
+
+    fn begin_discovery(&mut self, now: SimTime, for_health: bool, for_start: Option<Start>, effects: &mut Vec<Effect>) {
+        let asked = if self.node_rules().discovery { self.some_peers(ASKED) } else { Vec::new() };
+        let (awaited, found) = (asked.iter().copied().collect(), BTreeSet::new());
+        self.discovery = Some(Discovery { step: 0, for_health, for_start, awaited, asking: true, found });
+        for node in asked {
+            self.call(now, node, Message::PeersRequest, effects);
+        }
+        self.begin_step(now, effects);
+        self.go_on(now, effects);
+    }
+
+    /// Gives whoever is awaited in this step its time.
+    fn begin_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.discoveries += 1;
+        if let Some(discovery) = &mut self.discovery {
+            discovery.step = self.discoveries;
+            if !discovery.awaited.is_empty() {
+                let wake = Wake::DiscoveryOver { step: discovery.step };
+                effects.push(Effect::WakeAt { at: now + ANSWER_TIME, wake });
+            }
+        }
+    }
+
+    /// A peer names its peers: some of them are new, and wanted if this node has too few.
+    pub(super) fn peers_answered(&mut self, now: SimTime, from: NodeId, list: &[NodeId], effects: &mut Vec<Effect>) {
+        let below = self.is_below_minimum();
+        let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.asking) else { return };
+        if !discovery.awaited.remove(&from) {
+            return;
+        }
+        let forced = discovery.for_health || discovery.for_start.is_some();
+        let wanted = forced || below || 4 * self.neighbours.len() < 3 * list.len();
+        if wanted {
+            let taken = sample(&mut self.random, list.len(), list.len().min(TAKEN));
+            let new = taken.into_iter().map(|index| list[index]);
+            let new = new.filter(|node| *node != self.node && !self.neighbours.has(*node));
+            discovery.found.extend(new);
+        }
+        self.go_on(now, effects);
+    }
+
+    pub(super) fn discovery_over(&mut self, now: SimTime, step: u32, effects: &mut Vec<Effect>) {
+        if let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.step == step) {
+            discovery.awaited.clear();
+            self.go_on(now, effects);
+        }
+    }
+
+    /// Once nobody is awaited any more, the next step.
+    fn go_on(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        let below = self.is_below_minimum();
+        let seeds_too = self.node_rules().retry_dropped_peers || below;
+        let Some(discovery) = self.discovery.as_mut().filter(|discovery| discovery.awaited.is_empty()) else { return };
+        if !discovery.asking {
+            return self.discovered(now, effects);
+        }
+        discovery.asking = false;
+        let mut found = std::mem::take(&mut discovery.found);
+        if seeds_too || discovery.for_start.is_some() {
+            found.extend(self.neighbours.dropped());
+        }
+        discovery.awaited = found.clone();
+        for node in found {
+            if !self.newcomers.contains_key(&node) && !self.ask_newcomer(now, node, effects) {
+                self.no_longer_awaited(node);
+            }
+        }
+        self.begin_step(now, effects);
+        self.go_on_if_over(now, effects);
+    }
+
+    fn go_on_if_over(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if self.discovery.as_ref().is_some_and(|discovery| !discovery.asking && discovery.awaited.is_empty()) {
+            self.discovered(now, effects);
+        }
+    }
+
+    fn no_longer_awaited(&mut self, node: NodeId) {
+        if let Some(discovery) = self.discovery.as_mut().filter(|discovery| !discovery.asking) {
+            discovery.awaited.remove(&node);
+        }
+    }
+
+    fn discovered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        let Some(Discovery { for_health, for_start, .. }) = self.discovery.take() else { return };
+        match for_start {
+            Some(Start::Given) => return self.begin_discovery(now, for_health, Some(Start::More), effects),
+            Some(Start::More) => {
+                self.begin_sync(now, effects);
+                self.plan_next_discovery(now, effects);
+            }
+            None => {}
+        }
+        if for_health {
+            self.ping_all(now, PingFor::Health, effects);
+        }
+    }
+
+    // Newcomers.
+
+    /// A node that is no peer has called: it is pinged back.
+    pub(super) fn meet(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
+        if !self.newcomers.contains_key(&node) {
+            self.ask_newcomer(now, node, effects);
+        }
+    }
+
+    /// Asks a node where it stands, unless its network is too full of peers.
+    fn ask_newcomer(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) -> bool {
+        let limit = self.node_rules().peers_per_subnet;
+        if !self.neighbours.was_given(node) && self.neighbours.in_subnet_of(node) >= limit {
+            return false;
+        }
+        self.newcomers.insert(node, false);
+        self.inquire(now, node, Purpose::Newcomer, ANSWER_TIME, |_| Message::StatusRequest, effects);
+        true
+    }
+
+    /// Whether a status of this node is waited for.
+    pub(super) fn newcomer_answered(&mut self, node: NodeId) -> bool {
+        match self.newcomers.get_mut(&node) {
+            Some(answered) => {
+                *answered = true;
+                self.inquiries.give_up(|to, purpose| to == node && purpose == Purpose::Newcomer);
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn newcomer_passed(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        verified: Verified,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.newcomers.remove(&node).is_some() {
+            self.neighbours.put(Neighbour::new(node, verified, self.pings.last()));
+            observe(Event::PeerAdded(node), effects);
+            self.no_longer_awaited(node);
+            self.go_on_if_over(now, effects);
+        }
+    }
+
+    pub(super) fn newcomer_failed(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
+        if self.newcomers.remove(&node).is_some() {
+            self.no_longer_awaited(node);
+            self.go_on_if_over(now, effects);
+        }
+    }
+}

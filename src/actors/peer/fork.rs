@@ -1,0 +1,116 @@
+//! Finding out that the node is on another chain than its peers, and leaving that chain. Source: consensus.md 3.5.
+
+use super::{Peer, observe, ping::PingFor};
+use crate::{
+    actors::{Effect, Event, Message, Role, RollbackCause, SimTime},
+    ledger::{Applied, Link, rules::RollbackTarget},
+    protocol::Height,
+};
+use rand::Rng;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// What a node remembers of missed slots and health checks.
+#[derive(Debug, Default)]
+pub(super) struct ForkWatch {
+    /// Slots missed since the round began, or since they last caused a check.
+    missed: u32,
+    /// The last time they did.
+    checked: Option<SimTime>,
+    checking: bool,
+}
+
+impl Peer {
+    /// Counts the slots missed before a block; enough of them cause a health check, more often than not.
+    pub(super) fn count_missed(&mut self, now: SimTime, applied: &Applied, effects: &mut Vec<Effect>) {
+        let delegates = applied.state.round().position.delegates;
+        for _ in &applied.missing {
+            self.watch.missed += 1;
+            let enough = 3 * (self.watch.missed + 1) >= delegates;
+            if enough && self.random.random_ratio(self.node_rules().health_check_percent.min(100), 100) {
+                self.watch.missed = 0;
+                let gap = Duration::from_secs(u64::from(self.node_rules().health_check_gap_s));
+                if self.watch.checked.is_none_or(|checked| now >= checked + gap) {
+                    self.watch.checked = Some(now);
+                    self.check_health(now, effects);
+                }
+            }
+        }
+        if applied.round_end.is_some() {
+            self.watch.missed = 0;
+        }
+    }
+
+    /// Looks for peers and asks all of them where they stand.
+    pub(super) fn check_health(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if !self.watch.checking {
+            self.watch.checking = true;
+            self.find_peers_for_health(now, effects);
+        }
+    }
+
+    /// All peers have answered or are gone: with half of them on other chains, the node leaves its own.
+    pub(super) fn health_known(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.watch.checking = false;
+        let all = self.neighbours.all();
+        let peers = all.len() as u32;
+        let forked = all.iter().filter(|neighbour| neighbour.verified.is_forked()).count() as u32;
+        observe(Event::HealthChecked { peers, forked }, effects);
+        let is_forked = peers > 0 && 100 * forked >= self.node_rules().forked_percent * peers;
+        if !is_forked || self.is_recovering() {
+            return self.health_settled();
+        }
+        let target = self.rollback_target();
+        let blocks = self.tip.height().0.saturating_sub(target.0);
+        self.fork(now, Some(blocks), RollbackCause::Forked, effects);
+    }
+
+    /// The height to go back to.
+    fn rollback_target(&self) -> Height {
+        let common = |neighbour: &super::neighbours::Neighbour| neighbour.verified.highest_common;
+        match self.node_rules().rollback_target {
+            RollbackTarget::FirstPeer => self.neighbours.first_stored().map(common),
+            RollbackTarget::LargestGroup => {
+                let mut groups: BTreeMap<Height, usize> = BTreeMap::new();
+                for neighbour in self.neighbours.all().iter().filter(|neighbour| neighbour.verified.is_forked()) {
+                    *groups.entry(common(neighbour)).or_default() += 1;
+                }
+                // Of the largest groups the last one counts, so the lowest comes last.
+                groups.into_iter().rev().max_by_key(|(_, size)| *size).map(|(height, _)| height)
+            }
+        }
+        .unwrap_or_else(|| self.tip.height())
+    }
+
+    /// Leaves the chain by so many blocks, or by a random number of them, and asks the peers again where they stand.
+    pub(super) fn fork(&mut self, now: SimTime, blocks: Option<u32>, cause: RollbackCause, effects: &mut Vec<Effect>) {
+        let rules = self.node_rules().clone();
+        // Q17: no block to remove counts as no number given.
+        let blocks = blocks.filter(|blocks| *blocks > 0 || !rules.zero_rollback_is_random).unwrap_or_else(|| {
+            let least = rules.random_rollback_min;
+            self.random.random_range(least..=rules.random_rollback_max.max(least))
+        });
+        self.void_downloads();
+        self.roll_back(blocks.min(rules.rollback_max), cause, effects);
+        self.ping_all(now, PingFor::Recovery, effects);
+    }
+
+    /// Moves the tip so many blocks back, to genesis at most.
+    fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
+        let from = self.tip.clone();
+        let height = Height(from.height().0.saturating_sub(blocks).max(Height::GENESIS.0));
+        let Some(to) = from.ancestor(height) else { return };
+        if to.id() == from.id() {
+            return;
+        }
+        let mut at: Arc<Link> = from.clone();
+        while at.id() != to.id() {
+            let Some(parent) = at.parent().cloned() else { break };
+            observe(Event::BlockReverted(at), effects);
+            at = parent;
+        }
+        self.tip = to.clone();
+        observe(Event::RolledBack { from, to: to.clone(), cause }, effects);
+        self.tell(Role::Pool, Message::TipMoved { tip: to }, effects);
+        self.tell_round(effects);
+    }
+}

@@ -1,0 +1,81 @@
+//! Blocks and transactions out. Source: consensus.md 6.
+
+use super::Peer;
+use crate::{
+    actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
+    ledger::rules::Gossip,
+    protocol::{Block, BlockId},
+};
+use rand::seq::index::sample;
+use std::{sync::Arc, time::Duration};
+
+/// Wait before a block is passed on, counted from when it was first seen.
+const GOSSIP_WAIT: Duration = Duration::from_millis(500);
+/// How often a block is repeated at most.
+const GOSSIP_HOPS: u32 = 4;
+/// Peers a node sends its transactions to.
+const TRANSACTION_FANOUT: usize = 20;
+
+/// The reference's "ping block".
+pub(super) struct Passing {
+    pub block: Arc<Block>,
+    pub seen: u32,
+    pub first: SimTime,
+    pub last: SimTime,
+}
+
+impl Peer {
+    /// From now on this is the block that is passed around.
+    pub(super) fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
+        self.passing = Some(Passing { block: block.clone(), seen, first: now, last: now });
+    }
+
+    /// Sends a block of the running slot on: to fewer peers the more often it was seen, or to all at once where another
+    /// block is being passed around already, or none.
+    pub(super) fn gossip(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
+        let passing = self.passing.as_ref().filter(|passing| passing.block.id == block.id);
+        match (self.rules().gossip, passing) {
+            (Gossip::Once, Some(passing)) if passing.seen == 0 => {
+                self.push_to(now, self.neighbours.len(), block, effects);
+            }
+            (Gossip::Once, _) => {}
+            (Gossip::Reference, None) => self.push_to(now, self.neighbours.len(), block, effects),
+            (Gossip::Reference, Some(passing)) if passing.seen < GOSSIP_HOPS => {
+                let waited = passing.last.since(passing.first);
+                let at = now + GOSSIP_WAIT.saturating_sub(waited);
+                effects.push(Effect::WakeAt { at, wake: Wake::Gossip(block.id) });
+            }
+            (Gossip::Reference, Some(_)) => {}
+        }
+    }
+
+    /// The wait is over: fewer peers get the block the more often it has come back meanwhile.
+    pub(super) fn gossip_again(&mut self, now: SimTime, id: &BlockId, effects: &mut Vec<Effect>) {
+        let Some(passing) = self.passing.as_ref().filter(|passing| passing.block.id == *id) else { return };
+        let hops_left = GOSSIP_HOPS.saturating_sub(passing.seen) as usize;
+        let count = (hops_left * self.neighbours.len()).div_ceil(GOSSIP_HOPS as usize);
+        let block = passing.block.clone();
+        self.push_to(now, count, &block, effects);
+    }
+
+    fn push_to(&mut self, now: SimTime, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
+        let to = self.some_peers(count);
+        if !to.is_empty() {
+            self.push_block(now, &to, &Message::Block(block.clone()), effects);
+        }
+    }
+
+    pub(super) fn broadcast(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
+        let to = self.some_peers(TRANSACTION_FANOUT);
+        self.push_transactions(now, &to, &Message::Transactions(transactions.clone()), effects);
+    }
+
+    /// So many peers chosen at random, or all in order where that is all of them.
+    pub(super) fn some_peers(&mut self, count: usize) -> Vec<NodeId> {
+        let all = self.neighbours.all();
+        if count >= all.len() {
+            return all.iter().map(|neighbour| neighbour.node).collect();
+        }
+        sample(&mut self.random, all.len(), count).into_iter().map(|index| all[index].node).collect()
+    }
+}

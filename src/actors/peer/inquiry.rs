@@ -1,0 +1,137 @@
+//! Questions to other peers that still wait for an answer. An answer nobody waits for is not listened to.
+//!
+//! Pings of all peers are not among them: they go by the round (`ping`), because there are so many.
+
+use super::Peer;
+use crate::{
+    actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
+    protocol::{Block, BlockId},
+};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// Time to answer anything but a request for blocks. Source: consensus.md 6.
+pub(super) const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// What an answer is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The status of a node that is no peer yet.
+    Newcomer,
+    /// The next step of verifying a peer.
+    Probe,
+    /// A chunk of the running download, by its place.
+    Chunk(usize),
+}
+
+/// Questions not answered yet, by number.
+#[derive(Debug, Default)]
+pub(super) struct Inquiries {
+    asked: u32,
+    open: BTreeMap<Inquiry, (NodeId, Purpose)>,
+}
+
+impl Inquiries {
+    /// A question to a node, by its number.
+    fn open(&mut self, to: NodeId, purpose: Purpose) -> Inquiry {
+        self.asked = self.asked.wrapping_add(1);
+        let inquiry = Inquiry(self.asked);
+        self.open.insert(inquiry, (to, purpose));
+        inquiry
+    }
+
+    /// Closes a question that this node answers, and says what it was for.
+    pub(super) fn close(&mut self, inquiry: Inquiry, from: NodeId) -> Option<Purpose> {
+        let (to, purpose) = *self.open.get(&inquiry)?;
+        if to != from {
+            return None;
+        }
+        self.open.remove(&inquiry);
+        Some(purpose)
+    }
+
+    /// Closes all questions of a kind.
+    pub(super) fn give_up(&mut self, given_up: impl Fn(NodeId, Purpose) -> bool) {
+        self.open.retain(|_, (to, purpose)| !given_up(*to, *purpose));
+    }
+
+    fn of(&self, node: NodeId) -> Vec<(Inquiry, Purpose)> {
+        let of_node = self.open.iter().filter(|(_, (to, _))| *to == node);
+        of_node.map(|(inquiry, (_, purpose))| (*inquiry, *purpose)).collect()
+    }
+}
+
+impl Peer {
+    /// Asks a node something and gives it so long to answer.
+    pub(super) fn inquire(
+        &mut self,
+        now: SimTime,
+        to: NodeId,
+        purpose: Purpose,
+        time: Duration,
+        question: impl FnOnce(Inquiry) -> Message,
+        effects: &mut Vec<Effect>,
+    ) {
+        let inquiry = self.inquiries.open(to, purpose);
+        effects.push(Effect::WakeAt { at: now + time, wake: Wake::Unanswered(inquiry) });
+        self.call(now, to, question(inquiry), effects);
+    }
+
+    pub(super) fn blocks_answered(
+        &mut self,
+        now: SimTime,
+        from: NodeId,
+        inquiry: Inquiry,
+        blocks: Arc<[Arc<Block>]>,
+        effects: &mut Vec<Effect>,
+    ) {
+        match self.inquiries.close(inquiry, from) {
+            Some(Purpose::Chunk(index)) => self.chunk_answered(now, index, blocks, effects),
+            Some(Purpose::Probe) => self.headers_answered(now, from, &blocks, effects),
+            Some(Purpose::Newcomer) | None => {}
+        }
+    }
+
+    pub(super) fn common_answered(
+        &mut self,
+        now: SimTime,
+        from: NodeId,
+        inquiry: Inquiry,
+        common: Option<BlockId>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.inquiries.close(inquiry, from) == Some(Purpose::Probe) {
+            self.probe_answered(now, from, common, effects);
+        }
+    }
+
+    /// Time is up: who does not answer is dropped without a word. Source: consensus.md 6.
+    pub(super) fn unanswered(&mut self, now: SimTime, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+        let Some((node, purpose)) = self.inquiries.open.get(&inquiry).copied() else { return };
+        self.inquiries.open.remove(&inquiry);
+        self.failed(now, node, purpose, effects);
+        if matches!(purpose, Purpose::Chunk(_)) {
+            self.drop_peer(now, node, effects);
+        }
+    }
+
+    /// Forgets a peer, and all that it was asked.
+    pub(super) fn drop_peer(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
+        if let Some(neighbour) = self.neighbours.remove(node) {
+            self.settle(now, neighbour.answered, effects);
+        }
+        for (inquiry, purpose) in self.inquiries.of(node) {
+            // What failed before may have closed it.
+            if self.inquiries.close(inquiry, node).is_some() {
+                self.failed(now, node, purpose, effects);
+            }
+        }
+    }
+
+    fn failed(&mut self, now: SimTime, node: NodeId, purpose: Purpose, effects: &mut Vec<Effect>) {
+        match purpose {
+            Purpose::Newcomer => self.newcomer_failed(now, node, effects),
+            Purpose::Probe => self.verification_failed(now, node, effects),
+            Purpose::Chunk(index) => self.chunk_failed(now, index, effects),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The peers a node is connected to. A record takes 32 bytes, for a thousand nodes on a full mesh hold a million.
+
+use crate::{actors::NodeId, protocol::Height};
+use std::{ops::Range, sync::Arc};
+
+/// The peers of a node, ascending by number.
+pub(super) struct Neighbours {
+    own: NodeId,
+    all: Vec<Neighbour>,
+    /// The addresses the node was given, its seeds; shared with those who were given the same.
+    given: Arc<[NodeId]>,
+    /// Their numbers as told to others, made when asked for.
+    numbers: Option<Arc<[NodeId]>>,
+}
+
+/// A peer as last heard of.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbour {
+    pub node: NodeId,
+    /// Its height, by the last of its answers.
+    pub height: Height,
+    pub verified: Verified,
+    /// Number of the last ping of all peers that it has answered, or that it came in after.
+    pub answered: u32,
+    /// When it last called [10 ms], and for what: enough to know that it is within its limits.
+    pub called: u32,
+    pub called_for: u8,
+}
+
+/// What verifying a peer's tip found, at that time (`PeerVerificationResult`). Source: consensus.md 6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verified {
+    pub my_height: Height,
+    pub his_height: Height,
+    pub highest_common: Height,
+}
+
+impl Verified {
+    /// Both are on one chain, this node at one height, the other at another.
+    pub(super) fn one_chain(my_height: Height, his_height: Height) -> Self {
+        Self { my_height, his_height, highest_common: my_height.min(his_height) }
+    }
+
+    /// Both have blocks the other has not.
+    pub(super) fn is_forked(self) -> bool {
+        self.highest_common != self.my_height && self.highest_common != self.his_height
+    }
+}
+
+impl Neighbour {
+    pub(super) fn new(node: NodeId, verified: Verified, answered: u32) -> Self {
+        Self { node, height: verified.his_height, verified, answered, called: 0, called_for: u8::MAX }
+    }
+}
+
+impl Neighbours {
+    /// Connected to all it was given, who stand at one height with it.
+    pub(super) fn connected(own: NodeId, given: Arc<[NodeId]>, height: Height) -> Self {
+        let verified = Verified::one_chain(height, height);
+        let others = given.iter().filter(|node| **node != own);
+        let mut all: Vec<Neighbour> = others.map(|node| Neighbour::new(*node, verified, 0)).collect();
+        all.sort_by_key(|neighbour| neighbour.node);
+        all.dedup_by_key(|neighbour| neighbour.node);
+        Self { own, all, given, numbers: None }
+    }
+
+    /// Connected to nobody yet.
+    pub(super) fn alone(own: NodeId, given: Arc<[NodeId]>) -> Self {
+        Self { own, all: Vec::new(), given, numbers: None }
+    }
+
+    pub(super) fn all(&self) -> &[Neighbour] {
+        &self.all
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Neither connected nor given an address.
+    pub(super) fn knows_nobody(&self) -> bool {
+        self.all.is_empty() && self.given.iter().all(|node| *node == self.own)
+    }
+
+    pub(super) fn has(&self, node: NodeId) -> bool {
+        self.place(node).is_ok()
+    }
+
+    pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Neighbour> {
+        let place = self.place(node).ok()?;
+        Some(&mut self.all[place])
+    }
+
+    fn place(&self, node: NodeId) -> Result<usize, usize> {
+        self.all.binary_search_by_key(&node, |neighbour| neighbour.node)
+    }
+
+    /// The peer has answered something, and said how high it is.
+    pub(super) fn stands_at(&mut self, node: NodeId, height: Height) {
+        if let Some(neighbour) = self.get_mut(node) {
+            neighbour.height = height;
+        }
+    }
+
+    /// Adds a peer, or replaces what was known of it.
+    pub(super) fn put(&mut self, neighbour: Neighbour) {
+        self.numbers = None;
+        match self.place(neighbour.node) {
+            Ok(place) => self.all[place] = neighbour,
+            Err(place) => self.all.insert(place, neighbour),
+        }
+    }
+
+    pub(super) fn remove(&mut self, node: NodeId) -> Option<Neighbour> {
+        let place = self.place(node).ok()?;
+        self.numbers = None;
+        Some(self.all.remove(place))
+    }
+
+    /// Addresses the node was given and is not connected to.
+    pub(super) fn dropped(&self) -> Vec<NodeId> {
+        self.given.iter().copied().filter(|node| *node != self.own && !self.has(*node)).collect()
+    }
+
+    pub(super) fn was_given(&self, node: NodeId) -> bool {
+        self.given.contains(&node)
+    }
+
+    /// The peers in the /24 network of a node.
+    pub(super) fn in_subnet_of(&self, node: NodeId) -> u32 {
+        let subnet: Range<usize> = 0..3;
+        let wanted = node.address();
+        let near = |other: &&Neighbour| other.node.address()[subnet.clone()] == wanted[subnet.clone()];
+        self.all.iter().filter(near).count() as u32
+    }
+
+    /// All of them as told to whoever asks.
+    pub(super) fn numbers(&mut self) -> Arc<[NodeId]> {
+        if let Some(numbers) = &self.numbers {
+            return numbers.clone();
+        }
+        let same = self.given.len() - usize::from(self.given.contains(&self.own)) == self.all.len()
+            && self.given.iter().all(|node| *node == self.own || self.has(*node));
+        let numbers = if same { self.given.clone() } else { self.all.iter().map(|neighbour| neighbour.node).collect() };
+        self.numbers = Some(numbers.clone());
+        numbers
+    }
+
+    /// The first of them in the order they are stored in: from the own number on, so that not all nodes have one first.
+    pub(super) fn first_stored(&self) -> Option<&Neighbour> {
+        let place = self.all.partition_point(|neighbour| neighbour.node < self.own);
+        self.all.get(place).or_else(|| self.all.first())
+    }
+
+    /// The median of their heights, the upper one of two; 0 without peers.
+    pub(super) fn network_height(&self) -> Height {
+        let mut heights: Vec<Height> = self.all.iter().map(|neighbour| neighbour.height).collect();
+        if heights.is_empty() {
+            return Height::default();
+        }
+        let middle = heights.len() / 2;
+        *heights.select_nth_unstable(middle).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_small_enough_for_a_thousand_nodes_on_a_mesh() {
+        assert!(size_of::<Neighbour>() <= 48, "{} bytes", size_of::<Neighbour>());
+    }
+
+    #[test]
+    fn forked_means_that_each_has_what_the_other_has_not() {
+        let verified = |my, his, common| Verified {
+            my_height: Height(my),
+            his_height: Height(his),
+            highest_common: Height(common),
+        };
+        assert!(!verified(10, 12, 10).is_forked(), "he is ahead of me");
+        assert!(!verified(12, 10, 10).is_forked(), "he is behind me");
+        assert!(verified(12, 12, 10).is_forked());
+    }
+
+    #[test]
+    fn five_nodes_share_a_subnet_and_addresses_differ() {
+        let mut addresses: Vec<[u8; 4]> = (0..20_000).map(|node| NodeId(node).address()).collect();
+        assert_eq!((addresses[0], addresses[5]), ([198, 18, 0, 1], [198, 18, 1, 1]));
+        let subnet = |address: &[u8; 4]| [address[0], address[1], address[2]];
+        let first = addresses[..2_560].iter().filter(|address| subnet(address) == [198, 19, 7]).count();
+        assert_eq!(first, 5);
+        addresses.sort_unstable();
+        addresses.dedup();
+        assert_eq!(addresses.len(), 20_000);
+    }
+}

@@ -1,0 +1,182 @@
+//! Pings of all peers: before forging, in a health check, and after a rollback. Who fails is dropped.
+//! Source: consensus.md 2.2, 3.5, 6.
+
+use super::{Peer, inquiry::ANSWER_TIME, limits::Endpoint, neighbours::Verified, observe, send};
+use crate::{
+    actors::{Effect, Event, Message, NodeId, SimTime, Wake},
+    protocol::Block,
+};
+use std::{sync::Arc, time::Duration};
+
+/// Time the peers have to answer, and to be verified, before forging. Source: consensus.md 2.2.
+const FORGING_TIME: Duration = Duration::from_millis(1_500);
+/// Pings of one peer in one second at most. Source: consensus.md 6.
+const PINGS_PER_SECOND: usize = 2;
+
+/// What all peers are pinged for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PingFor {
+    /// The own delegate wants to forge.
+    Forging,
+    /// Is the node on another chain than its peers?
+    Health,
+    /// The node has left its chain.
+    Recovery,
+}
+
+/// The pings that run.
+#[derive(Debug, Default)]
+pub(super) struct Pings {
+    /// Number of the last one.
+    last: u32,
+    running: Vec<Ping>,
+    /// When all were last pinged, the latest last.
+    sent: [Option<SimTime>; PINGS_PER_SECOND],
+}
+
+#[derive(Debug)]
+struct Ping {
+    number: u32,
+    purpose: PingFor,
+    /// Peers that have neither passed nor failed.
+    awaited: usize,
+    /// Peers that the limits have kept from being asked.
+    unasked: Vec<NodeId>,
+}
+
+impl Pings {
+    /// Number of the last ping of all peers.
+    pub(super) fn last(&self) -> u32 {
+        self.last
+    }
+
+    pub(super) fn runs_for(&self, purpose: PingFor) -> bool {
+        self.running.iter().any(|ping| ping.purpose == purpose)
+    }
+}
+
+impl Peer {
+    /// Asks all peers where they stand.
+    pub(super) fn ping_all(&mut self, now: SimTime, purpose: PingFor, effects: &mut Vec<Effect>) {
+        let awaited = self.neighbours.len();
+        if awaited == 0 {
+            return self.pinged(now, purpose, effects);
+        }
+        self.pings.last += 1;
+        let number = self.pings.last;
+        let unasked = Vec::new();
+        self.pings.running.push(Ping { number, purpose, awaited, unasked });
+        let time = if purpose == PingFor::Forging { FORGING_TIME } else { ANSWER_TIME };
+        effects.push(Effect::WakeAt { at: now + time, wake: Wake::PingOver { ping: number } });
+        let sent = self.pings.sent;
+        let lately = sent.iter().flatten().filter(|time| now < **time + Duration::from_secs(1)).count();
+        let allowed = PINGS_PER_SECOND - lately;
+        self.pings.sent = [sent[1], Some(now)];
+        let limited = self.node_rules().rate_limits;
+        let mut unasked = Vec::new();
+        for neighbour in self.neighbours.all() {
+            let asked = usize::from(self.sent.count(now, neighbour.node, Endpoint::Status));
+            match !limited || asked < allowed {
+                true => send(neighbour.node, Message::StatusRequest, effects),
+                false => unasked.push(neighbour.node),
+            }
+        }
+        self.hold_pings_back(now, number, unasked, effects);
+    }
+
+    fn hold_pings_back(&mut self, now: SimTime, number: u32, unasked: Vec<NodeId>, effects: &mut Vec<Effect>) {
+        if !unasked.is_empty()
+            && let Some(ping) = self.pings.running.iter_mut().find(|ping| ping.number == number)
+        {
+            ping.unasked = unasked;
+            let at = now + Duration::from_secs(1);
+            effects.push(Effect::WakeAt { at, wake: Wake::PingAgain { ping: number } });
+        }
+    }
+
+    /// A second later, the limits allow what they did not.
+    pub(super) fn send_pings(&mut self, now: SimTime, number: u32, effects: &mut Vec<Effect>) {
+        let Some(ping) = self.pings.running.iter_mut().find(|ping| ping.number == number) else { return };
+        for node in std::mem::take(&mut ping.unasked) {
+            self.call(now, node, Message::StatusRequest, effects);
+        }
+    }
+
+    /// A node says where it stands.
+    pub(super) fn status_known(&mut self, now: SimTime, node: NodeId, tip: Arc<Block>, effects: &mut Vec<Effect>) {
+        let awaited = match self.neighbours.get_mut(node) {
+            Some(neighbour) => {
+                neighbour.height = tip.header.height;
+                neighbour.answered < self.pings.last
+            }
+            None => self.newcomer_answered(node),
+        };
+        if awaited {
+            self.verify(now, node, tip, effects);
+        }
+    }
+
+    pub(super) fn verification_passed(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        verified: Verified,
+        effects: &mut Vec<Effect>,
+    ) {
+        let last = self.pings.last;
+        let Some(neighbour) = self.neighbours.get_mut(node) else {
+            return self.newcomer_passed(now, node, verified, effects);
+        };
+        let before = std::mem::replace(&mut neighbour.answered, last);
+        neighbour.verified = verified;
+        self.settle(now, before, effects);
+    }
+
+    /// What the node claimed does not hold, or it did not answer for it.
+    pub(super) fn verification_failed(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
+        self.probes.remove(&node);
+        if self.neighbours.has(node) {
+            observe(Event::PeerRemoved(node), effects);
+            self.drop_peer(now, node, effects);
+        } else {
+            self.newcomer_failed(now, node, effects);
+        }
+    }
+
+    /// A peer that had answered up to this ping has passed the later ones, or is gone.
+    pub(super) fn settle(&mut self, now: SimTime, answered: u32, effects: &mut Vec<Effect>) {
+        let mut over = Vec::new();
+        self.pings.running.retain_mut(|ping| {
+            if ping.number > answered {
+                ping.awaited -= 1;
+            }
+            if ping.awaited == 0 {
+                over.push(ping.purpose);
+            }
+            ping.awaited > 0
+        });
+        for purpose in over {
+            self.pinged(now, purpose, effects);
+        }
+    }
+
+    /// Time is up. Before forging, peers still being verified have failed too.
+    pub(super) fn ping_over(&mut self, now: SimTime, number: u32, effects: &mut Vec<Effect>) {
+        let Some(ping) = self.pings.running.iter().find(|ping| ping.number == number) else { return };
+        let patient = ping.purpose != PingFor::Forging;
+        let late = self.neighbours.all().iter().filter(|neighbour| neighbour.answered < number);
+        let failed: Vec<NodeId> =
+            late.map(|late| late.node).filter(|node| !patient || !self.probes.contains_key(node)).collect();
+        for node in failed {
+            self.verification_failed(now, node, effects);
+        }
+    }
+
+    fn pinged(&mut self, now: SimTime, purpose: PingFor, effects: &mut Vec<Effect>) {
+        match purpose {
+            PingFor::Forging => self.network_known(effects),
+            PingFor::Health => self.health_known(now, effects),
+            PingFor::Recovery => self.recovered(now, effects),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The relay of the own delegate: rounds, the state of the network, and waking up in time. Source: consensus.md 2.
+
+use super::{Peer, ping::PingFor};
+use crate::actors::{
+    Effect, Message, Role, SimTime,
+    message::{NetworkState, NetworkStatus, RoundView},
+};
+
+/// What a minimum network reach of 0 is read as. Source: consensus.md 2.2.
+const REACH_OF_ZERO: u32 = 20;
+
+impl Peer {
+    pub(super) fn round_view(&self) -> RoundView {
+        RoundView {
+            round: self.tree.applied(&self.tip).state.round().clone(),
+            tip: self.tip.id(),
+            tip_height: self.tip.height(),
+            tip_slot: self.tree.slots().slot(self.tip.block().header.timestamp),
+        }
+    }
+
+    pub(super) fn tell_round(&self, effects: &mut Vec<Effect>) {
+        self.tell(Role::Delegate, Message::RoundChanged(self.round_view()), effects);
+    }
+
+    pub(super) fn ping_before_forging(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if !self.pings.runs_for(PingFor::Forging) {
+            self.ping_all(now, PingFor::Forging, effects);
+        }
+    }
+
+    /// Tells the delegate who is there, and on which chain. Peers far behind on the same chain count as quorum.
+    pub(super) fn network_known(&mut self, effects: &mut Vec<Effect>) {
+        let (height, tip, reached) = (self.tip.height(), self.tip.id(), self.neighbours.len() as u32);
+        let (mut in_quorum, mut over_height, mut forked) = (0, 0, 0);
+        for neighbour in self.neighbours.all() {
+            let counted = match neighbour.height > height {
+                true => &mut over_height,
+                false if neighbour.verified.is_forked() => &mut forked,
+                false => &mut in_quorum,
+            };
+            *counted += 1;
+        }
+        let status = self.network_status(reached);
+        let state = NetworkState { status, height, tip, reached, in_quorum, over_height, forked };
+        self.tell(Role::Delegate, Message::NetworkState(state), effects);
+    }
+
+    fn network_status(&mut self, reached: u32) -> NetworkStatus {
+        if std::mem::take(&mut self.cold) {
+            return NetworkStatus::ColdStart;
+        }
+        match self.rules().minimum_network_reach {
+            None => NetworkStatus::Test,
+            Some(0) if reached < REACH_OF_ZERO => NetworkStatus::BelowMinimumPeers,
+            Some(least) if reached < least => NetworkStatus::BelowMinimumPeers,
+            Some(_) => NetworkStatus::Default,
+        }
+    }
+
+    /// Whether fewer peers are connected than forging needs.
+    pub(super) fn is_below_minimum(&self) -> bool {
+        let least = match self.rules().minimum_network_reach {
+            None => 0,
+            Some(0) => REACH_OF_ZERO,
+            Some(least) => least,
+        };
+        (self.neighbours.len() as u32) < least
+    }
+}

@@ -1,0 +1,321 @@
+//! Sync by download: waking up, asking for what is missing in chunks from several peers at once, and giving up.
+//! Source: consensus.md 3.5 (sync step) and 6 (download).
+//!
+//! ```text
+//!   Starting ─► syncing ⇄ download …  ─► Idle ─ wake-up ─► syncing
+//!                  │ six downloads in vain, the fourth time ─► health check ─ forked ─► rollback, ping ─► syncing
+//!                  └ otherwise ─► Idle
+//! ```
+
+use super::{Peer, inquiry::Purpose};
+use crate::{
+    actors::{Effect, Message, NodeId, SimTime, Wake},
+    protocol::{Block, BlockId, Height},
+};
+use rand::seq::SliceRandom;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// Blocks in one answer at most.
+const CHUNK: u32 = 400;
+/// Chunks asked for at once at most.
+const PARALLEL: u32 = 10;
+/// Chunks kept for later at most.
+const CACHED: usize = 100;
+/// Downloads in vain after which a wake-up gives up.
+const VAIN_LIMIT: u32 = 5;
+
+/// Where a node is between its chain and the network's.
+#[derive(Debug)]
+pub(super) struct SyncState {
+    phase: Phase,
+    started: bool,
+    /// Downloads in a row that brought nothing (`noBlockCounter`).
+    vain: u32,
+    /// Wake-ups in a row that gave up (`p2pUpdateCounter`).
+    halted: u32,
+    chunk: u32,
+    /// Chunks that came before those below them, by the height they begin above.
+    cached: BTreeMap<Height, Arc<[Arc<Block>]>>,
+    /// The last block that was too far ahead, and how often in a row.
+    not_ready: Option<(BlockId, u32)>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Looks for peers, to catch up for the first time.
+    Starting,
+    Idle,
+    Downloading(Download),
+    /// Waits for a health check.
+    Halted,
+    /// Has rolled back and asks its peers again where they stand.
+    Recovering,
+}
+
+/// Consecutive chunks on their way.
+#[derive(Debug)]
+struct Download {
+    above: Height,
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    /// Peers to be asked yet, the next one last.
+    to_ask: Vec<NodeId>,
+    came: Option<Arc<[Arc<Block>]>>,
+    over: bool,
+}
+
+impl SyncState {
+    /// Of a node that is up to date.
+    pub(super) fn started() -> Self {
+        Self {
+            phase: Phase::Idle,
+            started: true,
+            vain: 0,
+            halted: 0,
+            chunk: CHUNK,
+            cached: BTreeMap::new(),
+            not_ready: None,
+        }
+    }
+
+    /// Of a node that has to catch up.
+    pub(super) fn starting() -> Self {
+        Self { phase: Phase::Starting, started: false, ..Self::started() }
+    }
+
+    pub(super) fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// Has nobody to catch up with.
+    pub(super) fn start(&mut self) {
+        (self.phase, self.started) = (Phase::Idle, true);
+    }
+
+    pub(super) fn block_accepted(&mut self) {
+        (self.vain, self.halted, self.not_ready) = (0, 0, None);
+    }
+
+    /// A block was too far ahead: how often in a row was it this one?
+    pub(super) fn not_ready(&mut self, id: BlockId) -> u32 {
+        let times = self.not_ready.filter(|(before, _)| *before == id).map_or(0, |(_, times)| times) + 1;
+        self.not_ready = Some((id, times));
+        times
+    }
+}
+
+impl Peer {
+    /// Sleeps until blocks have been missing for long.
+    pub(super) fn arm_wake_up(&self, from: SimTime, effects: &mut Vec<Effect>) {
+        effects.push(Effect::WakeAt { at: from + self.wake_up_time(), wake: Wake::WakeUp });
+    }
+
+    fn wake_up_time(&self) -> Duration {
+        Duration::from_secs(u64::from(self.node_rules().wake_up_s.max(1)))
+    }
+
+    /// The timer is over: if a block has come in meanwhile, it begins anew from there.
+    pub(super) fn check_late(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if now < self.last_accepted + self.wake_up_time() {
+            return self.arm_wake_up(self.last_accepted, effects);
+        }
+        self.arm_wake_up(now, effects);
+        self.wake_up(now, effects);
+    }
+
+    /// Sees that the chain is fresh, unless that is being done.
+    pub(super) fn wake_up(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if matches!(self.sync.phase, Phase::Idle) {
+            self.sync_step(now, effects);
+        }
+    }
+
+    /// Catches up for the first time, with the peers found.
+    pub(super) fn begin_sync(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.sync_step(now, effects);
+        self.arm_wake_up(now, effects);
+    }
+
+    /// What comes next: nothing, another download, or the question whether the node is on the wrong chain.
+    fn sync_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if self.sync.vain > VAIN_LIMIT {
+            self.sync.vain = 0;
+            self.sync.halted += 1;
+            if self.sync.halted >= self.node_rules().wake_ups_to_health_check {
+                self.sync.halted = 0;
+                self.sync.phase = Phase::Halted;
+                return self.check_health(now, effects);
+            }
+            return self.rest();
+        }
+        if self.is_synced(now) {
+            (self.sync.vain, self.sync.halted) = (0, 0);
+            return self.rest();
+        }
+        self.download(now, effects);
+    }
+
+    /// The tip is younger than three slots, or nobody is there to say otherwise.
+    fn is_synced(&self, now: SimTime) -> bool {
+        let age = now.seconds().0.saturating_sub(self.tip.block().header.timestamp.0);
+        self.neighbours.is_empty() || age < 3 * self.tree.slots().blocktime()
+    }
+
+    fn rest(&mut self) {
+        self.sync.phase = Phase::Idle;
+        self.sync.started = true;
+    }
+
+    /// A health check that found nothing wrong is over.
+    pub(super) fn health_settled(&mut self) {
+        if matches!(self.sync.phase, Phase::Halted) {
+            self.rest();
+        }
+    }
+
+    /// The node has left its chain: whatever was under way is void.
+    pub(super) fn void_downloads(&mut self) {
+        self.inquiries.give_up(|_, purpose| matches!(purpose, Purpose::Chunk(_)));
+        self.sync.cached.clear();
+        self.sync.phase = Phase::Recovering;
+    }
+
+    pub(super) fn is_recovering(&self) -> bool {
+        matches!(self.sync.phase, Phase::Recovering)
+    }
+
+    /// The peers have been asked again after a rollback.
+    pub(super) fn recovered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        if self.is_recovering() {
+            self.sync_step(now, effects);
+        }
+    }
+
+    // Download.
+
+    fn download(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        let friendly = self.neighbours.all().iter().filter(|neighbour| !neighbour.verified.is_forked());
+        let mut peers: Vec<NodeId> = friendly.map(|neighbour| neighbour.node).collect();
+        peers.shuffle(&mut self.random);
+        if peers.is_empty() {
+            return self.downloaded(now, &[], effects);
+        }
+        let above = self.tip.height();
+        let missing = self.neighbours.network_height().0.saturating_sub(above.0);
+        let wanted = missing.div_ceil(self.sync.chunk).clamp(1, PARALLEL) as usize;
+        let count = wanted.min(peers.len());
+        let chunks = (0..count)
+            .map(|index| {
+                let mut to_ask = peers[count..].to_vec();
+                to_ask.shuffle(&mut self.random);
+                to_ask.push(peers[index]);
+                let came = self.sync.cached.remove(&self.chunk_above(above, index));
+                Chunk { to_ask, over: came.is_some(), came }
+            })
+            .collect();
+        self.sync.phase = Phase::Downloading(Download { above, chunks });
+        for index in 0..count {
+            self.ask_for_chunk(now, index, effects);
+        }
+        self.finish_download(now, effects);
+    }
+
+    fn chunk_above(&self, above: Height, index: usize) -> Height {
+        Height(above.0.saturating_add(index as u32 * self.sync.chunk))
+    }
+
+    /// Asks the next peer for a chunk; without one left, the chunk has failed.
+    fn ask_for_chunk(&mut self, now: SimTime, index: usize, effects: &mut Vec<Effect>) {
+        let Phase::Downloading(download) = &mut self.sync.phase else { return };
+        let begin = download.above;
+        let Some(chunk) = download.chunks.get_mut(index).filter(|chunk| !chunk.over) else { return };
+        // A peer may have gone since.
+        while let Some(peer) = chunk.to_ask.pop() {
+            if !self.neighbours.has(peer) {
+                continue;
+            }
+            let (above, limit) = (self.chunk_above(begin, index), self.sync.chunk);
+            let time = Duration::from_secs(u64::from(self.node_rules().blocks_timeout_s));
+            let question = |inquiry| Message::BlocksRequest { inquiry, above, limit, headers_only: false };
+            return self.inquire(now, peer, Purpose::Chunk(index), time, question, effects);
+        }
+        chunk.over = true;
+    }
+
+    /// A peer's answer: only the last chunk may be shorter than asked for, and none may be empty.
+    pub(super) fn chunk_answered(
+        &mut self,
+        now: SimTime,
+        index: usize,
+        blocks: Arc<[Arc<Block>]>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let size = self.sync.chunk as usize;
+        let Phase::Downloading(download) = &mut self.sync.phase else { return };
+        let is_last = index + 1 == download.chunks.len();
+        let Some(chunk) = download.chunks.get_mut(index) else { return };
+        if blocks.len() == size || (is_last && !blocks.is_empty() && blocks.len() < size) {
+            (chunk.came, chunk.over) = (Some(blocks), true);
+        } else {
+            self.ask_for_chunk(now, index, effects);
+        }
+        self.finish_download(now, effects);
+    }
+
+    pub(super) fn chunk_failed(&mut self, now: SimTime, index: usize, effects: &mut Vec<Effect>) {
+        self.ask_for_chunk(now, index, effects);
+        self.finish_download(now, effects);
+    }
+
+    /// Once every chunk has come or failed: those up to the first that failed are used, later ones kept.
+    fn finish_download(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        let Phase::Downloading(download) = &mut self.sync.phase else { return };
+        if !download.chunks.iter().all(|chunk| chunk.over) {
+            return;
+        }
+        let (above, mut chunks) = (download.above, std::mem::take(&mut download.chunks));
+        let whole = chunks.iter().take_while(|chunk| chunk.came.is_some()).count();
+        for (index, chunk) in chunks.drain(whole..).enumerate() {
+            let key = self.chunk_above(above, whole + index);
+            if let Some(blocks) = chunk.came.filter(|_| self.sync.cached.len() < CACHED) {
+                self.sync.cached.insert(key, blocks);
+            }
+        }
+        let blocks: Vec<Arc<Block>> =
+            chunks.into_iter().filter_map(|chunk| chunk.came).flat_map(|blocks| blocks.to_vec()).collect();
+        self.downloaded(now, &blocks, effects);
+    }
+
+    /// What came of a download, which may be nothing.
+    fn downloaded(&mut self, now: SimTime, blocks: &[Arc<Block>], effects: &mut Vec<Effect>) {
+        if blocks.is_empty() {
+            self.sync.chunk = self.sync.chunk.div_ceil(10);
+            self.sync.cached.clear();
+        } else if self.sync.chunk != CHUNK {
+            self.sync.chunk = CHUNK;
+            self.sync.cached.clear();
+        }
+        if blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
+            (self.sync.vain, self.sync.halted) = (0, 0);
+            self.work_on_download(now, blocks, effects);
+        } else {
+            self.sync.vain += 1;
+        }
+        // A block among them may have made the node leave its chain.
+        if !self.is_recovering() {
+            self.sync_step(now, effects);
+        }
+    }
+
+    /// Blocks of the own chain above a height, for whoever asks.
+    pub(super) fn blocks_above(&self, height: Height, limit: u32) -> Arc<[Arc<Block>]> {
+        let last = self.tip.height().0.min(height.0.saturating_add(limit.min(CHUNK)));
+        (height.0.saturating_add(1)..=last)
+            .filter_map(|height| self.tip.ancestor(Height(height)))
+            .map(|link| link.block().clone())
+            .collect()
+    }
+}

@@ -1,0 +1,179 @@
+//! Verification of a peer's claimed tip: is it signed, and how much of this node's chain is it on?
+//! Source: consensus.md 6.
+//!
+//! A tip on the own chain, or one known to be built on it, settles that at once, which is the everyday case. Otherwise
+//! the highest common block is searched for, eight steps at a time, and the peer shows the headers it has above that.
+
+use super::{
+    Peer,
+    inquiry::{ANSWER_TIME, Purpose},
+    neighbours::Verified,
+};
+use crate::{
+    actors::{Effect, Message, NodeId, SimTime},
+    ledger::Link,
+    protocol::{Block, BlockError, BlockId, Height},
+};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// Parts an interval is cut into, with a block asked for at each end of each.
+const PARTS: u32 = 8;
+/// Time for all of a verification. Source: consensus.md 6.
+const VERIFY_TIME: Duration = Duration::from_secs(60);
+
+/// Peers being verified.
+pub(super) type Probes = BTreeMap<NodeId, Probe>;
+
+/// A peer being verified.
+#[derive(Debug)]
+pub(super) struct Probe {
+    claimed: Arc<Block>,
+    /// This node's tip when the peer said where it stands.
+    own: Arc<Link>,
+    begun: SimTime,
+    step: Step,
+}
+
+/// What the peer is being asked.
+#[derive(Debug)]
+enum Step {
+    /// Which of these blocks it has; they are ascending, and none above `highest` can be common.
+    Common { asked: Vec<Arc<Link>>, highest: Height },
+    /// Its headers from above this block up to a height.
+    Headers { common: Arc<Link>, last: Height },
+}
+
+impl Peer {
+    /// The peer of this number, or a newcomer, stands on `tip`: verifies that.
+    pub(super) fn verify(&mut self, now: SimTime, node: NodeId, tip: Arc<Block>, effects: &mut Vec<Effect>) {
+        if let Some(verified) = self.verified_at_once(&tip) {
+            self.probes.remove(&node);
+            return self.verification_passed(now, node, verified, effects);
+        }
+        if self.probes.contains_key(&node) {
+            return;
+        }
+        if !self.is_signed(&tip) || tip.header.height < Height::GENESIS {
+            return self.verification_failed(now, node, effects);
+        }
+        let highest = tip.header.height.min(self.tip.height());
+        let own = self.tip.clone();
+        let asked = own_blocks(&own, Height::GENESIS, highest);
+        self.probes.insert(
+            node,
+            Probe { claimed: tip, own, begun: now, step: Step::Common { asked: asked.clone(), highest } },
+        );
+        self.ask_common(now, node, &asked, effects);
+    }
+
+    /// What the claimed tip alone says: it is this node's, or on its chain, or known to be built on it.
+    fn verified_at_once(&self, tip: &Arc<Block>) -> Option<Verified> {
+        let (mine, his) = (self.tip.height(), tip.header.height);
+        let one_chain = Arc::ptr_eq(tip, self.tip.block())
+            || match his <= mine {
+                true => self.tip.ancestor(his).is_some_and(|link| link.id() == tip.id),
+                false => self.tree.link(&tip.id).is_some_and(|link| link.descends_from(&self.tip)),
+            };
+        one_chain.then(|| Verified::one_chain(mine, his))
+    }
+
+    /// Whether the block's generator has signed it.
+    fn is_signed(&self, block: &Block) -> bool {
+        let errors = block.check_content(&self.tree.config().block_context());
+        !errors.iter().any(|error| matches!(error, BlockError::Signature | BlockError::SignatureEncoding(_)))
+    }
+
+    fn ask_common(&mut self, now: SimTime, node: NodeId, asked: &[Arc<Link>], effects: &mut Vec<Effect>) {
+        let ids: Arc<[BlockId]> = asked.iter().map(|link| link.id()).collect();
+        let question = |inquiry| Message::CommonBlocksRequest { inquiry, ids };
+        self.inquire(now, node, Purpose::Probe, ANSWER_TIME, question, effects);
+    }
+
+    /// The peer has `common` of the blocks asked for: searches on above it, or asks for what comes after.
+    pub(super) fn probe_answered(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        common: Option<BlockId>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(probe) = self.probes.get(&node) else { return };
+        let Step::Common { asked, highest } = &probe.step else { return };
+        let place = common.and_then(|id| asked.iter().position(|link| link.id() == id));
+        let Some(place) = place.filter(|_| now < probe.begun + VERIFY_TIME) else {
+            return self.verification_failed(now, node, effects);
+        };
+        let common = asked[place].clone();
+        let highest = asked.get(place + 1).map_or(*highest, |above| Height(above.height().0 - 1));
+        if common.height() == highest {
+            return self.common_found(now, node, common, effects);
+        }
+        let asked = own_blocks(&probe.own, common.height(), highest);
+        if let Some(probe) = self.probes.get_mut(&node) {
+            probe.step = Step::Common { asked: asked.clone(), highest };
+        }
+        self.ask_common(now, node, &asked, effects);
+    }
+
+    /// The highest common block is known. What the peer has above it in that round must be signed by delegates of it.
+    fn common_found(&mut self, now: SimTime, node: NodeId, common: Arc<Link>, effects: &mut Vec<Effect>) {
+        let beyond = u32::from(self.node_rules().verify_next_round_block);
+        let Some(probe) = self.probes.get_mut(&node) else { return };
+        let round_ends = self.tree.schedule().at(common.height().next()).last();
+        let last = probe.claimed.header.height.min(Height(round_ends.0 + beyond));
+        let (above, limit) = (common.height(), last.0.saturating_sub(common.height().0));
+        if limit == 0 {
+            return self.probe_passed(now, node, above, effects);
+        }
+        probe.step = Step::Headers { common, last };
+        let question = |inquiry| Message::BlocksRequest { inquiry, above, limit, headers_only: true };
+        self.inquire(now, node, Purpose::Probe, VERIFY_TIME, question, effects);
+    }
+
+    pub(super) fn headers_answered(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        headers: &[Arc<Block>],
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(probe) = self.probes.get(&node) else { return };
+        let Step::Headers { common, last } = &probe.step else { return };
+        let wanted = common.height().0 + 1..=last.0;
+        let applied = self.tree.applied(common);
+        let round = applied.state.round();
+        let complete = headers.len() == wanted.clone().count()
+            && headers.iter().zip(wanted).all(|(block, height)| {
+                block.header.height.0 == height
+                    && round.members.iter().any(|member| member.public_key == block.header.generator)
+                    && self.is_signed(block)
+            });
+        let above = common.height();
+        match complete && now < probe.begun + VERIFY_TIME {
+            true => self.probe_passed(now, node, above, effects),
+            false => self.verification_failed(now, node, effects),
+        }
+    }
+
+    fn probe_passed(&mut self, now: SimTime, node: NodeId, highest_common: Height, effects: &mut Vec<Effect>) {
+        let Some(probe) = self.probes.remove(&node) else { return };
+        let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
+        self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
+    }
+
+    /// Which of these blocks this node has highest on its chain.
+    pub(super) fn highest_common(&self, ids: &[BlockId]) -> Option<BlockId> {
+        let own = ids.iter().filter_map(|id| self.tree.link(id)).filter(|link| self.tip.descends_from(link));
+        own.max_by_key(|link| link.height()).map(|link| link.id())
+    }
+}
+
+/// Blocks of a chain at both ends of an interval and between, ascending, all as far apart.
+fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Vec<Arc<Link>> {
+    let width = highest.0.saturating_sub(lowest.0);
+    let parts = width.clamp(1, PARTS);
+    let mut heights: Vec<u32> =
+        (0..=parts).map(|part| lowest.0 + (u64::from(width) * u64::from(part) / u64::from(parts)) as u32).collect();
+    heights.dedup();
+    heights.into_iter().filter_map(|height| tip.ancestor(Height(height))).collect()
+}

@@ -1,0 +1,92 @@
+//! When something begins or ends.
+
+use super::NodeRef;
+use crate::actors::Event;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A moment of a run. Heights and rounds are those of the highest chain of the network; a trigger fires once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// The start of the run.
+    #[default]
+    Start,
+    /// So many seconds after the start of the run.
+    Seconds(f64),
+    /// So many seconds after the beginning; for an end only.
+    After(f64),
+    /// The first instant of the slot of this number, counted from the network's epoch.
+    Slot(u32),
+    /// A node has applied the block of this height.
+    Height(u32),
+    /// A node has applied the block before this round's first one.
+    Round(u32),
+    /// Something happened at a node.
+    Event(EventTrigger),
+}
+
+/// Which event, where, and how often it must have happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventTrigger {
+    pub kind: EventKind,
+    /// At this node; at any, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeRef>,
+    /// Times it must have happened.
+    #[serde(default = "once")]
+    pub count: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Declares the kinds of events beside their variants, so that none is forgotten.
+macro_rules! event_kinds {
+    ($($kind:ident: $pattern:pat,)*) => {
+        /// The kinds of [`Event`], by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        #[expect(missing_docs, reason = "each is named as the event it stands for")]
+        pub enum EventKind {
+            $($kind,)*
+        }
+
+        impl EventKind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The kind of an event.
+            pub fn of(event: &Event) -> Self {
+                match event {
+                    $($pattern => Self::$kind,)*
+                }
+            }
+        }
+    };
+}
+
+event_kinds! {
+    BlockForged: Event::BlockForged(_),
+    BlockReceived: Event::BlockReceived(_),
+    BlockApplied: Event::BlockApplied { .. },
+    BlockRefused: Event::BlockRefused(_),
+    BlockDisregarded: Event::BlockDisregarded(_),
+    BlockReverted: Event::BlockReverted(_),
+    RolledBack: Event::RolledBack { .. },
+    ForgingSuspended: Event::ForgingSuspended { .. },
+    HealthChecked: Event::HealthChecked { .. },
+    PoolAdded: Event::PoolAdded(_),
+    PoolRejected: Event::PoolRejected(_),
+    PoolRemoved: Event::PoolRemoved(_),
+    PoolExpired: Event::PoolExpired(_),
+    PoolEvicted: Event::PoolEvicted(_),
+    PoolPurged: Event::PoolPurged(_),
+    PoolReplaced: Event::PoolReplaced(_),
+    PeerAdded: Event::PeerAdded(_),
+    PeerRemoved: Event::PeerRemoved(_),
+    ForgerStarted: Event::ForgerStarted { .. },
+    ForgerFailed: Event::ForgerFailed { .. },
+}

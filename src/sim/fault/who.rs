@@ -1,0 +1,52 @@
+//! Whom a fault concerns.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A node: by its number, or by the username of its delegate.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected the number of a node or the username of its delegate")]
+pub enum NodeRef {
+    Number(u32),
+    Delegate(String),
+}
+
+/// Some nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a list of nodes (numbers or delegates), { from = …, to = … } or { share = … }")]
+pub enum Nodes {
+    /// These.
+    List(Vec<NodeRef>),
+    /// A span of numbers, both included.
+    Span(NodeSpan),
+    /// A share of all.
+    Share(Share),
+}
+
+/// From one node to another, both included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpan {
+    pub from: NodeRef,
+    pub to: NodeRef,
+}
+
+/// A share of the network, from 0 to 1: the nodes are taken in ascending order until it is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    pub share: f64,
+    #[serde(default)]
+    pub of: ShareOf,
+}
+
+/// What a share is a share of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareOf {
+    /// Their number.
+    #[default]
+    Nodes,
+    /// The vote weight of their delegates, at the moment the fault begins.
+    VoteWeight,
+}

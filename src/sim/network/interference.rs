@@ -1,0 +1,219 @@
+//! What faults do to messages: cuts between groups, and rules by kind of message. A fault is in force from its
+//! beginning to its end; what was under way before is delivered.
+
+use crate::{
+    actors::NodeId,
+    sim::{SeedTree, fault::MessageKind},
+};
+use rand::Rng;
+use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+use std::time::Duration;
+
+/// What faults do to one message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub lost: bool,
+    pub delay: Duration,
+    /// Further arrivals, counted from the first.
+    pub copies: Vec<Duration>,
+}
+
+/// A set of nodes, asked often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSet(Vec<bool>);
+
+/// Which links a fault cuts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Those between nodes of different groups; a group a node.
+    Groups(Vec<u16>),
+    /// Those from nodes outside the set to nodes in it.
+    Into(NodeSet),
+    /// Those between these victims and everybody but these attackers.
+    Eclipse { victims: NodeSet, attackers: NodeSet },
+}
+
+/// What a fault does to messages of some kinds between some nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRule {
+    /// All, if empty.
+    pub kinds: Vec<MessageKind>,
+    pub senders: Option<NodeSet>,
+    pub receivers: Option<NodeSet>,
+    /// From 0 to 1.
+    pub chance: f64,
+    pub action: Action,
+}
+
+/// What a [`MessageRule`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Drop,
+    Delay { by: Duration, jitter: Duration },
+    Duplicate { copies: u32, within: Duration },
+}
+
+/// All that is in force, by the index of its fault.
+#[derive(Debug)]
+pub struct Interference {
+    nodes: u32,
+    cuts: Vec<(usize, Cut)>,
+    rules: Vec<(usize, MessageRule)>,
+    random: Xoshiro256PlusPlus,
+}
+
+impl NodeSet {
+    /// These of so many nodes.
+    pub fn new(nodes: u32, of: impl IntoIterator<Item = NodeId>) -> Self {
+        let mut set = vec![false; nodes as usize];
+        of.into_iter().for_each(|node| set[node.0 as usize] = true);
+        Self(set)
+    }
+
+    /// Whether a node is one of them.
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.0[node.0 as usize]
+    }
+}
+
+impl Cut {
+    /// Groups of nodes that cannot reach each other; those in no group form one of their own.
+    pub fn groups(nodes: u32, groups: &[Vec<NodeId>]) -> Self {
+        let mut of = vec![0; nodes as usize];
+        for (number, group) in (1..).zip(groups) {
+            group.iter().for_each(|node| of[node.0 as usize] = number);
+        }
+        Self::Groups(of)
+    }
+
+    /// Nodes that reach nobody, not even each other.
+    pub fn singles(nodes: u32, of: &[NodeId]) -> Self {
+        let groups: Vec<Vec<NodeId>> = of.iter().map(|node| vec![*node]).collect();
+        Self::groups(nodes, &groups)
+    }
+
+    fn separates(&self, from: NodeId, to: NodeId) -> bool {
+        match self {
+            Self::Groups(of) => of[from.0 as usize] != of[to.0 as usize],
+            Self::Into(set) => set.contains(to) && !set.contains(from),
+            Self::Eclipse { victims, attackers } => {
+                let outside = |node| !victims.contains(node) && !attackers.contains(node);
+                (victims.contains(from) && outside(to)) || (victims.contains(to) && outside(from))
+            }
+        }
+    }
+}
+
+impl Interference {
+    /// Nothing in force between so many nodes.
+    pub fn new(nodes: u32, seeds: SeedTree) -> Self {
+        let random = Xoshiro256PlusPlus::from_seed(seeds.bytes("network/faults"));
+        Self { nodes, cuts: Vec::new(), rules: Vec::new(), random }
+    }
+
+    /// Whether nothing is in force.
+    pub fn is_idle(&self) -> bool {
+        self.cuts.is_empty() && self.rules.is_empty()
+    }
+
+    /// The number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// A fault cuts links from now on.
+    pub fn cut(&mut self, fault: usize, cut: Cut) {
+        self.cuts.push((fault, cut));
+    }
+
+    /// A fault treats messages from now on.
+    pub fn rule(&mut self, fault: usize, rule: MessageRule) {
+        self.rules.push((fault, rule));
+    }
+
+    /// A fault is over.
+    pub fn end(&mut self, fault: usize) {
+        self.cuts.retain(|(of, _)| *of != fault);
+        self.rules.retain(|(of, _)| *of != fault);
+    }
+
+    /// Ends every cut, and answers whose they were.
+    pub fn heal(&mut self) -> Vec<usize> {
+        self.cuts.drain(..).map(|(fault, _)| fault).collect()
+    }
+
+    /// What becomes of a message of a kind.
+    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: MessageKind) -> Verdict {
+        let mut verdict = Verdict::default();
+        if self.cuts.iter().any(|(_, cut)| cut.separates(from, to)) {
+            verdict.lost = true;
+            return verdict;
+        }
+        for (_, rule) in &self.rules {
+            let concerned = (rule.kinds.is_empty() || rule.kinds.contains(&kind))
+                && rule.senders.as_ref().is_none_or(|set| set.contains(from))
+                && rule.receivers.as_ref().is_none_or(|set| set.contains(to));
+            if !concerned || (rule.chance < 1.0 && self.random.random::<f64>() >= rule.chance) {
+                continue;
+            }
+            match rule.action {
+                Action::Drop => verdict.lost = true,
+                Action::Delay { by, jitter } => {
+                    let micros = self.random.random_range(0..=jitter.as_micros() as u64);
+                    verdict.delay += by + Duration::from_micros(micros);
+                }
+                Action::Duplicate { copies, within } => {
+                    verdict.copies.extend((1..=copies).map(|copy| within * copy / copies));
+                }
+            }
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_separate_whom_they_say_until_they_end() {
+        let mut interference = Interference::new(6, SeedTree::new(1));
+        let lost = |interference: &mut Interference, from, to| {
+            interference.judge(NodeId(from), NodeId(to), MessageKind::Block).lost
+        };
+        interference.cut(0, Cut::groups(6, &[vec![NodeId(0), NodeId(1)]]));
+        assert!(lost(&mut interference, 0, 2) && lost(&mut interference, 2, 0));
+        assert!(!lost(&mut interference, 0, 1) && !lost(&mut interference, 2, 5));
+        interference.end(0);
+        assert!(interference.is_idle());
+        interference.cut(1, Cut::Into(NodeSet::new(6, [NodeId(3)])));
+        assert!(lost(&mut interference, 0, 3) && !lost(&mut interference, 3, 0));
+        let (victims, attackers) = (NodeSet::new(6, [NodeId(0)]), NodeSet::new(6, [NodeId(1)]));
+        interference.cut(2, Cut::Eclipse { victims, attackers });
+        assert!(lost(&mut interference, 0, 2) && lost(&mut interference, 4, 0) && !lost(&mut interference, 1, 0));
+        assert_eq!(interference.heal(), [1, 2]);
+        assert!(!lost(&mut interference, 0, 3));
+    }
+
+    #[test]
+    fn rules_concern_their_kinds_ends_and_share_of_messages() {
+        let mut interference = Interference::new(4, SeedTree::new(1));
+        let rule = |action, chance| MessageRule {
+            kinds: vec![MessageKind::Block],
+            senders: Some(NodeSet::new(4, [NodeId(0)])),
+            receivers: None,
+            chance,
+            action,
+        };
+        let by = Duration::from_millis(300);
+        interference.rule(0, rule(Action::Delay { by, jitter: Duration::ZERO }, 1.0));
+        interference.rule(1, rule(Action::Duplicate { copies: 2, within: by }, 1.0));
+        let verdict = interference.judge(NodeId(0), NodeId(1), MessageKind::Block);
+        assert_eq!((verdict.lost, verdict.delay, verdict.copies), (false, by, vec![by / 2, by]));
+        assert_eq!(interference.judge(NodeId(1), NodeId(0), MessageKind::Block), Verdict::default());
+        assert_eq!(interference.judge(NodeId(0), NodeId(1), MessageKind::Status), Verdict::default());
+        interference.rule(2, rule(Action::Drop, 0.25));
+        let lost = (0..4_000).filter(|_| interference.judge(NodeId(0), NodeId(1), MessageKind::Block).lost).count();
+        assert!((800..1_200).contains(&lost), "{lost} of 4000 at a chance of 0.25");
+    }
+}
