@@ -8,11 +8,17 @@ mod any_input;
 mod dialects;
 #[path = "api/live.rs"]
 mod live;
+#[path = "api/openapi.rs"]
+mod openapi;
 #[path = "api/recorded.rs"]
 mod recorded;
+#[path = "api/replayed.rs"]
+mod replayed;
 #[path = "api/searches.rs"]
 mod searches;
 #[path = "api/support.rs"]
 mod support;
+#[path = "api/torn.rs"]
+mod torn;
 #[path = "api/webhooks.rs"]
 mod webhooks;

@@ -33,13 +33,19 @@ pub fn gather<'v>(
     tables: &[&[Parameter]],
     dialect: Dialect,
 ) -> Cow<'v, Map<String, Value>> {
-    let split = |key: &str| {
-        let (name, end) = key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))?;
+    fn ends(key: &str) -> Option<(&str, &str)> {
+        key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))
+    }
+    let split = |key| {
+        let (name, end) = ends(key)?;
         let is_range = |parameter: &&Parameter| {
             parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect)
         };
-        tables.iter().copied().flatten().find(is_range)?;
-        (!values.contains_key(name)).then(|| (name.to_owned(), end.to_owned()))
+        tables.iter().copied().flatten().find(is_range).map(|_| (name, end))
+    };
+    // A number beside its own range must lie in it.
+    let has_range = |key: &str| {
+        values.keys().any(|other| split(other).is_some_and(|(name, _)| name == key)) && values[key].is_string()
     };
     let is_list = |key: &str| {
         let mut parameters = tables.iter().copied().flatten();
@@ -50,17 +56,35 @@ pub fn gather<'v>(
     }
     let mut gathered = Map::new();
     for (key, value) in values {
-        let Some((name, end)) = split(key) else {
+        let ends: Option<(&str, &[&str])> = match split(key) {
+            Some((name, "from")) => Some((name, &["from"])),
+            Some((name, _)) => Some((name, &["to"])),
+            None if has_range(key) => Some((key, &["from", "to"])),
+            None => None,
+        };
+        let Some((name, ends)) = ends else {
             let is_one_of_list = value.is_string() && is_list(key);
             let value = if is_one_of_list { Value::Array(vec![value.clone()]) } else { value.clone() };
             gathered.insert(key.clone(), value);
             continue;
         };
-        if let Value::Object(range) = gathered.entry(name).or_insert_with(|| Value::Object(Map::new())) {
-            range.insert(end, value.clone());
+        if let Value::Object(range) = gathered.entry(name.to_owned()).or_insert_with(|| Value::Object(Map::new())) {
+            ends.iter().for_each(|end| narrow(range, end, value));
         }
     }
     Cow::Owned(gathered)
+}
+
+/// Sets an end of a range, unless the end that is there is narrower. What is no number stays, to be refused.
+fn narrow(range: &mut Map<String, Value>, end: &str, value: &Value) {
+    let number = |value: &Value| value.as_str().and_then(|text| text.trim().parse::<i128>().ok());
+    let is_narrower = match (range.get(end), number(value)) {
+        (Some(old), Some(new)) => number(old).is_some_and(|old| if end == "from" { new > old } else { new < old }),
+        _ => true,
+    };
+    if is_narrower {
+        range.insert(end.to_owned(), value.clone());
+    }
 }
 
 /// A link: the path, the values as they came, then what was left unsaid; `page` in its place. Source: api.md 2.
@@ -124,8 +148,13 @@ mod tests {
         assert_eq!(gather(query, Dialect::Documented), gathered);
         let flat = json!({"height.from": "1", "foo.to": "2", "height.to": "5"});
         assert_eq!(gather(query, Dialect::Core26), flat);
-        let conflict = json!({"height": "3", "height.from": "1"});
-        assert_eq!(gather("height=3&height.from=1", Dialect::Documented), conflict);
+        for (query, range) in [
+            ("height=3&height.from=1", json!({"from": "3", "to": "3"})),
+            ("height.from=7&height=3&height.to=9", json!({"from": "7", "to": "3"})),
+            ("height.from=x&height=3", json!({"from": "x", "to": "3"})),
+        ] {
+            assert_eq!(gather(query, Dialect::Documented), json!({ "height": range }), "{query}");
+        }
     }
 
     #[test]

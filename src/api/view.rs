@@ -206,16 +206,14 @@ impl Observer for View {
                 let applied = self.0.tree.applied(to);
                 self.update(|head| head.stand_on(to, &applied, unix(&self.0.tree, &applied)));
             }
-            Event::PoolAdded(added) => {
-                self.update(|head| added.iter().for_each(|transaction| head.pending.add(transaction)));
-            }
+            Event::PoolAdded(added) => self.update(|head| head.pending.extend(added)),
             Event::PoolRemoved(id) => self.update(|head| head.pending.remove(id)),
             Event::PoolExpired(transaction) | Event::PoolEvicted(transaction) | Event::PoolPurged(transaction) => {
                 self.update(|head| head.pending.remove(&transaction.id()));
             }
             Event::PoolReplaced(pending) => self.update(|head| {
-                head.pending = Default::default();
-                pending.iter().for_each(|transaction| head.pending.add(transaction));
+                head.pending = Pending::default();
+                head.pending.extend(pending);
             }),
             Event::BlockForged(_)
             | Event::BlockReceived(_)

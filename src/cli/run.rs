@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::{
+    check,
     report::{
         Metrics,
         bundle::{About, Bundle, command},
@@ -10,7 +11,7 @@ use crate::{
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
     },
-    scenario::{Outcome, Override, Scenario, StageKind},
+    scenario::{Outcome, Override, Scenario, StageKind, Verdict},
     sim::{Observer, Plan, SeedTree},
 };
 use clap::Args;
@@ -73,7 +74,9 @@ impl Run {
         let plan = scenario.plan(&testnet, seeds);
         let metrics = Metrics::new(&plan);
         let traces = self.traces(&plan)?;
-        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        let judge = check::judge(&scenario, &plan)
+            .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
         observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
         let bar = progress_bar(scenario.last_height().0.into());
         let outcome = scenario
@@ -84,15 +87,16 @@ impl Run {
             trace.finish().map_err(Failure::broken)?;
         }
         let figures = metrics.finish(outcome.end);
+        let verdicts = judge.verdicts(outcome.end);
         let about = self.about(&scenario, &outcome);
         let bundle = Bundle { about: &about, figures: &figures, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
         }
         if self.json {
-            super::output::line(&as_json(&about, &figures, &outcome).to_string());
+            super::output::line(&as_json(&about, &figures, &outcome, &verdicts).to_string());
         } else {
-            super::output::line(&self.as_text(&scenario, &figures, &outcome));
+            super::output::line(&self.as_text(&scenario, &figures, &outcome, &verdicts));
         }
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
         if reached < wanted {
@@ -102,7 +106,8 @@ impl Run {
                 scenario.rounds
             )));
         }
-        Ok(())
+        let broken: Vec<String> = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string).collect();
+        if broken.is_empty() { Ok(()) } else { Err(self.broken(broken.join("; "))) }
     }
 
     /// The traces to write; what cannot be written to is found out before the run begins.
@@ -148,13 +153,13 @@ impl Run {
         Failure::broken(format!("{why}; to repeat: {}", self.reproduce(&self.scenario)))
     }
 
-    fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome) -> String {
+    fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
         let total = &figures.total;
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
-             {} events\ndigest:  {}{}",
+             {} events\n{}digest:  {}{}",
             self.scenario.display(),
             table::render(&figures.chain),
             self.seed,
@@ -163,13 +168,14 @@ impl Run {
             total.blocks,
             total.missed_slots,
             outcome.events,
+            verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect::<String>(),
             outcome.digest,
             written.unwrap_or_default(),
         )
     }
 }
 
-fn as_json(about: &About, figures: &Figures, outcome: &Outcome) -> Value {
+fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> Value {
     let total = &figures.total;
     json!({
         "scenario": about.scenario,
@@ -185,6 +191,7 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome) -> Value {
         "missed_slots": total.missed_slots,
         "events": about.events,
         "end_seconds": outcome.end.seconds(),
+        "assertions": verdicts,
         "totals": total,
         "heals": figures.heals,
         "delegates": totals(&figures.chain),

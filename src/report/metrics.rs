@@ -62,8 +62,8 @@ struct Account {
     orphans: Orphans,
 }
 
-/// Figures of one round, beside what the chain itself tells. A round runs while the block most nodes stand on is
-/// followed by one of its heights, and what happens then is the round's.
+/// Figures of one round, beside what the chain itself tells. A round runs from the slot at whose begin the block most
+/// nodes stand on is to be followed by one of its heights; what happens then is the round's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoundFigures {
     pub round: u32,
@@ -385,7 +385,6 @@ impl Account {
             if self.tips.agree() {
                 self.heals.agreed(now);
             }
-            self.enter_round();
         }
         match event {
             Event::BlockForged(block) => {
@@ -401,12 +400,11 @@ impl Account {
             }
             Event::RolledBack { from, to, cause } => {
                 self.rollbacks.rolled_back(from.height().0 - to.height().0, *cause);
-                self.traffic.rolled_back(node);
             }
-            Event::BlockReverted(link) => self.traffic.reverted(node, link.block()),
             Event::PoolAdded(added) => self.traffic.added(now, node, added),
             Event::PoolRejected(rejected) => self.traffic.rejected += rejected.len() as u64,
-            Event::PoolRemoved(_) => self.traffic.removed(node),
+            Event::PoolRemoved(_) | Event::PoolEvicted(_) | Event::PoolPurged(_) => self.traffic.removed(node),
+            Event::PoolReplaced(pending) => self.traffic.replaced(node, pending.len()),
             Event::PoolExpired(transaction) => self.traffic.expired(node, &transaction.id()),
             Event::BlockRefused(_) => self.rollbacks.refused += 1,
             Event::BlockDisregarded(_) => self.rollbacks.disregarded += 1,
@@ -423,6 +421,7 @@ impl Account {
             self.total.add(&sample);
             self.time.add(&sample);
             self.slot = Slot(self.slot.0 + 1);
+            self.enter_round();
         }
     }
 
@@ -442,7 +441,8 @@ impl Account {
         }
     }
 
-    /// The winning chain may have entered a round. It is never left again, even if that chain is rolled back.
+    /// A slot has begun, and the winning chain may have entered a round. It is never left again, even if that chain is
+    /// rolled back.
     fn enter_round(&mut self) {
         let tip = self.tips.winning();
         if tip.height().0 < self.book.first_height.0 {

@@ -2,6 +2,7 @@
 //! of it, and the page forbids itself to load anything.
 
 pub mod run;
+pub mod sweep;
 
 use serde_json::Value;
 

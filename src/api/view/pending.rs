@@ -31,7 +31,11 @@ impl Pending {
         self.by_fee.get(self.by_id.get(id)?)
     }
 
-    pub(super) fn add(&mut self, transaction: &Arc<SignedTransaction>) {
+    pub(super) fn extend(&mut self, added: &[Arc<SignedTransaction>]) {
+        added.iter().for_each(|transaction| self.add(transaction));
+    }
+
+    fn add(&mut self, transaction: &Arc<SignedTransaction>) {
         let place = (Reverse(transaction.transaction().fee.value()), self.arrivals);
         self.arrivals += 1;
         if let Some(old) = self.by_id.insert(transaction.id(), place) {

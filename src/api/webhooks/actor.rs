@@ -133,7 +133,8 @@ impl HostState {
     fn deliver(&mut self, delivery: Delivery) {
         let HostArguments { targets, timeout, report, .. } = &self.arguments;
         let lane = self.lanes.entry(delivery.hook.id.clone());
-        lane.or_insert_with(|| Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone())).push(delivery);
+        lane.or_insert_with(|| Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone()))
+            .push(delivery);
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {

@@ -2,11 +2,9 @@
 
 use super::{Report, post::Poster};
 use crate::actors::webhook::Delivery;
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 use tokio::{
     sync::{Semaphore, mpsc},

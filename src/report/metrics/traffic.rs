@@ -20,8 +20,6 @@ pub struct Traffic {
     order: VecDeque<TransactionId>,
     /// Transactions in each node's pool, as its events tell.
     pools: Vec<u32>,
-    /// Transactions of the blocks a node is rolling back: those its pool begins with again.
-    returning: Vec<u32>,
     latency: Times,
     this_round: Times,
     round_total: u64,
@@ -36,7 +34,6 @@ impl Traffic {
             first_seen: BTreeMap::new(),
             order: VecDeque::new(),
             pools: vec![0; nodes],
-            returning: vec![0; nodes],
             latency: Times::new(),
             this_round: Times::new(),
             round_total: 0,
@@ -75,13 +72,9 @@ impl Traffic {
         }
     }
 
-    pub(super) fn reverted(&mut self, node: NodeId, block: &Block) {
-        self.returning[node.0 as usize] += block.transactions.len() as u32;
-    }
-
-    /// A pool starts anew with what the rolled-back blocks held.
-    pub(super) fn rolled_back(&mut self, node: NodeId) {
-        self.pools[node.0 as usize] = std::mem::take(&mut self.returning[node.0 as usize]);
+    /// A rollback or a rebuild has emptied the pool, which holds so many now.
+    pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
+        self.pools[node.0 as usize] = pending as u32;
     }
 
     /// Half of the nodes have the block; answers the number of its transactions.

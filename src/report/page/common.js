@@ -36,7 +36,7 @@ function axis(title, more = {}) {
 
 function layout(height, more = {}) {
   return {
-    height, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: 16, b: 44 },
+    height, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: 32, b: 44 },
     font: { color: color("text"), family: getComputedStyle(document.body).fontFamily, size: 13 },
     hoverlabel: { bgcolor: color("card"), bordercolor: color("line"), font: { color: color("text") } },
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { color: color("soft"), size: 12 } },

@@ -19,7 +19,7 @@ page.append(element("div", { class: "tiles" },
   tile(number(totals.blocks), "blocks on the chain"),
   tile(number(totals.missed_slots), "slots missed", totals.missed_slots > 0),
   tile(number(totals.orphaned), "blocks orphaned", totals.orphaned > 0),
-  tile(number(totals.fork_depth_max), "deepest fork, in blocks", totals.fork_depth_max > 0),
+  tile(number(totals.fork_depth_max), "blocks, deepest fork", totals.fork_depth_max > 0),
   tile(number(totals.rollbacks), "rollbacks", totals.rollbacks > 0),
   tile(ms(totals.propagation_ms.p50), "propagation, median"),
   tile(ms(totals.propagation_ms.p99), "propagation, 99 %"),
@@ -58,7 +58,7 @@ const ring = plotCard("wide", "Round ring", "Each ring is a round, the latest ou
     traces: [trace("forged", pieces.forged, color("good")), trace("missed", pieces.missed, color("bad"))],
     layout: layout(540, {
       margin: { l: 8, r: 8, t: 8, b: 8 }, legend: { ...layout(0).legend, y: 0.5, x: 0.5, xanchor: "center", yanchor: "middle", orientation: "v" },
-      polar: { bgcolor: "rgba(0,0,0,0)", radialaxis: { ...hidden, range: [0, 5 + RINGS * 1.15] }, angularaxis: { ...hidden, rotation: 90, direction: "clockwise" } },
+      polar: { bgcolor: "rgba(0,0,0,0)", radialaxis: { ...hidden, range: [0, 5 + shownRings().length * 1.15] }, angularaxis: { ...hidden, rotation: 90, direction: "clockwise" } },
     }),
   };
 });

@@ -104,6 +104,12 @@ pub enum Payload<'a> {
     PoolRemoved { transaction: String },
     #[serde(rename = "pool.expired")]
     PoolExpired { transaction: TransactionLine },
+    #[serde(rename = "pool.evicted")]
+    PoolEvicted { transaction: TransactionLine },
+    #[serde(rename = "pool.purged")]
+    PoolPurged { transaction: TransactionLine },
+    #[serde(rename = "pool.replaced")]
+    PoolReplaced { transactions: Vec<TransactionLine> },
 
     #[serde(rename = "network.sent")]
     Sent { from: ActorLine, to: ActorLine, message: MessageLine, arrives: u64 },
@@ -224,6 +230,9 @@ impl Payload<'_> {
             Self::PoolRejected { .. } => "pool.rejected",
             Self::PoolRemoved { .. } => "pool.removed",
             Self::PoolExpired { .. } => "pool.expired",
+            Self::PoolEvicted { .. } => "pool.evicted",
+            Self::PoolPurged { .. } => "pool.purged",
+            Self::PoolReplaced { .. } => "pool.replaced",
             Self::Sent { .. } => "network.sent",
             Self::Lost { .. } => "network.lost",
             Self::FaultBegan { .. } => "fault.began",
@@ -277,6 +286,11 @@ fn payload<'a>(event: &'a Event, slots: &Slots) -> Payload<'a> {
         }
         Event::PoolRemoved(id) => Payload::PoolRemoved { transaction: id.to_string() },
         Event::PoolExpired(transaction) => Payload::PoolExpired { transaction: transaction_line(transaction) },
+        Event::PoolEvicted(transaction) => Payload::PoolEvicted { transaction: transaction_line(transaction) },
+        Event::PoolPurged(transaction) => Payload::PoolPurged { transaction: transaction_line(transaction) },
+        Event::PoolReplaced(pending) => {
+            Payload::PoolReplaced { transactions: pending.iter().map(|pending| transaction_line(pending)).collect() }
+        }
     }
 }
 
@@ -324,11 +338,20 @@ fn message_line(message: &Message) -> MessageLine {
         Message::ForgingTransactions(transactions) => line("forging-transactions", None, Some(transactions.len())),
         Message::Broadcast(transactions) => line("broadcast", None, Some(transactions.len())),
         Message::AddTransactions { transactions, .. } => line("add-transactions", None, Some(transactions.len())),
-        Message::Blocks(blocks) => line("blocks", None, Some(blocks.len())),
-        Message::Status { tip, .. } => line("status", Some(tip.to_string()), None),
+        Message::Blocks { blocks, .. } => line("blocks", None, Some(blocks.len())),
+        Message::Status { tip } => line("status", Some(tip.id.to_string()), None),
         Message::TipMoved { tip } => line("tip-moved", Some(tip.id().to_string()), None),
         Message::StatusRequest => line("status-request", None, None),
         Message::BlocksRequest { .. } => line("blocks-request", None, None),
+        Message::CommonBlocksRequest { ids, .. } => line("common-blocks-request", None, Some(ids.len())),
+        Message::CommonBlocks { common, .. } => line("common-blocks", common.map(|id| id.to_string()), None),
+        Message::PeersRequest => line("peers-request", None, None),
+        Message::Peers(peers) => line("peers", None, Some(peers.len())),
+        Message::HungUp => line("hung-up", None, None),
+        Message::WakeUp => line("wake-up", None, None),
+        Message::RelayFailed { .. } => line("relay-failed", None, None),
+        Message::BlockNotApplied { .. } => line("block-not-applied", None, None),
+        Message::AlreadyForged { ids, .. } => line("already-forged", None, Some(ids.len())),
         Message::RoundRequest => line("round-request", None, None),
         Message::Round(_) => line("round", None, None),
         Message::RoundChanged(_) => line("round-changed", None, None),
@@ -336,5 +359,121 @@ fn message_line(message: &Message) -> MessageLine {
         Message::NetworkState(_) => line("network-state", None, None),
         Message::ForgingTransactionsRequest => line("forging-transactions-request", None, None),
         Message::ChooseTransactions { .. } => line("choose-transactions", None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{KeyPair, Slots};
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    /// One line of every kind.
+    fn one_of_each(key: &crate::protocol::PublicKey) -> Vec<Payload<'_>> {
+        let block = || BlockLine {
+            id: "1".into(),
+            height: 2,
+            previous: Some("0".into()),
+            slot: 3,
+            forger: key.to_string(),
+            transactions: 4,
+        };
+        let tip = || TipLine { id: "1".into(), height: 2 };
+        let transaction = || TransactionLine { id: "ab".into(), kind: "transfer".into(), sender: "02".into(), fee: 9 };
+        let from = ActorLine { node: 1, actor: "peer" };
+        let message = || MessageLine { kind: "block", block: Some("1".into()), count: None };
+        vec![
+            Payload::BlockForged { block: block() },
+            Payload::BlockReceived { block: block() },
+            Payload::BlockApplied { block: block(), missed: vec![Shown(key)], round: Some(2) },
+            Payload::BlockRefused { reason: "why".into() },
+            Payload::BlockDisregarded { block: block() },
+            Payload::BlockReverted { block: block() },
+            Payload::RolledBack { from: tip(), to: tip(), cause: "forked".into() },
+            Payload::ForgingSuspended { reached: 1, in_quorum: 0 },
+            Payload::ForgerStarted { delegate: key.to_string() },
+            Payload::ForgerFailed { reason: "why" },
+            Payload::HealthChecked { peers: 3, forked: 1 },
+            Payload::PeerAdded { peer: 3 },
+            Payload::PeerRemoved { peer: 3 },
+            Payload::PoolAdded { transactions: vec![transaction()] },
+            Payload::PoolRejected { rejected: vec![RejectionLine { id: "ab".into(), reason: "why".into() }] },
+            Payload::PoolRemoved { transaction: "ab".into() },
+            Payload::PoolExpired { transaction: transaction() },
+            Payload::PoolEvicted { transaction: transaction() },
+            Payload::PoolPurged { transaction: transaction() },
+            Payload::PoolReplaced { transactions: vec![transaction()] },
+            Payload::Sent { from, to: from, message: message(), arrives: 8 },
+            Payload::Lost { from, to: from, message: message() },
+            Payload::FaultBegan { fault: 0, fault_kind: "partition" },
+            Payload::FaultEnded { fault: 0, fault_kind: "partition" },
+        ]
+    }
+
+    /// What docs/trace.md calls a value of this form.
+    fn form(name: &str, value: &Value) -> bool {
+        let members = |value: &Value| -> Vec<String> {
+            value.as_object().map(|object| object.keys().cloned().collect()).unwrap_or_default()
+        };
+        match name {
+            "block" => members(value) == ["id", "height", "previous", "slot", "forger", "transactions"],
+            "tip" => members(value) == ["id", "height"],
+            "transaction" => members(value) == ["id", "type", "sender", "fee"],
+            "transactions" => value.as_array().is_some_and(|all| all.iter().all(|one| form("transaction", one))),
+            "actor" => members(value) == ["node", "actor"],
+            "message" => members(value).first().is_some_and(|first| first == "type"),
+            "key" | "text" | "id" => value.is_string(),
+            "keys" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
+            "number" | "node" | "time" => value.is_u64(),
+            "number or null" => value.is_u64() || value.is_null(),
+            "list of `{id, reason}`" => value.as_array().is_some_and(|all| members(&all[0]) == ["id", "reason"]),
+            other => panic!("docs/trace.md names a form that this test does not know: {other}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_stands_in_the_documentation_with_its_members_in_order_and_no_other_does() {
+        let text = include_str!("../../../docs/trace.md");
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        let kinds = rows.filter(|(kind, _)| kind.contains('.'));
+        let mut documented: BTreeMap<&str, Vec<(String, String)>> = kinds
+            .map(|(kind, row)| {
+                let members = row.split(" |").next().unwrap_or_default();
+                let member = |part: &str| part.split_once(": ").map(|(name, form)| (name.to_owned(), form.to_owned()));
+                let members = members.strip_prefix('`').unwrap_or_default().replace(", `", "\u{0}").replace('`', "");
+                // The one list whose form has a comma and quotes of its own.
+                let members = members.replace("list of {id, reason}", "list of `{id, reason}`");
+                (kind, members.split('\u{0}').filter_map(member).collect())
+            })
+            .collect();
+        let keys = KeyPair::from_passphrase("trace");
+        for payload in one_of_each(keys.public()) {
+            let kind = payload.kind();
+            let line = json!(Line { at: 5, node: Some(1), payload });
+            let members: Vec<&String> = line.as_object().expect("a line is an object").keys().collect();
+            assert_eq!(members[..3], ["at", "node", "kind"], "{line}");
+            assert_eq!(line["kind"], kind);
+            let row = documented.remove(kind).unwrap_or_else(|| panic!("docs/trace.md does not tell of {kind}"));
+            assert_eq!(members[3..], row.iter().map(|(name, _)| name).collect::<Vec<_>>(), "{kind}");
+            for (name, what) in &row {
+                assert!(form(what, &line[name]), "{kind}: {name} is no {what}: {}", line[name]);
+            }
+        }
+        assert_eq!(documented.keys().collect::<Vec<_>>(), Vec::<&&str>::new(), "documented, and no kind of a trace");
+    }
+
+    #[test]
+    fn the_first_line_is_as_documented() {
+        let text = include_str!("../../../docs/trace.md");
+        let header = json!(Header::new("s.toml".into(), 7, vec!["a=1".into()], 5, &Slots::new(8, 100), true));
+        let expected = json!({
+            "trace": "dposlab", "schema": 1, "version": env!("CARGO_PKG_VERSION"), "scenario": "s.toml", "seed": 7,
+            "set": ["a=1"], "nodes": 5, "epoch": 100, "network": true,
+        });
+        assert_eq!(header.to_string(), expected.to_string());
+        for member in header.as_object().expect("a line is an object").keys() {
+            assert!(text.contains(&format!("`{member}`")), "docs/trace.md does not tell of {member}");
+        }
     }
 }
