@@ -11,6 +11,7 @@ pub mod overrides;
 pub mod run;
 pub mod script;
 pub mod testnet;
+pub mod workload;
 
 pub use crate::sim::Fault;
 pub use assertion::Assertion;

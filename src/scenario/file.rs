@@ -1,7 +1,7 @@
 //! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
 //! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action};
+use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action, workload::Workload};
 use crate::{
     ledger::rules::Gossip,
     sim::{Fault, NetworkModel},
@@ -40,6 +40,9 @@ pub struct Scenario {
     /// A client that acts by a script.
     #[serde(default, rename = "action", skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
+    /// Who hands in transactions.
+    #[serde(default, rename = "workload", skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<Workload>,
     /// What must hold; a run in which one does not has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,

@@ -53,6 +53,9 @@ impl Scenario {
         for (index, fault) in self.faults.iter().enumerate() {
             self.check_fault(&format!("fault[{index}]"), fault)?;
         }
+        for (index, workload) in self.workloads.iter().enumerate() {
+            workload.check(&format!("workload[{index}]"), self)?;
+        }
         for (index, assertion) in self.assertions.iter().enumerate() {
             let key = format!("assert[{index}]");
             assertion.claim().map_err(|(part, found, allowed)| Mistake::new(join(&key, part), found, allowed))?;
@@ -174,7 +177,7 @@ impl Scenario {
         }
     }
 
-    fn check_nodes(&self, key: &str, nodes: &Nodes, delegates: bool) -> Checked {
+    pub(super) fn check_nodes(&self, key: &str, nodes: &Nodes, delegates: bool) -> Checked {
         match nodes {
             Nodes::List(list) if list.is_empty() => Err(Mistake::new(key, "an empty list", "at least one")),
             Nodes::List(list) => list.iter().try_for_each(|node| self.check_node(key, node, delegates)),

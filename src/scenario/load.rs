@@ -279,3 +279,124 @@ fn syntax(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
     let place = Place::Line { file: file.to_path_buf(), line };
     ScenarioError::Malformed { place, key, message: error.message().replace('\n', " ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Latency;
+
+    fn set(text: &str, sets: &[&str]) -> Result<Scenario, String> {
+        let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("well formed")).collect();
+        Scenario::parse_with(text, Path::new("s.toml"), &sets).map_err(|error| error.to_string())
+    }
+
+    fn error(text: &str) -> String {
+        set(text, &[]).expect_err("it is no scenario")
+    }
+
+    fn fault(lines: &str) -> String {
+        error(&format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"heal\"\n\n[[fault]]\n{lines}"))
+    }
+
+    #[test]
+    fn an_error_names_the_line_the_key_and_what_is_allowed() {
+        assert_eq!(error("version = 2\nrounds = 3"), "s.toml:1: key 'version': found 2, allowed is 1");
+        assert_eq!(error("version = 1\nrounds = 0"), "s.toml:2: key 'rounds': found 0, allowed is 1 to 100000");
+        let unknown = error("version = 1\nrounds = 3\nround = 4");
+        assert!(unknown.starts_with("s.toml:3: key 'round': unknown field `round`, expected one of"), "{unknown}");
+        let wrong = error("version = 1\nrounds = \"three\"");
+        assert!(wrong.starts_with("s.toml:2: key 'rounds': invalid type: string \"three\""), "{wrong}");
+        assert_eq!(error("version = 1\n"), "s.toml: missing field `rounds`");
+        assert!(!error("version = 1\nrounds = [").contains('\n'));
+    }
+
+    #[test]
+    fn an_error_in_a_fault_names_its_line_too() {
+        let kind = fault("kind = \"offlin\"\n");
+        assert!(kind.starts_with("s.toml:7: key 'fault[1].kind': unknown variant `offlin`"), "{kind}");
+        assert!(kind.contains("`offline`") && kind.contains("`mass-resignation`"), "{kind}");
+        let name = fault("kind = \"offline\"\nrounds = 2\ndelegates = [\"genesis_3\", \"bob\"]\n");
+        let expected = "s.toml:9: key 'fault[1].delegates': found 'bob', allowed is 'genesis_1' to 'genesis_51'";
+        assert_eq!(name, expected);
+        let missing = fault("kind = \"delay\"\nmessages = [\"block\"]\n");
+        assert_eq!(missing, "s.toml:6: key 'fault[1]': missing field `by_ms`");
+        let wrong = fault("kind = \"slow\"\nstep_ms = 5\nnodes = 7\n");
+        assert!(wrong.starts_with("s.toml:9: key 'fault[1].nodes': expected a list of nodes"), "{wrong}");
+        let extra = fault("kind = \"isolate\"\nnodes = [1]\nuntill = { round = 2 }\n");
+        assert!(extra.starts_with("s.toml:9: key 'fault[1].untill': unknown field `untill`"), "{extra}");
+        let message = fault("kind = \"drop\"\nmessages = [\"block\", \"blok\"]\n");
+        assert!(message.starts_with("s.toml:8: key 'fault[1].messages[1]': unknown variant `blok`"), "{message}");
+        let moment = fault("kind = \"heal\"\nfrom = { after = 3 }\n");
+        assert!(
+            moment.starts_with("s.toml:8: key 'fault[1].from': found after, allowed is start, seconds"),
+            "{moment}"
+        );
+        let chance = fault("kind = \"drop\"\nchance = 1.5\n");
+        assert_eq!(chance, "s.toml:8: key 'fault[1].chance': found 1.5, allowed is 0 to 1");
+    }
+
+    #[test]
+    fn an_error_in_network_rules_or_an_assertion_names_what_there_is() {
+        let network = |lines: &str| error(&format!("version = 1\nrounds = 3\n[network]\n{lines}"));
+        let latency = network("latency = { min_ms = 5 }\n");
+        assert_eq!(latency, "s.toml:4: key 'network.latency': missing field `max_ms` of a `uniform` latency");
+        let normal = network("latency = { distribution = \"normal\", mean_ms = 5, sigma = 1 }\n");
+        assert!(normal.starts_with("s.toml:4: key 'network.latency"), "{normal}");
+        let lost = network("loss = 2\n");
+        assert_eq!(lost, "s.toml:4: key 'network.loss': found 2, allowed is 0 to 1");
+        let rule = error("version = 1\nrounds = 3\n[rules]\nnode.wakeup = 3\n");
+        assert!(rule.starts_with("s.toml:4: key 'rules.node.wakeup': found no such rule, allowed is"), "{rule}");
+        let assertion = |lines: &str| error(&format!("version = 1\nrounds = 3\n[[assert]]\n{lines}"));
+        let metric = assertion("always = \"hight > 3\"\n");
+        assert!(metric.starts_with("s.toml:4: key 'assert[0].always': found 'hight > 3', allowed is"), "{metric}");
+        assert!(metric.contains("rollback-depth") && metric.contains("'converged'"), "{metric}");
+        let two = assertion("always = \"converged\"\nfinally = \"converged\"\n");
+        assert!(two.starts_with("s.toml:3: key 'assert[0]': found 2 claims, allowed is exactly one"), "{two}");
+    }
+
+    #[test]
+    fn a_replaced_value_is_checked_like_one_in_the_file() {
+        let file = "version = 1\nrounds = 3\n";
+        let changed = set(file, &["network.latency={ min_ms = 1, max_ms = 300 }", "rounds=4"]).expect("allowed");
+        assert_eq!((changed.network.model.latency, changed.rounds), (Latency::uniform(1, 300), 4));
+        let wrong = set(file, &["rounds=0"]).expect_err("no rounds");
+        assert_eq!(wrong, "s.toml with 'rounds=0': key 'rounds': found 0, allowed is 1 to 100000");
+        let unknown = set(file, &["network.lots=0.1"]).expect_err("no such key");
+        assert!(unknown.starts_with("s.toml with 'network.lots=0.1': key 'network.lots': unknown field"), "{unknown}");
+        let own = set("version = 1\nrounds = 3\nx = 1\n", &["rounds=4"]).expect_err("the file's own mistake");
+        assert!(own.starts_with("s.toml:3: key 'x'"), "{own}");
+    }
+
+    #[test]
+    fn included_files_stand_below_and_their_lists_add_up() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+        put("base.toml", "version = 1\nrounds = 9\n[network]\ndelegates = 5\nloss = 0.1\n[[fault]]\nkind = \"heal\"\n");
+        put(
+            "top.toml",
+            "include = [\"base.toml\"]\nrounds = 3\n[network]\nloss = 0.2\n[[fault]]\nkind = \"isolate\"\nnodes = [9]\n",
+        );
+        let top = folder.path().join("top.toml");
+        let wrong = Scenario::load(&top).expect_err("node 9 of 5").to_string();
+        assert!(wrong.ends_with("top.toml:7: key 'fault[1].nodes': found 9, allowed is 0 to 4"), "{wrong}");
+        put("top.toml", "include = [\"base.toml\"]\nrounds = 3\n[network]\nloss = 0.2\n[[fault]]\nkind = \"heal\"\n");
+        let scenario = Scenario::load(&top).expect("it is a scenario");
+        assert_eq!((scenario.rounds, scenario.faults.len()), (3, 2));
+        assert_eq!((scenario.network.delegates, scenario.network.model.loss), (5, 0.2));
+        put("base.toml", "version = 1\nrounds = 9\n[[fault]]\nkind = \"heel\"\n");
+        let wrong = Scenario::load(&top).expect_err("no such kind").to_string();
+        assert!(wrong.contains("base.toml:4: key 'fault[0].kind': unknown variant `heel`"), "{wrong}");
+        put("base.toml", "include = [\"top.toml\"]\n");
+        let circle = Scenario::load(&top).expect_err("a circle").to_string();
+        assert!(circle.contains("base.toml:1: key 'include'") && circle.contains("includes itself"), "{circle}");
+    }
+
+    #[test]
+    fn a_scenario_s_own_text_is_the_same_scenario() {
+        let text = "version = 1\nrounds = 3\n[network]\nregions = { shares = [1], latency_ms = [[4]] }\n[rules]\nquorum_percent = 50\n\
+                    [[fault]]\nkind = \"partition\"\nshare = { share = 0.5, of = \"vote-weight\" }\nfrom = { height = 60 }\n\
+                    until = { after = 12.5 }\n[[assert]]\nalways = \"height >= 1\"\n";
+        let scenario = set(text, &[]).expect("it is a scenario");
+        assert_eq!(set(&scenario.to_toml(), &[]).expect("its own text"), scenario);
+    }
+}

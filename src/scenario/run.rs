@@ -78,6 +78,7 @@ impl Scenario {
         let mut plan = Plan { network: model.clone(), ..Plan::new(tree, tip, nodes, seeds, start) };
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
         self.switch_off(&mut plan);
+        plan.sources = self.sources(&plan, testnet);
         self.act(&mut plan, testnet);
         plan
     }
@@ -89,7 +90,7 @@ impl Scenario {
         }
         let (tree, parties, actions) = (plan.tree.clone(), Parties::of(testnet), self.actions.clone());
         let make = move || -> Box<dyn Source> { Box::new(Script::new(tree.clone(), parties.clone(), &actions)) };
-        plan.sources.push(PlannedSource { from: Trigger::Start, until: None, make: Arc::new(make) });
+        plan.sources.push(PlannedSource { from: Trigger::Start, until: None, make: Arc::new(make), tally: crate::sim::source::Tally::default() });
     }
 
     /// Tells delegates in which rounds they are off: they look at the round themselves, each on its own chain.

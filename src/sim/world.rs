@@ -145,6 +145,7 @@ impl World {
             delivered: 0,
             plan: plan.clone(),
         };
+        plan.sources.iter().for_each(|source| source.tally.reset());
         world.plan_agenda();
         world
     }
@@ -296,8 +297,11 @@ impl World {
 
     fn answer(&mut self, request: RequestId, submission: Submission) {
         if request.0 & FROM_SOURCE == 0 {
-            self.answers.push((request, submission));
-        } else if let Some(source) = &mut self.sources[(request.0 & !FROM_SOURCE) as usize] {
+            return self.answers.push((request, submission));
+        }
+        let index = (request.0 & !FROM_SOURCE) as usize;
+        self.plan.sources[index].tally.answered(&submission);
+        if let Some(source) = &mut self.sources[index] {
             source.answered(self.now, &submission);
         }
     }
@@ -316,6 +320,7 @@ impl World {
         let Some(source) = &mut self.sources[index] else { return };
         let Poll { submissions, again } = source.poll(self.now, &tip);
         for (node, transactions) in submissions {
+            self.plan.sources[index].tally.submitted(transactions.len());
             self.hand_in(node, RequestId(FROM_SOURCE | index as u64), transactions);
         }
         if let Some(at) = again {
