@@ -14,6 +14,8 @@ mod openapi;
 mod recorded;
 #[path = "api/replayed.rs"]
 mod replayed;
+#[path = "api/forks.rs"]
+mod forks;
 #[path = "api/searches.rs"]
 mod searches;
 #[path = "api/support.rs"]

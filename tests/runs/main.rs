@@ -10,3 +10,4 @@ mod readme;
 mod recorded_chain;
 mod support;
 mod testnet;
+mod webhooks;
