@@ -87,7 +87,8 @@ fn a_fork_is_two_chains_until_one_comes_back() {
     nodes.applies(0, &short);
     [&long, &longer].into_iter().for_each(|link| nodes.applies(1, link));
 
-    let balance = |nodes: &Nodes, node| nodes.get(node, &format!("/api/wallets/{recipient}"))["data"]["balance"].clone();
+    let balance =
+        |nodes: &Nodes, node| nodes.get(node, &format!("/api/wallets/{recipient}"))["data"]["balance"].clone();
     assert_eq!(nodes.chain(0)[0], json!(short.id()));
     assert_eq!(nodes.chain(1)[..2], [json!(longer.id()), json!(long.id())]);
     assert_eq!(nodes.chain(0)[1..], nodes.chain(1)[2..], "they part above the block they have in common");

@@ -69,7 +69,12 @@ fn run_example(command: &str) -> Vec<u8> {
         let status = Command::new(env!("CARGO")).args(["build", "--example", name]).current_dir(root()).status();
         assert!(status.expect("cargo runs this test").success());
     }
-    Command::new(built).args(arguments.split_whitespace()).current_dir(root()).output().expect("examples are built for the tests").stdout
+    Command::new(built)
+        .args(arguments.split_whitespace())
+        .current_dir(root())
+        .output()
+        .expect("examples are built for the tests")
+        .stdout
 }
 
 fn start(arguments: &[String], port: u16, expected: &[String]) -> (Child, Vec<String>) {

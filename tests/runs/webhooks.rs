@@ -96,7 +96,8 @@ fn the_example_receives_events_and_refuses_others() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("examples are built for the tests");
-    let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map(|line| line.expect("text"));
+    let mut lines =
+        BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map(|line| line.expect("text"));
     assert_eq!(lines.next().as_deref(), Some("waiting for block.applied"));
     let hooks = up.get("/webhooks")["data"].clone();
     let target = hooks[0]["target"].as_str().expect("a text").trim_start_matches("http://").trim_end_matches('/');
@@ -131,8 +132,7 @@ fn webhooks_change_nothing_in_the_simulation() {
     let chain = |hooks: &[&str]| {
         let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
         for event in hooks {
-            let (status, body) =
-                up.post("/api/webhooks", &json!({"event": event, "target": target, "conditions": []}));
+            let (status, body) = up.post("/api/webhooks", &json!({"event": event, "target": target, "conditions": []}));
             assert_eq!(status, 201, "{body}");
         }
         up.advance(100);
