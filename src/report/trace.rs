@@ -140,6 +140,10 @@ impl Observer for TraceWriter {
             self.write(|out, slots| out.write(&Line::of_network(now, event, slots)));
         }
     }
+
+    fn wants_messages(&self) -> bool {
+        self.0.lock().expect("no one panics while holding it").network
+    }
 }
 
 impl Out {

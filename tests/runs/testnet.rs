@@ -54,7 +54,7 @@ impl Up {
         assert_eq!(status, 200, "{body}");
     }
 
-    fn height(&self) -> u64 {
+    pub fn height(&self) -> u64 {
         self.get("/node/status")["data"]["now"].as_u64().expect("a height")
     }
 

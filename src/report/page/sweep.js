@@ -52,7 +52,7 @@ function means(figure) {
   return {
     traces: [{
       type: "scatter", mode: numeric ? "lines+markers" : "markers", x: has.map(([, where]) => where), y: has.map(([values]) => values.mean), line: { color: color("good"), width: 2 },
-      marker: { size: 8, color: color("good") }, error_y: { type: "data", array: has.map(([values]) => spread(values)), color: color("bad"), thickness: 1.5, width: 6 },
+      marker: { size: 8, color: color("good") }, error_y: { type: "data", array: has.map(([values]) => spread(values)), color: color("soft"), thickness: 1.5, width: 6 },
       text: has.map(([values]) => `${number(values.mean, 4)} ± ${number(spread(values), 4)}<br>deviation ${number(values.deviation, 4)}, ${number(values.count)} runs`), hovertemplate: "%{text}<extra></extra>",
     }],
     layout: layout(340, { xaxis: numeric ? axis(paths[0]) : categories(), yaxis: axis(wordOf(figure)), showlegend: false }),
