@@ -14,3 +14,4 @@ mod reports;
 mod support;
 mod sweeps;
 mod testnet;
+mod webhooks;
