@@ -156,6 +156,41 @@ fn the_page_stands_alone(page: &str, summary: &Value) {
 }
 
 #[test]
+fn a_partition_and_its_end_are_in_the_figures() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let out = folder.path().join("out");
+    run(&["run", "scenarios/partition-even.toml", "--seed", "7", "--out", &out.display().to_string()]);
+    let summary = json_file(&out.join("summary.json"));
+    let totals = &summary["totals"];
+    let count = |figure: &str| totals[figure].as_u64().unwrap_or_else(|| panic!("{figure} is a count"));
+    let lines = json_lines(&out.join("events.jsonl"));
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).collect::<Vec<_>>();
+    assert!(count("branches_max") >= 2 && count("fork_depth_max") > 0 && count("slots_forked") > 0, "{totals}");
+    assert!(totals["agreement_min"].as_f64() < Some(0.7), "{totals}");
+    assert_eq!(count("rollbacks"), of("chain.rolled-back").len() as u64);
+    let depth = |line: &Value| line["from"]["height"].as_u64().zip(line["to"]["height"].as_u64());
+    let depths = of("chain.rolled-back").into_iter().filter_map(depth).map(|(from, to)| from - to);
+    assert_eq!(count("rollback_depth_max"), depths.max().expect("nodes have gone back"));
+    assert_eq!(count("forged"), of("block.forged").len() as u64);
+    assert_eq!(count("orphaned"), count("forged") - count("blocks"));
+    let (ended, heals) = (of("fault.ended"), summary["heals"].as_array().expect("a list"));
+    assert_eq!(
+        ended.iter().map(|line| &line["at"]).collect::<Vec<_>>(),
+        heals.iter().map(|heal| &heal["at_us"]).collect::<Vec<_>>()
+    );
+    assert!(!heals.is_empty() && heals.iter().all(|heal| heal["converged_seconds"].as_f64() > Some(0.0)), "{heals:?}");
+    // The chain is made of blocks that were forged, and orphans of the others.
+    let ids = |table: &str| -> BTreeSet<String> {
+        csv_rows(&out.join(format!("{table}.csv"))).into_iter().map(|row| row["id"].clone()).collect()
+    };
+    let forged: BTreeSet<String> =
+        of("block.forged").into_iter().map(|line| line["block"]["id"].as_str().expect("an id").to_owned()).collect();
+    assert!(ids("blocks").is_subset(&forged) && ids("orphans").is_subset(&forged));
+    assert!(ids("blocks").is_disjoint(&ids("orphans")));
+    assert_eq!(ids("orphans").len() as u64, count("orphaned"), "every orphan is listed");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_told_before_the_run() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let scenario = scenario_in(folder.path());
