@@ -35,8 +35,7 @@ fn digest(scenario: &Scenario, stage: StageKind) -> String {
     let seeds = SeedTree::new(7);
     let testnet = scenario.testnet(seeds);
     let plan = scenario.plan(&testnet, seeds);
-    let start = plan.tree.slots().slot(plan.start.seconds());
-    let rounds = dposlab::report::Rounds::new(dposlab::actors::NodeId(0), plan.tree.clone(), start);
+    let rounds = dposlab::report::Rounds::new(&plan);
     let outcome =
         scenario.play(&plan, stage, vec![Box::new(rounds.clone())], || rounds.height(), |_| {}).expect("no actor dies");
     assert_eq!(rounds.height(), scenario.last_height(), "every slot has its block");

@@ -3,7 +3,6 @@
 //! `cargo run --example simulate`
 
 use dposlab::{
-    actors::NodeId,
     check::check_all,
     report::Rounds,
     scenario::{Scenario, StageKind},
@@ -27,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seeds = SeedTree::new(7);
     let testnet = scenario.testnet(seeds);
     let plan = scenario.plan(&testnet, seeds);
-    let rounds = Rounds::new(NodeId(0), plan.tree.clone(), plan.tree.slots().slot(plan.start.seconds()));
+    let rounds = Rounds::new(&plan);
     let observers: Vec<Box<dyn dposlab::sim::Observer>> = vec![Box::new(rounds.clone())];
     let outcome = scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_| {})?;
     for round in rounds.rounds() {

@@ -19,7 +19,7 @@ pub mod time;
 pub mod webhook;
 
 pub use delegate::Delegate;
-pub use deviation::{Deviation, InvalidBlock};
+pub use deviation::{Deviation, Hosted, InvalidBlock, Stimulus};
 pub use message::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, Wake};
 pub use observation::{Event, RollbackCause};
 pub use peer::Peer;

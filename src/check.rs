@@ -1,7 +1,26 @@
-//! What must hold of every chain, looked at from the outside.
+//! What must hold of every chain and every run, looked at from the outside, and the search for a run in which it does not.
 //!
-//! Each invariant is a named value with its source, so that a failure can say which one broke and where.
+//! ```text
+//!   seed ─► swarm ─► scenario ─► run, watched ─► findings ─► shrink ─► the smallest scenario that still shows it
+//!                                  │
+//!            invariants, step ◄────┤ every block, once          conduct ◄── every event of every node
+//! ```
+//!
+//! Each thing that must hold is a named value with its source, so that a failure can say which one broke and where.
 
+pub mod assertions;
+pub mod conduct;
+pub mod finding;
+pub mod interval;
 pub mod invariants;
+pub mod shrink;
+pub mod step;
+mod story;
+pub mod watch;
 
+pub use assertions::judge;
+pub use conduct::{CONDUCT, Conduct};
+pub use finding::{Finding, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
+pub use step::{STEP_INVARIANTS, StepInvariant, check_step};
+pub use watch::{Seen, Watch};

@@ -1,7 +1,11 @@
 //! The commands, one file each. A mistake of the caller's ends with one line on standard error and exit code 2.
 
+pub mod diff;
+pub mod merge;
 pub mod output;
+pub mod replay;
 pub mod run;
+pub mod sweep;
 pub mod up;
 
 use clap::{Parser, Subcommand};
@@ -19,12 +23,18 @@ const EXAMPLES: &str = "\
 Examples:
   dposlab up                                        51 delegates forging, the API on http://127.0.0.1:4003/api
   dposlab up --pace manual                          nothing happens until POST /lab/advance {\"slots\": 10}
-  dposlab run scenarios/missed-slots.toml --seed 7  who owned, forged and missed which slot";
+  dposlab run scenarios/missed-slots.toml --seed 7  who owned, forged and missed which slot
+  dposlab run scenarios/healthy.toml --out out/one  the same as tables, a trace and a page with plots
+  dposlab sweep scenarios/healthy.toml --seeds 0..100 --vary network.latency.max_ms=100,1000 --out out/many";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(up::Up),
+    Up(Box<up::Up>),
     Run(run::Run),
+    Sweep(sweep::Sweep),
+    Merge(merge::Merge),
+    Replay(replay::Replay),
+    Diff(diff::Diff),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -34,6 +44,8 @@ pub enum Failure {
     Usage(String),
     /// Not the caller's: exit code 1.
     Broken(String),
+    /// The answer is no, and standard output has told it: exit code 1.
+    Told,
 }
 
 impl Failure {
@@ -54,6 +66,10 @@ impl Cli {
         let result = match self.command {
             Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
+            Command::Sweep(sweep) => sweep.run(),
+            Command::Merge(merge) => merge.run(),
+            Command::Replay(replay) => replay.run(),
+            Command::Diff(diff) => diff.run(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -61,6 +77,7 @@ impl Cli {
                 eprintln!("dposlab: {why}");
                 ExitCode::from(2)
             }
+            Err(Failure::Told) => ExitCode::from(1),
             Err(Failure::Broken(why)) => {
                 eprintln!("dposlab: {why}");
                 ExitCode::from(1)

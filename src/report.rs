@@ -1,6 +1,18 @@
-//! What a run leaves behind: who owned, forged and missed which slots, as a table for people and JSON for scripts.
+//! What a run leaves behind: its figures, tables, traces and pages; what many runs leave behind; and the repeating of
+//! what was recorded. It only looks: nothing here changes a run.
 
+pub mod bundle;
+pub mod metrics;
+pub mod page;
 pub mod rounds;
+pub mod session;
+pub mod sheet;
+pub mod statistics;
+pub mod sweep;
 pub mod table;
+pub mod tips;
+pub mod trace;
 
+pub use metrics::Metrics;
 pub use rounds::{DelegateSlots, Gap, RoundReport, Rounds};
+pub use tips::Tips;

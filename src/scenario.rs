@@ -2,13 +2,22 @@
 //!
 //! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
 
+pub mod assertion;
 pub mod file;
+pub mod judge;
+mod limits;
+mod load;
 pub mod overrides;
 pub mod run;
+pub mod script;
 pub mod testnet;
+pub mod workload;
 
 pub use crate::sim::Fault;
+pub use assertion::Assertion;
 pub use file::{Scenario, ScenarioError};
+pub use judge::{Judge, Verdict};
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};
+pub use script::{Action, Deed, Wrong};
 pub use testnet::{Account, NamedDelegate, Testnet};

@@ -13,12 +13,14 @@
 //! Events at one instant run in the order in which they were scheduled, on both stages, so a run is a function of its
 //! plan and seed. Nothing here knows HTTP or files; only [`live`] reads the wall clock, to pace a testnet.
 
+pub mod clock;
 pub mod fault;
 pub mod live;
 pub mod network;
 pub mod plan;
 pub mod queue;
 pub mod seeds;
+pub mod source;
 pub mod stage;
 pub mod trace;
 pub mod world;
@@ -28,5 +30,6 @@ pub use live::{Live, LiveHandle, Pace};
 pub use network::{Latency, NetworkModel};
 pub use plan::{NodePlan, Plan};
 pub use seeds::SeedTree;
+pub use source::{PlannedSource, Source};
 pub use trace::{Digest, TraceDigest};
 pub use world::{NetworkEvent, Observer, World};

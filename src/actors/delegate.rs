@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     ledger::BlockTree,
-    protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
+    protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots, Timestamp},
 };
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -73,6 +73,21 @@ impl Delegate {
         Self { node, keys, tree, offline, plan, due, work: None, done: None, started: false }
     }
 
+    /// The node it forges on.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// What it forges with; `None` on a node that does not forge.
+    pub fn keys(&self) -> Option<&KeyPair> {
+        self.keys.as_ref()
+    }
+
+    /// The blocks and the network it knows.
+    pub fn tree(&self) -> &Arc<BlockTree> {
+        &self.tree
+    }
+
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         if self.keys.is_none() {
@@ -89,7 +104,7 @@ impl Delegate {
             }
             Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Deviate { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
         }
     }
 
@@ -135,6 +150,7 @@ impl Delegate {
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
+        let ours = ours || planted!(ForgesOutOfTurn) && slot.0.is_multiple_of(7);
         let over = round.tip_slot >= slot || self.done >= Some(slot);
         if !ours || over || self.is_offline(&round) {
             self.plan_after(now, slot, &round, effects);
@@ -170,6 +186,7 @@ impl Delegate {
         let Some(work) = self.work.as_mut().filter(|work| work.network.is_none()) else { return };
         let NetworkState { status, reached, in_quorum, .. } = state;
         let enough = match status {
+            NetworkStatus::Default if planted!(QuorumIgnored) => true,
             NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
             NetworkStatus::Test => true,
             NetworkStatus::Default => {
@@ -201,6 +218,12 @@ impl Delegate {
                 reward: milestones.at(round.tip_height.next()).reward,
                 transactions: transactions.to_vec(),
             };
+            if planted!(ForgesTwice) {
+                let timestamp = Timestamp(draft.timestamp.0 + 1);
+                let other = Arc::new(Block::forge(BlockDraft { timestamp, ..draft.clone() }, keys, milestones));
+                effects.push(Effect::Observe(Event::BlockForged(other.clone())));
+                self.tell(Message::Forged(other), effects);
+            }
             let block = Arc::new(Block::forge(draft, keys, milestones));
             // Q18: whatever becomes of it.
             if self.tree.rules().node.forged_before_accepted {

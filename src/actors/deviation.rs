@@ -1,7 +1,12 @@
 //! What an actor may be told to do against the protocol. Honest actors are never told; a fault of a scenario tells them.
 //!
-//! A deviation is switched on and off by [`super::Input::Deviate`]. What it changes stands in one place of the actor
-//! concerned, so an actor's code reads as the protocol has it. Source: consensus.md 7.2.
+//! An honest actor knows nothing of this. While a deviation is on, its [`Hosted`] keeps inputs from it and changes,
+//! delays or adds to what it wants done. Source: consensus.md 7.2.
+
+mod forgery;
+mod hosted;
+
+pub use hosted::{Hosted, Stimulus};
 
 use crate::protocol::Address;
 use serde::{Deserialize, Serialize};
@@ -14,13 +19,14 @@ pub enum Deviation {
     Offline,
     /// Delegate: begins to forge so much later than it could.
     LateForging(Duration),
-    /// Delegate: makes two blocks for each of its slots; its relay sends one to each half of its peers.
+    /// Delegate: makes two blocks for each of its slots. The second goes straight to every other one of the peers, so it
+    /// is there before the first.
     DoubleForge,
     /// Delegate: takes every slot whose number is a multiple of this for its own.
     OutOfTurn { every: u32 },
-    /// Delegate: its blocks break one rule, and its relay sends them without taking them in.
+    /// Delegate: its blocks break one rule and go straight to all peers; its relay does not get to see them.
     ForgeInvalid(InvalidBlock),
-    /// Peer: keeps the blocks of its own delegate to itself, for so long or for ever.
+    /// Peer: keeps the blocks of its own delegate back for so long; without an end, it throws them away.
     Withhold { release: Option<Duration> },
     /// Peer: takes no transactions, neither from clients nor from peers.
     RefuseTransactions,

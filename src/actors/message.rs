@@ -1,6 +1,6 @@
 //! What actors hear and what they want done.
 
-use super::{Deviation, Event, SimTime, Submission};
+use super::{Event, SimTime, Submission};
 use crate::{
     ledger::{Link, RoundInfo},
     protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
@@ -200,11 +200,6 @@ pub enum Input {
         request: RequestId,
         transactions: Transactions,
     },
-    /// A fault begins or ends: from now on the actor deviates from the protocol in this way, or no longer does.
-    Deviate {
-        deviation: Arc<Deviation>,
-        on: bool,
-    },
 }
 
 /// Why an actor wants to be woken.
@@ -234,6 +229,12 @@ pub enum Wake {
 #[derive(Clone, Debug)]
 pub enum Effect {
     Send {
+        to: ActorId,
+        message: Message,
+    },
+    /// [`Effect::Send`] at a later instant. Honest actors send at once.
+    SendAt {
+        at: SimTime,
         to: ActorId,
         message: Message,
     },

@@ -149,7 +149,6 @@ impl Peer {
             Input::Submit { request, transactions } => self.to_pool(transactions, Some(request), effects),
             Input::Message { from, message } if from.node == self.node => self.told(now, message, effects),
             Input::Message { from, message } => self.called(now, from.node, message, effects),
-            Input::Deviate { .. } => {}
         }
     }
 

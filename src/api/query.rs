@@ -33,11 +33,19 @@ pub fn gather<'v>(
     tables: &[&[Parameter]],
     dialect: Dialect,
 ) -> Cow<'v, Map<String, Value>> {
+    fn ends(key: &str) -> Option<(&str, &str)> {
+        key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))
+    }
+    let split = |key| {
+        let (name, end) = ends(key)?;
+        let is_range = |parameter: &&Parameter| {
+            parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect)
+        };
+        tables.iter().copied().flatten().find(is_range).map(|_| (name, end))
+    };
     // A number beside its own range must lie in it.
     let has_range = |key: &str| {
-        takes_range(tables, key, dialect)
-            && values[key].is_string()
-            && values.keys().any(|other| split_end(other).is_some_and(|(name, _)| name == key))
+        values.keys().any(|other| split(other).is_some_and(|(name, _)| name == key)) && values[key].is_string()
     };
     let is_list = |key: &str| {
         let mut parameters = tables.iter().copied().flatten();
@@ -48,8 +56,7 @@ pub fn gather<'v>(
     }
     let mut gathered = Map::new();
     for (key, value) in values {
-        let ends: Option<(&str, &[&str])> = match split_end(key).filter(|(name, _)| takes_range(tables, name, dialect))
-        {
+        let ends: Option<(&str, &[&str])> = match split(key) {
             Some((name, "from")) => Some((name, &["from"])),
             Some((name, _)) => Some((name, &["to"])),
             None if has_range(key) => Some((key, &["from", "to"])),
@@ -66,16 +73,6 @@ pub fn gather<'v>(
         }
     }
     Cow::Owned(gathered)
-}
-
-/// The name and the end of `name.from` and `name.to`.
-fn split_end(key: &str) -> Option<(&str, &str)> {
-    key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))
-}
-
-fn takes_range(tables: &[&[Parameter]], name: &str, dialect: Dialect) -> bool {
-    let mut parameters = tables.iter().copied().flatten();
-    parameters.any(|parameter| parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect))
 }
 
 /// Sets an end of a range, unless the end that is there is narrower. What is no number stays, to be refused.

@@ -33,6 +33,7 @@ use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
     io,
+    net::Ipv4Addr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -247,7 +248,7 @@ impl Webhooks {
 
     fn hear(&self, now: SimTime, input: WebhookInput) {
         // The supervisor has written down that it died; the node goes on.
-        let _died = self.actor.cast(WebhookMessage::Hear(now, Box::new(input)));
+        let _died = self.actor.cast(WebhookMessage::Hear(now, input));
     }
 
     fn observed(&self, now: SimTime, event: &Event) {
@@ -268,12 +269,12 @@ impl Webhooks {
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
         }
-        self.hear(now, WebhookInput::Observed(observation));
+        self.hear(now, WebhookInput::Observed(Box::new(observation)));
     }
 
     fn peer(&self, node: NodeId) -> PeerState {
         let (tip, latency_ms) = self.view.neighbours().known(node);
-        let (ip, version) = (std::net::Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
+        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
         PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
     }
 }

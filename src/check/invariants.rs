@@ -46,23 +46,30 @@ pub const INVARIANTS: [Invariant; 8] = [
     Invariant { name: "statistics add up to the chain's", source: "I11", check: statistics },
 ];
 
+impl Invariant {
+    /// Holds it against a block of a tree.
+    ///
+    /// # Errors
+    /// It does not hold.
+    pub fn check(&self, tree: &BlockTree, tip: &Arc<Link>) -> Result<(), Violation> {
+        let applied = tree.applied(tip);
+        let case = Case { tree, tip, state: &applied.state };
+        (self.check)(&case).map_err(|what| Violation {
+            invariant: self.name,
+            origin: self.source,
+            block: tip.id().to_string(),
+            height: tip.height(),
+            what,
+        })
+    }
+}
+
 /// Holds every invariant against a block of a tree.
 ///
 /// # Errors
 /// The first one that does not hold.
 pub fn check_all(tree: &BlockTree, tip: &Arc<Link>) -> Result<(), Violation> {
-    let applied = tree.applied(tip);
-    let case = Case { tree, tip, state: &applied.state };
-    for Invariant { name, source, check } in &INVARIANTS {
-        check(&case).map_err(|what| Violation {
-            invariant: name,
-            origin: source,
-            block: tip.id().to_string(),
-            height: tip.height(),
-            what,
-        })?;
-    }
-    Ok(())
+    INVARIANTS.iter().try_for_each(|invariant| invariant.check(tree, tip))
 }
 
 fn equal<T: PartialEq + std::fmt::Display>(what: &str, found: T, expected: T) -> Result<(), String> {

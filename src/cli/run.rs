@@ -2,106 +2,201 @@
 
 use super::Failure;
 use crate::{
-    actors::NodeId,
-    report::{Rounds, table},
-    scenario::{Outcome, Scenario, StageKind},
-    sim::{Observer, SeedTree},
+    check,
+    report::{
+        Metrics,
+        bundle::{About, Bundle, command},
+        metrics::Figures,
+        rounds::totals,
+        table,
+        trace::{TraceFormat, TraceWriter, line::Header},
+    },
+    scenario::{Outcome, Override, Scenario, StageKind, Verdict},
+    sim::{Observer, Plan, SeedTree},
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Play a scenario file and print who owned, forged and missed which slot.
 ///
 /// The run is a function of the file and the seed: the same two give the same chain and the same digest, always.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Run {
     /// The scenario, a TOML file (see scenarios/).
     scenario: PathBuf,
     /// The seed all keys, latencies and choices are drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3'. May be given again.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
     /// What hosts the actors; changes the speed, not the outcome.
     #[arg(long, value_enum, default_value_t)]
     stage: StageKind,
+    /// Leave summary.json, events.jsonl, tables as CSV and Parquet, and report.html in this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write every event to this file as it happens: .jsonl for JSON lines (docs/trace.md), .json for a trace viewer.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The form of the trace, whatever the file is called; 'perfetto' is for ui.perfetto.dev or chrome://tracing.
+    #[arg(long, value_enum, requires = "trace", value_name = "FORM")]
+    trace_format: Option<TraceFormat>,
+    /// Put messages between actors into traces as well: sent, when they arrive, and lost.
+    #[arg(long)]
+    trace_network: bool,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  dposlab run scenarios/missed-slots.toml --seed 7
+  dposlab run scenarios/missed-slots.toml --set network.latency.max_ms=400 --out out/slow
+  dposlab run scenarios/healthy.toml --trace run.json --trace-network     then open it in ui.perfetto.dev";
+
 impl Run {
     /// Plays the scenario.
     ///
     /// # Errors
-    /// The file is no scenario, or the run broke off.
+    /// The file is no scenario, the output cannot be written, or the run broke off.
     pub fn run(self) -> Result<(), Failure> {
-        let scenario = Scenario::load(&self.scenario).map_err(Failure::usage)?;
+        let scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
         let seeds = SeedTree::new(self.seed);
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
-        let start = plan.tree.slots().slot(plan.start.seconds());
-        let rounds = Rounds::new(NodeId(0), plan.tree.clone(), start);
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
+        let metrics = Metrics::new(&plan);
+        let traces = self.traces(&plan)?;
+        let judge = check::judge(&scenario, &plan)
+            .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
+        observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
         let bar = progress_bar(scenario.last_height().0.into());
-        let height = || rounds.height();
         let outcome = scenario
-            .play(&plan, self.stage, observers, height, |height| bar.set_position(height.0.into()))
-            .map_err(Failure::broken)?;
+            .play(&plan, self.stage, observers, || metrics.height(), |height| bar.set_position(height.0.into()))
+            .map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
-        rounds.close(plan.tree.slots().slot(outcome.end.seconds()));
-        if self.json {
-            super::output::line(&self.as_json(&scenario, &rounds, &outcome).to_string());
-        } else {
-            super::output::line(&self.as_text(&scenario, &rounds, &outcome));
+        for trace in &traces {
+            trace.finish().map_err(Failure::broken)?;
         }
-        if rounds.height() < scenario.last_height() {
-            let (reached, wanted) = (rounds.height(), scenario.last_height());
-            return Err(Failure::broken(format!(
+        let figures = metrics.finish(outcome.end);
+        let verdicts = judge.verdicts(outcome.end);
+        let about = self.about(&scenario, &outcome);
+        let bundle = Bundle { about: &about, figures: &figures, tree: &plan.tree };
+        if let Some(folder) = &self.out {
+            bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
+        }
+        if self.json {
+            super::output::line(&as_json(&about, &figures, &outcome, &verdicts).to_string());
+        } else {
+            super::output::line(&self.as_text(&scenario, &figures, &outcome, &verdicts));
+        }
+        let (reached, wanted) = (figures.tip.height(), scenario.last_height());
+        if reached < wanted {
+            return Err(self.broken(format!(
                 "the chain stalled at height {reached}, with no block for four rounds' worth of slots; {} rounds end at \
                  height {wanted}",
                 scenario.rounds
             )));
         }
-        Ok(())
+        let broken: Vec<String> = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string).collect();
+        if broken.is_empty() { Ok(()) } else { Err(self.broken(broken.join("; "))) }
     }
 
-    fn as_json(&self, scenario: &Scenario, rounds: &Rounds, outcome: &Outcome) -> Value {
-        let per_round = rounds.rounds();
-        json!({
-            "scenario": self.scenario.display().to_string(),
-            "description": scenario.description,
-            "version": env!("CARGO_PKG_VERSION"),
-            "seed": self.seed,
-            "digest": outcome.digest.to_string(),
-            "height": rounds.height(),
-            "rounds": per_round.len(),
-            "blocks": per_round.iter().map(|round| round.blocks).sum::<u32>(),
-            "missed_slots": per_round.iter().map(|round| round.missed_slots).sum::<u32>(),
-            "events": outcome.events,
-            "end_seconds": outcome.end.seconds(),
-            "delegates": rounds.totals(),
-            "per_round": per_round,
-        })
+    /// The traces to write; what cannot be written to is found out before the run begins.
+    fn traces(&self, plan: &Plan) -> Result<Vec<TraceWriter>, Failure> {
+        let slots = plan.tree.slots();
+        let set = self.set.iter().map(ToString::to_string).collect();
+        let scenario = self.scenario.display().to_string();
+        let header = Header::new(scenario, self.seed, set, plan.nodes.len(), &slots, self.trace_network);
+        let mut files: Vec<(PathBuf, TraceFormat)> = Vec::new();
+        if let Some(file) = &self.trace {
+            files.push((file.clone(), self.trace_format.unwrap_or_else(|| TraceFormat::of(file))));
+        }
+        if let Some(folder) = &self.out {
+            fs::create_dir_all(folder)
+                .map_err(|why| Failure::usage(format!("--out {}: cannot be made: {why}", folder.display())))?;
+            files.push((folder.join("events.jsonl"), TraceFormat::Jsonl));
+        }
+        let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, slots);
+        files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)
     }
 
-    fn as_text(&self, scenario: &Scenario, rounds: &Rounds, outcome: &Outcome) -> String {
-        let per_round = rounds.rounds();
-        let blocks: u32 = per_round.iter().map(|round| round.blocks).sum();
-        let missed: u32 = per_round.iter().map(|round| round.missed_slots).sum();
+    fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
+        About {
+            scenario: self.scenario.display().to_string(),
+            description: scenario.description.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            seed: self.seed,
+            set: self.set.iter().map(ToString::to_string).collect(),
+            digest: outcome.digest.to_string(),
+            events: outcome.events,
+            delivered: outcome.delivered,
+            reproduce: self.reproduce(&self.scenario),
+        }
+    }
+
+    fn reproduce(&self, scenario: &Path) -> String {
+        let set: Vec<String> = self.set.iter().map(ToString::to_string).collect();
+        command(&scenario.display().to_string(), self.seed, &set)
+    }
+
+    /// A run that failed names the one command that repeats it.
+    fn broken(&self, why: impl std::fmt::Display) -> Failure {
+        Failure::broken(format!("{why}; to repeat: {}", self.reproduce(&self.scenario)))
+    }
+
+    fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
+        let total = &figures.total;
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
+        let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
-            "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {blocks} blocks forged, {missed} slots missed, \
-             {} events\ndigest:  {}",
+            "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
+             {} events\n{}digest:  {}{}",
             self.scenario.display(),
-            table::render(rounds),
+            table::render(&figures.chain),
             self.seed,
-            rounds.height(),
-            per_round.len(),
+            total.height,
+            total.rounds,
+            total.blocks,
+            total.missed_slots,
             outcome.events,
+            verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect::<String>(),
             outcome.digest,
+            written.unwrap_or_default(),
         )
     }
+}
+
+fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> Value {
+    let total = &figures.total;
+    json!({
+        "scenario": about.scenario,
+        "description": about.description,
+        "version": about.version,
+        "seed": about.seed,
+        "set": about.set,
+        "digest": about.digest,
+        "reproduce": about.reproduce,
+        "height": total.height,
+        "rounds": total.rounds,
+        "blocks": total.blocks,
+        "missed_slots": total.missed_slots,
+        "events": about.events,
+        "end_seconds": outcome.end.seconds(),
+        "assertions": verdicts,
+        "totals": total,
+        "heals": figures.heals,
+        "delegates": totals(&figures.chain),
+        "per_round": figures.chain,
+    })
 }
 
 /// Shown on a terminal only, and gone when the run is over.

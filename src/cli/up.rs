@@ -2,15 +2,16 @@
 
 mod announce;
 mod api;
-mod network;
+pub(super) mod network;
 
 use super::{Failure, output::Printer};
 use crate::{
-    actors::{NodeId, SimTime},
+    actors::NodeId,
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
+    report::session::{Session, SessionWriter},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, LiveHandle, NodePlan, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
 };
 use announce::Announcer;
 use api::ApiOptions;
@@ -70,6 +71,9 @@ pub struct Up {
     /// How blocks travel: 'once' from the forger's peer to all others, or as in the 'reference' node, in four waves.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
+    /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Where the first node's log goes; by default a file in the system's folder for temporary files.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -87,10 +91,10 @@ While it runs:
   curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
   curl http://127.0.0.1:4003/lab/webhooks
 Other testnets:
-  dposlab up --api-nodes 3                          three nodes, each with its own API: ports 4003, 4004, 4005
-  dposlab up --data-dir ./testnet                   webhooks are there again after a restart
-  dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
-  dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
+  dposlab up --api-nodes 3                            three nodes, each with its own API: ports 4003, 4004, 4005
+  dposlab up --data-dir ./testnet                     webhooks are there again after a restart
+  dposlab up --host 0.0.0.0 --rate-limit 100          for others on the network, who may not use webhooks
+  dposlab up --webhook-targets loopback,10.1.0.0/16   webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
 
 /// When a network starts.
@@ -157,11 +161,23 @@ impl Up {
         let (served, mut observers) = self.api.serve(ports, &plan, &log_printer)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
+        let journal = self.journal(&plan)?;
+        if let Some((_, digest)) = &journal {
+            observers.push(Box::new(digest.clone()));
+        }
+        let (journal, recorded) = match journal {
+            Some((writer, _)) => {
+                let recorded = writer.outcome();
+                (Some(Box::new(writer) as Box<dyn Journal>), Some(recorded))
+            }
+            None => (None, None),
+        };
         let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
         let ended = on_current_thread(async {
             let interrupts = Interrupts::listen().map_err(Failure::broken)?;
             let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
+            let live = live.journalled(journal);
             let (servers, webhooks) = served.start(&handle);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
@@ -180,23 +196,44 @@ impl Up {
         log_printer.flush();
         announcer.stopped(ended.as_ref().ok().copied());
         printer.flush();
-        ended.map(|_| ())
+        if let (Some(recorded), Some(file)) = (recorded, &self.record) {
+            recorded().map_err(|why| Failure::broken(format!("--record {}: {why}", file.display())))?;
+        }
+        match (ended, &self.record) {
+            (Ok(_), _) => Ok(()),
+            (Err(Failure::Broken(why)), Some(file)) => {
+                Err(Failure::broken(format!("{why}; to repeat: dposlab replay {}", file.display())))
+            }
+            (Err(why), _) => Err(why),
+        }
+    }
+
+    /// The journal that was asked for, and the digest that must watch the run for it.
+    fn journal(&self, plan: &Plan) -> Result<Option<(SessionWriter, TraceDigest)>, Failure> {
+        let Some(file) = &self.record else { return Ok(None) };
+        let wrong = |why: io::Error| Failure::usage(format!("--record {}: {why}", file.display()));
+        let start = plan.tree.slots().slot(plan.start.seconds()).0;
+        let absolute = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose().map_err(wrong);
+        let session = Session {
+            network_dir: absolute(&self.network_dir)?,
+            secrets: absolute(&self.secrets)?,
+            chain: absolute(&self.chain)?,
+            ..Session::new(self.seed, self.delegates, self.gossip, start, plan.tree.config())
+        };
+        let digest = TraceDigest::default();
+        SessionWriter::create(file, &session, digest.clone()).map(|writer| Some((writer, digest))).map_err(wrong)
     }
 
     /// The network begins in the slot asked for, or in the one after `tip` if that is later.
     fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Plan {
-        let tree = network.tree.clone();
-        let forgers = network.forgers();
-        let nodes = forgers.into_iter().map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
-        let slots = tree.slots();
+        let slots = network.tree.slots();
         let slot = match self.start {
             Start::Genesis => Slot(1),
             Start::Now => slots.slot(Timestamp(wall_clock_seconds(slots.epoch_unix()))),
             Start::At(timestamp) => slots.slot(timestamp),
         };
         let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
-        let start = SimTime::from_seconds(slots.start(Slot(slot.0.max(earliest))));
-        Plan::new(tree, tip, nodes, SeedTree::new(self.seed), start)
+        network::plan(network, tip, Slot(slot.0.max(earliest)), SeedTree::new(self.seed))
     }
 }
 

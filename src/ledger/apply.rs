@@ -16,7 +16,8 @@ use super::{
     wallet::{DelegateAttributes, Lock, MultiSignature},
 };
 use crate::protocol::{
-    Address, Asset, Kind, Milestone, SignedTransaction, Timestamp, Vote, keys::multisignature_key, transaction::Version,
+    Address, Arktoshi, Asset, Kind, Milestone, SignedTransaction, Timestamp, Vote, keys::multisignature_key,
+    transaction::Version,
 };
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ pub fn cost(transaction: &SignedTransaction) -> Balance {
         Asset::MultiPayment { payments } => payments.iter().map(|payment| Balance::from(payment.amount)).sum(),
         _ => Balance::ZERO,
     };
-    payments + transaction.amount() + transaction.transaction().fee
+    let fee = if planted!(FeeNotCharged) { Arktoshi::ZERO } else { transaction.transaction().fee };
+    payments + transaction.amount() + fee
 }
 
 /// Every address a transaction pays.
@@ -103,7 +105,9 @@ fn check_type(
             delegates::check_multi_signature(transaction, *min, public_keys, state)
         }
         Asset::MultiSignatureLegacy { .. } => Err(ApplyError::LegacyMultiSignature),
-        Asset::Ipfs { multihash } if state.has_ipfs(multihash) => Err(ApplyError::IpfsHashAlreadyExists),
+        Asset::Ipfs { multihash } if state.has_ipfs(multihash) && !planted!(IpfsTwice) => {
+            Err(ApplyError::IpfsHashAlreadyExists)
+        }
         Asset::MultiPayment { .. } if sender.balance < cost(transaction) => Err(ApplyError::InsufficientBalance),
         Asset::Ipfs { .. } | Asset::MultiPayment { .. } => Ok(()),
         Asset::DelegateResignation => delegates::check_resignation(sender, state, terms),
@@ -128,10 +132,11 @@ fn check_common(
     let content = transaction.transaction();
     if let Version::Two(found) = content.version
         && Some(found.0) != sender.nonce.0.checked_add(1)
+        && !planted!(NonceUnchecked)
     {
         return Err(ApplyError::UnexpectedNonce { found, sender: content.sender, nonce: sender.nonce });
     }
-    if (sender.balance - cost(transaction)).is_negative() {
+    if (sender.balance - cost(transaction)).is_negative() && !planted!(BalanceUnchecked) {
         return Err(ApplyError::InsufficientBalance);
     }
     if sender.public_key.is_some_and(|key| key != content.sender) {
@@ -141,7 +146,9 @@ fn check_common(
     match &sender.second_public_key {
         // Only in a pool: the registration of the key is still pending. Source: consensus.md 8, Q20.
         Some(_) if confirmed.is_none() => return Err(ApplyError::UnexpectedSecondSignature),
-        Some(key) if !transaction.verify_second(key) => return Err(ApplyError::InvalidSecondSignature),
+        Some(key) if !transaction.verify_second(key) && !planted!(SecondSignatureUnchecked) => {
+            return Err(ApplyError::InvalidSecondSignature);
+        }
         None if content.second_signature.is_some() && !terms.milestone.ignore_invalid_second_signature_field => {
             return Err(ApplyError::UnexpectedSecondSignature);
         }
@@ -152,7 +159,7 @@ fn check_common(
         return Err(ApplyError::UnexpectedMultiSignature);
     }
     match &sender.multi_signature {
-        Some(owners) if !matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)) => {
+        Some(owners) if !matches!(transaction.verify_multi(enough(owners.min), &owners.public_keys), Ok(true)) => {
             Err(ApplyError::InvalidMultiSignature)
         }
         None if !content.signatures.is_empty() && !registers => Err(ApplyError::UnexpectedMultiSignature),
@@ -197,14 +204,22 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, state: &m
     let new_weight = sender.weight();
     match &content.asset {
         Asset::Vote(Vote::For(key)) => state.add_vote_weight(key, new_weight),
+        Asset::Vote(Vote::Against(key)) if planted!(WeightOfUnvoteFee) => {
+            state.add_vote_weight(key, Balance::ZERO - new_weight);
+        }
         Asset::Vote(Vote::Against(key)) => state.add_vote_weight(key, Balance::ZERO - weight),
+        Asset::Transfer { .. } if planted!(WeightWithoutTransferOut) => {}
+        Asset::HtlcLock { .. } if planted!(WeightWithoutLocked) => add_own_weight(state, vote, new_weight - weight),
         Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
         _ => add_own_weight(state, vote, new_weight - weight),
     }
     match &content.asset {
+        Asset::Transfer { amount, recipient, .. } if planted!(WeightWithoutTransferIn) => {
+            state.wallet_mut(*recipient).balance += *amount;
+        }
         Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into()),
         Asset::MultiPayment { payments } => {
-            for payment in payments {
+            for payment in payments.iter().chain(payments.last().filter(|_| planted!(PaymentTwice))) {
                 credit(state, payment.recipient, payment.amount.into());
             }
         }
@@ -230,6 +245,11 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, state: &m
     }
 }
 
+/// Signatures that are enough, where so many were agreed on.
+fn enough(agreed: u8) -> u8 {
+    if planted!(MultiSignatureOneLess) { agreed.saturating_sub(1) } else { agreed }
+}
+
 fn add_own_weight(state: &mut State, vote: Option<crate::protocol::PublicKey>, change: Balance) {
     if let Some(key) = vote {
         state.add_vote_weight(&key, change);
@@ -248,7 +268,7 @@ fn found_multi_signature(min: u8, public_keys: &[crate::protocol::PublicKey], st
 fn credit(state: &mut State, recipient: Address, amount: Balance) {
     let wallet = state.wallet_mut(recipient);
     wallet.balance += amount;
-    if let Some(key) = wallet.vote {
+    if let Some(key) = wallet.vote.filter(|_| !planted!(WeightWithoutPayments)) {
         state.add_vote_weight(&key, amount);
     }
 }

@@ -44,7 +44,7 @@ pub struct Rules {
 }
 
 /// How a block travels from peer to peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gossip {
     /// The forger's relay sends the block to each of its peers, nobody repeats it: on a full mesh everyone gets it once.

@@ -315,15 +315,24 @@ impl State {
         state.height = header.height;
         state.timestamp = header.timestamp;
         state.transactions += block.transactions.len() as u64;
-        state.supply += reward;
+        if !planted!(SupplyForgotten) {
+            state.supply += reward;
+        }
         state.reward_generator(block);
         let missing = state.count_missed(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
         state.forged_in_round[self.round.owner_index(slot)] += 1;
         let next = schedule.at(header.height.next());
-        let round_end = (next.first == header.height.next())
+        let ends = next.first == header.height.next();
+        let ends = if planted!(RoundOneBlockEarly) { schedule.begins(Height(header.height.0 + 2)) } else { ends };
+        let round_end = ends
             .then(|| {
                 let missed = state.idle_members();
                 state.begin_round(block, next)?;
+                if planted!(RankingOfParent) {
+                    let mut parent = self.clone();
+                    parent.begin_round(block, next)?;
+                    state.round = parent.round;
+                }
                 Ok(RoundEnd { missed, created: state.round.clone() })
             })
             .transpose()?;
@@ -332,13 +341,15 @@ impl State {
 
     fn reward_generator(&mut self, block: &Arc<Block>) {
         let header = &block.header;
-        let gain = Balance::from(header.reward) + header.total_fee;
+        let fee = if planted!(FeesBurnt) { Arktoshi::ZERO } else { header.total_fee };
+        let more = if planted!(RewardDoubled) { header.reward } else { Arktoshi::ZERO };
+        let gain = Balance::from(header.reward) + fee + more;
         let wallet = self.wallet_mut(header.generator.address(self.network_byte));
         wallet.balance += gain;
-        let vote = wallet.vote;
+        let vote = wallet.vote.filter(|_| !planted!(WeightWithoutForging));
         if let Some(delegate) = wallet.delegate_mut() {
             delegate.produced_blocks += 1;
-            delegate.forged_fees += header.total_fee;
+            delegate.forged_fees += if planted!(StatisticsWithoutFees) { Arktoshi::ZERO } else { header.total_fee };
             delegate.forged_rewards += header.reward;
             delegate.last_block = Some(LastBlock(block.clone()));
         }
@@ -354,7 +365,9 @@ impl State {
         }
         let round = self.round.clone();
         let gap = (slot.0 - before.0 - 1).min(round.position.delegates);
-        let missing: Vec<&Member> = (1..=gap).map(|step| round.owner(Slot(before.0 + step))).collect();
+        let missing: Vec<&Member> = (1 + u32::from(planted!(MissedSlotsMiscounted))..=gap)
+            .map(|step| round.owner(Slot(before.0 + step)))
+            .collect();
         for member in &missing {
             if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
                 delegate.missed_blocks += 1;
@@ -373,12 +386,16 @@ impl State {
         let mut ranking: Vec<Member> = self
             .delegates()
             .filter_map(|wallet| {
-                let delegate = wallet.delegate.as_ref().filter(|delegate| !delegate.resigned)?;
+                let delegate =
+                    wallet.delegate.as_ref().filter(|delegate| !delegate.resigned || planted!(ResignedStaysActive))?;
                 let public_key = wallet.public_key?;
                 Some(Member { public_key, address: wallet.address, vote_balance: delegate.vote_balance })
             })
             .collect();
         ranking.sort_by(|a, b| b.vote_balance.cmp(&a.vote_balance).then(a.public_key.cmp(&b.public_key)));
+        if planted!(TieBroken) {
+            ranking.sort_by(|a, b| b.vote_balance.cmp(&a.vote_balance).then(b.public_key.cmp(&a.public_key)));
+        }
         let expected = position.delegates as usize;
         if ranking.len() < expected {
             let (id, height) = (block.id, block.header.height);
@@ -390,6 +407,9 @@ impl State {
         self.unrank_resigned(ranking.len());
         ranking.truncate(expected);
         self.forged_in_round = vec![0; expected];
+        if planted!(RoundNotRenewed) && position.round.0 > 1 {
+            ranking.clone_from(&self.round.members);
+        }
         self.round = Arc::new(Round::new(position, ranking));
         Ok(())
     }
@@ -404,7 +424,7 @@ impl State {
     }
 
     fn unrank_resigned(&mut self, ranked: usize) {
-        if ranked == self.usernames.len() {
+        if ranked == self.usernames.len() || planted!(ResignedKeepsRank) {
             return;
         }
         let resigned: Vec<Address> = self

@@ -1,10 +1,14 @@
-//! Slots owned, forged and missed, per round and delegate, as one node's chain shows them.
+//! Slots owned, forged and missed, per round and delegate, on the chain that most nodes stand on.
+//!
+//! Nothing is counted while the run goes on: a chain says by itself which slots have a block. So a rollback takes back
+//! what it takes back, and a report is of one chain, always.
 
+use super::Tips;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
-    protocol::{Height, PublicKey, Slot, slots::Slots},
-    sim::Observer,
+    protocol::{BlockId, Height, PublicKey, Slot},
+    sim::{Observer, Plan},
 };
 use serde::Serialize;
 use std::{
@@ -45,17 +49,85 @@ pub struct RoundReport {
     pub gaps: Vec<Gap>,
     /// By username's number, then name.
     pub delegates: Vec<DelegateSlots>,
+    /// Slot by slot; of the last [`ROUNDS_IN_TURNS`] rounds only.
+    #[serde(skip)]
+    pub turns: Vec<Turn>,
 }
 
-/// Watches one node and keeps account of its rounds. Clones share the account.
-#[derive(Clone)]
-pub struct Rounds(Arc<Mutex<Account>>);
+/// Rounds of which every slot is told.
+pub const ROUNDS_IN_TURNS: usize = 120;
 
-struct Account {
-    node: NodeId,
+/// One slot of a round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Turn {
+    pub slot: u32,
+    /// Its owner's username.
+    pub owner: String,
+    /// Height of the block forged in it; empty where it was missed.
+    pub height: Option<u32>,
+}
+
+/// The rounds that blocks have begun, on any fork.
+#[derive(Clone)]
+pub struct RoundBook {
     tree: Arc<BlockTree>,
-    slots: Slots,
-    tip: Arc<Link>,
+    /// The first slot of the run.
+    pub(super) start: Slot,
+    /// The first height that the run makes a block for.
+    pub(super) first_height: Height,
+    first: Arc<RoundInfo>,
+    /// By the block that ended the round before.
+    begun: BTreeMap<BlockId, Arc<RoundInfo>>,
+}
+
+impl RoundBook {
+    /// The book of a run at its first instant.
+    pub fn new(plan: &Plan) -> Self {
+        let first = plan.tree.applied(&plan.tip).state.round().clone();
+        let start = plan.tree.slots().slot(plan.start.seconds());
+        Self { tree: plan.tree.clone(), start, first_height: plan.tip.height().next(), first, begun: BTreeMap::new() }
+    }
+
+    /// Follows an event of any node.
+    pub fn follow(&mut self, event: &Event) {
+        if let Event::BlockApplied { link, applied } = event
+            && let Some(end) = &applied.round_end
+        {
+            self.begun.entry(link.id()).or_insert_with(|| end.created.clone());
+        }
+    }
+
+    /// The rounds of the chain ending in `tip` that the run has played, ascending. Slots before `end` that are empty
+    /// after the tip were missed too.
+    pub fn rounds(&self, tip: &Arc<Link>, end: Slot) -> Vec<RoundReport> {
+        let mut walk = Walk { book: self, next_slot: self.start, rounds: Vec::new() };
+        for height in self.first_height.0..=tip.height().0 {
+            walk.block(&tip.ancestor(Height(height)).expect("the height is the tip's at most"));
+        }
+        walk.close(tip, end);
+        let applied = self.tree.applied(tip);
+        let username = |key: &PublicKey| match applied.state.delegate_of(key) {
+            Some(delegate) => delegate.username.to_string(),
+            None => key.to_string(),
+        };
+        walk.rounds
+            .iter()
+            .filter(|round| round.counts.iter().any(|counts| *counts != (0, 0)))
+            .map(|round| round.report(&username))
+            .collect()
+    }
+
+    /// The round of the block at `height` on the chain of `link`, which is at that height or just below it.
+    fn round_of(&self, link: &Arc<Link>, height: Height) -> Arc<RoundInfo> {
+        let position = self.tree.schedule().at(height);
+        let before = link.ancestor(Height(position.first.0.saturating_sub(1)));
+        before.and_then(|before| self.begun.get(&before.id())).unwrap_or(&self.first).clone()
+    }
+}
+
+/// A walk up a chain.
+struct Walk<'a> {
+    book: &'a RoundBook,
     /// The first slot not yet accounted for.
     next_slot: Slot,
     rounds: Vec<OneRound>,
@@ -68,103 +140,52 @@ struct OneRound {
     blocks: u32,
     /// (forged, missed) of each member, in ranking order.
     counts: Vec<(u32, u32)>,
+    /// Slot, member, and the height forged there.
+    turns: Vec<(Slot, usize, Option<u32>)>,
 }
 
-impl Rounds {
-    /// An account of a node that stands on the genesis block when slot `start` begins.
-    pub fn new(node: NodeId, tree: Arc<BlockTree>, start: Slot) -> Self {
-        let tip = tree.genesis().clone();
-        let slots = tree.slots();
-        let first = OneRound::new(tree.applied(&tip).state.round().clone());
-        Self(Arc::new(Mutex::new(Account { node, tree, slots, tip, next_slot: start, rounds: vec![first] })))
-    }
-
-    /// The height of the node's chain.
-    pub fn height(&self) -> Height {
-        self.lock().tip.height()
-    }
-
-    /// The run has ended with slot `end` about to begin: slots before it that are still empty were missed.
-    pub fn close(&self, end: Slot) {
-        self.lock().count_missed(end);
-    }
-
-    /// The block the node is on.
-    pub fn tip(&self) -> Arc<Link> {
-        self.lock().tip.clone()
-    }
-
-    /// All rounds begun, ascending.
-    pub fn rounds(&self) -> Vec<RoundReport> {
-        let account = self.lock();
-        account
-            .rounds
-            .iter()
-            .filter(|round| round.counts.iter().any(|counts| *counts != (0, 0)))
-            .map(|round| round.report(&account))
-            .collect()
-    }
-
-    /// Each delegate's sums over all rounds, in the order of [`RoundReport::delegates`].
-    pub fn totals(&self) -> Vec<DelegateSlots> {
-        let mut totals: BTreeMap<(u64, String), DelegateSlots> = BTreeMap::new();
-        for slots in self.rounds().into_iter().flat_map(|round| round.delegates) {
-            let total = totals.entry(by_name(&slots.username)).or_insert_with(|| DelegateSlots {
-                username: slots.username.clone(),
-                public_key: slots.public_key.clone(),
-                ..DelegateSlots::default()
-            });
-            total.owned += slots.owned;
-            total.forged += slots.forged;
-            total.missed += slots.missed;
+impl Walk<'_> {
+    fn block(&mut self, link: &Arc<Link>) {
+        let slots = self.book.tree.slots();
+        let (slot, height) = (slots.slot(link.block().header.timestamp), link.height().0);
+        let first_slot = self.next_slot;
+        self.enter(link, link.height());
+        self.count_missed(slot);
+        self.next_slot = Slot(slot.0 + 1);
+        let round = self.rounds.last_mut().expect("the block's round was entered");
+        let owner = round.round.owner_index(slot);
+        round.counts[owner].0 += 1;
+        round.turns.push((slot, owner, Some(height)));
+        round.blocks += 1;
+        round.last_height = height;
+        let missed_slots = slot.0.saturating_sub(first_slot.0);
+        if missed_slots > 0 {
+            round.gaps.push(Gap { height, seconds: (missed_slots + 1) * slots.blocktime(), missed_slots });
         }
-        totals.into_values().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Account> {
-        self.0.lock().expect("no one panics while holding it")
+    fn close(&mut self, tip: &Arc<Link>, end: Slot) {
+        self.enter(tip, tip.height().next());
+        self.count_missed(end);
     }
-}
 
-impl Observer for Rounds {
-    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
-        let mut account = self.lock();
-        if let Event::BlockApplied { link, applied } = event
-            && node == account.node
-        {
-            account.block_applied(link);
-            if let Some(end) = &applied.round_end {
-                account.rounds.push(OneRound::new(end.created.clone()));
+    fn enter(&mut self, link: &Arc<Link>, height: Height) {
+        let position = self.book.tree.schedule().at(height);
+        if self.rounds.last().is_none_or(|round| round.round.number() != position.round) {
+            self.rounds.push(OneRound::new(self.book.round_of(link, height)));
+            if let Some(old) = self.rounds.len().checked_sub(ROUNDS_IN_TURNS + 1) {
+                self.rounds[old].turns = Vec::new();
             }
         }
     }
-}
 
-impl Account {
-    fn block_applied(&mut self, link: &Arc<Link>) {
-        let slot = self.slots.slot(link.block().header.timestamp);
-        let (height, blocktime) = (link.height().0, self.slots.blocktime());
-        let first_slot = self.next_slot;
-        self.count_missed(slot);
-        self.next_slot = Slot(slot.0 + 1);
-        self.tip = link.clone();
-        let round = self.rounds.last_mut().expect("the first round is there from the start");
-        round.counts[round.round.owner_index(slot)].0 += 1;
-        round.blocks += 1;
-        round.last_height = height;
-        let missed_slots = slot.0 - first_slot.0;
-        if missed_slots > 0 {
-            round.gaps.push(Gap { height, seconds: (missed_slots + 1) * blocktime, missed_slots });
-        }
-    }
-}
-
-impl Account {
     /// Slots up to `end`, which is not one of them, were left empty in the round that runs.
     fn count_missed(&mut self, end: Slot) {
-        let round = self.rounds.last_mut().expect("the first round is there from the start");
+        let round = self.rounds.last_mut().expect("a round was entered");
         for missed in (self.next_slot.0..end.0).map(Slot) {
-            round.counts[round.round.owner_index(missed)].1 += 1;
+            let owner = round.round.owner_index(missed);
+            round.counts[owner].1 += 1;
+            round.turns.push((missed, owner, None));
         }
         self.next_slot = Slot(end.0.max(self.next_slot.0));
     }
@@ -173,15 +194,10 @@ impl Account {
 impl OneRound {
     fn new(round: Arc<RoundInfo>) -> Self {
         let counts = vec![(0, 0); round.members.len()];
-        Self { last_height: round.position.first.0, gaps: Vec::new(), blocks: 0, counts, round }
+        Self { last_height: round.position.first.0, gaps: Vec::new(), blocks: 0, counts, turns: Vec::new(), round }
     }
 
-    fn report(&self, account: &Account) -> RoundReport {
-        let applied = account.tree.applied(&account.tip);
-        let username = |key: &PublicKey| match applied.state.delegate_of(key) {
-            Some(delegate) => delegate.username.to_string(),
-            None => key.to_string(),
-        };
+    fn report(&self, username: &impl Fn(&PublicKey) -> String) -> RoundReport {
         let mut delegates: Vec<DelegateSlots> = self
             .round
             .members
@@ -195,6 +211,12 @@ impl OneRound {
                 missed: *missed,
             })
             .collect();
+        let members = &self.round.members;
+        let turn = |(slot, owner, height): &(Slot, usize, Option<u32>)| Turn {
+            slot: slot.0,
+            owner: username(&members[*owner].public_key),
+            height: *height,
+        };
         delegates.sort_by_cached_key(|delegate| by_name(&delegate.username));
         RoundReport {
             round: self.round.number().0,
@@ -204,12 +226,87 @@ impl OneRound {
             missed_slots: self.counts.iter().map(|(_, missed)| missed).sum(),
             gaps: self.gaps.clone(),
             delegates,
+            turns: self.turns.iter().map(turn).collect(),
         }
     }
+}
+
+/// Each delegate's sums over rounds, in the order of [`RoundReport::delegates`].
+pub fn totals(rounds: &[RoundReport]) -> Vec<DelegateSlots> {
+    let mut totals: BTreeMap<(u64, String), DelegateSlots> = BTreeMap::new();
+    for slots in rounds.iter().flat_map(|round| &round.delegates) {
+        let total = totals.entry(by_name(&slots.username)).or_insert_with(|| DelegateSlots {
+            username: slots.username.clone(),
+            public_key: slots.public_key.clone(),
+            ..DelegateSlots::default()
+        });
+        total.owned += slots.owned;
+        total.forged += slots.forged;
+        total.missed += slots.missed;
+    }
+    totals.into_values().collect()
 }
 
 /// `genesis_2` before `genesis_10`.
 fn by_name(username: &str) -> (u64, String) {
     let number = username.rsplit('_').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX);
     (number, username.to_owned())
+}
+
+/// Watches a run and keeps account of its rounds. Clones share the account.
+#[derive(Clone)]
+pub struct Rounds(Arc<Mutex<Account>>);
+
+struct Account {
+    tips: Tips,
+    book: RoundBook,
+    /// The slot the run has ended with, not one of it.
+    end: Slot,
+}
+
+impl Rounds {
+    /// An account of a run that is about to begin.
+    pub fn new(plan: &Plan) -> Self {
+        let book = RoundBook::new(plan);
+        let (tips, end) = (Tips::new(plan.nodes.len(), &plan.tip), book.start);
+        Self(Arc::new(Mutex::new(Account { tips, book, end })))
+    }
+
+    /// The height most nodes are at.
+    pub fn height(&self) -> Height {
+        self.tip().height()
+    }
+
+    /// The run has ended with slot `end` about to begin: slots before it that are still empty were missed.
+    pub fn close(&self, end: Slot) {
+        self.lock().end = end;
+    }
+
+    /// The block most nodes stand on.
+    pub fn tip(&self) -> Arc<Link> {
+        self.lock().tips.winning().clone()
+    }
+
+    /// All rounds begun, ascending.
+    pub fn rounds(&self) -> Vec<RoundReport> {
+        let account = self.lock();
+        account.book.rounds(account.tips.winning(), account.end)
+    }
+
+    /// Each delegate's sums over all rounds, in the order of [`RoundReport::delegates`].
+    pub fn totals(&self) -> Vec<DelegateSlots> {
+        totals(&self.rounds())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Account> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Observer for Rounds {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        let mut account = self.lock();
+        account.tips.follow(node, event);
+        account.book.follow(event);
+    }
 }

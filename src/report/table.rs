@@ -1,6 +1,6 @@
 //! The report as a table on a terminal.
 
-use super::{RoundReport, Rounds};
+use super::RoundReport;
 use comfy_table::{Cell, CellAlignment, Color, Table, presets::NOTHING};
 use std::fmt::Write;
 
@@ -8,13 +8,12 @@ use std::fmt::Write;
 const ROUNDS_ABREAST: usize = 8;
 
 /// Per delegate and round `owned forged missed`, then per round its gaps.
-pub fn render(rounds: &Rounds) -> String {
-    let reports = rounds.rounds();
+pub fn render(reports: &[RoundReport]) -> String {
     let mut out = String::from("Slots owned, forged and missed (owned/forged/missed), per delegate and round:\n");
     for chunk in reports.chunks(ROUNDS_ABREAST) {
         writeln!(out, "{}", table(chunk)).expect("writing to a string");
     }
-    for report in &reports {
+    for report in reports {
         let RoundReport { round, first_height, last_height, blocks, missed_slots, gaps, .. } = report;
         write!(
             out,

@@ -1,27 +1,20 @@
-//! The scenario file: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is allowed.
+//! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
+//! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, overrides::OverrideError, testnet::DELEGATES_LIMIT};
+use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action, workload::Workload};
 use crate::{
     ledger::rules::Gossip,
-    sim::{
-        Fault, FaultKind, Latency,
-        fault::{NodeRef, Nodes},
-    },
+    sim::{Fault, NetworkModel},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs, io,
-    ops::RangeInclusive,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
-/// The version of the file format this build reads.
-const VERSION: u32 = 1;
-/// Rounds a scenario can run.
-const ROUNDS_LIMIT: u32 = 100_000;
-
 /// A run, as its file describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Version of the format: 1.
@@ -29,66 +22,121 @@ pub struct Scenario {
     /// One line on what the run shows.
     #[serde(default)]
     pub description: String,
+    /// Other files, relative to this one, whose keys hold where this one says nothing; their faults, workloads and
+    /// assertions come before this one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
     /// Rounds to play, the one of the genesis block included.
     pub rounds: u32,
     #[serde(default)]
     pub network: NetworkSection,
+    /// The rules of the nodes: `base` is "reference" (the default) or "corrected", and any rule can be set by name.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub rules: toml::Table,
     /// What goes wrong.
-    #[serde(default, rename = "fault")]
+    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// A client that acts by a script.
+    #[serde(default, rename = "action", skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
+    /// Who hands in transactions.
+    #[serde(default, rename = "workload", skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<Workload>,
+    /// What must hold; a run in which one does not has failed.
+    #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Assertion>,
 }
 
-/// The network the run plays on: a full mesh of one node for each delegate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The network the run plays on: one node for each delegate, numbered as the delegates, and further ones after them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkSection {
-    /// Number of delegates, named `genesis_1`, `genesis_2`, …
+    /// Number of active delegates, named `genesis_1`, `genesis_2`, …
     pub delegates: u32,
-    pub latency: Latency,
-    pub gossip: Gossip,
+    /// Registered delegates beyond those: they follow in the numbering, and forge when they are voted in.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub standby: u32,
+    /// Nodes without a delegate.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub relays: u32,
+    /// How blocks travel; `rules.gossip` is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gossip: Option<Gossip>,
+    #[serde(flatten)]
+    pub model: NetworkModel,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Default for NetworkSection {
     fn default() -> Self {
-        Self { delegates: 51, latency: Latency::default(), gossip: Gossip::Once }
+        Self { delegates: 51, standby: 0, relays: 0, gossip: None, model: NetworkModel::default() }
     }
 }
 
-/// A scenario file that cannot be run: which file, where in it, what was found, what is allowed.
+impl NetworkSection {
+    /// All nodes.
+    pub fn nodes(&self) -> u32 {
+        self.delegates + self.standby + self.relays
+    }
+}
+
+/// Where a mistake stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a line of a file, counted from 1.
+    Line { file: PathBuf, line: usize },
+    /// In a file, nowhere in particular.
+    File(PathBuf),
+    /// In a value that replaced one of the file's.
+    Override { file: PathBuf, set: String },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { file, line } => write!(f, "{}:{line}", file.display()),
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Override { file, set } => write!(f, "{} with '{set}'", file.display()),
+        }
+    }
+}
+
+/// A scenario file that cannot be run: where, which key, what was found, what is allowed.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ScenarioError {
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
-    #[error("{}:{line}: {}{message}", file.display(), key.as_ref().map(|key| format!("key '{key}': ")).unwrap_or_default())]
-    Malformed { file: PathBuf, line: usize, key: Option<String>, message: String },
-    #[error("{}: key '{key}': found {found}, allowed is {allowed}", file.display())]
-    NotAllowed { file: PathBuf, key: String, found: String, allowed: String },
+    #[error("{place}: {}{message}", key.as_ref().map(|key| format!("key '{key}': ")).unwrap_or_default())]
+    Malformed { place: Place, key: Option<String>, message: String },
+    #[error("{place}: key '{key}': found {found}, allowed is {allowed}")]
+    NotAllowed { place: Place, key: String, found: String, allowed: String },
     #[error("{}: {source}", file.display())]
     Unfitting { file: PathBuf, source: OverrideError },
-    #[error("{} with {sets}: {message}", file.display())]
-    Overridden { file: PathBuf, sets: String, message: String },
+    #[error("{place}: key 'include': {} includes itself", file.display())]
+    Circle { place: Place, file: PathBuf },
 }
 
 impl Scenario {
-    /// Reads and checks a file.
+    /// Reads and checks a file and what it includes.
     ///
     /// # Errors
-    /// The file cannot be read, is not TOML of this format, or names what does not exist.
+    /// A file cannot be read, is not TOML of this format, or names what does not exist.
     pub fn load(file: &Path) -> Result<Self, ScenarioError> {
-        let text = fs::read_to_string(file)
-            .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?;
-        Self::parse(&text, file)
+        load::load(file, None, &[])
     }
 
     /// Reads a file, replaces values in it, and checks what comes of that.
     ///
     /// # Errors
-    /// As [`Scenario::load`]; where the file alone is fine, the error names the replaced values instead of a line.
+    /// As [`Scenario::load`]; where a replaced value is at fault, the error names it instead of a line.
     pub fn load_with(file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        let text = fs::read_to_string(file)
-            .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?;
-        Self::parse_with(&text, file, overrides)
+        load::load(file, None, overrides)
     }
 
     /// [`Scenario::load_with`] on the text of a file; `file` is named in errors.
@@ -96,24 +144,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load_with`].
     pub fn parse_with(text: &str, file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        if overrides.is_empty() {
-            return Self::parse(text, file);
-        }
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| malformed(text, file, &error))?;
-        for set in overrides {
-            set.apply(&mut table).map_err(|source| ScenarioError::Unfitting { file: file.to_path_buf(), source })?;
-        }
-        let scenario: Self = match table.try_into() {
-            Ok(scenario) => scenario,
-            Err(error) => {
-                // The file's own mistakes come first: they have a line to point at.
-                Self::parse(text, file)?;
-                let sets: Vec<String> = overrides.iter().map(|set| format!("'{set}'")).collect();
-                let message = error.to_string().trim().replace('\n', " ");
-                return Err(ScenarioError::Overridden { file: file.to_path_buf(), sets: sets.join(", "), message });
-            }
-        };
-        scenario.checked(file)
+        load::load(file, Some(text), overrides)
     }
 
     /// Checks the text of a file; `file` is named in errors.
@@ -121,126 +152,17 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn parse(text: &str, file: &Path) -> Result<Self, ScenarioError> {
-        let scenario: Self = toml::from_str(text).map_err(|error| malformed(text, file, &error))?;
-        scenario.checked(file)
-    }
-
-    fn checked(self, file: &Path) -> Result<Self, ScenarioError> {
-        self.check().map_err(|(key, found, allowed)| ScenarioError::NotAllowed {
-            file: file.to_path_buf(),
-            key,
-            found,
-            allowed,
-        })?;
-        Ok(self)
+        load::load(file, Some(text), &[])
     }
 
     /// The delegates' usernames, in the order of their nodes.
     pub fn usernames(&self) -> Vec<String> {
-        (1..=self.network.delegates).map(|number| format!("genesis_{number}")).collect()
+        (1..=self.network.delegates + self.network.standby).map(|number| format!("genesis_{number}")).collect()
     }
 
-    /// Key, what was found, what is allowed.
-    fn check(&self) -> Result<(), (String, String, String)> {
-        within("version", self.version, VERSION..=VERSION)?;
-        within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
-        within("network.delegates", self.network.delegates, 1..=DELEGATES_LIMIT)?;
-        for (index, fault) in self.faults.iter().enumerate() {
-            self.check_fault(index, fault)?;
-        }
-        Ok(())
-    }
-
-    fn check_fault(&self, index: usize, fault: &Fault) -> Result<(), (String, String, String)> {
-        let FaultKind::Offline(offline) = &fault.kind else { return Ok(()) };
-        let known = self.usernames();
-        let Nodes::List(delegates) = &offline.delegates else { return Ok(()) };
-        let Some(rounds) = &offline.rounds else { return Ok(()) };
-        for (key, empty) in [("delegates", delegates.is_empty()), ("rounds", rounds.spans().is_empty())] {
-            if empty {
-                return Err((format!("fault[{index}].{key}"), "an empty list".into(), "at least one".into()));
-            }
-        }
-        let unknown = delegates.iter().find_map(|node| match node {
-            NodeRef::Delegate(name) if !known.contains(name) => Some(name),
-            _ => None,
-        });
-        if let Some(unknown) = unknown {
-            let allowed = match known.as_slice() {
-                [only] => format!("'{only}'"),
-                [first, .., last] => format!("'{first}' to '{last}'"),
-                [] => unreachable!("a network has at least one delegate"),
-            };
-            return Err((format!("fault[{index}].delegates"), format!("'{unknown}'"), allowed));
-        }
-        for span in rounds.spans() {
-            let key = format!("fault[{index}].rounds");
-            within(&key, span.start().0, 1..=self.rounds)?;
-            within(&key, span.end().0, span.start().0..=self.rounds)?;
-        }
-        Ok(())
-    }
-}
-
-fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Result<(), (String, String, String)> {
-    if allowed.contains(&found) {
-        return Ok(());
-    }
-    let (low, high) = allowed.into_inner();
-    let allowed = if low == high { low.to_string() } else { format!("{low} to {high}") };
-    Err((key.to_owned(), found.to_string(), allowed))
-}
-
-/// One line out of the parser's error: where it is, the key on that line, and what the parser says.
-fn malformed(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
-    let start = error.span().map_or(0, |span| span.start.min(text.len()));
-    let before = text.get(..start).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map(|(key, _)| key.trim().to_owned());
-    let message = error.message().replace('\n', " ");
-    ScenarioError::Malformed { file: file.to_path_buf(), line, key, message }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(text: &str) -> String {
-        Scenario::parse(text, Path::new("s.toml")).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_replaced_value_is_checked_like_one_in_the_file() {
-        let file = "version = 1\nrounds = 3\n";
-        let set = |sets: &[&str]| {
-            let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("well formed")).collect();
-            Scenario::parse_with(file, Path::new("s.toml"), &sets).map_err(|error| error.to_string())
-        };
-        let changed = set(&["network.latency.max_ms=300", "network.gossip=reference"]).unwrap_err();
-        assert!(changed.contains("min_ms"), "{changed}");
-        let changed = set(&["network.latency={ min_ms = 1, max_ms = 300 }", "rounds=4"]).expect("allowed");
-        assert_eq!((changed.network.latency, changed.rounds), (Latency::uniform(20, 300), 4));
-        assert_eq!(set(&["rounds=0"]).unwrap_err(), "s.toml: key 'rounds': found 0, allowed is 1 to 100000");
-        let unknown = set(&["network.lots=0.1"]).unwrap_err();
-        assert!(unknown.starts_with("s.toml with 'network.lots=0.1': unknown field `lots`"), "{unknown}");
-        assert!(!unknown.contains('\n'));
-    }
-
-    #[test]
-    fn an_error_names_the_file_the_key_and_what_is_allowed() {
-        assert_eq!(error("version = 2\nrounds = 3"), "s.toml: key 'version': found 2, allowed is 1");
-        assert_eq!(error("version = 1\nrounds = 0"), "s.toml: key 'rounds': found 0, allowed is 1 to 100000");
-        let unknown = error("version = 1\nrounds = 3\nround = 4");
-        assert!(unknown.starts_with("s.toml:3: key 'round': unknown field `round`, expected one of"), "{unknown}");
-        let kind = error("version = 1\nrounds = 3\n[[fault]]\nkind = \"offlin\"\n");
-        assert!(kind.contains("s.toml:") && kind.contains("`offlin`") && kind.contains("`offline`"), "{kind}");
-        let wrong = error("version = 1\nrounds = \"three\"");
-        assert!(wrong.starts_with("s.toml:2: key 'rounds': invalid type: string \"three\""), "{wrong}");
-        let name = "version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [\"bob\"]\nrounds = 2\n";
-        assert_eq!(
-            error(name),
-            "s.toml: key 'fault[0].delegates': found 'bob', allowed is 'genesis_1' to 'genesis_51'"
-        );
-        assert!(!error("version = 1\nrounds = [").contains('\n'));
+    /// The scenario as the text of a file, everything included ones said in it.
+    pub fn to_toml(&self) -> String {
+        let alone = Self { include: Vec::new(), ..self.clone() };
+        toml::to_string(&alone).expect("a scenario is made of what TOML can hold")
     }
 }

@@ -2,22 +2,23 @@
 
 use super::{
     file::Scenario,
-    testnet::{Testnet, rules_for},
+    script::{Parties, Script},
+    testnet::Testnet,
 };
 use crate::{
     actors::SimTime,
-    ledger::Rules,
-    protocol::{Height, Round, Slot},
+    ledger::{Rules, rules::Gossip},
+    protocol::{Height, Slot},
     sim::{
-        Digest, FaultKind, NetworkModel, NodePlan, Observer, Plan, SeedTree, TraceDigest,
-        fault::{NodeRef, Nodes, Rounds},
+        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
+        world::Names,
     },
 };
-use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// A chain without a block for as many slots as so many rounds have turns has stalled.
 const IDLE_ROUNDS: u32 = 4;
@@ -47,34 +48,64 @@ pub struct Outcome {
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::generate(seeds, self.network.delegates)
+        Testnet::with_standby(seeds, self.network.delegates, self.network.standby)
+    }
+
+    /// The rules of the nodes: those of the file, with a network reach that the topology can give.
+    pub fn rules(&self, least_degree: u32) -> Rules {
+        let mut rules = Rules::from_toml(&self.rules).expect("the rules were checked when the file was read");
+        if !self.rules.contains_key("minimum_network_reach") {
+            let reach = rules.minimum_network_reach.map(|reach| reach.min(least_degree));
+            rules.minimum_network_reach = reach.filter(|reach| *reach > 0);
+        }
+        let by_rules = self.rules.contains_key("gossip").then_some(rules.gossip);
+        rules.gossip = self.network.gossip.or(by_rules).unwrap_or(Gossip::Once);
+        rules
     }
 
     /// The plan of a run on that network. It begins with the first slot after genesis.
     pub fn plan(&self, testnet: &Testnet, seeds: SeedTree) -> Plan {
-        let rules = Rules { gossip: self.network.gossip, ..rules_for(testnet.delegates.len()) };
-        let tree = testnet.tree(rules).expect("a generated genesis registers as many delegates as it needs");
-        let nodes = testnet
-            .delegates
-            .iter()
-            .map(|delegate| NodePlan {
-                forger: Some(delegate.keys.clone()),
-                offline: self.offline_rounds(&delegate.username),
-            })
-            .collect();
+        let model = &self.network.model;
+        let links = model.topology.links(self.network.nodes(), seeds);
+        let tree = testnet
+            .tree(self.rules(links.least_degree()))
+            .expect("a generated genesis registers as many delegates as it needs");
+        let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
+        let relays = (0..self.network.relays).map(|_| None);
+        let nodes = forgers.chain(relays).map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
-        let network = NetworkModel { latency: self.network.latency, ..NetworkModel::default() };
-        Plan { network, faults: self.faults.clone(), ..Plan::new(tree, tip, nodes, seeds, start) }
+        let mut plan = Plan { network: model.clone(), ..Plan::new(tree, tip, nodes, seeds, start) };
+        plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
+        self.switch_off(&mut plan);
+        plan.sources = self.sources(&plan, testnet);
+        self.act(&mut plan, testnet);
+        plan
     }
 
-    fn offline_rounds(&self, username: &str) -> Vec<RangeInclusive<Round>> {
-        let names = |delegates: &Nodes| matches!(delegates, Nodes::List(list) if list.contains(&NodeRef::Delegate(username.to_owned())));
-        let spans = self.faults.iter().filter_map(|fault| match &fault.kind {
-            FaultKind::Offline(offline) if names(&offline.delegates) => offline.rounds.as_ref().map(Rounds::spans),
-            _ => None,
-        });
-        spans.flatten().collect()
+    /// The client that acts by the script, if there is one.
+    fn act(&self, plan: &mut Plan, testnet: &Testnet) {
+        if self.actions.is_empty() {
+            return;
+        }
+        let (tree, parties, actions) = (plan.tree.clone(), Parties::of(testnet), self.actions.clone());
+        let make = move || -> Box<dyn Source> { Box::new(Script::new(tree.clone(), parties.clone(), &actions)) };
+        plan.sources.push(PlannedSource { from: Trigger::Start, until: None, make: Arc::new(make), tally: crate::sim::source::Tally::default() });
+    }
+
+    /// Tells delegates in which rounds they are off: they look at the round themselves, each on its own chain.
+    fn switch_off(&self, plan: &mut Plan) {
+        let names = Names::new(plan);
+        let tip = plan.tip.clone();
+        for fault in &self.faults {
+            if let FaultKind::Offline(offline) = &fault.kind
+                && let Some(rounds) = &offline.rounds
+            {
+                for node in names.resolve(&offline.delegates, plan, &tip) {
+                    plan.nodes[node.0 as usize].offline.extend(rounds.spans());
+                }
+            }
+        }
     }
 
     /// The height that ends the last round of the scenario.
@@ -134,6 +165,19 @@ impl Scenario {
         };
         Ok(Outcome { digest: trace.digest(), events: trace.events(), delivered, end })
     }
+}
+
+/// The fault with the address in place of an account's name.
+fn with_addresses(fault: &Fault, testnet: &Testnet) -> Fault {
+    let mut fault = fault.clone();
+    if let FaultKind::Censor(censor) = &mut fault.kind
+        && let Some(number) = censor.sender.strip_prefix("account_").and_then(|number| number.parse::<usize>().ok())
+        && let Some(account) = testnet.accounts.get(number.wrapping_sub(1))
+    {
+        let network = testnet.config.network.pub_key_hash;
+        censor.sender = account.keys.public().address(network).to_string();
+    }
+    fault
 }
 
 /// Runs a future to its end on a runtime of one thread, whose order is always the same.

@@ -13,7 +13,9 @@ use std::sync::Arc;
 /// Coin of a generated network: that of the reference's testnet.
 const TOTAL: Arktoshi = Arktoshi::coins(125_000_000);
 /// Funded accounts of a generated network.
-const ACCOUNTS: u32 = 10;
+pub const ACCOUNTS_LIMIT: u32 = 10;
+/// What an active delegate of a generated network has more than one that stands by.
+const LEAD: Arktoshi = Arktoshi::coins(1);
 /// What each of them begins with.
 const ACCOUNT_BALANCE: Arktoshi = Arktoshi::coins(1_000_000);
 /// Delegates a generated network can have.
@@ -48,22 +50,29 @@ pub struct Account {
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
+        Self::with_standby(seeds, delegates, 0)
+    }
+
+    /// The network of a seed, with so many active delegates and so many registered ones after them in name and rank.
+    pub fn with_standby(seeds: SeedTree, active: u32, standby: u32) -> Self {
         let network = Network::testnet();
         let network_byte = network.pub_key_hash;
-        let milestones = milestones(delegates);
-        let delegates: Vec<NamedDelegate> = (1..=delegates)
+        let milestones = milestones(active);
+        let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"));
                 NamedDelegate { username: format!("genesis_{number}"), passphrase, keys }
             })
             .collect();
-        let accounts: Vec<Account> = (1..=ACCOUNTS)
+        let accounts: Vec<Account> = (1..=ACCOUNTS_LIMIT)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/account/{number}"));
                 Account { passphrase, keys, balance: ACCOUNT_BALANCE }
             })
             .collect();
         let (_, premine) = secret(seeds, "keys/premine");
+        let leaders = if standby > 0 { active as usize } else { 0 };
+        let lead = delegates.iter().take(leaders).map(|delegate| (delegate.keys.public().address(network_byte), LEAD));
         let plan = GenesisPlan {
             network,
             milestones,
@@ -73,6 +82,7 @@ impl Testnet {
             accounts: accounts
                 .iter()
                 .map(|account| (account.keys.public().address(network_byte), account.balance))
+                .chain(lead)
                 .collect(),
         };
         let config =

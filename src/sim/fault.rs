@@ -27,6 +27,14 @@ pub struct Fault {
     pub until: Option<Trigger>,
 }
 
+impl Fault {
+    /// Whether it ends before the run does, as far as can be said beforehand.
+    pub fn ends(&self) -> bool {
+        let by_rounds = matches!(&self.kind, FaultKind::Offline(offline) if offline.rounds.is_some());
+        self.until.is_some() || by_rounds || matches!(self.kind, FaultKind::Heal(_) | FaultKind::Restart(_))
+    }
+}
+
 /// Declares the kinds with the name each has in a file, so that the list of names cannot fall behind the enum.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:literal => $variant:ident($parameters:ty),)*) => {
@@ -109,6 +117,48 @@ kinds! {
     "mass-resignation" => MassResignation(SomeDelegates),
 }
 
+impl FaultKind {
+    /// The nodes it names, each list under its key in a file.
+    pub fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+        match self {
+            Self::Partition(partition) => partition.groups.iter().map(|group| ("groups", group)).collect(),
+            Self::Isolate(some) | Self::Pause(some) | Self::RefuseTransactions(some) => vec![("nodes", &some.nodes)],
+            Self::Crash(crash) => vec![("nodes", &crash.nodes)],
+            Self::Restart(restart) => vec![("nodes", &restart.nodes)],
+            Self::Slow(slow) => vec![("nodes", &slow.nodes)],
+            Self::ClockSkew(skew) => vec![("nodes", &skew.nodes)],
+            Self::Eclipse(eclipse) => vec![("victims", &eclipse.victims), ("attackers", &eclipse.attackers)],
+            Self::Offline(offline) => vec![("delegates", &offline.delegates)],
+            Self::LateForging(late) => vec![("delegates", &late.delegates)],
+            Self::Withhold(withhold) => vec![("delegates", &withhold.delegates)],
+            Self::DoubleForge(some) | Self::MassResignation(some) => vec![("delegates", &some.delegates)],
+            Self::ForgeOutOfTurn(out_of_turn) => vec![("delegates", &out_of_turn.delegates)],
+            Self::ForgeInvalid(invalid) => vec![("delegates", &invalid.delegates)],
+            Self::Censor(censor) => vec![("delegates", &censor.delegates)],
+            Self::SpamPool(SpamPool { nodes, .. }) | Self::LowFeeFlood(LowFeeFlood { nodes, .. }) => {
+                nodes.iter().map(|nodes| ("nodes", nodes)).collect()
+            }
+            Self::Drop(DropMessages { which })
+            | Self::Delay(DelayMessages { which, .. })
+            | Self::Duplicate(DuplicateMessages { which, .. }) => {
+                let senders = which.senders.iter().map(|nodes| ("senders", nodes));
+                senders.chain(which.receivers.iter().map(|nodes| ("receivers", nodes))).collect()
+            }
+            Self::Heal(_) | Self::VoteSwing(_) => Vec::new(),
+        }
+    }
+
+    /// Which messages it concerns, if it is about messages.
+    pub fn messages(&self) -> Option<&Messages> {
+        match self {
+            Self::Drop(DropMessages { which })
+            | Self::Delay(DelayMessages { which, .. })
+            | Self::Duplicate(DuplicateMessages { which, .. }) => Some(which),
+            _ => None,
+        }
+    }
+}
+
 /// Whom a partition keeps apart: groups by list, or one cut by share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -182,8 +232,12 @@ pub enum MessageKind {
     Status,
     /// Questions for blocks and the answers (`getBlocks`).
     Blocks,
-    /// Whatever else peers say to each other: peers, common blocks.
-    Other,
+    /// Questions for a block in common and the answers (`getCommonBlocks`).
+    CommonBlocks,
+    /// Questions for peers and the answers (`getPeers`).
+    Peers,
+    /// A connection that is cut for breaking a limit.
+    HangUp,
 }
 
 /// Which messages are lost.

@@ -127,6 +127,15 @@ impl LiveHandle {
     }
 }
 
+/// Writes down what comes into a live run from outside, before it is played.
+pub trait Journal: Send {
+    /// Transactions are about to be handed in at a node, after so many inputs were delivered to actors.
+    fn submitted(&mut self, at: SimTime, delivered: u64, node: NodeId, transactions: &Transactions);
+
+    /// The run was stopped.
+    fn ended(&mut self, at: SimTime, delivered: u64);
+}
+
 /// A live run.
 pub struct Live {
     stage: RactorStage,
@@ -138,6 +147,7 @@ pub struct Live {
     /// A pair of instants, virtual and real, from which the pace counts.
     anchor: (SimTime, Instant),
     stopping: bool,
+    journal: Option<Box<dyn Journal>>,
 }
 
 impl Live {
@@ -145,7 +155,14 @@ impl Live {
     pub fn new(stage: RactorStage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = (stage.world().now(), Instant::now());
-        (Self { stage, slots, commands, pace, advances: VecDeque::new(), anchor, stopping: false }, LiveHandle(sender))
+        let (advances, stopping, journal) = (VecDeque::new(), false, None);
+        (Self { stage, slots, commands, pace, advances, anchor, stopping, journal }, LiveHandle(sender))
+    }
+
+    /// The same run, written down.
+    #[must_use]
+    pub fn journalled(self, journal: Option<Box<dyn Journal>>) -> Self {
+        Self { journal, ..self }
     }
 
     /// Runs until it is told to stop, then stops its actors.
@@ -165,7 +182,10 @@ impl Live {
                 Pace::Speed(speed) => self.follow_wall_clock(speed).await?,
             }
         }
-        let now = self.stage.world().now();
+        let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
+        if let Some(journal) = &mut self.journal {
+            journal.ended(now, delivered);
+        }
         self.stage.stop().await;
         Ok(now)
     }
@@ -217,6 +237,10 @@ impl Live {
         // A reply nobody waits for any more: the client has gone.
         match command {
             Command::Submit { node, transactions, reply } => {
+                if let Some(journal) = &mut self.journal {
+                    let world = self.stage.world();
+                    journal.submitted(world.now(), world.delivered(), node, &transactions);
+                }
                 let submission = self.stage.submit(node, transactions).await?;
                 let _client_gone = reply.send(submission);
             }

@@ -144,6 +144,11 @@ impl Network {
         }
     }
 
+    /// Who is connected to whom.
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
     /// What becomes of a message sent now; within a node it arrives at once.
     pub fn route(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
         if from == to {
@@ -257,15 +262,33 @@ impl Regions {
     }
 }
 
-/// The kind of a message between nodes.
-pub fn kind_of(message: &Message) -> MessageKind {
-    match message {
+/// The kind of a message between nodes; `None` of one that stays within a node.
+pub fn kind_of(message: &Message) -> Option<MessageKind> {
+    Some(match message {
         Message::Block(_) => MessageKind::Block,
         Message::Transactions(_) => MessageKind::Transactions,
         Message::StatusRequest | Message::Status { .. } => MessageKind::Status,
         Message::BlocksRequest { .. } | Message::Blocks { .. } => MessageKind::Blocks,
-        _ => MessageKind::Other,
-    }
+        Message::CommonBlocksRequest { .. } | Message::CommonBlocks { .. } => MessageKind::CommonBlocks,
+        Message::PeersRequest | Message::Peers(_) => MessageKind::Peers,
+        Message::HungUp => MessageKind::HangUp,
+        Message::RoundRequest
+        | Message::Round(_)
+        | Message::RoundChanged(_)
+        | Message::NetworkStateRequest
+        | Message::NetworkState(_)
+        | Message::ForgingTransactionsRequest
+        | Message::ForgingTransactions(_)
+        | Message::Forged(_)
+        | Message::WakeUp
+        | Message::RelayFailed { .. }
+        | Message::ChooseTransactions { .. }
+        | Message::AddTransactions { .. }
+        | Message::Broadcast(_)
+        | Message::TipMoved { .. }
+        | Message::BlockNotApplied { .. }
+        | Message::AlreadyForged { .. } => return None,
+    })
 }
 
 /// Bytes of a message on the wire: its blocks and transactions, and a frame around them.

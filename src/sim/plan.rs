@@ -1,7 +1,7 @@
 //! What a run begins with, and the actors made from it.
 
 use super::{
-    Fault, NetworkModel, SeedTree,
+    Fault, NetworkModel, PlannedSource, SeedTree,
     network::{Links, Network},
 };
 use crate::{
@@ -30,6 +30,8 @@ pub struct Plan {
     pub network: NetworkModel,
     /// What goes wrong.
     pub faults: Vec<Fault>,
+    /// Who hands in transactions.
+    pub sources: Vec<PlannedSource>,
     pub seeds: SeedTree,
     /// The instant the run begins at.
     pub start: SimTime,
@@ -41,7 +43,16 @@ const ROLES: [Role; 3] = [Role::Peer, Role::Pool, Role::Delegate];
 impl Plan {
     /// A run on the default network, in which nothing goes wrong.
     pub fn new(tree: Arc<BlockTree>, tip: Arc<Link>, nodes: Vec<NodePlan>, seeds: SeedTree, start: SimTime) -> Self {
-        Self { tree, tip, nodes, network: NetworkModel::default(), faults: Vec::new(), seeds, start }
+        Self {
+            tree,
+            tip,
+            nodes,
+            network: NetworkModel::default(),
+            faults: Vec::new(),
+            sources: Vec::new(),
+            seeds,
+            start,
+        }
     }
 
     /// Who is connected to whom.
@@ -69,14 +80,29 @@ impl Plan {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
-                let neighbours = links.of(node);
                 let random = self.seeds.stream(&format!("peer/{}", node.0));
-                Actor::Peer(Box::new(Peer::new(node, tree, tip, neighbours, random)))
+                Actor::Peer(Box::new(Peer::new(node, tree, tip, links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {
                 let keys = plan.forger.clone();
                 Actor::Delegate(Box::new(Delegate::new(node, keys, tree, plan.offline.clone())))
+            }
+        }
+    }
+
+    /// An actor of a node that starts again, for the so-manieth time, on the block it had stored.
+    pub(super) fn actor_again(&self, id: ActorId, tip: &Arc<Link>, times: u32, given: Arc<[NodeId]>) -> Actor {
+        let (node, tree, tip) = (id.node, self.tree.clone(), tip.clone());
+        let plan = &self.nodes[node.0 as usize];
+        match id.role {
+            Role::Peer => {
+                let random = self.seeds.stream(&format!("peer/{}/start/{times}", node.0));
+                Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
+            }
+            Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
+            Role::Delegate => {
+                Actor::Delegate(Box::new(Delegate::new(node, plan.forger.clone(), tree, plan.offline.clone())))
             }
         }
     }

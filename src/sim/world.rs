@@ -1,12 +1,37 @@
-//! The world a stage plays in: the clock and queue, the network, and those who watch.
+//! The world a stage plays in: the clock and queue, the network, what goes wrong, and those who watch.
+//!
+//! ```text
+//!   queue ──► a node's actor ──► effects ──► network ──► queue        world.rs
+//!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
+//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs
+//!     └──► a client hands in transactions                             source.rs
+//! ```
+
+mod agenda;
+mod faults;
+mod names;
+mod nodes;
 
 use super::{
     Plan,
     network::{Network, Route},
     plan,
     queue::EventQueue,
+    source::{Poll, Source},
 };
-use crate::actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime, Submission};
+use crate::{
+    actors::{
+        ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission,
+        message::Transactions,
+    },
+    ledger::Link,
+};
+use agenda::Agenda;
+use faults::Faults;
+use nodes::{Nodes, Reach};
+use std::sync::Arc;
+
+pub use names::Names;
 
 /// Someone who watches a run; may not change it.
 pub trait Observer: Send {
@@ -14,8 +39,14 @@ pub trait Observer: Send {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event);
 
     /// Something happened between nodes, or to one of them from outside. The trace digest leaves it out: it is the
-    /// cause of events and not one of a node's own.
+    /// cause of events and not one of a node's own. Messages are told only to those who want them
+    /// ([`Observer::wants_messages`]), faults to all.
     fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
+
+    /// Whether [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`] are wanted. There are millions of them. Asked once.
+    fn wants_messages(&self) -> bool {
+        false
+    }
 }
 
 /// What happens between nodes, or to a node from outside.
@@ -36,16 +67,56 @@ pub enum NetworkEvent<'a> {
 pub struct Delivery {
     /// Index of the actor in [`Plan::actors`].
     pub index: usize,
+    pub to: ActorId,
+    /// What the node's clock shows.
     pub now: SimTime,
-    pub input: Input,
+    pub stimulus: Stimulus,
 }
+
+/// What waits in the queue.
+#[derive(Debug)]
+enum Item {
+    /// For an actor, if its node is still the one it was when this was sent.
+    Input {
+        to: ActorId,
+        generation: u32,
+        input: Input,
+    },
+    /// For an actor, whatever its node is.
+    Stimulus {
+        to: ActorId,
+        stimulus: Stimulus,
+    },
+    /// Sent later than its sender wanted.
+    Post {
+        from: ActorId,
+        to: ActorId,
+        message: Message,
+    },
+    /// An entry of the agenda is due.
+    Begin(usize),
+    End(usize),
+    /// A source wants to be called.
+    Poll(usize),
+}
+
+/// Requests from a source have this bit; the rest is the source's index.
+const FROM_SOURCE: u64 = 1 << 63;
 
 /// Clock, queue and network of one run.
 pub struct World {
+    plan: Plan,
     now: SimTime,
-    queue: EventQueue<(ActorId, Input)>,
+    queue: EventQueue<Item>,
     network: Network,
+    nodes: Nodes,
+    agenda: Agenda,
+    faults: Faults,
+    names: Names,
+    sources: Vec<Option<Box<dyn Source>>>,
     observers: Vec<Box<dyn Observer>>,
+    /// Some observer wants to hear of messages.
+    tells_messages: bool,
     answers: Vec<(RequestId, Submission)>,
     requests: u64,
     delivered: u64,
@@ -55,11 +126,28 @@ impl World {
     /// The world of a plan at its first instant: every actor is about to start.
     pub fn new(plan: &Plan, actors: impl Iterator<Item = ActorId>, observers: Vec<Box<dyn Observer>>) -> Self {
         let mut queue = EventQueue::new();
-        for actor in actors {
-            queue.push(plan.start, (actor, Input::Start));
+        for to in actors {
+            queue.push(plan.start, Item::Input { to, generation: 0, input: Input::Start });
         }
-        let (now, network) = (plan.start, plan.network());
-        Self { now, queue, network, observers, answers: Vec::new(), requests: 0, delivered: 0 }
+        let mut world = Self {
+            now: plan.start,
+            queue,
+            network: plan.network(),
+            nodes: Nodes::new(plan),
+            agenda: Agenda::new(plan),
+            faults: Faults::new(plan.faults.len()),
+            names: Names::new(plan),
+            sources: plan.sources.iter().map(|_| None).collect(),
+            tells_messages: observers.iter().any(|observer| observer.wants_messages()),
+            observers,
+            answers: Vec::new(),
+            requests: 0,
+            delivered: 0,
+            plan: plan.clone(),
+        };
+        plan.sources.iter().for_each(|source| source.tally.reset());
+        world.plan_agenda();
+        world
     }
 
     /// The virtual instant.
@@ -77,12 +165,36 @@ impl World {
         self.queue.next_time()
     }
 
-    /// The next event due at `through` or before; the clock moves onto it.
+    /// The next event for an actor due at `through` or before; the clock moves onto it.
     pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
-        let (now, (to, input)) = self.queue.pop(through)?;
-        self.now = now;
+        loop {
+            let (now, item) = self.queue.pop(through)?;
+            self.now = now;
+            match item {
+                Item::Input { to, generation, input } => match self.nodes.reach(to.node, generation, now) {
+                    Reach::Now => return Some(self.delivery(to, Stimulus::Input(input))),
+                    Reach::Later(at) => self.queue.push(at, Item::Input { to, generation, input }),
+                    Reach::Held => self.nodes.hold(to, input),
+                    Reach::Never => self.lost_with_its_node(input),
+                },
+                // A node that is down hears nothing; when it comes back, it is told anew what makes it deviate.
+                Item::Stimulus { to, .. } if !self.nodes.is_up(to.node) => {}
+                Item::Stimulus { to, stimulus } => return Some(self.delivery(to, stimulus)),
+                Item::Post { from, to, message } => {
+                    if self.nodes.is_up(from.node) {
+                        self.send(from, to, message);
+                    }
+                }
+                Item::Begin(index) => self.begin(index),
+                Item::End(index) => self.end(index),
+                Item::Poll(index) => self.poll(index),
+            }
+        }
+    }
+
+    fn delivery(&mut self, to: ActorId, stimulus: Stimulus) -> Delivery {
         self.delivered += 1;
-        Some(Delivery { index: plan::index(to), now, input })
+        Delivery { index: plan::index(to), to, now: self.nodes.clock(to.node).local(self.now), stimulus }
     }
 
     /// Moves the clock on where nothing is left to do before.
@@ -90,28 +202,31 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Carries out what the actor at `index` wants, in order.
+    /// Carries out what an actor wants, in order.
     pub(super) fn absorb(&mut self, from: ActorId, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send { to, message } => self.send(from, to, message),
-                Effect::WakeAt { at, wake } => self.queue.push(at.max(self.now), (from, Input::Wake(wake))),
-                Effect::Observe(event) => {
-                    for observer in &mut self.observers {
-                        observer.observe(self.now, from.node, &event);
-                    }
+                Effect::SendAt { at, to, message } => {
+                    let at = self.true_time(from.node, at);
+                    self.queue.push(at, Item::Post { from, to, message });
                 }
-                Effect::Answer { request, submission } => self.answers.push((request, submission)),
+                Effect::WakeAt { at, wake } => {
+                    let at = self.true_time(from.node, at);
+                    let generation = self.nodes.generation(from.node);
+                    self.queue.push(at, Item::Input { to: from, generation, input: Input::Wake(wake) });
+                }
+                Effect::Observe(event) => self.observe(from.node, &event),
+                Effect::Answer { request, submission } => self.answer(request, submission),
             }
         }
     }
 
     /// Hands transactions in at a node's API, now. The answer comes with [`World::take_answer`].
-    pub(super) fn submit(&mut self, node: NodeId, transactions: crate::actors::message::Transactions) -> RequestId {
+    pub(super) fn submit(&mut self, node: NodeId, transactions: Transactions) -> RequestId {
         let request = RequestId(self.requests);
         self.requests += 1;
-        let to = ActorId { node, role: Role::Peer };
-        self.queue.push(self.now, (to, Input::Submit { request, transactions }));
+        self.hand_in(node, request, transactions);
         request
     }
 
@@ -121,15 +236,105 @@ impl World {
         Some(self.answers.swap_remove(index).1)
     }
 
+    fn hand_in(&mut self, node: NodeId, request: RequestId, transactions: Transactions) {
+        let to = ActorId { node, role: Role::Peer };
+        let generation = self.nodes.generation(node);
+        self.queue.push(self.now, Item::Input { to, generation, input: Input::Submit { request, transactions } });
+    }
+
+    /// The first true instant, from now on, at which a node's clock shows this.
+    fn true_time(&self, node: NodeId, local: SimTime) -> SimTime {
+        self.nodes.clock(node).global(local).max(self.now)
+    }
+
+    fn observe(&mut self, node: NodeId, event: &Event) {
+        self.nodes.observe(node, event);
+        if self.agenda.is_waiting() {
+            for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
+                self.queue.push(self.now, due);
+            }
+        }
+        for observer in &mut self.observers {
+            observer.observe(self.now, node, event);
+        }
+    }
+
     fn send(&mut self, from: ActorId, to: ActorId, message: Message) {
-        match self.network.route(self.now, from.node, to.node, &message) {
+        let route = self.network.route(self.now, from.node, to.node, &message);
+        if self.tells_messages {
+            self.tell_route(from, to, &message, &route);
+        }
+        let generation = self.nodes.generation(to.node);
+        let item = |message| Item::Input { to, generation, input: Input::Message { from, message } };
+        match route {
             Route::Lost => {}
-            Route::Arrives(at) => self.queue.push(at, (to, Input::Message { from, message })),
+            Route::Arrives(at) => self.queue.push(at, item(message)),
             Route::ArrivesAt(all) => {
                 for at in all {
-                    self.queue.push(at, (to, Input::Message { from, message: message.clone() }));
+                    self.queue.push(at, item(message.clone()));
                 }
             }
         }
+    }
+
+    fn tell_route(&mut self, from: ActorId, to: ActorId, message: &Message, route: &Route) {
+        match route {
+            Route::Lost => self.tell(&NetworkEvent::Lost { from, to, message }),
+            Route::Arrives(arrives) => self.tell(&NetworkEvent::Sent { from, to, message, arrives: *arrives }),
+            Route::ArrivesAt(all) => {
+                for arrives in all {
+                    self.tell(&NetworkEvent::Sent { from, to, message, arrives: *arrives });
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, event: &NetworkEvent<'_>) {
+        for observer in &mut self.observers {
+            observer.observe_network(self.now, event);
+        }
+    }
+
+    fn answer(&mut self, request: RequestId, submission: Submission) {
+        if request.0 & FROM_SOURCE == 0 {
+            return self.answers.push((request, submission));
+        }
+        let index = (request.0 & !FROM_SOURCE) as usize;
+        self.plan.sources[index].tally.answered(&submission);
+        if let Some(source) = &mut self.sources[index] {
+            source.answered(self.now, &submission);
+        }
+    }
+
+    /// A client that asked a node that is down is told so; everything else is lost.
+    fn lost_with_its_node(&mut self, input: Input) {
+        if let Input::Submit { request, transactions } = input {
+            let error = || PoolError::Unknown("The node is down.".to_owned());
+            let errors = transactions.iter().map(|transaction| (transaction.id(), error())).collect();
+            self.answer(request, Submission { errors, ..Submission::default() });
+        }
+    }
+
+    fn poll(&mut self, index: usize) {
+        let tip = self.nodes.best().clone();
+        let Some(source) = &mut self.sources[index] else { return };
+        let Poll { submissions, again } = source.poll(self.now, &tip);
+        for (node, transactions) in submissions {
+            self.plan.sources[index].tally.submitted(transactions.len());
+            self.hand_in(node, RequestId(FROM_SOURCE | index as u64), transactions);
+        }
+        if let Some(at) = again {
+            self.queue.push(at.max(self.now), Item::Poll(index));
+        }
+    }
+
+    /// The highest block any node has applied.
+    pub fn best(&self) -> &Arc<Link> {
+        self.nodes.best()
+    }
+
+    /// The block each node stands on, as last seen; of one that is down, the block it had stored.
+    pub fn tips(&self) -> impl Iterator<Item = &Arc<Link>> {
+        self.nodes.tips()
     }
 }

@@ -1,7 +1,6 @@
 //! What the modules share: the built binary, the shipped scenarios, and a run of one.
 
 use dposlab::{
-    actors::NodeId,
     protocol::Height,
     report::Rounds,
     scenario::{Outcome, Scenario, StageKind},
@@ -51,7 +50,7 @@ pub fn play(scenario: &Scenario, seed: u64, stage: StageKind) -> (Rounds, Outcom
     let seeds = SeedTree::new(seed);
     let testnet = scenario.testnet(seeds);
     let plan = scenario.plan(&testnet, seeds);
-    let rounds = Rounds::new(NodeId(0), plan.tree.clone(), plan.tree.slots().slot(plan.start.seconds()));
+    let rounds = Rounds::new(&plan);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
     let height = || rounds.height();
     let outcome = scenario.play(&plan, stage, observers, height, |_: Height| {}).expect("no actor dies");

@@ -89,6 +89,7 @@ impl Peer {
             let least = rules.random_rollback_min;
             self.random.random_range(least..=rules.random_rollback_max.max(least))
         });
+        let blocks = blocks + u32::from(planted!(RollbackOneTooDeep));
         self.void_downloads();
         self.roll_back(blocks.min(rules.rollback_max), cause, effects);
         self.ping_all(now, PingFor::Recovery, effects);

@@ -41,7 +41,7 @@ impl TransactionPool {
     fn block_applied(&mut self, link: &Link, effects: &mut Vec<Effect>) {
         let mut parties = BTreeSet::new();
         for transaction in &link.block().transactions {
-            if self.pending.contains_key(&transaction.id()) {
+            if self.pending.contains_key(&transaction.id()) && !planted!(PoolKeepsForged) {
                 self.forget(&transaction.id());
                 effects.push(Effect::Observe(Event::PoolRemoved(transaction.id())));
             }
@@ -100,7 +100,7 @@ impl TransactionPool {
         self.tip = tip.clone();
         for link in reverted.iter().rev() {
             for transaction in &link.block().transactions {
-                if self.tree.block_of(tip, &transaction.id()).is_none() {
+                if self.tree.block_of(tip, &transaction.id()).is_none() && !planted!(PoolLosesReverted) {
                     let _applied_or_dropped = self.admit(transaction, effects);
                 }
             }

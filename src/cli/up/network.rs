@@ -1,14 +1,15 @@
 //! The network `dposlab up` runs: generated from a seed, or loaded from a folder.
 
 use crate::{
+    actors::SimTime,
     cli::Failure,
     ledger::{BlockTree, Link, Rules, import::import, rules::Gossip},
-    protocol::{KeyPair, NetworkConfig},
+    protocol::{KeyPair, NetworkConfig, Slot},
     scenario::{
         Account, Testnet,
         testnet::{NamedDelegate, rules_for},
     },
-    sim::SeedTree,
+    sim::{NodePlan, Plan, SeedTree},
 };
 use serde::Deserialize;
 use std::{fs, ops::RangeInclusive, path::Path, sync::Arc};
@@ -107,6 +108,14 @@ impl UpNetwork {
     pub fn forgers(&self) -> Vec<Option<KeyPair>> {
         self.delegates.iter().map(|delegate| Some(delegate.keys.clone())).collect()
     }
+}
+
+/// A run of this network that begins with a slot, each delegate on a node of its own.
+pub fn plan(network: &UpNetwork, tip: Arc<Link>, start: Slot, seeds: SeedTree) -> Plan {
+    let tree = network.tree.clone();
+    let nodes = network.forgers().into_iter().map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+    let start = SimTime::from_seconds(tree.slots().start(start));
+    Plan::new(tree, tip, nodes, seeds, start)
 }
 
 fn delegate(tree: &BlockTree, passphrase: String) -> Result<NamedDelegate, String> {

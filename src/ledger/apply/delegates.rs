@@ -23,7 +23,7 @@ pub(super) fn check_registration(username: &str, sender: &Wallet, state: &State)
     if sender.delegate.is_some() {
         return Err(ApplyError::WalletIsAlreadyDelegate);
     }
-    if state.address_of(username).is_some() {
+    if state.address_of(username).is_some() && !planted!(UsernameTwice) {
         return Err(ApplyError::UsernameAlreadyRegistered(username.to_owned()));
     }
     Ok(())
@@ -32,8 +32,10 @@ pub(super) fn check_registration(username: &str, sender: &Wallet, state: &State)
 pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
     let target = state.delegate_of(vote.delegate());
     match vote {
-        Vote::For(_) if sender.vote.is_some() => Err(ApplyError::AlreadyVoted),
-        Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) => Err(ApplyError::VotedForResignedDelegate),
+        Vote::For(_) if sender.vote.is_some() && !planted!(VoteTwice) => Err(ApplyError::AlreadyVoted),
+        Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) && !planted!(VoteForResigned) => {
+            Err(ApplyError::VotedForResignedDelegate)
+        }
         Vote::Against(_) if sender.vote.is_none() => Err(ApplyError::NoVote),
         Vote::Against(key) if sender.vote != Some(key) => Err(ApplyError::UnvoteMismatch),
         _ if target.is_none() => Err(ApplyError::VotedForNonDelegate),
@@ -46,7 +48,8 @@ pub(super) fn check_resignation(sender: &Wallet, state: &State, terms: &Terms<'_
     if delegate.resigned {
         return Err(ApplyError::WalletAlreadyResigned);
     }
-    if state.live_delegates() <= terms.milestone.active_delegates as usize {
+    let spare = state.live_delegates() + usize::from(planted!(ResignationBelowLimit));
+    if spare <= terms.milestone.active_delegates as usize {
         return Err(ApplyError::NotEnoughDelegates);
     }
     Ok(())

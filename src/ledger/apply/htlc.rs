@@ -3,7 +3,7 @@
 use super::{ApplyError, Terms, credit};
 use crate::{
     ledger::{Balance, State, wallet::Lock},
-    protocol::{Address, TransactionId, crypto::sha256, transaction::Expiration},
+    protocol::{Address, Arktoshi, TransactionId, crypto::sha256, transaction::Expiration},
 };
 
 /// A lock must outlast a round, or its recipient could hardly claim it.
@@ -21,10 +21,10 @@ pub(super) fn check_lock(expiration: Expiration, state: &State, terms: &Terms<'_
 
 pub(super) fn check_claim(id: &TransactionId, secret: &[u8; 32], state: &State) -> Result<(), ApplyError> {
     let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
-    if lock.is_expired(state.height(), state.timestamp()) {
+    if lock.is_expired(state.height(), state.timestamp()) && !planted!(LockClaimedLate) {
         return Err(ApplyError::HtlcLockExpired);
     }
-    if sha256(secret) != lock.secret_hash {
+    if sha256(secret) != lock.secret_hash && !planted!(LockSecretUnchecked) {
         return Err(ApplyError::HtlcSecretHashMismatch);
     }
     Ok(())
@@ -32,7 +32,8 @@ pub(super) fn check_claim(id: &TransactionId, secret: &[u8; 32], state: &State) 
 
 pub(super) fn check_refund(id: &TransactionId, state: &State) -> Result<(), ApplyError> {
     let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
-    if lock.is_expired(state.height(), state.timestamp()) { Ok(()) } else { Err(ApplyError::HtlcLockNotExpired) }
+    let expired = lock.is_expired(state.height(), state.timestamp()) || planted!(LockRefundedEarly);
+    if expired { Ok(()) } else { Err(ApplyError::HtlcLockNotExpired) }
 }
 
 /// The locked coin stays with its owner, and in the weight of the owner's delegate, until it is claimed.
@@ -47,7 +48,8 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
 /// The recipient gets the coin, and with it goes its vote weight.
 pub(super) fn claim(id: &TransactionId, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
-        if let Some(vote) = state.wallet(&owner).and_then(|wallet| wallet.vote) {
+        let vote = state.wallet(&owner).and_then(|wallet| wallet.vote);
+        if let Some(vote) = vote.filter(|_| !planted!(WeightOfClaimedLock)) {
             state.add_vote_weight(&vote, Balance::ZERO - lock.amount);
         }
         credit(state, lock.recipient, lock.amount.into());
@@ -63,9 +65,13 @@ pub(super) fn refund(id: &TransactionId, state: &mut State) {
 
 /// Takes a lock off its owner.
 fn open(id: &TransactionId, state: &mut State) -> Option<(Address, Lock)> {
+    if planted!(LockClaimedTwice) {
+        let owner = *state.locks().find(|(lock, _)| *lock == id)?.1;
+        return Some((owner, state.lock(id)?.clone()));
+    }
     let owner = state.forget_lock(id)?;
     let htlc = state.wallet_mut(owner).htlc_mut();
     let lock = htlc.locks.remove(id)?;
-    htlc.locked_balance -= lock.amount;
+    htlc.locked_balance -= if planted!(LockedBalanceKept) { Arktoshi::ZERO } else { lock.amount };
     Some((owner, lock))
 }

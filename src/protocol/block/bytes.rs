@@ -74,7 +74,10 @@ impl BlockHeader {
     /// The id this header computes to: from all of it, for genesis from all but the signature.
     pub fn id(&self, milestones: &Milestones) -> BlockId {
         let full = milestones.at(self.height).block.id_full_sha256;
-        BlockId::of_hash(sha256(&self.to_bytes(milestones, self.height != Height::GENESIS)), full)
+        BlockId::of_hash(
+            sha256(&self.to_bytes(milestones, self.height != Height::GENESIS && !planted!(BlockIdFromSignature))),
+            full,
+        )
     }
 
     /// The digest the signature is over.

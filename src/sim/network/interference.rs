@@ -143,14 +143,14 @@ impl Interference {
     }
 
     /// What becomes of a message of a kind.
-    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: MessageKind) -> Verdict {
+    pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>) -> Verdict {
         let mut verdict = Verdict::default();
         if self.cuts.iter().any(|(_, cut)| cut.separates(from, to)) {
             verdict.lost = true;
             return verdict;
         }
         for (_, rule) in &self.rules {
-            let concerned = (rule.kinds.is_empty() || rule.kinds.contains(&kind))
+            let concerned = (rule.kinds.is_empty() || kind.is_some_and(|kind| rule.kinds.contains(&kind)))
                 && rule.senders.as_ref().is_none_or(|set| set.contains(from))
                 && rule.receivers.as_ref().is_none_or(|set| set.contains(to));
             if !concerned || (rule.chance < 1.0 && self.random.random::<f64>() >= rule.chance) {
@@ -179,7 +179,7 @@ mod tests {
     fn cuts_separate_whom_they_say_until_they_end() {
         let mut interference = Interference::new(6, SeedTree::new(1));
         let lost = |interference: &mut Interference, from, to| {
-            interference.judge(NodeId(from), NodeId(to), MessageKind::Block).lost
+            interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block)).lost
         };
         interference.cut(0, Cut::groups(6, &[vec![NodeId(0), NodeId(1)]]));
         assert!(lost(&mut interference, 0, 2) && lost(&mut interference, 2, 0));
@@ -208,12 +208,13 @@ mod tests {
         let by = Duration::from_millis(300);
         interference.rule(0, rule(Action::Delay { by, jitter: Duration::ZERO }, 1.0));
         interference.rule(1, rule(Action::Duplicate { copies: 2, within: by }, 1.0));
-        let verdict = interference.judge(NodeId(0), NodeId(1), MessageKind::Block);
+        let verdict = interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block));
         assert_eq!((verdict.lost, verdict.delay, verdict.copies), (false, by, vec![by / 2, by]));
-        assert_eq!(interference.judge(NodeId(1), NodeId(0), MessageKind::Block), Verdict::default());
-        assert_eq!(interference.judge(NodeId(0), NodeId(1), MessageKind::Status), Verdict::default());
+        assert_eq!(interference.judge(NodeId(1), NodeId(0), Some(MessageKind::Block)), Verdict::default());
+        assert_eq!(interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Status)), Verdict::default());
         interference.rule(2, rule(Action::Drop, 0.25));
-        let lost = (0..4_000).filter(|_| interference.judge(NodeId(0), NodeId(1), MessageKind::Block).lost).count();
+        let lost =
+            (0..4_000).filter(|_| interference.judge(NodeId(0), NodeId(1), Some(MessageKind::Block)).lost).count();
         assert!((800..1_200).contains(&lost), "{lost} of 4000 at a chance of 0.25");
     }
 }

@@ -4,7 +4,7 @@ use crate::{actors::NodeId, sim::SeedTree};
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The links of a network, in both directions. Where a link is missing nothing can pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,10 +26,10 @@ pub enum Topology {
 /// The links of a run, ready to be asked.
 #[derive(Clone, Debug)]
 pub enum Links {
-    /// All of so many nodes with all others.
-    Mesh(u32),
+    /// All nodes with all others.
+    Mesh(Arc<[NodeId]>),
     /// The neighbours of each node, ascending.
-    Lists(Vec<Box<[NodeId]>>),
+    Lists(Vec<Arc<[NodeId]>>),
 }
 
 impl Topology {
@@ -43,8 +43,8 @@ impl Topology {
             }
         };
         match self {
-            Self::Mesh => return Links::Mesh(nodes),
-            Self::Regular(degree) if *degree + 1 >= nodes => return Links::Mesh(nodes),
+            Self::Mesh => return Links::mesh(nodes),
+            Self::Regular(degree) if *degree + 1 >= nodes => return Links::mesh(nodes),
             Self::Regular(degree) => edges = regular(nodes, *degree, seeds),
             Self::Ring(reach) => {
                 for node in 0..nodes {
@@ -58,16 +58,25 @@ impl Topology {
         for (a, b) in edges {
             lists[a as usize].push(NodeId(b));
         }
-        Links::Lists(lists.into_iter().map(Vec::into_boxed_slice).collect())
+        Links::Lists(lists.into_iter().map(Arc::from).collect())
     }
 }
 
 impl Links {
+    fn mesh(nodes: u32) -> Self {
+        Self::Mesh((0..nodes).map(NodeId).collect())
+    }
+
     /// The neighbours of a node, ascending.
     pub fn of(&self, node: NodeId) -> Vec<NodeId> {
+        self.given(node).iter().copied().filter(|other| *other != node).collect()
+    }
+
+    /// The neighbours of a node, ascending, itself perhaps among them: one list is shared where all are connected.
+    pub fn given(&self, node: NodeId) -> Arc<[NodeId]> {
         match self {
-            Self::Mesh(nodes) => (0..*nodes).map(NodeId).filter(|other| *other != node).collect(),
-            Self::Lists(lists) => lists[node.0 as usize].to_vec(),
+            Self::Mesh(all) => all.clone(),
+            Self::Lists(lists) => lists[node.0 as usize].clone(),
         }
     }
 
@@ -82,7 +91,7 @@ impl Links {
     /// The fewest neighbours any node has.
     pub fn least_degree(&self) -> u32 {
         match self {
-            Self::Mesh(nodes) => nodes.saturating_sub(1),
+            Self::Mesh(all) => (all.len() as u32).saturating_sub(1),
             Self::Lists(lists) => lists.iter().map(|list| list.len() as u32).min().unwrap_or(0),
         }
     }

@@ -1,14 +1,14 @@
 //! One plain loop over one queue, no async at all: for runs, sweeps and property tests.
 
 use crate::{
-    actors::{Actor, ActorId, Effect, SimTime},
-    sim::{Observer, Plan, World},
+    actors::{Effect, Hosted, SimTime},
+    sim::{Observer, Plan, World, world::Delivery},
 };
 
 /// A run in this thread.
 pub struct InlineStage {
     world: World,
-    actors: Vec<(ActorId, Actor)>,
+    actors: Vec<Hosted>,
     effects: Vec<Effect>,
 }
 
@@ -17,6 +17,7 @@ impl InlineStage {
     pub fn new(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Self {
         let actors = plan.actors();
         let world = World::new(plan, actors.iter().map(|(id, _)| *id), observers);
+        let actors = actors.into_iter().map(|(_, actor)| actor.into()).collect();
         Self { world, actors, effects: Vec::new() }
     }
 
@@ -28,9 +29,9 @@ impl InlineStage {
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         while let Some(delivery) = self.world.next(until.just_before()) {
-            let (id, actor) = &mut self.actors[delivery.index];
-            actor.step(delivery.now, delivery.input, &mut self.effects);
-            self.world.absorb(*id, &mut self.effects);
+            let Delivery { index, to, now, stimulus } = delivery;
+            self.actors[index].take(now, stimulus, &mut self.effects);
+            self.world.absorb(to, &mut self.effects);
         }
         self.world.rest_until(until);
     }

@@ -4,7 +4,7 @@
 //! and not the runtime's. Runs on a current-thread runtime.
 
 use crate::{
-    actors::{Actor as Machine, ActorId, Effect, Input, NodeId, Role, SimTime, Submission, message::Transactions},
+    actors::{ActorId, Effect, Hosted as Machine, NodeId, Role, SimTime, Stimulus, Submission, message::Transactions},
     sim::{Observer, Plan, World, world::Delivery},
 };
 use ractor::{
@@ -48,7 +48,7 @@ impl RactorStage {
         let mut hosts = Vec::with_capacity(machines.len());
         for (id, machine) in machines {
             let name = format!("{name}/{}", label(id));
-            let (host, _) = Actor::spawn_linked(Some(name), Host, machine, supervisor.get_cell()).await?;
+            let (host, _) = Actor::spawn_linked(Some(name), Host, machine.into(), supervisor.get_cell()).await?;
             hosts.push((id, host));
         }
         Ok(Self { world, hosts, supervisor, death, effects: Vec::new() })
@@ -81,9 +81,9 @@ impl RactorStage {
     pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
         let Some(delivery) = self.world.next(through) else { return Ok(false) };
         let (id, host) = &self.hosts[delivery.index];
-        let Delivery { now, input, .. } = delivery;
+        let Delivery { now, stimulus, .. } = delivery;
         let buffer = std::mem::take(&mut self.effects);
-        let message = |reply| HostMessage::Deliver(now, input, buffer, reply);
+        let message = |reply| HostMessage::Deliver(now, stimulus, buffer, reply);
         match host.call(message, None::<Duration>).await {
             Ok(CallResult::Success(mut effects)) => {
                 self.world.absorb(*id, &mut effects);
@@ -137,7 +137,7 @@ struct Host;
 
 enum HostMessage {
     /// Something happened at this instant; replies once with the effects, in the buffer given.
-    Deliver(SimTime, Input, Vec<Effect>, RpcReplyPort<Vec<Effect>>),
+    Deliver(SimTime, Stimulus, Vec<Effect>, RpcReplyPort<Vec<Effect>>),
 }
 
 impl Actor for Host {
@@ -156,8 +156,8 @@ impl Actor for Host {
         machine: &mut Machine,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            HostMessage::Deliver(now, input, mut effects, reply) => {
-                machine.step(now, input, &mut effects);
+            HostMessage::Deliver(now, stimulus, mut effects, reply) => {
+                machine.take(now, stimulus, &mut effects);
                 // The stage gave up waiting: the run is over and nobody wants the effects.
                 let _stage_is_gone = reply.send(effects);
             }

@@ -187,8 +187,8 @@ fn there_are_not_more_than_may_be() {
     }
     let refused = node.ask(Method::POST, "/api/webhooks", &valid());
     assert_eq!(refused.status, 422);
-    assert!(refused.body["message"].as_str().expect("a text").contains("256 webhooks"), "{}", refused.body);
-    let last = node.ask(Method::GET, "/api/webhooks?limit=1&page=256", &Value::Null).body["data"][0]["id"].clone();
+    assert!(refused.body["message"].as_str().expect("a text").contains("1024 webhooks"), "{}", refused.body);
+    let last = node.ask(Method::GET, "/api/webhooks?limit=1&page=1024", &Value::Null).body["data"][0]["id"].clone();
     let path = format!("/api/webhooks/{}", last.as_str().expect("a text"));
     assert_eq!(node.ask(Method::DELETE, &path, &Value::Null).status, 204);
     assert_eq!(node.ask(Method::POST, "/api/webhooks", &valid()).status, 201);

@@ -1,0 +1,208 @@
+//! Blocks that no honest delegate makes.
+
+use super::InvalidBlock;
+use crate::{
+    actors::{Delegate, message::RoundView},
+    ledger::BlockTree,
+    protocol::{
+        Arktoshi, Block, BlockDraft, BlockHeader, BlockId, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
+        Timestamp, Transaction,
+        crypto::{ecdsa, sha256_of},
+        transaction::{Payment, TransactionBuilder},
+    },
+};
+use std::sync::Arc;
+
+/// An empty block on top of what a relay sees, for a slot.
+pub fn empty(view: &RoundView, slot: Slot, keys: &KeyPair, tree: &BlockTree) -> Block {
+    let milestones = &tree.config().milestones;
+    let height = view.tip_height.next();
+    let draft = BlockDraft {
+        version: milestones.at(height).block.version,
+        timestamp: tree.slots().start(slot),
+        height,
+        previous: Some(view.tip),
+        reward: milestones.at(height).reward,
+        transactions: Vec::new(),
+    };
+    Block::forge(draft, keys, milestones)
+}
+
+/// A second block for the same slot: the same, one second later.
+pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
+    let mut header = block.header.clone();
+    header.timestamp = Timestamp(header.timestamp.0 + 1);
+    signed(header, block.transactions.clone(), keys, milestones)
+}
+
+/// The block with one rule broken, and everything else as it should be.
+pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate) -> Block {
+    let Some(keys) = delegate.keys() else { return block.clone() };
+    let milestones = &delegate.tree().config().milestones;
+    let mut forgery =
+        Forgery { header: block.header.clone(), transactions: block.transactions.clone(), delegate, keys };
+    forgery.apply(rule, milestones);
+    let Forgery { mut header, transactions, .. } = forgery;
+    match rule {
+        // Signed by nobody who knows the key: the bytes of the signature are those of another hash.
+        InvalidBlock::Signature => {
+            header.signature = ecdsa::sign(&sha256_of(&[b"another block"]), keys.private());
+            Block::new(header.id(milestones), header, transactions)
+        }
+        InvalidBlock::Id => {
+            let block = signed(header, transactions, keys, milestones);
+            let other = match block.id {
+                BlockId::Numeric(number) => BlockId::Numeric(number ^ 1),
+                BlockId::Full(mut hash) => {
+                    hash[0] ^= 1;
+                    BlockId::Full(hash)
+                }
+            };
+            Block::new(other, block.header, block.transactions)
+        }
+        _ => signed(header, transactions, keys, milestones),
+    }
+}
+
+/// A block in the making.
+struct Forgery<'a> {
+    header: BlockHeader,
+    transactions: Vec<Arc<SignedTransaction>>,
+    delegate: &'a Delegate,
+    keys: &'a KeyPair,
+}
+
+impl Forgery<'_> {
+    fn apply(&mut self, rule: InvalidBlock, milestones: &Milestones) {
+        let milestone = milestones.at(self.header.height);
+        let tree = self.delegate.tree();
+        match rule {
+            InvalidBlock::Signature | InvalidBlock::Id => {}
+            InvalidBlock::PreviousBlock => self.header.previous = None,
+            InvalidBlock::Reward => self.header.reward = more(self.header.reward),
+            InvalidBlock::Version => self.header.version += 1,
+            InvalidBlock::Timestamp => {
+                let slot = tree.slots().slot(self.header.timestamp);
+                let turns = milestone.active_delegates;
+                self.header.timestamp = tree.slots().start(Slot(slot.0 + turns));
+            }
+            InvalidBlock::PayloadSize => {
+                let (mut bytes, mut nonce) = (0, self.nonce());
+                let mut transactions = Vec::new();
+                while bytes <= milestone.block.max_payload {
+                    nonce += 1;
+                    let payments = self.payments();
+                    let transaction = self.own(Transaction::multi_payment(payments), nonce);
+                    bytes += transaction.bytes().len();
+                    transactions.push(transaction);
+                }
+                self.holds(transactions);
+            }
+            InvalidBlock::TransactionSignature => {
+                let mut content = self.transfer(self.nonce() + 1, 1).transaction().clone();
+                if let Some(byte) = content.signature.as_mut().and_then(|signature| signature.last_mut()) {
+                    *byte ^= 1;
+                }
+                self.holds(vec![Arc::new(SignedTransaction::new(content))]);
+            }
+            InvalidBlock::NumberOfTransactions => self.header.number_of_transactions += 1,
+            InvalidBlock::TooManyTransactions => {
+                let first = self.nonce() + 1;
+                let count = milestone.block.max_transactions as u64 + 1;
+                self.holds((first..first + count).map(|nonce| self.transfer(nonce, 1)).collect());
+            }
+            InvalidBlock::DuplicateTransaction => {
+                let transaction = self.transfer(self.nonce() + 1, 1);
+                self.holds(vec![transaction.clone(), transaction]);
+            }
+            InvalidBlock::ExpiredTransaction => {
+                let transfer = self.to_self(1).expiration(self.header.height.0);
+                self.holds(vec![self.own(transfer, self.nonce() + 1)]);
+            }
+            InvalidBlock::FutureTransaction => {
+                let late = Timestamp(self.header.timestamp.0 + 3_600 + 2 * milestone.blocktime);
+                let transfer = self.to_self(1).version_one(late).fee(FEE).sign(self.keys);
+                self.holds(vec![Arc::new(transfer)]);
+            }
+            InvalidBlock::TotalAmount => self.header.total_amount = more(self.header.total_amount),
+            InvalidBlock::TotalFee => self.header.total_fee = more(self.header.total_fee),
+            InvalidBlock::PayloadHash => self.header.payload_hash[0] ^= 1,
+            InvalidBlock::Nonce => self.holds(vec![self.transfer(self.nonce() + 2, 1)]),
+            InvalidBlock::Overspent => {
+                let all = tree.config().genesis.block.header.total_amount;
+                self.holds(vec![self.transfer(self.nonce() + 1, all.value())]);
+            }
+            InvalidBlock::MixedVersions => {
+                let old = self.to_self(1).version_one(self.header.timestamp).fee(FEE).sign(self.keys);
+                let new = self.transfer(self.nonce() + 1, 1);
+                self.holds(vec![new, Arc::new(old)]);
+            }
+        }
+    }
+
+    /// Puts these transactions in place of the block's own, and counts them up as they should be.
+    fn holds(&mut self, transactions: Vec<Arc<SignedTransaction>>) {
+        let header = &self.header;
+        let draft = BlockDraft {
+            timestamp: header.timestamp,
+            height: header.height,
+            previous: header.previous,
+            reward: header.reward,
+            version: header.version,
+            transactions,
+        };
+        let block = Block::forge(draft, self.keys, &self.delegate.tree().config().milestones);
+        (self.header, self.transactions) = (block.header, block.transactions);
+    }
+
+    /// The delegate's last nonce on the chain it builds on.
+    fn nonce(&self) -> u64 {
+        let tree = self.delegate.tree();
+        let parent = self.header.previous.and_then(|id| tree.link(&id));
+        let state = parent.map(|parent| tree.applied(&parent));
+        let address = self.keys.public().address(self.network());
+        state.and_then(|applied| Some(applied.state.wallet(&address)?.nonce.0)).unwrap_or(0)
+    }
+
+    fn transfer(&self, nonce: u64, amount: u64) -> Arc<SignedTransaction> {
+        self.own(self.to_self(amount), nonce)
+    }
+
+    fn to_self(&self, amount: u64) -> TransactionBuilder {
+        let amount = Arktoshi::new(amount).unwrap_or(Arktoshi::MAX);
+        Transaction::transfer(self.keys.public().address(self.network()), amount)
+    }
+
+    fn payments(&self) -> Vec<Payment> {
+        let recipient = self.keys.public().address(self.network());
+        let amount = Arktoshi::new(1).expect("one is an amount");
+        vec![Payment { amount, recipient }; PAYMENTS]
+    }
+
+    fn own(&self, builder: TransactionBuilder, nonce: u64) -> Arc<SignedTransaction> {
+        Arc::new(builder.network(self.network()).nonce(Nonce(nonce)).fee(FEE).sign(self.keys))
+    }
+
+    fn network(&self) -> u8 {
+        self.delegate.tree().config().network.pub_key_hash
+    }
+}
+
+/// What these transactions pay.
+const FEE: Arktoshi = Arktoshi::coins(1);
+/// Recipients of one payment: as many as the testnet allows.
+const PAYMENTS: usize = 256;
+
+fn more(amount: Arktoshi) -> Arktoshi {
+    Arktoshi::new(amount.value() + 1).unwrap_or(amount)
+}
+
+fn signed(
+    mut header: BlockHeader,
+    transactions: Vec<Arc<SignedTransaction>>,
+    keys: &KeyPair,
+    milestones: &Milestones,
+) -> Block {
+    header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys.private());
+    Block::new(header.id(milestones), header, transactions)
+}

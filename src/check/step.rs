@@ -1,0 +1,131 @@
+//! What must hold of the step from one block to the next, judged without the ledger's own code.
+//!
+//! ```text
+//!   state after the parent ──┐
+//!   the block ───────────────┼──► header   does the block say what it holds, and is it signed?
+//!   state after the block ───┘    turn     is the slot its forger's, is the next round the ranking's?
+//!                                 model    may each transaction be there, and is its effect all that changed?
+//!                                 votes    are weights the coin of the voters?
+//! ```
+//!
+//! A step is judged once for a block, however many nodes take it in, and costs time in proportion to the wallets and not
+//! to the height: what [`super::invariants`] says of a whole chain follows from it block by block. Where the two
+//! overlap, they are written twice on purpose, so that one mistake cannot hide in both.
+
+mod header;
+mod model;
+mod turn;
+mod votes;
+
+use super::Violation;
+use crate::{
+    ledger::{BlockTree, Link, State, state::Applied},
+    protocol::Block,
+};
+use std::sync::Arc;
+
+/// A block, and the states on both sides of it.
+pub(super) struct Step<'a> {
+    pub tree: &'a BlockTree,
+    pub parent: &'a Link,
+    pub block: &'a Block,
+    pub before: &'a State,
+    pub after: &'a Applied,
+}
+
+/// Something that holds of every step.
+pub struct StepInvariant {
+    /// Short and unique, as in reports.
+    pub name: &'static str,
+    /// Where it is stated.
+    pub source: &'static str,
+    check: fn(&Step<'_>) -> Result<(), String>,
+}
+
+/// All invariants of a step, in the order in which they are held against a block.
+pub const STEP_INVARIANTS: [StepInvariant; 13] = [
+    StepInvariant {
+        name: "a block says what it holds",
+        source: "consensus.md 3.4, protocol.md 4.2",
+        check: header::content,
+    },
+    StepInvariant {
+        name: "a block is signed by its generator",
+        source: "consensus.md 3.4, protocol.md 4.1",
+        check: header::signature,
+    },
+    StepInvariant { name: "the reward is the milestone's", source: "consensus.md 3.4", check: header::reward },
+    StepInvariant { name: "a slot has one block, and slots rise", source: "I5", check: turn::slots_rise },
+    StepInvariant { name: "only the owner of a slot forges it", source: "I5", check: turn::owner },
+    StepInvariant {
+        name: "only what the rules allow is forged",
+        source: "consensus.md 4.4, 4.5, I3, I12",
+        check: model::allowed,
+    },
+    StepInvariant {
+        name: "wallets change as the block says and not otherwise",
+        source: "consensus.md 4.2 to 4.5, I1, I3, I4",
+        check: model::effects,
+    },
+    StepInvariant {
+        name: "a forger's statistics are those of its blocks",
+        source: "consensus.md 1.6, I11",
+        check: model::statistics,
+    },
+    StepInvariant { name: "supply grows by the reward", source: "I1", check: header::supply },
+    StepInvariant { name: "vote weights are their voters' coin", source: "I2", check: votes::weights },
+    StepInvariant { name: "empty slots count for their owners", source: "consensus.md 1.5", check: turn::missed },
+    StepInvariant {
+        name: "a round has as many blocks as members",
+        source: "consensus.md 1.1, I6",
+        check: turn::round_ends,
+    },
+    StepInvariant {
+        name: "a new round is made of the heaviest delegates",
+        source: "consensus.md 1.2, I6, I7, I8",
+        check: turn::ranking,
+    },
+];
+
+/// Holds every invariant of a step against a block; nothing is asked of genesis.
+///
+/// # Errors
+/// The first one that does not hold.
+pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &Applied) -> Result<(), Violation> {
+    let Some(parent) = link.parent() else { return Ok(()) };
+    let before = tree.applied(parent);
+    let step = Step { tree, parent, block: link.block(), before: &before.state, after };
+    for StepInvariant { name, source, check } in &STEP_INVARIANTS {
+        check(&step).map_err(|what| Violation {
+            invariant: name,
+            origin: source,
+            block: link.id().to_string(),
+            height: link.height(),
+            what,
+        })?;
+    }
+    Ok(())
+}
+
+impl Step<'_> {
+    /// Whether the block is the last of its round: by counting, with nothing of the ledger's schedule.
+    fn ends_round(&self) -> bool {
+        let (mut first, mut members) = (1, 0);
+        let next = self.block.header.height.0 + 1;
+        for milestone in self.tree.config().milestones.all().iter().filter(|one| one.height.0 <= next) {
+            if milestone.active_delegates != members {
+                (first, members) = (milestone.height.0, milestone.active_delegates);
+            }
+        }
+        (next - first).is_multiple_of(members)
+    }
+
+    /// The slot of a time.
+    fn slot(&self, seconds: u32) -> u32 {
+        seconds / self.tree.slots().blocktime()
+    }
+}
+
+fn equal<T: PartialEq + std::fmt::Display>(what: &str, found: T, expected: T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: found {found}, expected {expected}")) }
+}

@@ -1,0 +1,56 @@
+//! What a block says of itself.
+
+use super::{Step, equal};
+use crate::{
+    ledger::Balance,
+    protocol::{
+        BlockId, TransactionId,
+        crypto::{ecdsa, sha256},
+    },
+};
+use std::collections::BTreeSet;
+
+pub(super) fn content(step: &Step<'_>) -> Result<(), String> {
+    let (block, milestones) = (step.block, &step.tree.config().milestones);
+    let (header, milestone) = (&block.header, milestones.at(block.header.height));
+    let hash = sha256(&header.to_bytes(milestones, true));
+    equal("id", block.id, BlockId::of_hash(hash, milestone.block.id_full_sha256))?;
+    if header.previous != Some(step.parent.id()) {
+        return Err(format!("it names another block than its parent {}", step.parent.id()));
+    }
+    equal("height", header.height, step.parent.height().next())?;
+    equal("version", header.version, milestone.block.version)?;
+    equal("transactions", header.number_of_transactions as usize, block.transactions.len())?;
+    let amount: u128 = block.transactions.iter().map(|one| u128::from(one.amount().value())).sum();
+    equal("total amount", u128::from(header.total_amount.value()), amount)?;
+    let fee: u128 = block.transactions.iter().map(|one| u128::from(one.fee().value())).sum();
+    equal("total fee", u128::from(header.total_fee.value()), fee)?;
+    let ids: Vec<TransactionId> = block.transactions.iter().map(|one| one.id()).collect();
+    let joined: Vec<u8> = ids.iter().flat_map(|id| id.0).collect();
+    equal("payload hash", hex::encode(header.payload_hash), hex::encode(sha256(&joined)))?;
+    if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
+        return Err("it holds a transaction twice".to_owned());
+    }
+    let expired = |expiration: u32| expiration > 0 && expiration <= header.height.0;
+    match block.transactions.iter().find(|one| one.transaction().expiration().is_some_and(expired)) {
+        Some(one) => Err(format!("transaction {} has expired", one.id())),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn signature(step: &Step<'_>) -> Result<(), String> {
+    let header = &step.block.header;
+    let hash = header.hash_for_signature(&step.tree.config().milestones);
+    let holds = ecdsa::verify(&hash, &header.signature, &header.generator);
+    if holds { Ok(()) } else { Err(format!("its signature is not {}'s", header.generator)) }
+}
+
+pub(super) fn reward(step: &Step<'_>) -> Result<(), String> {
+    let header = &step.block.header;
+    equal("reward", header.reward, step.tree.config().milestones.at(header.height).reward)
+}
+
+pub(super) fn supply(step: &Step<'_>) -> Result<(), String> {
+    let reward = step.tree.config().milestones.at(step.block.header.height).reward;
+    equal("supply", step.after.state.supply(), step.before.supply() + Balance::from(reward))
+}

@@ -1,0 +1,107 @@
+//! Whose slot it is, and who is next.
+
+use super::{Step, equal};
+use crate::{
+    ledger::{State, rules::Shuffle},
+    protocol::{PublicKey, crypto::sha256},
+};
+
+/// The forging order of the round before the block: places of the ranking. Written from the contract's pseudocode.
+fn forging_order(step: &Step<'_>) -> Vec<PublicKey> {
+    let round = step.before.round();
+    let mut order: Vec<PublicKey> = round.members.iter().map(|member| member.public_key).collect();
+    let (members, skips) = match step.tree.rules().ledger.shuffle {
+        Shuffle::Reference => (order.len(), true),
+        Shuffle::EveryPlace => (order.len(), false),
+        Shuffle::Ranking => return order,
+    };
+    let mut digest = sha256(round.number().0.to_string().as_bytes());
+    let mut place = 0;
+    while place < members {
+        for byte in &digest[..4] {
+            if place < members {
+                order.swap(place, usize::from(*byte) % members);
+                place += 1;
+            }
+        }
+        digest = sha256(&digest);
+        place += usize::from(skips);
+    }
+    order
+}
+
+pub(super) fn slots_rise(step: &Step<'_>) -> Result<(), String> {
+    let (slot, before) = (step.slot(step.block.header.timestamp.0), step.slot(step.before.timestamp().0));
+    if slot > before { Ok(()) } else { Err(format!("slot {slot} does not follow slot {before} of its parent")) }
+}
+
+pub(super) fn owner(step: &Step<'_>) -> Result<(), String> {
+    let order = forging_order(step);
+    let slot = step.slot(step.block.header.timestamp.0);
+    let owner = order[slot as usize % order.len()];
+    equal(&format!("forger of slot {slot}"), step.block.header.generator, owner)
+}
+
+/// `forger.missing`: one for each empty slot, at most a round of them, none after genesis.
+pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
+    let (first, slot) = (step.slot(step.before.timestamp().0) + 1, step.slot(step.block.header.timestamp.0));
+    let order = forging_order(step);
+    let turns = order.len();
+    let empty = (first..slot).take(if step.before.height().0 == 1 { 0 } else { turns });
+    let expected: Vec<PublicKey> = empty.map(|slot| order[slot as usize % turns]).collect();
+    let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key)).collect::<Vec<_>>().join(", ");
+    equal("delegates who missed a slot", names(&step.after.missing), names(&expected))
+}
+
+pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
+    let (ends, ended) = (step.ends_round(), step.after.round_end.is_some());
+    if ends != ended {
+        let said = if ended { "a round ends with it, and should not" } else { "a round should end with it" };
+        return Err(said.to_owned());
+    }
+    let (old, new) = (step.before.round().number(), step.after.state.round().number());
+    equal("number of the round", new.0, old.0 + u32::from(ends))
+}
+
+/// Heaviest first, ties by key; resigned delegates are out and have no rank.
+pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
+    let state = &step.after.state;
+    if !step.ends_round() {
+        let same = state.round().members == step.before.round().members;
+        return if same { Ok(()) } else { Err("its members changed before the round was over".to_owned()) };
+    }
+    let mut expected: Vec<(i128, PublicKey)> = Vec::new();
+    for wallet in state.delegates() {
+        let Some((delegate, key)) = wallet.delegate.as_deref().zip(wallet.public_key) else { continue };
+        if !delegate.resigned {
+            expected.push((-delegate.vote_balance.0, key));
+        } else if delegate.rank.is_some() {
+            return Err(format!("{} has resigned and has a rank", delegate.username));
+        }
+    }
+    expected.sort_unstable();
+    for (index, (_, key)) in expected.iter().enumerate() {
+        let rank = state.delegate_of(key).and_then(|delegate| delegate.rank).unwrap_or(0);
+        equal(&format!("rank of {}", step.name(key)), rank, index as u32 + 1)?;
+    }
+    let next = step.block.header.height.next();
+    let seats = step.tree.config().milestones.at(next).active_delegates as usize;
+    let members: Vec<PublicKey> = state.round().members.iter().map(|member| member.public_key).collect();
+    equal("members", members.len(), seats)?;
+    let wrong = members.iter().zip(&expected).find(|(found, (_, expected))| *found != expected);
+    match wrong {
+        Some((found, (_, expected))) => equal("member", step.name(found), step.name(expected)),
+        None => Ok(()),
+    }
+}
+
+impl Step<'_> {
+    /// A delegate as people call it.
+    pub(super) fn name(&self, key: &PublicKey) -> String {
+        name(&self.after.state, key)
+    }
+}
+
+fn name(state: &State, key: &PublicKey) -> String {
+    state.delegate_of(key).map_or_else(|| key.to_string(), |delegate| delegate.username.to_string())
+}

@@ -1,0 +1,402 @@
+//! Someone who watches a run from the outside and holds what happens against what should.
+//!
+//! Every block is judged once, by whichever node takes it in first ([`super::step`]). What a single node does (whether its
+//! own relay takes its block, where a rollback ends, what its pool drops) is judged from its events. Interesting things
+//! that should happen *sometimes* are counted, so that a search which never saw a fork does not pass for one that found
+//! no fault in forks.
+
+use super::{
+    Finding, Sometimes,
+    conduct::{self, Conduct},
+    step::check_step,
+    story::Told,
+};
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
+    protocol::{BlockId, SignedTransaction, Slot, TransactionId},
+    sim::{NetworkEvent, Observer},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+/// Events told in a story at most: the last ones before a finding.
+const TOLD: usize = 40;
+
+/// Watches one run. Clones share what was seen: one goes to the stage, one stays to be asked.
+#[derive(Clone)]
+pub struct Watch(Arc<Mutex<Seen>>);
+
+/// What was seen of a run.
+pub struct Seen {
+    tree: Arc<BlockTree>,
+    nodes: Vec<Node>,
+    judged: BTreeMap<BlockId, Arc<Applied>>,
+    /// The first of each invariant, in the order found.
+    findings: Vec<Finding>,
+    sometimes: Sometimes,
+    /// The last events worth telling.
+    told: VecDeque<Told>,
+    /// The highest block any node has taken in.
+    best: Arc<Link>,
+}
+
+/// What is known of a node.
+struct Node {
+    tip: Arc<Link>,
+    /// Does what a fault tells it; its conduct is not judged.
+    deviant: bool,
+    /// The last block its delegate made.
+    forged: Option<(Slot, BlockId)>,
+    pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
+    /// Pool events of the block in hand are judged when the node's chain is known.
+    removed: Vec<TransactionId>,
+}
+
+impl Watch {
+    /// A watch over a run of so many nodes that begin on `tip`; the conduct of `deviants` is not judged.
+    pub fn new(tree: Arc<BlockTree>, tip: &Arc<Link>, nodes: usize, deviants: &BTreeSet<NodeId>) -> Self {
+        let node = |index: usize| Node {
+            tip: tip.clone(),
+            deviant: deviants.contains(&NodeId(index as u32)),
+            forged: None,
+            pending: BTreeMap::new(),
+            removed: Vec::new(),
+        };
+        Self(Arc::new(Mutex::new(Seen {
+            tree,
+            nodes: (0..nodes).map(node).collect(),
+            judged: BTreeMap::new(),
+            findings: Vec::new(),
+            sometimes: Sometimes::default(),
+            told: VecDeque::new(),
+            best: tip.clone(),
+        })))
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Seen {
+    /// The first finding of each invariant, in the order found.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// How often interesting things happened.
+    pub fn sometimes(&self) -> &Sometimes {
+        &self.sometimes
+    }
+
+    /// The highest block any node has taken in; the first of equals.
+    pub fn best(&self) -> &Arc<Link> {
+        &self.best
+    }
+
+    /// The block each node stands on.
+    pub fn tips(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> {
+        self.nodes.iter().map(|node| &node.tip)
+    }
+
+    /// Notes that something does not hold, if it is the first time for its invariant.
+    pub fn find(&mut self, conduct: &Conduct, now: SimTime, node: Option<NodeId>, block: Option<&Link>, what: String) {
+        let (block, height) = (block.map(|link| link.id().to_string()), block.map(|link| link.height()));
+        self.found(Finding {
+            invariant: conduct.name,
+            origin: conduct.source,
+            node,
+            block,
+            height,
+            at: now,
+            what,
+            story: Vec::new(),
+        });
+    }
+
+    fn found(&mut self, mut finding: Finding) {
+        if self.findings.iter().all(|known| known.invariant != finding.invariant) {
+            finding.story = self.told.iter().map(|told| told.in_words(&self.tree)).collect();
+            self.findings.push(finding);
+        }
+    }
+
+    fn tell(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if Told::is_worth_telling(event) {
+            if self.told.len() == TOLD {
+                self.told.pop_front();
+            }
+            self.told.push_back(Told { now, node: Some(node), what: event.clone().into() });
+        }
+    }
+
+    fn applied(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
+        match self.judged.get(&link.id()) {
+            None => self.judge(now, node, link, applied),
+            Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
+            Some(_) => {}
+        }
+        let before = &self.nodes[node.0 as usize].tip;
+        if link.parent().is_none_or(|parent| parent.id() != before.id()) {
+            let what = format!("it stood on {:?} and took in {link:?}", before);
+            self.find(&conduct::CHAIN, now, Some(node), Some(link), what);
+        }
+        self.nodes[node.0 as usize].tip = link.clone();
+        if link.height() > self.best.height() {
+            self.best = link.clone();
+        }
+    }
+
+    /// Once for each block.
+    fn judge(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
+        self.judged.insert(link.id(), applied.clone());
+        if let Some(sibling) = link.parent().filter(|parent| parent.height() < self.best.height()) {
+            self.sometimes.count(conduct::FORK);
+            let slots = self.tree.slots();
+            let same_slot = self.best.ancestor(link.height()).is_some_and(|other| {
+                slots.slot(other.block().header.timestamp) == slots.slot(link.block().header.timestamp)
+            });
+            if same_slot && sibling.height().next() == link.height() {
+                self.sometimes.count(conduct::DOUBLE);
+            }
+        }
+        if !applied.missing.is_empty() {
+            self.sometimes.count(conduct::MISSED);
+        }
+        if let Some(end) = &applied.round_end
+            && let Some(parent) = link.parent()
+        {
+            let old = self.tree.applied(parent).state.round().clone();
+            let keys = |round: &crate::ledger::RoundInfo| -> BTreeSet<_> {
+                round.members.iter().map(|member| member.public_key).collect()
+            };
+            if keys(&old) != keys(&end.created) {
+                self.sometimes.count(conduct::NEW_MEMBER);
+            }
+        }
+        for transaction in &link.block().transactions {
+            self.sometimes.count(transaction.kind().name());
+        }
+        let twice = link.parent().and_then(|parent| {
+            link.block().transactions.iter().find(|one| self.tree.block_of(parent, &one.id()).is_some())
+        });
+        if let Some(one) = twice {
+            let what = format!("transaction {} was on the chain already", one.id());
+            self.find(&conduct::ONCE, now, Some(node), Some(link), what);
+        }
+        if let Err(violation) = check_step(&self.tree, link, applied) {
+            self.found(Finding {
+                invariant: violation.invariant,
+                origin: violation.origin,
+                node: Some(node),
+                block: Some(violation.block),
+                height: Some(violation.height),
+                at: now,
+                what: violation.what,
+                story: Vec::new(),
+            });
+        }
+    }
+
+    /// Two nodes on one block that computed its state apart.
+    fn compare(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, first: &Applied, second: &Applied) {
+        let same = first.state.wallets().eq(second.state.wallets()) && first.state.round() == second.state.round();
+        if !same {
+            let what = "another node computed another state for this block".to_owned();
+            self.find(&conduct::AGREEMENT, now, Some(node), Some(link), what);
+        }
+    }
+
+    fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, id: BlockId) {
+        let known = &mut self.nodes[node.0 as usize];
+        let before = known.forged.replace((slot, id));
+        if !known.deviant
+            && let Some((last, other)) = before
+            && last == slot
+            && other != id
+        {
+            let what = format!("its delegate made blocks {other} and {id} in slot {slot}");
+            self.find(&conduct::ONE_A_SLOT, now, Some(node), None, what);
+        }
+    }
+
+    fn refused(&mut self, now: SimTime, node: NodeId, why: &BlockRejected) {
+        self.sometimes.count(conduct::REFUSED);
+        let known = &self.nodes[node.0 as usize];
+        let own = known.forged.is_some_and(|(_, id)| id == refused_id(why));
+        if own && !known.deviant {
+            let cause = match why {
+                BlockRejected::NotApplicable { source: ApplyError::NotEnoughDelegates, .. } => {
+                    &conduct::RELAY_RESIGNATION
+                }
+                BlockRejected::NotApplicable { source: ApplyError::IpfsHashAlreadyExists, .. } => &conduct::RELAY_IPFS,
+                _ => &conduct::RELAY,
+            };
+            self.find(cause, now, Some(node), None, why.to_string());
+        }
+    }
+
+    fn rolled_back(&mut self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>) {
+        self.sometimes.count(conduct::ROLLBACK);
+        self.nodes[node.0 as usize].tip = to.clone();
+        let depth = from.height().0 - to.height().0;
+        let round = self.tree.applied(from).state.round().position.delegates;
+        if depth > round {
+            let what = format!("it left {depth} blocks behind, a round has {round}");
+            self.find(&conduct::SHALLOW, now, Some(node), Some(from), what);
+        }
+        let common = self.common_with_others(node, from);
+        if let Some(common) = common
+            && to.height() < common
+        {
+            let needless = common.0 - to.height().0;
+            let what = format!(
+                "it went from height {} to {}, though most other nodes share its chain up to {common}: {needless} blocks \
+                 too deep",
+                from.height(),
+                to.height()
+            );
+            self.find(&conduct::COMMON, now, Some(node), Some(from), what);
+        }
+    }
+
+    /// The height up to which most of the other nodes share a chain.
+    fn common_with_others(&self, node: NodeId, from: &Arc<Link>) -> Option<crate::protocol::Height> {
+        let others = self.nodes.iter().enumerate().filter(|(index, _)| *index != node.0 as usize);
+        let mut shared: Vec<_> = others.map(|(_, other)| common(&other.tip, from).height()).collect();
+        shared.sort_unstable();
+        shared.get(shared.len() / 2).copied()
+    }
+
+    fn pool_removed(&mut self, node: NodeId, id: &TransactionId) {
+        self.nodes[node.0 as usize].removed.push(*id);
+    }
+
+    /// What left a pool without having been forged, outlived or outbid, though it could still be forged.
+    fn judge_removals(&mut self, now: SimTime, node: NodeId) {
+        let known = &mut self.nodes[node.0 as usize];
+        let removed = std::mem::take(&mut known.removed);
+        let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
+        self.judge_gone(now, node, &gone, &conduct::KEPT);
+    }
+
+    fn judge_gone(&mut self, now: SimTime, node: NodeId, gone: &[Arc<SignedTransaction>], conduct: &Conduct) {
+        let known = &self.nodes[node.0 as usize];
+        if gone.is_empty() || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
+            return;
+        }
+        let (tree, tip) = (self.tree.clone(), known.tip.clone());
+        let applied = tree.applied(&tip);
+        let terms = tree.terms(tip.height());
+        let lost = gone.iter().find(|one| {
+            let fits = applied.state.clone().try_apply(one, now.seconds(), &terms).is_ok();
+            let expired = one.transaction().expiration().is_some_and(|at| at > 0 && at <= tip.height().0 + 1);
+            fits && !expired && tree.block_of(&tip, &one.id()).is_none()
+        });
+        if let Some(lost) = lost {
+            let what = format!("{} {} left the pool though it could still be forged", lost.kind().name(), lost.id());
+            self.find(conduct, now, Some(node), Some(&tip), what);
+        }
+    }
+
+    fn pool_replaced(&mut self, now: SimTime, node: NodeId, kept: &[Arc<SignedTransaction>]) {
+        let kept: BTreeMap<_, _> = kept.iter().map(|one| (one.id(), one.clone())).collect();
+        let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
+        let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
+        self.judge_gone(now, node, &gone, &conduct::KEPT_IN_ROLLBACK);
+    }
+}
+
+impl Observer for Watch {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        let mut guard = self.seen();
+        let seen = &mut *guard;
+        seen.tell(now, node, event);
+        match event {
+            Event::BlockApplied { link, applied } => seen.applied(now, node, link, applied),
+            Event::BlockForged(block) => {
+                let slot = seen.tree.slots().slot(block.header.timestamp);
+                seen.forged(now, node, slot, block.id);
+            }
+            Event::BlockRefused(why) => seen.refused(now, node, why),
+            Event::RolledBack { from, to, .. } => seen.rolled_back(now, node, from, to),
+            Event::ForgingSuspended { .. } => seen.sometimes.count(conduct::SUSPENDED),
+            Event::HealthChecked { .. } => seen.sometimes.count(conduct::HEALTH),
+            Event::PoolAdded(added) => {
+                let pending = &mut seen.nodes[node.0 as usize].pending;
+                pending.extend(added.iter().map(|one| (one.id(), one.clone())));
+            }
+            Event::PoolRemoved(id) => seen.pool_removed(node, id),
+            Event::PoolExpired(one) | Event::PoolEvicted(one) | Event::PoolPurged(one) => {
+                seen.nodes[node.0 as usize].pending.remove(&one.id());
+                if matches!(event, Event::PoolEvicted(_)) {
+                    seen.sometimes.count(conduct::FULL);
+                }
+            }
+            Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),
+            Event::PoolRejected(rejected) => {
+                for rejection in rejected {
+                    if rejection.error.code() == "ERR_POOL_FULL" {
+                        seen.sometimes.count(conduct::FULL);
+                    }
+                }
+            }
+            Event::BlockReceived(_)
+            | Event::BlockDisregarded(_)
+            | Event::BlockReverted(_)
+            | Event::PeerAdded(_)
+            | Event::PeerRemoved(_)
+            | Event::ForgerStarted { .. }
+            | Event::ForgerFailed { .. } => {}
+        }
+        if !matches!(event, Event::PoolRemoved(_)) {
+            seen.judge_removals(now, node);
+        }
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let mut seen = self.seen();
+        if let Some(told) = Told::of_network(now, event) {
+            if seen.told.len() == TOLD {
+                seen.told.pop_front();
+            }
+            seen.told.push_back(told);
+        }
+    }
+}
+
+/// The highest block of both chains.
+pub(super) fn common(a: &Arc<Link>, b: &Arc<Link>) -> Arc<Link> {
+    let lower = a.height().min(b.height());
+    let at = |link: &Arc<Link>, height| link.ancestor(height).expect("the height is not above either");
+    let (mut low, mut high) = (1, lower.0);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let height = crate::protocol::Height(middle);
+        if at(a, height).id() == at(b, height).id() {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    at(a, crate::protocol::Height(low))
+}
+
+/// The block a refusal is about.
+fn refused_id(why: &BlockRejected) -> BlockId {
+    match why {
+        BlockRejected::NotChained { id, .. }
+        | BlockRejected::WrongId { id, .. }
+        | BlockRejected::NotVerified { id, .. }
+        | BlockRejected::FromFuture { id, .. }
+        | BlockRejected::MixedVersions { id, .. }
+        | BlockRejected::WrongForger { id, .. }
+        | BlockRejected::AlreadyForged { id, .. }
+        | BlockRejected::NotApplicable { id, .. }
+        | BlockRejected::TooFewDelegates { id, .. } => *id,
+    }
+}

@@ -1,0 +1,103 @@
+//! `dposlab replay`: plays a recorded live session again.
+
+use super::{
+    Failure,
+    up::network::{UpNetwork, plan},
+};
+use crate::{
+    protocol::Slot,
+    report::{
+        session::{Replayed, SessionFile, replay},
+        trace::{TraceFormat, TraceWriter, line::Header},
+    },
+    scenario::run::on_current_thread,
+    sim::SeedTree,
+};
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Repeat a live session that `dposlab up --record FILE` has recorded, exactly.
+///
+/// Every transaction comes in at the virtual instant it came in then, and the digest of all events is held against the
+/// recorded one. Exit code 0: the same; 1: it differs; 2: the file is no recorded session.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Replay {
+    /// The recorded session.
+    file: PathBuf,
+    /// Write every event to this file: .jsonl for JSON lines (docs/trace.md), .json for a trace viewer.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Put messages between actors into the trace as well.
+    #[arg(long, requires = "trace")]
+    trace_network: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Example:
+  dposlab up --record session.jsonl           use it, then Ctrl-C
+  dposlab replay session.jsonl --trace session-trace.jsonl";
+
+impl Replay {
+    /// Replays.
+    ///
+    /// # Errors
+    /// The file is no session, its network is not there any more, or the replay differs.
+    pub fn run(self) -> Result<(), Failure> {
+        let wrong = |error: crate::report::session::SessionError| match error.is_bad_input() {
+            true => Failure::usage(error),
+            false => Failure::broken(error),
+        };
+        let file = SessionFile::open(&self.file).map_err(wrong)?;
+        let session = file.session.clone();
+        let seeds = SeedTree::new(session.seed);
+        let network = match (&session.network_dir, &session.secrets) {
+            (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, session.gossip)?,
+            _ => UpNetwork::generate(seeds, session.delegates, session.gossip)?,
+        };
+        let nethash = network.tree.config().network.nethash.to_string();
+        if nethash != session.nethash {
+            return Err(Failure::usage(format!(
+                "{}: key 'nethash': recorded {}, the network is {nethash} now",
+                self.file.display(),
+                session.nethash
+            )));
+        }
+        let tip = match &session.chain {
+            Some(chain) => network.import(chain)?,
+            None => network.tree.genesis().clone(),
+        };
+        let plan = plan(&network, tip, Slot(session.start), seeds);
+        let slots = plan.tree.slots();
+        let about = self.file.display().to_string();
+        let header = Header::new(about, session.seed, Vec::new(), plan.nodes.len(), &slots, self.trace_network);
+        let trace = match &self.trace {
+            Some(path) => {
+                Some(TraceWriter::create(path, TraceFormat::of(path), &header, slots).map_err(Failure::usage)?)
+            }
+            None => None,
+        };
+        let replayed = on_current_thread(replay(file, &plan, trace.as_ref())).map_err(wrong)?;
+        if let Some(trace) = trace {
+            trace.finish().map_err(Failure::broken)?;
+        }
+        self.tell(&replayed);
+        Ok(())
+    }
+
+    fn tell(&self, replayed: &Replayed) {
+        let Replayed { inputs, events, digest, ended, .. } = replayed;
+        let end = match ended {
+            true => "the same to its end",
+            false => "the same to its last input; it was not stopped in order, so what came after is not known",
+        };
+        super::output::line(&match self.json {
+            true => json!(replayed).to_string(),
+            false => format!("{}: {inputs} inputs, {events} events, {end}\ndigest:  {digest}", self.file.display()),
+        });
+    }
+}

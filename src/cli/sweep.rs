@@ -1,0 +1,190 @@
+//! `dposlab sweep`: many runs of one scenario, and what they say together.
+
+use super::Failure;
+use crate::{
+    report::sweep::{
+        Seeds, Shard, Sweep as Plan, SweepError,
+        engine::{Progress, play},
+        results::{self, Summary},
+    },
+    scenario::{Override, Variation},
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    thread,
+};
+
+/// Run a scenario with many seeds and every combination of values, on all cores.
+///
+/// Leaves in --out a row a run (runs.parquet, runs.csv), the runs that failed (failures.csv), distributions with their
+/// confidence intervals (summary.json), and report.html. An interrupted sweep, even a killed one, goes on where it was when
+/// the same command is given again; no run is counted twice. Exit code 0: all runs ended well; 1: some did not, and the
+/// first ones are named, each with the command that repeats it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Sweep {
+    /// The scenario, a TOML file (see scenarios/).
+    scenario: PathBuf,
+    /// The seeds, the last one not included.
+    #[arg(long, value_name = "FIRST..END", default_value = "0..100")]
+    seeds: Seeds,
+    /// Vary a value of the scenario; every combination is run with every seed. May be given again.
+    #[arg(long, value_name = "PATH=VALUE,VALUE")]
+    vary: Vec<String>,
+    /// Replace a value of the scenario in all runs. May be given again.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
+    /// Runs at a time; by default one a core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// The folder for what comes of it.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Run one of several parts of the sweep, for instance on another machine; `dposlab merge` joins them.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Print the summary as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dposlab sweep scenarios/missed-slots.toml --seeds 0..1000 --out out/missed
+  dposlab sweep scenarios/healthy.toml --seeds 0..200 --vary network.latency.max_ms=100,1000,4000 --out out/latency
+  dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 1/2 --out out/part-1      on one machine
+  dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
+  dposlab merge out/part-1 out/part-2 --out out/whole";
+
+/// Failed runs that are printed.
+const FAILURES_SHOWN: usize = 10;
+
+impl Sweep {
+    /// Runs the sweep, or what is left of it.
+    ///
+    /// # Errors
+    /// The scenario is none, the folder holds another sweep, it was interrupted, or a run did not end well.
+    pub fn run(self) -> Result<(), Failure> {
+        let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
+        let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
+        let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, self.shard).map_err(failure)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // Once more, and it ends at once.
+            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone()).map_err(Failure::broken)?;
+            signal_hook::flag::register(signal, stop.clone()).map_err(Failure::broken)?;
+        }
+        let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let bar = progress_bar(plan.len());
+        let mut found = None;
+        let progress = play(&plan, &self.out, jobs, &stop, |progress| show(&bar, &mut found, progress));
+        bar.finish_and_clear();
+        let progress = progress.map_err(failure)?;
+        if progress.done < progress.total {
+            return Err(Failure::broken(format!(
+                "interrupted: {} of {} runs are done and kept in {}; the same command goes on from there",
+                progress.done,
+                progress.total,
+                self.out.display()
+            )));
+        }
+        let summary = results::write(&plan, &self.out).map_err(failure)?;
+        tell(&summary, &self.out, self.json)
+    }
+}
+
+fn show(bar: &ProgressBar, found: &mut Option<u64>, progress: Progress) {
+    if found.is_none() {
+        // What was found done took no time now, so it must not make the rest look quick.
+        *found = Some(progress.found);
+        bar.set_position(progress.found);
+        bar.reset_eta();
+    }
+    bar.set_position(progress.done);
+    if progress.failed > 0 {
+        bar.set_message(format!(", {} failed", progress.failed));
+    }
+}
+
+/// Shown on a terminal only, and gone when the sweep is over.
+fn progress_bar(runs: u64) -> ProgressBar {
+    let template = "{bar:40} {pos}/{len} runs, {per_sec}, {eta} left{msg}";
+    let style = ProgressStyle::with_template(template).expect("the template is fixed");
+    ProgressBar::new(runs).with_style(style)
+}
+
+/// A sweep's error, by whose mistake it was.
+pub(super) fn failure(error: SweepError) -> Failure {
+    match error.is_bad_input() {
+        true => Failure::usage(error),
+        false => Failure::broken(error),
+    }
+}
+
+/// Prints what came of a sweep.
+///
+/// # Errors
+/// Some runs did not end well.
+pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<(), Failure> {
+    super::output::line(&match as_json {
+        true => json!(summary).to_string(),
+        false => text(summary, folder),
+    });
+    match summary.failed {
+        0 => Ok(()),
+        _ => Err(Failure::Told),
+    }
+}
+
+fn text(summary: &Summary, folder: &Path) -> String {
+    let manifest = &summary.manifest;
+    let mut lines =
+        vec![format!("{}: {} runs, {} failed", manifest.scenario, summary.runs, summary.failed), String::new()];
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING);
+    table.set_header(["", "runs", "ended well", "slots missed", "orphaned", "rollbacks", "agreement", "propagation"]);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Right);
+    }
+    for cell in &summary.cells {
+        let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}")).collect();
+        let mean = |figure: &str| match cell.figures.get(figure) {
+            None => "-".to_owned(),
+            Some(values) => match values.confidence {
+                Some(confidence) => format!("{:.3} ± {:.3}", values.mean, confidence.high - values.mean),
+                None => format!("{:.3}", values.mean),
+            },
+        };
+        let ok = cell.ok.map_or("-".to_owned(), |ok| {
+            let percent = |share: f64| share * 100.0;
+            let (low, high) = (percent(ok.confidence.low), percent(ok.confidence.high));
+            format!("{:.1} % ({low:.1}-{high:.1})", percent(ok.share))
+        });
+        table.add_row([
+            if varied.is_empty() { "all".to_owned() } else { varied.join(" ") },
+            cell.ok.map_or(0, |ok| ok.of).to_string(),
+            ok,
+            mean("missed_slots"),
+            mean("orphaned"),
+            mean("rollbacks"),
+            mean("agreement_mean"),
+            mean("propagation_p50_ms"),
+        ]);
+    }
+    lines.push(table.to_string());
+    lines.push(String::new());
+    lines.push("means with 95 % confidence (Student), shares with Wilson's interval; propagation is the median, in milliseconds".to_owned());
+    for failed in summary.failures.iter().take(FAILURES_SHOWN) {
+        lines.push(format!("{}: seed {}: {}", failed.status, failed.seed, failed.reproduce));
+    }
+    if summary.failed > FAILURES_SHOWN as u64 {
+        let more = summary.failed - FAILURES_SHOWN as u64;
+        lines.push(format!("and {more} more: {}", folder.join("failures.csv").display()));
+    }
+    lines.push(format!("report:  {}", folder.join("report.html").display()));
+    lines.join("\n")
+}

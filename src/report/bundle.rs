@@ -1,0 +1,277 @@
+//! What one run leaves in a folder: `summary.json`, `events.jsonl`, tables as CSV and Parquet, and `report.html`.
+
+use super::{
+    metrics::{Figures, Totals},
+    page,
+    rounds::{DelegateSlots, RoundReport, totals},
+    sheet::{Cell, Column, Kind, Sheet, SheetError, column, write_whole},
+};
+use crate::{
+    ledger::BlockTree,
+    protocol::{Height, Slot},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What a run was and how it is repeated.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    pub scenario: String,
+    pub description: String,
+    pub version: &'static str,
+    pub seed: u64,
+    /// Values set beside the scenario's, as `path=value`.
+    pub set: Vec<String>,
+    pub digest: String,
+    pub events: u64,
+    /// Inputs delivered to actors.
+    pub delivered: u64,
+    /// The one command that repeats the run.
+    pub reproduce: String,
+}
+
+/// The command that plays a scenario again.
+pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
+    let mut command = format!("dposlab run {} --seed {seed}", quoted(scenario));
+    for set in set {
+        command.push_str(&format!(" --set {}", quoted(set)));
+    }
+    command
+}
+
+/// For a shell: in single quotes where it has to be.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A whole run.
+pub struct Bundle<'a> {
+    pub about: &'a About,
+    pub figures: &'a Figures,
+    pub tree: &'a BlockTree,
+}
+
+/// `summary.json`.
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(flatten)]
+    about: &'a About,
+    totals: &'a Totals,
+    delegates: Vec<DelegateSlots>,
+    heals: &'a [super::metrics::heals::Heal],
+}
+
+impl Bundle<'_> {
+    /// Writes everything but `events.jsonl`, which a trace writer has written while the run went on.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), SheetError> {
+        self.rounds(folder)?;
+        self.delegates(folder)?;
+        self.time(folder)?;
+        self.blocks(folder)?;
+        self.orphans(folder)?;
+        write_whole(&folder.join("summary.json"), pretty(&self.summary()).as_bytes())?;
+        write_whole(&folder.join("report.html"), page::run::page(self).as_bytes())
+    }
+
+    /// The summary as JSON.
+    pub fn summary(&self) -> Value {
+        let Figures { chain, total, heals, .. } = self.figures;
+        json!(Summary { about: self.about, totals: total, delegates: totals(chain), heals })
+    }
+
+    fn rounds(&self, folder: &Path) -> Result<(), SheetError> {
+        let counts = ["round", "first_height", "last_height", "blocks", "missed_slots", "gap_slots_max", "slots"];
+        let mut columns: Vec<Column> = counts.map(|name| column(name, Kind::Count)).to_vec();
+        for name in ["slots_forked", "branches_max", "fork_depth_max", "forks", "rollbacks", "rollback_depth_max"] {
+            columns.push(column(name, Kind::Count));
+        }
+        let shares = ["agreement_mean", "agreement_min", "weight_agreement_mean", "weight_agreement_min"];
+        columns.extend(shares.map(|name| column(name, Kind::Number)));
+        for times in ["propagation", "transaction_latency"] {
+            columns.push(column(format!("{times}_count"), Kind::Count));
+            columns.extend(["p50", "p90", "p99", "max"].map(|p| column(format!("{times}_{p}_ms"), Kind::Number)));
+        }
+        columns.push(column("transactions", Kind::Count));
+        columns.push(column("transactions_per_second", Kind::Number));
+        columns.push(column("pool_mean", Kind::Number));
+        columns.push(column("pool_max", Kind::Count));
+        let mut sheet = Sheet::create(folder, "rounds", columns)?;
+        for figures in &self.figures.rounds {
+            let chain = self.figures.chain.iter().find(|round| round.round == figures.round);
+            let of_chain = |count: fn(&RoundReport) -> u32| Cell::from(chain.map(count));
+            let slots = &figures.slots;
+            let mut row: Vec<Cell> = vec![
+                figures.round.into(),
+                of_chain(|round| round.first_height),
+                of_chain(|round| round.last_height),
+                of_chain(|round| round.blocks),
+                of_chain(|round| round.missed_slots),
+                of_chain(|round| round.gaps.iter().map(|gap| gap.missed_slots).max().unwrap_or(0)),
+                slots.slots.into(),
+                slots.slots_forked.into(),
+                slots.branches_max.into(),
+                slots.fork_depth_max.into(),
+                figures.forks.into(),
+                figures.rollbacks.into(),
+                figures.rollback_depth_max.into(),
+                slots.agreement_mean().into(),
+                slots.agreement_min.into(),
+                slots.weight_agreement_mean().into(),
+                slots.weight_agreement_min.into(),
+            ];
+            for times in [&figures.propagation_ms, &figures.transaction_latency_ms] {
+                row.push(times.count.into());
+                let any = times.count > 0;
+                row.extend([times.p50, times.p90, times.p99, times.max].map(|time| any.then_some(time).into()));
+            }
+            row.push(figures.transactions.into());
+            row.push(figures.transactions_per_second.into());
+            row.push(slots.pool_mean().into());
+            row.push(slots.pool_max.into());
+            sheet.row(row)?;
+        }
+        sheet.finish()
+    }
+
+    fn delegates(&self, folder: &Path) -> Result<(), SheetError> {
+        let columns = [
+            ("round", Kind::Count),
+            ("username", Kind::Text),
+            ("public_key", Kind::Text),
+            ("owned", Kind::Count),
+            ("forged", Kind::Count),
+            ("missed", Kind::Count),
+        ];
+        let mut sheet = Sheet::create(folder, "delegates", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        for round in &self.figures.chain {
+            for delegate in &round.delegates {
+                sheet.row(vec![
+                    round.round.into(),
+                    delegate.username.as_str().into(),
+                    delegate.public_key.as_str().into(),
+                    delegate.owned.into(),
+                    delegate.forged.into(),
+                    delegate.missed.into(),
+                ])?;
+            }
+        }
+        sheet.finish()
+    }
+
+    fn time(&self, folder: &Path) -> Result<(), SheetError> {
+        let columns = [
+            ("at_us", Kind::Count),
+            ("first_slot", Kind::Count),
+            ("slots", Kind::Count),
+            ("height_least", Kind::Count),
+            ("height_greatest", Kind::Count),
+            ("branches_max", Kind::Count),
+            ("fork_depth_max", Kind::Count),
+            ("agreement_min", Kind::Number),
+            ("weight_agreement_min", Kind::Number),
+            ("pool_mean", Kind::Number),
+            ("pool_max", Kind::Count),
+            ("transactions", Kind::Count),
+        ];
+        let mut sheet = Sheet::create(folder, "time", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        for row in &self.figures.time {
+            let at = u64::from(self.tree.slots().start(Slot(row.first_slot)).0) * 1_000_000;
+            sheet.row(vec![
+                at.into(),
+                row.first_slot.into(),
+                row.slots.into(),
+                row.height_least.into(),
+                row.height_greatest.into(),
+                row.branches_max.into(),
+                row.fork_depth_max.into(),
+                row.agreement_min.into(),
+                row.weight_agreement_min.into(),
+                row.pool_mean.into(),
+                row.pool_max.into(),
+                row.transactions.into(),
+            ])?;
+        }
+        sheet.finish()
+    }
+
+    /// The winning chain.
+    fn blocks(&self, folder: &Path) -> Result<(), SheetError> {
+        let columns = [
+            ("height", Kind::Count),
+            ("id", Kind::Text),
+            ("slot", Kind::Count),
+            ("round", Kind::Count),
+            ("forger", Kind::Text),
+            ("transactions", Kind::Count),
+            ("fees", Kind::Count),
+        ];
+        let mut sheet = Sheet::create(folder, "blocks", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        let tip = &self.figures.tip;
+        let first = self.figures.chain.first().map_or(1, |round| round.first_height);
+        for height in (first..=tip.height().0).map(Height) {
+            let link = tip.ancestor(height).expect("the height is the tip's at most");
+            let header = &link.block().header;
+            sheet.row(vec![
+                height.0.into(),
+                link.id().to_string().into(),
+                self.tree.slots().slot(header.timestamp).0.into(),
+                self.tree.schedule().at(height).round.0.into(),
+                header.generator.to_string().into(),
+                header.number_of_transactions.into(),
+                header.total_fee.value().into(),
+            ])?;
+        }
+        sheet.finish()
+    }
+
+    fn orphans(&self, folder: &Path) -> Result<(), SheetError> {
+        let columns = [
+            ("height", Kind::Count),
+            ("id", Kind::Text),
+            ("slot", Kind::Count),
+            ("at_us", Kind::Count),
+            ("node", Kind::Count),
+            ("transactions", Kind::Count),
+        ];
+        let mut sheet = Sheet::create(folder, "orphans", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
+        for orphan in &self.figures.orphans {
+            sheet.row(vec![
+                orphan.height.into(),
+                orphan.id.as_str().into(),
+                orphan.slot.into(),
+                orphan.at_us.into(),
+                orphan.node.into(),
+                orphan.transactions.into(),
+            ])?;
+        }
+        sheet.finish()
+    }
+}
+
+/// JSON for people, ending with a line end.
+pub fn pretty(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("figures have text as keys");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_into_a_shell() {
+        let set = ["rounds=3".to_owned(), "network.latency={ min_ms = 1, max_ms = 2 }".to_owned()];
+        let expected = "dposlab run 'my files/it'\\''s.toml' --seed 7 --set rounds=3 \
+                        --set 'network.latency={ min_ms = 1, max_ms = 2 }'";
+        assert_eq!(command("my files/it's.toml", 7, &set), expected);
+    }
+}

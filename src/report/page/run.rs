@@ -1,0 +1,49 @@
+//! The page of one run.
+
+use crate::{protocol::Slot, report::bundle::Bundle};
+use serde_json::{Value, json};
+
+const SCRIPT: &str = include_str!("run.js");
+
+/// The whole page.
+pub fn page(bundle: &Bundle<'_>) -> String {
+    let about = bundle.about;
+    super::page(&format!("{}, seed {}", about.scenario, about.seed), &data(bundle), SCRIPT)
+}
+
+fn data(bundle: &Bundle<'_>) -> Value {
+    let figures = bundle.figures;
+    let slots = bundle.tree.slots();
+    json!({
+        "about": bundle.about,
+        "totals": figures.total,
+        "blocktime": slots.blocktime(),
+        "start": slots.start(Slot(figures.time.first().map_or(0, |row| row.first_slot))),
+        "rounds": figures.rounds.iter().map(|round| {
+            let mut row = json!(round);
+            row["agreement_mean"] = json!(round.slots.agreement_mean());
+            row["pool_mean"] = json!(round.slots.pool_mean());
+            let chain = figures.chain.iter().find(|chain| chain.round == round.round);
+            row["blocks"] = json!(chain.map(|chain| chain.blocks));
+            row["missed_slots"] = json!(chain.map(|chain| chain.missed_slots));
+            row
+        }).collect::<Vec<_>>(),
+        "time": figures.time,
+        "heals": figures.heals,
+        "orphans": figures.orphans,
+        "curve": figures.propagation_curve,
+        "rings": rings(bundle),
+        "delegates": crate::report::rounds::totals(&figures.chain),
+    })
+}
+
+/// Round by round and slot by slot: who owned it, and the height forged in it; 0 where it was missed.
+fn rings(bundle: &Bundle<'_>) -> Value {
+    let rounds = bundle.figures.chain.iter().filter(|round| !round.turns.is_empty());
+    let rings = rounds.map(|round| {
+        let turns: Vec<Value> =
+            round.turns.iter().map(|turn| json!([turn.slot, turn.owner, turn.height.unwrap_or(0)])).collect();
+        json!({ "round": round.round, "turns": turns })
+    });
+    rings.collect()
+}

@@ -1,0 +1,348 @@
+//! Many runs of one scenario: every seed with every combination of varied values.
+//!
+//! ```text
+//!   Sweep (what to run) ──► engine: a thread a core ──► rows.bin, a place for each run
+//!                                                          │ all there, from one process, many, or many machines
+//!                                                          ▼
+//!                            results: runs.parquet, runs.csv, failures.csv, summary.json, report.html
+//! ```
+//!
+//! A run's row has its own place in `rows.bin`, guarded by a checksum, so that an interrupted sweep goes on where it was,
+//! nothing is counted twice, and results are read in one order whoever played them. Neither playing nor reading keeps
+//! rows in memory.
+
+pub mod columns;
+pub mod engine;
+pub mod results;
+pub mod rows;
+
+use super::bundle;
+use crate::{
+    protocol::crypto::sha256,
+    scenario::{Override, Scenario, ScenarioError, Variation, overrides::OverrideError},
+};
+use rows::RowsError;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    ops::Range,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+/// The file in a sweep's folder that says what it is.
+const MANIFEST: &str = "sweep.json";
+/// The version of that file and of `rows.bin`.
+const VERSION: u32 = 1;
+
+/// What a sweep runs; written into its folder, so that nothing else goes on there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of the form.
+    pub sweep: u32,
+    /// The version of dposlab.
+    pub version: String,
+    pub scenario: String,
+    /// SHA256 of the scenario as it was read, with what it includes and what is set.
+    pub scenario_digest: String,
+    pub seeds: Seeds,
+    pub set: Vec<String>,
+    /// `path=value,value`, as given.
+    pub vary: Vec<String>,
+    /// The part of it that this folder holds; all of it where none is named.
+    pub shard: Option<Shard>,
+    /// What a row holds.
+    pub columns: Vec<String>,
+}
+
+/// Seeds from one on, up to another that is not one of them: `0..1000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Seeds {
+    pub first: u64,
+    pub end: u64,
+}
+
+impl FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = match text.split_once("..") {
+            Some((first, end)) => first.parse().ok().zip(end.parse().ok()),
+            None => text.parse::<u64>().ok().and_then(|seed| Some((seed, seed.checked_add(1)?))),
+        };
+        match parsed {
+            Some((first, end)) if first < end => Ok(Self { first, end }),
+            _ => {
+                Err(format!("'{text}' are no seeds: give FIRST..END, such as 0..1000, which is 0 to 999, or one seed"))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Seeds {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Seeds> for String {
+    fn from(seeds: Seeds) -> Self {
+        format!("{}..{}", seeds.first, seeds.end)
+    }
+}
+
+/// One of several parts, from 1: every so many-th run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Shard {
+    pub index: u64,
+    pub of: u64,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
+        match parsed {
+            Some((index, of)) if (1..=of).contains(&index) => Ok(Self { index, of }),
+            _ => Err(format!("'{text}' is no part: give I/N with I from 1 to N, such as 1/8")),
+        }
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        format!("{}/{}", shard.index, shard.of)
+    }
+}
+
+/// A sweep, checked and ready to run.
+pub struct Sweep {
+    pub manifest: Manifest,
+    /// Each combination of varied values.
+    pub cells: Vec<Cell>,
+}
+
+/// One combination of varied values; its runs differ in their seeds only.
+pub struct Cell {
+    /// One for each varied path, in their order.
+    pub varied: Vec<Override>,
+    /// What is set for all, and then the varied.
+    pub sets: Vec<String>,
+    pub scenario: Scenario,
+}
+
+/// One run of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number among all runs, whatever the part.
+    pub run: u64,
+    pub cell: usize,
+    pub seed: u64,
+}
+
+/// Why a sweep cannot be run, merged or read.
+#[derive(Debug, thiserror::Error)]
+#[rustfmt::skip]
+pub enum SweepError {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    Override(#[from] OverrideError),
+    #[error("--vary {0}: a path is varied once, and not set beside it")]
+    Twice(String),
+    #[error("{}: {source}", file.display())]
+    Io { file: PathBuf, source: io::Error },
+    #[error("{}: is no sweep's: {why}", file.display())]
+    NoManifest { file: PathBuf, why: String },
+    #[error("{} holds another sweep: key '{key}': found {found}, this one has {expected}", folder.display())]
+    AnotherSweep { folder: PathBuf, key: &'static str, found: String, expected: String },
+    #[error("{} is in use by another process", folder.display())]
+    InUse { folder: PathBuf },
+    #[error("{} lacks {missing} of its {total} runs; the command that began it goes on where it was", folder.display())]
+    NotDone { folder: PathBuf, missing: u64, total: u64 },
+    #[error("{0}")]
+    Parts(String),
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+    #[error(transparent)]
+    Sheet(#[from] super::sheet::SheetError),
+}
+
+impl SweepError {
+    /// Whether the caller is at fault.
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(self, Self::Io { .. } | Self::Rows(_) | Self::Sheet(_))
+    }
+}
+
+impl Sweep {
+    /// Reads the scenario with every combination of values: a mistake is found before the first run.
+    ///
+    /// # Errors
+    /// The file is no scenario, or is none with one of the values.
+    pub fn new(
+        file: &Path,
+        seeds: Seeds,
+        set: &[Override],
+        vary: &[Variation],
+        vary_given: &[String],
+        shard: Option<Shard>,
+    ) -> Result<Self, SweepError> {
+        for (index, variation) in vary.iter().enumerate() {
+            let path = |set: &Override| set.path() == variation.values[0].path();
+            if set.iter().any(path) || vary[..index].iter().any(|other| path(&other.values[0])) {
+                return Err(SweepError::Twice(variation.path.clone()));
+            }
+        }
+        let base = Scenario::load_with(file, set);
+        let mut cells = Vec::new();
+        for varied in combinations(vary) {
+            let overrides: Vec<Override> = set.iter().chain(&varied).cloned().collect();
+            let scenario = Scenario::load_with(file, &overrides)?;
+            cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
+        }
+        // A file may need a varied value to be whole.
+        let described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
+        let manifest = Manifest {
+            sweep: VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: file.display().to_string(),
+            scenario_digest: hex::encode(sha256(described.as_bytes())),
+            seeds,
+            set: set.iter().map(ToString::to_string).collect(),
+            vary: vary_given.to_vec(),
+            shard,
+            columns: columns::names(&cells),
+        };
+        Ok(Self { manifest, cells })
+    }
+
+    /// The sweep that a folder holds. Its scenario must be where it was, and as it was.
+    ///
+    /// # Errors
+    /// The folder holds none, or the scenario has changed.
+    pub fn of(folder: &Path) -> Result<Self, SweepError> {
+        let manifest = Manifest::read(folder)?;
+        let set = manifest.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>()?;
+        let vary = manifest.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>()?;
+        let file = PathBuf::from(&manifest.scenario);
+        let sweep = Self::new(&file, manifest.seeds, &set, &vary, &manifest.vary, manifest.shard)?;
+        manifest.check_same(&sweep.manifest, folder)?;
+        Ok(sweep)
+    }
+
+    /// Runs of the whole sweep, all parts together.
+    pub fn runs(&self) -> u64 {
+        self.cells.len() as u64 * self.seeds_per_cell()
+    }
+
+    /// The runs of this part, ascending.
+    pub fn places(&self) -> impl Iterator<Item = Place> + Send + use<'_> {
+        let (first, step) = self.manifest.shard.map_or((0, 1), |shard| (shard.index - 1, shard.of));
+        (first..self.runs()).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|run| self.place(run))
+    }
+
+    /// Number of runs of this part.
+    pub fn len(&self) -> u64 {
+        let (first, step) = self.manifest.shard.map_or((0, 1), |shard| (shard.index - 1, shard.of));
+        self.runs().saturating_sub(first).div_ceil(step)
+    }
+
+    /// Whether this part has no runs: there are more parts than runs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where the row of a run of this part stands.
+    pub fn row_of(&self, place: Place) -> u64 {
+        place.run / self.manifest.shard.map_or(1, |shard| shard.of)
+    }
+
+    /// The command that repeats a run.
+    pub fn command(&self, place: Place) -> String {
+        bundle::command(&self.manifest.scenario, place.seed, &self.cells[place.cell].sets)
+    }
+
+    fn place(&self, run: u64) -> Place {
+        let seeds = self.seeds_per_cell();
+        Place { run, cell: (run / seeds) as usize, seed: self.manifest.seeds.first + run % seeds }
+    }
+
+    fn seeds_per_cell(&self) -> u64 {
+        let Range { start, end } = self.manifest.seeds.first..self.manifest.seeds.end;
+        end - start
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest of a folder.
+    ///
+    /// # Errors
+    /// There is none, or it is of another version.
+    pub fn read(folder: &Path) -> Result<Self, SweepError> {
+        let file = folder.join(MANIFEST);
+        let text = fs::read_to_string(&file).map_err(|source| SweepError::Io { file: file.clone(), source });
+        let text = text.map_err(|error| SweepError::NoManifest { file: file.clone(), why: error.to_string() })?;
+        serde_json::from_str(&text).map_err(|why| SweepError::NoManifest { file, why: why.to_string() })
+    }
+
+    /// Makes the folder this sweep's. Where one was begun there already, it must be this one.
+    ///
+    /// # Errors
+    /// It is another one, or the folder cannot be written to.
+    pub fn claim(&self, folder: &Path) -> Result<(), SweepError> {
+        let io = |source| SweepError::Io { file: folder.to_path_buf(), source };
+        fs::create_dir_all(folder).map_err(io)?;
+        if folder.join(MANIFEST).exists() {
+            return Self::read(folder)?.check_same(self, folder);
+        }
+        Ok(super::sheet::write_whole(&folder.join(MANIFEST), bundle::pretty(self).as_bytes())?)
+    }
+
+    fn check_same(&self, expected: &Self, folder: &Path) -> Result<(), SweepError> {
+        let text = |manifest: &Self| {
+            let shard = manifest.shard.map_or("none".to_owned(), String::from);
+            [
+                ("sweep", manifest.sweep.to_string()),
+                ("version", manifest.version.clone()),
+                ("scenario", manifest.scenario.clone()),
+                ("scenario_digest", manifest.scenario_digest.clone()),
+                ("seeds", manifest.seeds.into()),
+                ("set", manifest.set.join(" ")),
+                ("vary", manifest.vary.join(" ")),
+                ("shard", shard),
+                ("columns", manifest.columns.join(",")),
+            ]
+        };
+        for ((key, found), (_, expected)) in text(self).into_iter().zip(text(expected)) {
+            if found != expected {
+                return Err(SweepError::AnotherSweep { folder: folder.to_path_buf(), key, found, expected });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All combinations, the last path running fastest.
+fn combinations(vary: &[Variation]) -> Vec<Vec<Override>> {
+    vary.iter().fold(vec![Vec::new()], |so_far, variation| {
+        let each = so_far.iter().flat_map(|before| {
+            variation.values.iter().map(|value| before.iter().cloned().chain([value.clone()]).collect())
+        });
+        each.collect()
+    })
+}

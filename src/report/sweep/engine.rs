@@ -1,0 +1,136 @@
+//! Plays the runs of a sweep on all cores.
+
+use super::{
+    Cell, Place, Sweep, SweepError,
+    columns::{self, FIGURES, Status},
+    rows::{Row, Rows, RowsError},
+};
+use crate::{
+    report::Metrics,
+    scenario::StageKind,
+    sim::{Observer, SeedTree},
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+/// What a sweep has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub total: u64,
+    pub done: u64,
+    /// Of them, those found done when this process began.
+    pub found: u64,
+    /// Runs that did not end well.
+    pub failed: u64,
+}
+
+/// Plays what is not done yet, on so many threads, until all is done or `stop` is set; runs being played then are played
+/// to their end. `progress` hears of every batch of rows that is safe on the disk.
+///
+/// # Errors
+/// The folder holds another sweep, another process works there, or a row cannot be written.
+pub fn play(
+    sweep: &Sweep,
+    folder: &Path,
+    jobs: usize,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(Progress),
+) -> Result<Progress, SweepError> {
+    sweep.manifest.claim(folder)?;
+    let rows = Rows::open(folder)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
+    let mut state = found(sweep, &rows)?;
+    progress(state);
+    let next = Mutex::new(sweep.places());
+    // So few that what waits for the disk is little, and so many that nobody waits for it.
+    let (sender, finished) = mpsc::sync_channel::<Result<(Place, Row), RowsError>>(4 * jobs.max(1));
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            let (sender, next, rows) = (sender.clone(), &next, &rows);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let place = match next_undone(sweep, next, rows) {
+                        Ok(Some(place)) => place,
+                        Ok(None) => break,
+                        Err(error) => {
+                            // The other end is gone only if a write has failed, which is told already.
+                            let _told_already = sender.send(Err(error));
+                            break;
+                        }
+                    };
+                    let row = run(&sweep.cells[place.cell], place.seed);
+                    if sender.send(Ok((place, row))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        // All rows that have come in while the last ones went to the disk are one batch.
+        while let Ok(first) = finished.recv() {
+            let mut batch = Some(first);
+            while let Some(result) = batch.take().or_else(|| finished.try_recv().ok()) {
+                let (place, row) = result?;
+                rows.write(sweep.row_of(place), &row)?;
+                state.done += 1;
+                state.failed += u64::from(row.status != Status::Ok);
+            }
+            rows.sync()?;
+            progress(state);
+        }
+        Ok(state)
+    })
+}
+
+/// What is done already.
+fn found(sweep: &Sweep, rows: &Rows) -> Result<Progress, SweepError> {
+    let mut state = Progress { total: sweep.len(), ..Progress::default() };
+    for place in sweep.places() {
+        if let Some(row) = rows.read(sweep.row_of(place))? {
+            state.done += 1;
+            state.found += 1;
+            state.failed += u64::from(row.status != Status::Ok);
+        }
+    }
+    Ok(state)
+}
+
+fn next_undone(
+    sweep: &Sweep,
+    next: &Mutex<impl Iterator<Item = Place>>,
+    rows: &Rows,
+) -> Result<Option<Place>, RowsError> {
+    let mut places = next.lock().expect("no one panics while holding it");
+    for place in places.by_ref() {
+        if rows.read(sweep.row_of(place))?.is_none() {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
+}
+
+/// One run. A panic is a finding of that run: the sweep goes on.
+fn run(cell: &Cell, seed: u64) -> Row {
+    let died = || Row { status: Status::Died, figures: vec![None; FIGURES.len()], digest: [0; 32] };
+    catch_unwind(AssertUnwindSafe(|| {
+        let scenario = &cell.scenario;
+        let seeds = SeedTree::new(seed);
+        let testnet = scenario.testnet(seeds);
+        let plan = scenario.plan(&testnet, seeds);
+        let metrics = Metrics::new(&plan);
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        let played = scenario.play(&plan, StageKind::Inline, observers, || metrics.height(), |_| {});
+        let Ok(outcome) = played else { return died() };
+        let figures = metrics.finish(outcome.end);
+        let status = if figures.tip.height() < scenario.last_height() { Status::Stalled } else { Status::Ok };
+        Row { status, figures: columns::figures(&figures.total), digest: outcome.digest.0 }
+    }))
+    .unwrap_or_else(|_| died())
+}

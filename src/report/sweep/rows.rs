@@ -1,0 +1,173 @@
+//! `rows.bin`: a place of a fixed size for the row of each run, so that rows may come in any order, and come again.
+//!
+//! A row is: one word that says which figures are there, a word for the status, a word for each figure, 32 bytes of
+//! digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
+//! written, fails the checksum and counts as not done.
+
+use super::columns::{FIGURES, Status};
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+/// The name of the file.
+const NAME: &str = "rows.bin";
+const WORDS: usize = 2 + FIGURES.len();
+const DIGEST: usize = 32;
+const SIZE: usize = WORDS * 8 + DIGEST + 4;
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub status: Status,
+    /// One for each of [`FIGURES`].
+    pub figures: Vec<Option<f64>>,
+    /// The digest of the run's events; zeros where it died.
+    pub digest: [u8; DIGEST],
+}
+
+/// The rows of a sweep, or of a part of one.
+pub struct Rows {
+    file: File,
+    path: PathBuf,
+}
+
+/// Rows cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", file.display())]
+pub struct RowsError {
+    pub file: PathBuf,
+    pub source: io::Error,
+}
+
+impl Rows {
+    /// The rows in a folder, for this process alone; `None` where another process has them.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(folder: &Path) -> Result<Option<Self>, RowsError> {
+        let path = folder.join(NAME);
+        let wrong = |source| RowsError { file: path.clone(), source };
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { file, path })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(wrong(source)),
+        }
+    }
+
+    /// The row at a place, if it is whole.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(&self, row: u64) -> Result<Option<Row>, RowsError> {
+        let mut bytes = [0; SIZE];
+        match self.file.read_exact_at(&mut bytes, row * SIZE as u64) {
+            Ok(()) => Ok(decode(row, &bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(source) => Err(self.wrong(source)),
+        }
+    }
+
+    /// Puts a row in its place. It is safe from a crash only after [`Rows::sync`].
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, row: u64, content: &Row) -> Result<(), RowsError> {
+        self.file.write_all_at(&encode(row, content), row * SIZE as u64).map_err(|source| self.wrong(source))
+    }
+
+    /// Waits until all rows written are on the disk.
+    ///
+    /// # Errors
+    /// The disk says so.
+    pub fn sync(&self) -> Result<(), RowsError> {
+        self.file.sync_data().map_err(|source| self.wrong(source))
+    }
+
+    fn wrong(&self, source: io::Error) -> RowsError {
+        RowsError { file: self.path.clone(), source }
+    }
+}
+
+fn encode(row: u64, content: &Row) -> [u8; SIZE] {
+    let there = content.figures.iter().enumerate().filter(|(_, figure)| figure.is_some());
+    let there = there.fold(0_u64, |bits, (index, _)| bits | 1 << index);
+    let figures = content.figures.iter().map(|figure| figure.unwrap_or(0.0).to_bits());
+    let words = [there, content.status.number()].into_iter().chain(figures);
+    let mut bytes = [0; SIZE];
+    for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes[WORDS * 8..WORDS * 8 + DIGEST].copy_from_slice(&content.digest);
+    let sum = checksum(row, &bytes[..SIZE - 4]);
+    bytes[SIZE - 4..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn decode(row: u64, bytes: &[u8; SIZE]) -> Option<Row> {
+    let (content, sum) = bytes.split_at(SIZE - 4);
+    if checksum(row, content).to_le_bytes() != sum {
+        return None;
+    }
+    let word = |index: usize| u64::from_le_bytes(content[index * 8..index * 8 + 8].try_into().expect("eight bytes"));
+    let figure = |index: usize| (word(0) >> index & 1 == 1).then(|| f64::from_bits(word(2 + index)));
+    Some(Row {
+        status: Status::of(word(1))?,
+        figures: (0..FIGURES.len()).map(figure).collect(),
+        digest: content[WORDS * 8..].try_into().expect("the digest is what is left"),
+    })
+}
+
+/// The row's number is in it, so a row in another's place is none; and so a place full of zeros never passes.
+fn checksum(row: u64, content: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(b"dposlab row");
+    hasher.update(&row.to_le_bytes());
+    hasher.update(content);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(height: f64) -> Row {
+        let mut figures = vec![Some(0.5); FIGURES.len()];
+        figures[0] = Some(height);
+        figures[3] = None;
+        Row { status: Status::Stalled, figures, digest: [7; DIGEST] }
+    }
+
+    #[test]
+    fn rows_come_in_any_order_and_what_is_torn_is_not_there() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let rows = Rows::open(folder.path()).expect("it can be opened").expect("nobody else has it");
+        assert!(Rows::open(folder.path()).expect("it can be opened").is_none(), "one process at a time");
+        rows.write(5, &row(5.0)).expect("it is written");
+        rows.write(2, &row(2.0)).expect("it is written");
+        assert_eq!(rows.read(5).expect("it is read"), Some(row(5.0)));
+        assert_eq!(rows.read(2).expect("it is read"), Some(row(2.0)));
+        for never_written in [0, 1, 3, 4, 6, 1_000_000] {
+            assert_eq!(rows.read(never_written).expect("it is read"), None);
+        }
+        for byte in [0, 20, SIZE as u64 / 2, SIZE as u64 - 1] {
+            rows.write(5, &row(5.0)).expect("it is written");
+            let mut torn = [0];
+            rows.file.read_exact_at(&mut torn, 5 * SIZE as u64 + byte).expect("it is read");
+            rows.file.write_all_at(&[torn[0] ^ 1], 5 * SIZE as u64 + byte).expect("it is written");
+            assert_eq!(rows.read(5).expect("it is read"), None, "byte {byte} is not as it was written");
+        }
+        rows.file.set_len(2 * SIZE as u64 + 9).expect("it is cut");
+        assert_eq!(rows.read(2).expect("it is read"), None, "half a row at the end");
+    }
+
+    #[test]
+    fn a_row_in_anothers_place_is_none() {
+        let bytes = encode(3, &row(1.0));
+        assert_eq!((decode(3, &bytes), decode(4, &bytes)), (Some(row(1.0)), None));
+        assert_eq!(decode(0, &[0; SIZE]), None);
+    }
+}

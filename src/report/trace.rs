@@ -1,0 +1,164 @@
+//! A run as a file: every event, one after the other, as JSON lines or for a trace viewer.
+//!
+//! It is written as it happens through a buffer, so memory does not grow with the run. The form of the lines is that of
+//! docs/trace.md, which a test holds against [`line::Payload`].
+
+pub mod diff;
+pub mod line;
+pub mod perfetto;
+
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    protocol::slots::Slots,
+    sim::{NetworkEvent, Observer},
+};
+use line::{Header, Line};
+use perfetto::Perfetto;
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+/// The form of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TraceFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// The JSON that trace viewers read (ui.perfetto.dev, chrome://tracing): actors as tracks, messages as flows.
+    Perfetto,
+}
+
+impl TraceFormat {
+    /// What a file's name asks for: `.jsonl` is [`TraceFormat::Jsonl`], `.json` is for a viewer.
+    pub fn of(file: &Path) -> Self {
+        match file.extension().is_some_and(|extension| extension == "json") {
+            true => Self::Perfetto,
+            false => Self::Jsonl,
+        }
+    }
+}
+
+/// Buffer between a run and its trace, in bytes.
+const BUFFER: usize = 1 << 20;
+
+/// Writes a trace. Clones write the same one.
+#[derive(Clone)]
+pub struct TraceWriter(Arc<Mutex<Writer>>);
+
+struct Writer {
+    path: PathBuf,
+    out: Out,
+    slots: Slots,
+    /// Whether what happens between nodes is written too.
+    network: bool,
+    events: u64,
+    /// The first that went wrong; nothing is written after it.
+    broken: Option<io::Error>,
+}
+
+enum Out {
+    Jsonl(Box<dyn Write + Send>),
+    Perfetto(Perfetto),
+}
+
+/// A trace that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the trace {} cannot be written: {source}", file.display())]
+pub struct TraceError {
+    pub file: PathBuf,
+    pub source: io::Error,
+}
+
+impl TraceWriter {
+    /// A trace of a run that is about to begin.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(file: &Path, format: TraceFormat, header: &Header, slots: Slots) -> Result<Self, TraceError> {
+        let wrong = |source| TraceError { file: file.to_path_buf(), source };
+        let out = BufWriter::with_capacity(BUFFER, File::create(file).map_err(wrong)?);
+        Self::to(out, file, format, header, slots).map_err(wrong)
+    }
+
+    fn to(
+        mut out: impl Write + Send + 'static,
+        file: &Path,
+        format: TraceFormat,
+        header: &Header,
+        slots: Slots,
+    ) -> io::Result<Self> {
+        let out = match format {
+            TraceFormat::Jsonl => {
+                write_line(&mut out, header)?;
+                Out::Jsonl(Box::new(out))
+            }
+            TraceFormat::Perfetto => Out::Perfetto(Perfetto::begin(Box::new(out), header)?),
+        };
+        let (path, network) = (file.to_path_buf(), header.network);
+        Ok(Self(Arc::new(Mutex::new(Writer { path, out, slots, network, events: 0, broken: None }))))
+    }
+
+    /// Writes out what is still in the buffer, and answers the number of events.
+    ///
+    /// # Errors
+    /// The trace could not be written, now or before.
+    pub fn finish(&self) -> Result<u64, TraceError> {
+        let mut writer = self.0.lock().expect("no one panics while holding it");
+        let file = writer.path.clone();
+        if writer.broken.is_none()
+            && let Err(error) = writer.out.finish()
+        {
+            writer.broken = Some(error);
+        }
+        match writer.broken.take() {
+            Some(source) => Err(TraceError { file, source }),
+            None => Ok(writer.events),
+        }
+    }
+
+    fn write(&self, write: impl FnOnce(&mut Out, &Slots) -> io::Result<()>) {
+        let mut writer = self.0.lock().expect("no one panics while holding it");
+        let Writer { out, slots, broken, events, .. } = &mut *writer;
+        if broken.is_none() {
+            match write(out, slots) {
+                Ok(()) => *events += 1,
+                Err(error) => *broken = Some(error),
+            }
+        }
+    }
+}
+
+impl Observer for TraceWriter {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.write(|out, slots| out.write(&Line::of_event(now, node, event, slots)));
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        if self.0.lock().expect("no one panics while holding it").network {
+            self.write(|out, slots| out.write(&Line::of_network(now, event, slots)));
+        }
+    }
+}
+
+impl Out {
+    fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
+        match self {
+            Self::Jsonl(out) => write_line(out, line),
+            Self::Perfetto(perfetto) => perfetto.write(line),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Jsonl(out) => out.flush(),
+            Self::Perfetto(perfetto) => perfetto.finish(),
+        }
+    }
+}
+
+fn write_line(out: &mut impl Write, line: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,272 @@
+//! What a scenario asserts: conditions over the whole network, and when they must hold.
+//!
+//! ```toml
+//! [[assert]]
+//! always = "rollback-depth <= 2"
+//!
+//! [[assert]]
+//! eventually = "converged"        # within so many rounds' worth of slots after the end of the scenario's first fault
+//! within_rounds = 3
+//! after_fault = 0
+//! ```
+
+use crate::sim::Trigger;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// Something that must hold of a run: one of four claims about a condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Assertion {
+    /// A condition that holds at the end of every slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub always: Option<String>,
+    /// A condition that holds at the end of at least one slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sometimes: Option<String>,
+    /// A condition that holds at the end of a slot after the moment of `after` or `after_fault`, and not later than
+    /// `within_rounds` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eventually: Option<String>,
+    /// A condition that holds when the run ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finally: Option<String>,
+    /// So many rounds' worth of slots, for `eventually`; to the end of the run, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_rounds: Option<u32>,
+    /// The moment from which `always` and `eventually` count; the start, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Trigger>,
+    /// Instead of `after`: the end of the fault of this index (its beginning, if it is over at once or never ends).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_fault: Option<u32>,
+}
+
+/// An [`Assertion`] that is understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Claim {
+    Always(Condition),
+    Sometimes(Condition),
+    Eventually(Condition),
+    Finally(Condition),
+}
+
+/// Something that holds of the network at an instant or does not.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// All nodes stand on one chain, none more than one block behind its tip.
+    Converged,
+    /// All invariants hold of the winning chain, or the one of this name.
+    Invariants(Option<String>),
+    Compare {
+        metric: Metric,
+        comparison: Comparison,
+        value: f64,
+    },
+}
+
+/// How a metric is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Less,
+    AtMost,
+    Equal,
+    Not,
+    AtLeast,
+    More,
+}
+
+/// Declares the metrics with their names and what they are.
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $name:literal => $variant:ident,)*) => {
+        /// A number that says something of the whole network. The winning chain is the highest; of equals the one with
+        /// most nodes on it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Metric {
+            $($(#[doc = $doc])+ $variant,)*
+        }
+
+        impl Metric {
+            /// All metrics.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Its name in a condition.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// What it is, in one sentence.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)*
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Height of the winning chain.
+    "height" => Height,
+    /// Height of the lowest node's chain.
+    "lowest-height" => LowestHeight,
+    /// Round of the winning chain's next block.
+    "round" => Round,
+    /// Share of the nodes that stand on the winning chain's last block or the one before.
+    "agreement" => Agreement,
+    /// Share of the vote weight whose delegates' nodes stand there.
+    "vote-agreement" => VoteAgreement,
+    /// Number of chains: tips of nodes that are not below another node's tip.
+    "chains" => Chains,
+    /// Slots of the winning chain that have no block, up to its last one.
+    "missed" => Missed,
+    /// Longest time between two blocks of any chain, in seconds.
+    "longest-gap" => LongestGap,
+    /// Blocks forged, whatever became of them.
+    "blocks-forged" => BlocksForged,
+    /// Blocks refused, counted at each node.
+    "blocks-refused" => BlocksRefused,
+    /// Blocks taken back, counted at each node.
+    "blocks-reverted" => BlocksReverted,
+    /// Times a node left its chain.
+    "rollbacks" => Rollbacks,
+    /// Blocks of the deepest rollback.
+    "rollback-depth" => RollbackDepth,
+    /// Times a delegate did not forge for lack of peers or quorum.
+    "suspended" => Suspended,
+    /// Times a node asked its peers whether they are on its chain.
+    "health-checks" => HealthChecks,
+    /// Forged transactions of the winning chain, those of its first block left out.
+    "transactions" => Transactions,
+    /// Pending transactions in the fullest pool.
+    "pool" => Pool,
+    /// Transactions pools refused, counted at each node.
+    "rejected" => Rejected,
+    /// Transactions that expired in a pool, counted at each node.
+    "expired" => Expired,
+    /// Transactions that gave way to dearer ones in a full pool, counted at each node.
+    "evicted" => Evicted,
+    /// Peers dropped, counted at each node.
+    "peers-removed" => PeersRemoved,
+}
+
+/// Key within the assertion, what was found, what is allowed.
+type Misread = (&'static str, String, String);
+
+impl Assertion {
+    /// What it claims.
+    ///
+    /// # Errors
+    /// None or several claims are made, or a condition cannot be read: key, what was found, what is allowed.
+    pub fn claim(&self) -> Result<Claim, Misread> {
+        let make: [(&'static str, &Option<String>, fn(Condition) -> Claim); 4] = [
+            ("always", &self.always, Claim::Always),
+            ("sometimes", &self.sometimes, Claim::Sometimes),
+            ("eventually", &self.eventually, Claim::Eventually),
+            ("finally", &self.finally, Claim::Finally),
+        ];
+        let mut given = make.iter().filter_map(|(key, text, make)| Some((key, text.as_ref()?, make)));
+        let (Some((key, text, make)), None) = (given.next(), given.next()) else {
+            let found = make.iter().filter(|(_, text, _)| text.is_some()).count();
+            let allowed = "exactly one of always, sometimes, eventually and finally".to_owned();
+            return Err(("", format!("{found} claims"), allowed));
+        };
+        let claim = make(text.parse().map_err(|allowed| (*key, format!("'{text}'"), allowed))?);
+        let from_when = self.after.is_some() || self.after_fault.is_some();
+        if self.within_rounds.is_some() && self.eventually.is_none() {
+            return Err(("within_rounds", format!("it beside '{key}'"), "it beside 'eventually'".to_owned()));
+        }
+        if from_when && (self.sometimes.is_some() || self.finally.is_some()) {
+            let part = if self.after.is_some() { "after" } else { "after_fault" };
+            return Err((part, format!("it beside '{key}'"), "it beside 'always' and 'eventually'".to_owned()));
+        }
+        Ok(claim)
+    }
+}
+
+/// As it would be said.
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let claims = [
+            ("always", &self.always),
+            ("sometimes", &self.sometimes),
+            ("eventually", &self.eventually),
+            ("finally", &self.finally),
+        ];
+        for (name, condition) in claims.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+            write!(f, "{name} {condition}")?;
+        }
+        if let Some(rounds) = self.within_rounds {
+            write!(f, " within {rounds} rounds")?;
+        }
+        if let Some(fault) = self.after_fault {
+            write!(f, " after fault {fault}")?;
+        }
+        match &self.after {
+            Some(after) => write!(f, " after {}", serde_json::to_string(after).unwrap_or_default()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Condition {
+    /// What can be written.
+    fn allowed() -> String {
+        let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        format!(
+            "'converged', 'invariants', 'invariant NAME', or a metric, one of < <= == != >= > and a number; metrics are {}",
+            metrics.join(", ")
+        )
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "converged" => return Ok(Self::Converged),
+            "invariants" => return Ok(Self::Invariants(None)),
+            text => {
+                if let Some(name) = text.strip_prefix("invariant ") {
+                    return Ok(Self::Invariants(Some(name.trim().to_owned())));
+                }
+            }
+        }
+        let mut words = text.split_whitespace();
+        let metric = words.next().and_then(|name| Metric::ALL.iter().find(|metric| metric.name() == name));
+        let comparison = words.next().and_then(|sign| match sign {
+            "<" => Some(Comparison::Less),
+            "<=" => Some(Comparison::AtMost),
+            "==" => Some(Comparison::Equal),
+            "!=" => Some(Comparison::Not),
+            ">=" => Some(Comparison::AtLeast),
+            ">" => Some(Comparison::More),
+            _ => None,
+        });
+        let value = words.next().and_then(|number| number.parse::<f64>().ok()).filter(|number| number.is_finite());
+        match (metric, comparison, value, words.next()) {
+            (Some(metric), Some(comparison), Some(value), None) => {
+                Ok(Self::Compare { metric: *metric, comparison, value })
+            }
+            _ => Err(Self::allowed()),
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether a number compares so with another.
+    pub fn holds(self, found: f64, value: f64) -> bool {
+        match self {
+            Self::Less => found < value,
+            Self::AtMost => found <= value,
+            Self::Equal => found == value,
+            Self::Not => found != value,
+            Self::AtLeast => found >= value,
+            Self::More => found > value,
+        }
+    }
+}

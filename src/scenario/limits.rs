@@ -1,0 +1,277 @@
+//! What the types of a scenario do not say: ranges, names that must exist, what goes together.
+
+use super::{
+    Scenario,
+    assertion::Claim,
+    testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT},
+};
+use crate::{
+    ledger::Rules,
+    protocol::Address,
+    sim::{
+        Fault, FaultKind, Trigger,
+        fault::{NodeRef, Nodes, Share},
+        network::Topology,
+    },
+};
+use std::{fmt::Display, ops::RangeInclusive};
+
+/// The version of the file format this build reads.
+const VERSION: u32 = 1;
+/// Rounds a scenario can run.
+const ROUNDS_LIMIT: u32 = 100_000;
+/// Nodes a scenario can have.
+pub const NODES_LIMIT: u32 = 10_000;
+/// Seconds a trigger or a duration can name: a century.
+const SECONDS_LIMIT: f64 = 3.2e9;
+
+/// A value that is not allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Its path in the file.
+    pub key: String,
+    pub found: String,
+    pub allowed: String,
+}
+
+type Checked = Result<(), Mistake>;
+
+impl Mistake {
+    /// Of a key: what was found, what is allowed.
+    pub fn new(key: impl Into<String>, found: impl Display, allowed: impl Into<String>) -> Self {
+        Self { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+}
+
+impl Scenario {
+    /// Everything that can be said without playing it.
+    pub(super) fn check(&self) -> Checked {
+        within("version", self.version, VERSION..=VERSION)?;
+        within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
+        self.check_network()?;
+        self.check_rules()?;
+        for (index, fault) in self.faults.iter().enumerate() {
+            self.check_fault(&format!("fault[{index}]"), fault)?;
+        }
+        for (index, workload) in self.workloads.iter().enumerate() {
+            workload.check(&format!("workload[{index}]"), self)?;
+        }
+        for (index, assertion) in self.assertions.iter().enumerate() {
+            let key = format!("assert[{index}]");
+            assertion.claim().map_err(|(part, found, allowed)| Mistake::new(join(&key, part), found, allowed))?;
+            if let (Some(after), Ok(Claim::Eventually { .. })) = (&assertion.after, assertion.claim()) {
+                self.check_trigger(&format!("{key}.after"), after, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_network(&self) -> Checked {
+        let network = &self.network;
+        within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
+        within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
+        within("network.relays", network.relays, 0..=NODES_LIMIT)?;
+        let (model, nodes) = (&network.model, network.nodes());
+        ratio("network.loss", model.loss)?;
+        ratio("network.duplication", model.duplication)?;
+        if let Some(reordering) = &model.reordering {
+            ratio("network.reordering.chance", reordering.chance)?;
+        }
+        if model.bandwidth == Some(0) {
+            return Err(Mistake::new("network.bandwidth", 0, "at least 1 byte a second"));
+        }
+        match &model.topology {
+            Topology::Regular(degree) => within("network.topology.regular", *degree, 2..=NODES_LIMIT)?,
+            Topology::Ring(reach) => within("network.topology.ring", *reach, 1..=NODES_LIMIT)?,
+            Topology::Edges(edges) => {
+                for (index, (a, b)) in edges.iter().enumerate() {
+                    within(&format!("network.topology.edges[{index}]"), (*a).max(*b), 0..=nodes - 1)?;
+                }
+            }
+            Topology::Mesh | Topology::Star => {}
+        }
+        for (index, link) in model.links.iter().enumerate() {
+            let (a, b) = link.between;
+            within(&format!("network.links[{index}].between"), a.max(b), 0..=nodes - 1)?;
+        }
+        if let Some(clocks) = &model.clocks {
+            within("network.clocks.drift_ppm", clocks.drift_ppm, 0..=100_000)?;
+        }
+        let Some(regions) = &model.regions else { return Ok(()) };
+        let (count, key) = (regions.shares.len(), "network.regions.latency_ms");
+        if count == 0 || regions.shares.iter().any(|share| !(share.is_finite() && *share > 0.0)) {
+            return Err(Mistake::new("network.regions.shares", format!("{:?}", regions.shares), "positive numbers"));
+        }
+        if regions.latency_ms.len() != count || regions.latency_ms.iter().any(|row| row.len() != count) {
+            let rows: Vec<usize> = regions.latency_ms.iter().map(Vec::len).collect();
+            return Err(Mistake::new(key, format!("rows of {rows:?}"), format!("{count} rows of {count} numbers")));
+        }
+        if let Some(ms) = regions.latency_ms.iter().flatten().find(|ms| !(0.0..=600_000.0).contains(*ms)) {
+            return Err(Mistake::new(key, ms, "0 to 600000"));
+        }
+        ratio("network.regions.spread", regions.spread)
+    }
+
+    fn check_rules(&self) -> Checked {
+        use crate::ledger::rules::RulesError;
+        Rules::from_toml(&self.rules).map(drop).map_err(|error| match error {
+            RulesError::Unknown { key, allowed } => Mistake::new(format!("rules.{key}"), "no such rule", allowed),
+            RulesError::NotAllowed { key, found, allowed } => Mistake::new(format!("rules.{key}"), found, allowed),
+        })
+    }
+
+    fn check_fault(&self, key: &str, fault: &Fault) -> Checked {
+        self.check_trigger(&format!("{key}.from"), &fault.from, true)?;
+        if let Some(until) = &fault.until {
+            self.check_trigger(&format!("{key}.until"), until, false)?;
+            if matches!(fault.kind, FaultKind::Heal(_) | FaultKind::Restart(_)) {
+                let found = format!("a '{}' that ends", fault.kind.name());
+                return Err(Mistake::new(format!("{key}.until"), found, "none: it is over at once"));
+            }
+        }
+        for (name, nodes) in fault.kind.nodes() {
+            self.check_nodes(&format!("{key}.{name}"), nodes, name == "delegates")?;
+        }
+        if let Some(chance) = fault.kind.messages().and_then(|which| which.chance) {
+            ratio(&format!("{key}.chance"), chance)?;
+        }
+        self.check_kind(key, &fault.kind)
+    }
+
+    fn check_kind(&self, key: &str, kind: &FaultKind) -> Checked {
+        match kind {
+            FaultKind::Partition(partition) => match (partition.groups.is_empty(), partition.share) {
+                (true, None) => Err(Mistake::new(key, "neither", "groups or share")),
+                (false, Some(_)) => Err(Mistake::new(format!("{key}.share"), "both", "groups or share")),
+                (true, Some(Share { share, .. })) => ratio(&format!("{key}.share.share"), share),
+                (false, None) => Ok(()),
+            },
+            FaultKind::Duplicate(duplicate) => within(&format!("{key}.copies"), duplicate.copies, 1..=100),
+            FaultKind::ForgeOutOfTurn(turn) => within(&format!("{key}.every"), turn.every, 1..=1_000_000),
+            FaultKind::ClockSkew(skew) => {
+                let (offset, drift) = (skew.offset_ms.unsigned_abs(), skew.drift_ppm.unsigned_abs());
+                within(&format!("{key}.offset_ms"), u32::try_from(offset).unwrap_or(u32::MAX), 0..=1_000_000_000)?;
+                within(&format!("{key}.drift_ppm"), drift, 0..=100_000)
+            }
+            FaultKind::Offline(offline) => {
+                let Some(rounds) = &offline.rounds else { return Ok(()) };
+                let key = format!("{key}.rounds");
+                if rounds.spans().is_empty() {
+                    return Err(Mistake::new(key, "an empty list", "at least one"));
+                }
+                for span in rounds.spans() {
+                    within(&key, span.start().0, 1..=self.rounds)?;
+                    within(&key, span.end().0, span.start().0..=self.rounds)?;
+                }
+                Ok(())
+            }
+            FaultKind::Censor(censor) => self.check_party(&format!("{key}.sender"), &censor.sender),
+            FaultKind::VoteSwing(swing) => {
+                within(&format!("{key}.voters"), swing.voters, 1..=ACCOUNTS_LIMIT)?;
+                within(&format!("{key}.round"), swing.round, 2..=self.rounds)?;
+                self.check_delegate(&format!("{key}.delegate"), &swing.delegate)
+            }
+            FaultKind::SpamPool(spam) => rate(&format!("{key}.per_second"), spam.per_second),
+            FaultKind::LowFeeFlood(flood) => rate(&format!("{key}.per_second"), flood.per_second),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_nodes(&self, key: &str, nodes: &Nodes, delegates: bool) -> Checked {
+        match nodes {
+            Nodes::List(list) if list.is_empty() => Err(Mistake::new(key, "an empty list", "at least one")),
+            Nodes::List(list) => list.iter().try_for_each(|node| self.check_node(key, node, delegates)),
+            Nodes::Span(span) => {
+                self.check_node(key, &span.from, delegates)?;
+                self.check_node(key, &span.to, delegates)
+            }
+            Nodes::Share(share) => ratio(&format!("{key}.share"), share.share),
+        }
+    }
+
+    fn check_node(&self, key: &str, node: &NodeRef, delegates: bool) -> Checked {
+        match node {
+            NodeRef::Delegate(name) => self.check_delegate(key, name),
+            NodeRef::Number(number) => {
+                let count = self.network.nodes() - if delegates { self.network.relays } else { 0 };
+                within(key, *number, 0..=count - 1)
+            }
+        }
+    }
+
+    fn check_delegate(&self, key: &str, name: &str) -> Checked {
+        let known = self.usernames();
+        if known.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        Err(Mistake::new(key, format!("'{name}'"), names(&known)))
+    }
+
+    /// An account, a delegate or an address.
+    fn check_party(&self, key: &str, name: &str) -> Checked {
+        let account = name.strip_prefix("account_").and_then(|number| number.parse::<u32>().ok());
+        let known = account.is_some_and(|number| (1..=ACCOUNTS_LIMIT).contains(&number))
+            || self.usernames().iter().any(|known| known == name)
+            || name.parse::<Address>().is_ok();
+        if known {
+            return Ok(());
+        }
+        let allowed = format!("an address, 'account_1' to 'account_{ACCOUNTS_LIMIT}' or {}", names(&self.usernames()));
+        Err(Mistake::new(key, format!("'{name}'"), allowed))
+    }
+
+    /// A moment within the run; only an end can count from a beginning.
+    pub(super) fn check_trigger(&self, key: &str, trigger: &Trigger, begins: bool) -> Checked {
+        let last = self.rounds * self.network.delegates;
+        match trigger {
+            Trigger::Start | Trigger::Slot(_) => Ok(()),
+            Trigger::After(_) if begins => {
+                let allowed = "start, seconds, slot, height, round or event: only an end can count from the beginning";
+                Err(Mistake::new(key, "after", allowed))
+            }
+            Trigger::Seconds(seconds) | Trigger::After(seconds) => match (0.0..=SECONDS_LIMIT).contains(seconds) {
+                true => Ok(()),
+                false => Err(Mistake::new(key, seconds, format!("0 to {SECONDS_LIMIT} seconds"))),
+            },
+            Trigger::Height(height) => within(&format!("{key}.height"), *height, 1..=last),
+            Trigger::Round(round) => within(&format!("{key}.round"), *round, 1..=self.rounds + 1),
+            Trigger::Event(event) => {
+                within(&format!("{key}.event.count"), event.count, 1..=u32::MAX)?;
+                event.node.as_ref().map_or(Ok(()), |node| self.check_node(&format!("{key}.event.node"), node, false))
+            }
+        }
+    }
+}
+
+fn join(key: &str, part: &str) -> String {
+    if part.is_empty() { key.to_owned() } else { format!("{key}.{part}") }
+}
+
+/// 'first' to 'last'.
+fn names(known: &[String]) -> String {
+    match known {
+        [only] => format!("'{only}'"),
+        [first, .., last] => format!("'{first}' to '{last}'"),
+        [] => "none".to_owned(),
+    }
+}
+
+/// A number within limits.
+pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
+    if allowed.contains(&found) {
+        return Ok(());
+    }
+    let (low, high) = allowed.into_inner();
+    Err(Mistake::new(key, found, if low == high { low.to_string() } else { format!("{low} to {high}") }))
+}
+
+/// A part of a whole.
+pub fn ratio(key: &str, found: f64) -> Checked {
+    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
+}
+
+/// How many a second.
+pub fn rate(key: &str, found: f64) -> Checked {
+    let allowed = 1e-6..=1e6;
+    if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 1000000 a second")) }
+}

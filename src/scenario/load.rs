@@ -1,0 +1,402 @@
+//! Reading a scenario: its file, the files it includes, the values replaced from outside; and finding the line of a
+//! mistake.
+//!
+//! All of it becomes one table, which is read as a whole. Where that fails, the path of the key leads back to the file
+//! and line it came from, or to the value that replaced it.
+
+use super::{Override, Scenario, ScenarioError, file::Place, limits::Mistake};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use toml::{
+    Table, Value,
+    de::{DeTable, DeValue},
+};
+
+/// Lists whose entries add up over included files.
+const LISTS: [&str; 4] = ["fault", "workload", "action", "assert"];
+
+/// One file that was read.
+struct Source {
+    file: PathBuf,
+    text: String,
+}
+
+/// All that was read, and where the entries of lists came from.
+#[derive(Default)]
+struct Sources {
+    files: Vec<Source>,
+    /// For each entry of a list: its list, its file, and its index there.
+    entries: Vec<(&'static str, usize, usize)>,
+}
+
+/// A step of a path into a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Reads the scenario of a file, whose text may be given.
+pub fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+    let mut sources = Sources::default();
+    let mut table = sources.read(file, text, &mut Vec::new())?;
+    for set in overrides {
+        set.apply(&mut table).map_err(|source| ScenarioError::Unfitting { file: file.to_path_buf(), source })?;
+    }
+    let scenario: Scenario = match deserialize(&table) {
+        Ok(scenario) => scenario,
+        Err((path, message)) => {
+            let key = Some(text_of(&path)).filter(|key| !key.is_empty());
+            return Err(ScenarioError::Malformed { place: sources.place(&path, file, overrides), key, message });
+        }
+    };
+    scenario.check().map_err(|Mistake { key, found, allowed }| {
+        let place = sources.place(&parse(&key), file, overrides);
+        ScenarioError::NotAllowed { place, key, found, allowed }
+    })?;
+    Ok(scenario)
+}
+
+impl Sources {
+    /// The table of a file with those it includes below it.
+    fn read(&mut self, file: &Path, text: Option<&str>, open: &mut Vec<PathBuf>) -> Result<Table, ScenarioError> {
+        let text = match text {
+            Some(text) => text.to_owned(),
+            None => fs::read_to_string(file)
+                .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?,
+        };
+        let mut own: Table = toml::from_str(&text).map_err(|error| syntax(&text, file, &error))?;
+        let index = self.files.len();
+        self.files.push(Source { file: file.to_path_buf(), text });
+        open.push(file.to_path_buf());
+        let mut merged = Table::new();
+        let mut entries = Vec::new();
+        if let Some(Value::Array(includes)) = own.get("include") {
+            let folder = file.parent().unwrap_or(Path::new(""));
+            for name in includes.iter().filter_map(Value::as_str) {
+                let included = folder.join(name);
+                if open.contains(&included) {
+                    let place = self.place(&[Step::Key("include".to_owned())], file, &[]);
+                    return Err(ScenarioError::Circle { place, file: included });
+                }
+                let below = self.read(&included, None, open)?;
+                entries.append(&mut self.entries);
+                merge(&mut merged, below);
+            }
+        }
+        open.pop();
+        for list in LISTS {
+            let count = own.get(list).and_then(Value::as_array).map_or(0, Vec::len);
+            entries.extend((0..count).map(|entry| (list, index, entry)));
+        }
+        self.entries = entries;
+        // What an included file says of itself is not said of this one.
+        merged.remove("include");
+        merged.remove("description");
+        merge(&mut merged, std::mem::take(&mut own));
+        Ok(merged)
+    }
+
+    /// Where the value at a path came from.
+    fn place(&self, path: &[Step], file: &Path, overrides: &[Override]) -> Place {
+        let text = text_of(path);
+        let touches = |set: &&Override| {
+            let of = set.path();
+            !text.is_empty() && (text.starts_with(&of) || of.starts_with(&text))
+        };
+        if let Some(set) = overrides.iter().rev().find(touches) {
+            return Place::Override { file: file.to_path_buf(), set: set.to_string() };
+        }
+        if let [Step::Key(list), Step::Index(index), rest @ ..] = path
+            && let Some((list, of, entry)) = self.entries.iter().filter(|(of, ..)| of == list).nth(*index)
+        {
+            let mut local = vec![Step::Key((*list).to_owned()), Step::Index(*entry)];
+            local.extend_from_slice(rest);
+            return self.files[*of].place(&local).0;
+        }
+        // The file that says the most of the path, the including one first.
+        let places = self.files.iter().map(|source| source.place(path));
+        let mut best: Option<(Place, usize)> = None;
+        for (place, depth) in places {
+            if best.as_ref().is_none_or(|(_, deepest)| depth > *deepest) {
+                best = Some((place, depth));
+            }
+        }
+        best.map_or_else(|| Place::File(file.to_path_buf()), |(place, _)| place)
+    }
+}
+
+impl Source {
+    /// The line on which the deepest key of a path stands that the file has, and how deep that is.
+    fn place(&self, path: &[Step]) -> (Place, usize) {
+        let whole = Place::File(self.file.clone());
+        let Ok(table) = DeTable::parse(&self.text) else { return (whole, 0) };
+        let mut depth = 0;
+        let mut at = None;
+        let mut value: Option<&DeValue<'_>> = None;
+        for step in path {
+            let next = match (step, value) {
+                (Step::Key(key), None) => find(table.get_ref(), key),
+                (Step::Key(key), Some(DeValue::Table(table))) => find(table, key),
+                (Step::Index(index), Some(DeValue::Array(list))) => {
+                    list.get(*index).map(|entry| (entry.span().start, entry.get_ref()))
+                }
+                _ => None,
+            };
+            let Some((start, found)) = next else { break };
+            (at, value, depth) = (Some(start), Some(found), depth + 1);
+        }
+        match at {
+            Some(start) => (Place::Line { file: self.file.clone(), line: line_of(&self.text, start) }, depth),
+            None => (whole, 0),
+        }
+    }
+}
+
+fn find<'a>(table: &'a DeTable<'_>, key: &str) -> Option<(usize, &'a DeValue<'a>)> {
+    let (name, value) = table.iter().find(|(name, _)| name.get_ref() == key)?;
+    Some((name.span().start, value.get_ref()))
+}
+
+/// Puts a table on top of another: tables are merged, the lists of a scenario added up, everything else replaced.
+fn merge(below: &mut Table, above: Table) {
+    merge_at(below, above, true);
+}
+
+fn merge_at(below: &mut Table, above: Table, top: bool) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge_at(below, above, false),
+            (Some(Value::Array(below)), Value::Array(above)) if top && LISTS.contains(&key.as_str()) => {
+                below.extend(above);
+            }
+            (_, value) => drop(below.insert(key, value)),
+        }
+    }
+}
+
+/// The scenario in a table, or the path of what is wrong and the message.
+fn deserialize(table: &Table) -> Result<Scenario, (Vec<Step>, String)> {
+    let error = match attempt(table) {
+        Ok(scenario) => return Ok(scenario),
+        Err(message) => message,
+    };
+    let path = culprit(table, &error);
+    Err((path, error))
+}
+
+fn attempt(table: &Table) -> Result<Scenario, String> {
+    Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| error.message().trim().replace('\n', " "))
+}
+
+/// The path of the key a message is about: left out, it changes the message. One whose absence mends everything is
+/// preferred, and a `kind` is suspected last, for without it the rest means nothing.
+fn culprit(table: &Table, message: &str) -> Vec<Step> {
+    let mut whole = Value::Table(table.clone());
+    let mut path = Vec::new();
+    loop {
+        let found = steps(at(&mut whole, &path)).into_iter().filter_map(|step| {
+            let mut without = whole.clone();
+            remove(at(&mut without, &path), &step);
+            let Value::Table(without) = without else { return None };
+            let rank = match attempt(&without) {
+                Ok(_) => 0,
+                // What is missing is missing still, or something else now is.
+                Err(_) if message.starts_with("missing field") => return None,
+                Err(other) if other == message => return None,
+                Err(_) if step == Step::Key("kind".to_owned()) => 2,
+                Err(_) => 1,
+            };
+            Some((rank, step))
+        });
+        match found.min_by_key(|(rank, _)| *rank) {
+            Some((_, step)) => path.push(step),
+            None => return path,
+        }
+    }
+}
+
+fn steps(value: &Value) -> Vec<Step> {
+    match value {
+        Value::Table(table) => table.keys().cloned().map(Step::Key).collect(),
+        Value::Array(list) => (0..list.len()).map(Step::Index).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn at<'a>(value: &'a mut Value, path: &[Step]) -> &'a mut Value {
+    path.iter().fold(value, |value, step| match step {
+        Step::Key(key) => value.get_mut(key.as_str()).expect("the path was followed before"),
+        Step::Index(index) => value.get_mut(*index).expect("the path was followed before"),
+    })
+}
+
+fn remove(value: &mut Value, step: &Step) {
+    match (value, step) {
+        (Value::Table(table), Step::Key(key)) => drop(table.remove(key)),
+        (Value::Array(list), Step::Index(index)) => drop(list.remove(*index)),
+        _ => {}
+    }
+}
+
+/// `fault[2].share`.
+fn text_of(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if text.is_empty() => text.push_str(key),
+            Step::Key(key) => {
+                text.push('.');
+                text.push_str(key);
+            }
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}
+
+/// The path of a text made by [`text_of`].
+fn parse(text: &str) -> Vec<Step> {
+    let mut path = Vec::new();
+    for part in text.split('.') {
+        let mut pieces = part.split('[');
+        path.extend(pieces.next().filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
+        path.extend(pieces.filter_map(|piece| piece.trim_end_matches(']').parse().ok()).map(Step::Index));
+    }
+    path
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.get(..at.min(text.len())).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// A text that is no TOML.
+fn syntax(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
+    let line = line_of(text, error.span().map_or(0, |span| span.start));
+    let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map(|(key, _)| key.trim().to_owned());
+    let place = Place::Line { file: file.to_path_buf(), line };
+    ScenarioError::Malformed { place, key, message: error.message().replace('\n', " ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Latency;
+
+    fn set(text: &str, sets: &[&str]) -> Result<Scenario, String> {
+        let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("well formed")).collect();
+        Scenario::parse_with(text, Path::new("s.toml"), &sets).map_err(|error| error.to_string())
+    }
+
+    fn error(text: &str) -> String {
+        set(text, &[]).expect_err("it is no scenario")
+    }
+
+    fn fault(lines: &str) -> String {
+        error(&format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"heal\"\n\n[[fault]]\n{lines}"))
+    }
+
+    #[test]
+    fn an_error_names_the_line_the_key_and_what_is_allowed() {
+        assert_eq!(error("version = 2\nrounds = 3"), "s.toml:1: key 'version': found 2, allowed is 1");
+        assert_eq!(error("version = 1\nrounds = 0"), "s.toml:2: key 'rounds': found 0, allowed is 1 to 100000");
+        let unknown = error("version = 1\nrounds = 3\nround = 4");
+        assert!(unknown.starts_with("s.toml:3: key 'round': unknown field `round`, expected one of"), "{unknown}");
+        let wrong = error("version = 1\nrounds = \"three\"");
+        assert!(wrong.starts_with("s.toml:2: key 'rounds': invalid type: string \"three\""), "{wrong}");
+        assert_eq!(error("version = 1\n"), "s.toml: missing field `rounds`");
+        assert!(!error("version = 1\nrounds = [").contains('\n'));
+    }
+
+    #[test]
+    fn an_error_in_a_fault_names_its_line_too() {
+        let kind = fault("kind = \"offlin\"\n");
+        assert!(kind.starts_with("s.toml:7: key 'fault[1].kind': unknown variant `offlin`"), "{kind}");
+        assert!(kind.contains("`offline`") && kind.contains("`mass-resignation`"), "{kind}");
+        let name = fault("kind = \"offline\"\nrounds = 2\ndelegates = [\"genesis_3\", \"bob\"]\n");
+        let expected = "s.toml:9: key 'fault[1].delegates': found 'bob', allowed is 'genesis_1' to 'genesis_51'";
+        assert_eq!(name, expected);
+        let missing = fault("kind = \"delay\"\nmessages = [\"block\"]\n");
+        assert_eq!(missing, "s.toml:6: key 'fault[1]': missing field `by_ms`");
+        let wrong = fault("kind = \"slow\"\nstep_ms = 5\nnodes = 7\n");
+        assert!(wrong.starts_with("s.toml:9: key 'fault[1].nodes': expected a list of nodes"), "{wrong}");
+        let extra = fault("kind = \"isolate\"\nnodes = [1]\nuntill = { round = 2 }\n");
+        assert!(extra.starts_with("s.toml:9: key 'fault[1].untill': unknown field `untill`"), "{extra}");
+        let message = fault("kind = \"drop\"\nmessages = [\"block\", \"blok\"]\n");
+        assert!(message.starts_with("s.toml:8: key 'fault[1].messages[1]': unknown variant `blok`"), "{message}");
+        let moment = fault("kind = \"heal\"\nfrom = { after = 3 }\n");
+        assert!(
+            moment.starts_with("s.toml:8: key 'fault[1].from': found after, allowed is start, seconds"),
+            "{moment}"
+        );
+        let chance = fault("kind = \"drop\"\nchance = 1.5\n");
+        assert_eq!(chance, "s.toml:8: key 'fault[1].chance': found 1.5, allowed is 0 to 1");
+    }
+
+    #[test]
+    fn an_error_in_network_rules_or_an_assertion_names_what_there_is() {
+        let network = |lines: &str| error(&format!("version = 1\nrounds = 3\n[network]\n{lines}"));
+        let latency = network("latency = { min_ms = 5 }\n");
+        assert_eq!(latency, "s.toml:4: key 'network.latency': missing field `max_ms` of a `uniform` latency");
+        let normal = network("latency = { distribution = \"normal\", mean_ms = 5, sigma = 1 }\n");
+        assert!(normal.starts_with("s.toml:4: key 'network.latency"), "{normal}");
+        let lost = network("loss = 2\n");
+        assert_eq!(lost, "s.toml:4: key 'network.loss': found 2, allowed is 0 to 1");
+        let rule = error("version = 1\nrounds = 3\n[rules]\nnode.wakeup = 3\n");
+        assert!(rule.starts_with("s.toml:4: key 'rules.node.wakeup': found no such rule, allowed is"), "{rule}");
+        let assertion = |lines: &str| error(&format!("version = 1\nrounds = 3\n[[assert]]\n{lines}"));
+        let metric = assertion("always = \"hight > 3\"\n");
+        assert!(metric.starts_with("s.toml:4: key 'assert[0].always': found 'hight > 3', allowed is"), "{metric}");
+        assert!(metric.contains("rollback-depth") && metric.contains("'converged'"), "{metric}");
+        let two = assertion("always = \"converged\"\nfinally = \"converged\"\n");
+        assert!(two.starts_with("s.toml:3: key 'assert[0]': found 2 claims, allowed is exactly one"), "{two}");
+    }
+
+    #[test]
+    fn a_replaced_value_is_checked_like_one_in_the_file() {
+        let file = "version = 1\nrounds = 3\n";
+        let changed = set(file, &["network.latency={ min_ms = 1, max_ms = 300 }", "rounds=4"]).expect("allowed");
+        assert_eq!((changed.network.model.latency, changed.rounds), (Latency::uniform(1, 300), 4));
+        let wrong = set(file, &["rounds=0"]).expect_err("no rounds");
+        assert_eq!(wrong, "s.toml with 'rounds=0': key 'rounds': found 0, allowed is 1 to 100000");
+        let unknown = set(file, &["network.lots=0.1"]).expect_err("no such key");
+        assert!(unknown.starts_with("s.toml with 'network.lots=0.1': key 'network.lots': unknown field"), "{unknown}");
+        let own = set("version = 1\nrounds = 3\nx = 1\n", &["rounds=4"]).expect_err("the file's own mistake");
+        assert!(own.starts_with("s.toml:3: key 'x'"), "{own}");
+    }
+
+    #[test]
+    fn included_files_stand_below_and_their_lists_add_up() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+        put("base.toml", "version = 1\nrounds = 9\n[network]\ndelegates = 5\nloss = 0.1\n[[fault]]\nkind = \"heal\"\n");
+        put(
+            "top.toml",
+            "include = [\"base.toml\"]\nrounds = 3\n[network]\nloss = 0.2\n[[fault]]\nkind = \"isolate\"\nnodes = [9]\n",
+        );
+        let top = folder.path().join("top.toml");
+        let wrong = Scenario::load(&top).expect_err("node 9 of 5").to_string();
+        assert!(wrong.ends_with("top.toml:7: key 'fault[1].nodes': found 9, allowed is 0 to 4"), "{wrong}");
+        put("top.toml", "include = [\"base.toml\"]\nrounds = 3\n[network]\nloss = 0.2\n[[fault]]\nkind = \"heal\"\n");
+        let scenario = Scenario::load(&top).expect("it is a scenario");
+        assert_eq!((scenario.rounds, scenario.faults.len()), (3, 2));
+        assert_eq!((scenario.network.delegates, scenario.network.model.loss), (5, 0.2));
+        put("base.toml", "version = 1\nrounds = 9\n[[fault]]\nkind = \"heel\"\n");
+        let wrong = Scenario::load(&top).expect_err("no such kind").to_string();
+        assert!(wrong.contains("base.toml:4: key 'fault[0].kind': unknown variant `heel`"), "{wrong}");
+        put("base.toml", "include = [\"top.toml\"]\n");
+        let circle = Scenario::load(&top).expect_err("a circle").to_string();
+        assert!(circle.contains("base.toml:1: key 'include'") && circle.contains("includes itself"), "{circle}");
+    }
+
+    #[test]
+    fn a_scenario_s_own_text_is_the_same_scenario() {
+        let text = "version = 1\nrounds = 3\n[network]\nregions = { shares = [1], latency_ms = [[4]] }\n[rules]\nquorum_percent = 50\n\
+                    [[fault]]\nkind = \"partition\"\nshare = { share = 0.5, of = \"vote-weight\" }\nfrom = { height = 60 }\n\
+                    until = { after = 12.5 }\n[[assert]]\nalways = \"height >= 1\"\n";
+        let scenario = set(text, &[]).expect("it is a scenario");
+        assert_eq!(set(&scenario.to_toml(), &[]).expect("its own text"), scenario);
+    }
+}

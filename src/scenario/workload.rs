@@ -1,0 +1,274 @@
+//! Who hands in transactions: generators of real, signed ones of every type, fixed lists, recorded chains, and the
+//! clients of faults (spam, floods, vote swings, resignations).
+
+mod blocks;
+mod clients;
+mod draw;
+mod generate;
+mod make;
+
+use super::{
+    Scenario,
+    limits::{Mistake, rate, ratio, within},
+    testnet::Testnet,
+};
+use crate::{
+    actors::NodeId,
+    ledger::BlockTree,
+    protocol::Kind,
+    sim::{
+        FaultKind, Plan, PlannedSource, SeedTree, Source, Trigger,
+        fault::Nodes,
+        source::{MakeSource, Tally},
+        world::Names,
+    },
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use draw::Amounts;
+
+/// Wallets a generator can have.
+const WALLETS_LIMIT: u32 = 10_000;
+
+/// Transactions handed in, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    #[serde(flatten)]
+    pub kind: WorkloadKind,
+    /// When it begins; at the start of the run if nothing is said.
+    #[serde(default)]
+    pub from: Trigger,
+    /// When it ends; never if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Trigger>,
+}
+
+/// Where transactions come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Drawn from the seed.
+    Generate(Generate),
+    /// As listed, in this order.
+    List(List),
+    /// Those of a chain in a file, each at the time of its block.
+    Chain(Chain),
+}
+
+/// Transactions drawn from the seed: each sender signs what its wallet on the chain allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Generate {
+    /// Transactions a second, on average.
+    pub per_second: f64,
+    /// Whether they come at random instants or evenly spaced.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Wallets that send; each is funded by one of the network's accounts first.
+    #[serde(default = "ten")]
+    pub wallets: u32,
+    /// What each wallet is funded with, in coins.
+    #[serde(default = "thousand")]
+    pub funding: u32,
+    /// The share of each type, in any unit; transfers only, if empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mix: BTreeMap<KindName, f64>,
+    /// What is sent, in coins.
+    #[serde(default)]
+    pub amount: Amounts,
+    /// What is paid, as a multiple of the type's static fee.
+    #[serde(default = "Amounts::one")]
+    pub fee: Amounts,
+    /// Where they are handed in, each at one of them at random; at all nodes, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+}
+
+/// How arrivals are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// As independent clients would: exponential gaps.
+    #[default]
+    Poisson,
+    Even,
+}
+
+/// Transactions as listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct List {
+    /// Wire bytes in hex.
+    pub transactions: Vec<String>,
+    pub per_second: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+}
+
+/// The transactions of a recorded chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chain {
+    /// One block a line, as `dposlab up --chain` reads it; relative to the working directory.
+    pub file: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+}
+
+/// The 17 types by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the types' own names")]
+pub enum KindName {
+    Transfer,
+    SecondSignature,
+    DelegateRegistration,
+    Vote,
+    MultiSignature,
+    Ipfs,
+    MultiPayment,
+    DelegateResignation,
+    HtlcLock,
+    HtlcClaim,
+    HtlcRefund,
+    BusinessRegistration,
+    BusinessResignation,
+    BusinessUpdate,
+    BridgechainRegistration,
+    BridgechainResignation,
+    BridgechainUpdate,
+}
+
+impl From<KindName> for Kind {
+    fn from(name: KindName) -> Self {
+        Self::ALL[name as usize]
+    }
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn thousand() -> u32 {
+    1_000
+}
+
+/// What a source needs to know of the network it works on.
+#[derive(Clone)]
+struct Network {
+    tree: Arc<BlockTree>,
+    testnet: Arc<Testnet>,
+    seeds: SeedTree,
+    /// Where transactions are handed in; at least one.
+    nodes: Arc<[NodeId]>,
+}
+
+impl Workload {
+    /// What its types do not say.
+    pub(super) fn check(&self, key: &str, scenario: &Scenario) -> Result<(), Mistake> {
+        scenario.check_trigger(&format!("{key}.from"), &self.from, true)?;
+        if let Some(until) = &self.until {
+            scenario.check_trigger(&format!("{key}.until"), until, false)?;
+        }
+        if let Some(nodes) = self.nodes() {
+            scenario.check_nodes(&format!("{key}.nodes"), nodes, false)?;
+        }
+        match &self.kind {
+            WorkloadKind::Generate(generate) => {
+                rate(&format!("{key}.per_second"), generate.per_second)?;
+                within(&format!("{key}.wallets"), generate.wallets, 1..=WALLETS_LIMIT)?;
+                within(&format!("{key}.funding"), generate.funding, 1..=1_000_000)?;
+                if let Some((name, share)) =
+                    generate.mix.iter().find(|(_, share)| !(share.is_finite() && **share >= 0.0))
+                {
+                    return Err(Mistake::new(format!("{key}.mix"), format!("{name:?} = {share}"), "0 or more"));
+                }
+                if !generate.mix.is_empty() && generate.mix.values().sum::<f64>() <= 0.0 {
+                    return Err(Mistake::new(format!("{key}.mix"), "nothing but 0", "a share above 0"));
+                }
+                generate.amount.check(&format!("{key}.amount"))?;
+                generate.fee.check(&format!("{key}.fee"))
+            }
+            WorkloadKind::List(list) => {
+                rate(&format!("{key}.per_second"), list.per_second)?;
+                for (index, text) in list.transactions.iter().enumerate() {
+                    if let Err(why) = hex::decode(text) {
+                        let key = format!("{key}.transactions[{index}]");
+                        return Err(Mistake::new(key, why, "the bytes of a transaction in hex"));
+                    }
+                }
+                ratio(&format!("{key}.transactions"), f64::from(u8::from(!list.transactions.is_empty())))
+            }
+            WorkloadKind::Chain(chain) => blocks::read(&chain.file).map(drop).map_err(|why| {
+                Mistake::new(format!("{key}.file"), format!("'{}': {why}", chain.file), "a chain of blocks")
+            }),
+        }
+    }
+
+    fn nodes(&self) -> Option<&Nodes> {
+        match &self.kind {
+            WorkloadKind::Generate(generate) => generate.nodes.as_ref(),
+            WorkloadKind::List(list) => list.nodes.as_ref(),
+            WorkloadKind::Chain(chain) => chain.nodes.as_ref(),
+        }
+    }
+}
+
+impl Scenario {
+    /// The sources of a plan: those of the workloads, then those of faults that are clients' doing.
+    pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> Vec<PlannedSource> {
+        let names = Names::new(plan);
+        let testnet = Arc::new(testnet.clone());
+        let network = |name: &str, nodes: Option<&Nodes>| {
+            let resolved = nodes.map(|nodes| names.resolve(nodes, plan, &plan.tip)).filter(|nodes| !nodes.is_empty());
+            let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
+            // Each source draws from streams of its own.
+            let seeds =
+                SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
+            Network { tree: plan.tree.clone(), testnet: testnet.clone(), seeds, nodes: nodes.into() }
+        };
+        let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
+            let network = network(&format!("workload/{index}"), workload.nodes());
+            let make: MakeSource = match workload.kind.clone() {
+                WorkloadKind::Generate(generate) => source(network, generate, generate::Generator::new),
+                WorkloadKind::List(list) => source(network, list, blocks::Listed::new),
+                WorkloadKind::Chain(chain) => source(network, chain, blocks::Replayed::new),
+            };
+            planned(workload.from.clone(), workload.until.clone(), make)
+        });
+        let faults = self.faults.iter().enumerate().filter_map(|(index, fault)| {
+            let nodes = match &fault.kind {
+                FaultKind::SpamPool(spam) => spam.nodes.as_ref(),
+                FaultKind::LowFeeFlood(flood) => flood.nodes.as_ref(),
+                _ => None,
+            };
+            let network = network(&format!("fault/{index}"), nodes);
+            let make: MakeSource = match fault.kind.clone() {
+                FaultKind::SpamPool(spam) => source(network, spam, clients::Spammer::new),
+                FaultKind::LowFeeFlood(flood) => source(network, flood, clients::Flooder::new),
+                FaultKind::VoteSwing(swing) => source(network, swing, clients::Swing::new),
+                FaultKind::MassResignation(some) => {
+                    let who = names.resolve(&some.delegates, plan, &plan.tip);
+                    source(network, who, clients::Resignations::new)
+                }
+                _ => return None,
+            };
+            Some(planned(fault.from.clone(), fault.until.clone(), make))
+        });
+        workloads.chain(faults).collect()
+    }
+}
+
+fn source<P, S>(network: Network, parameters: P, make: fn(Network, P) -> S) -> MakeSource
+where
+    P: Clone + Send + Sync + 'static,
+    S: Source + 'static,
+{
+    Arc::new(move || Box::new(make(network.clone(), parameters.clone())))
+}
+
+fn planned(from: Trigger, until: Option<Trigger>, make: MakeSource) -> PlannedSource {
+    PlannedSource { from, until, make, tally: Tally::default() }
+}

@@ -1,0 +1,106 @@
+//! Transactions that are given: a list, or those of a recorded chain.
+
+use super::{Chain, List, Network, generate::one};
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    ledger::Link,
+    protocol::{Height, SignedTransaction, Timestamp},
+    sim::source::{Poll, Source},
+};
+use serde_json::Value;
+use std::{collections::VecDeque, fs, sync::Arc, time::Duration};
+
+/// Transactions of a list, in its order, evenly spaced.
+pub struct Listed {
+    network: Network,
+    plan: List,
+    next: usize,
+}
+
+/// Transactions of a chain, each block's at its time.
+pub struct Replayed {
+    network: Network,
+    blocks: VecDeque<Recorded>,
+    handed_in: usize,
+}
+
+/// One block of a file.
+pub struct Recorded {
+    timestamp: Timestamp,
+    transactions: Vec<Vec<u8>>,
+}
+
+/// The blocks of a file that hold transactions, genesis left out.
+///
+/// # Errors
+/// The file cannot be read, or a line is no block.
+pub fn read(file: &str) -> Result<VecDeque<Recorded>, String> {
+    let text = fs::read_to_string(file).map_err(|why| why.to_string())?;
+    let mut blocks = VecDeque::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |why: &dyn std::fmt::Display| format!("line {}: {why}", index + 1);
+        let json: Value = serde_json::from_str(line).map_err(|why| wrong(&why))?;
+        let timestamp = json["timestamp"].as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+        let timestamp = Timestamp(timestamp.ok_or_else(|| wrong(&"it has no timestamp"))?);
+        let wires = json["transactions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let decode = |wire: &Value| hex::decode(wire.as_str().unwrap_or("?")).map_err(|why| wrong(&why));
+        let transactions = wires.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        if json["height"] != 1 && !transactions.is_empty() {
+            blocks.push_back(Recorded { timestamp, transactions });
+        }
+    }
+    Ok(blocks)
+}
+
+impl Listed {
+    pub fn new(network: Network, plan: List) -> Self {
+        Self { network, plan, next: 0 }
+    }
+}
+
+impl Source for Listed {
+    fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
+        let bytes = self.plan.transactions.get(self.next).and_then(|text| hex::decode(text).ok());
+        let node = self.network.nodes[self.next % self.network.nodes.len()];
+        self.next += 1;
+        let submissions = bytes.and_then(|bytes| decoded(&self.network, &bytes, tip)).map(|made| (node, made));
+        let again = now + Duration::from_secs_f64(1.0 / self.plan.per_second);
+        Poll {
+            submissions: submissions.into_iter().collect(),
+            again: (self.next < self.plan.transactions.len()).then_some(again),
+        }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}
+
+impl Replayed {
+    pub fn new(network: Network, plan: Chain) -> Self {
+        let blocks = read(&plan.file).expect("the file was read when the scenario was checked");
+        Self { network, blocks, handed_in: 0 }
+    }
+}
+
+impl Source for Replayed {
+    fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
+        let mut submissions: Vec<(NodeId, Transactions)> = Vec::new();
+        while let Some(block) = self.blocks.pop_front_if(|block| SimTime::from_seconds(block.timestamp) <= now) {
+            for bytes in block.transactions {
+                let node = self.network.nodes[self.handed_in % self.network.nodes.len()];
+                self.handed_in += 1;
+                submissions.extend(decoded(&self.network, &bytes, tip).map(|made| (node, made)));
+            }
+        }
+        let again = self.blocks.front().map(|block| SimTime::from_seconds(block.timestamp));
+        Poll { submissions, again }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}
+
+/// A transaction of these bytes, unless they are none on this network.
+fn decoded(network: &Network, bytes: &[u8], tip: &Arc<Link>) -> Option<Transactions> {
+    let context = network.tree.config().block_context();
+    let height = Height(tip.height().0 + 1);
+    SignedTransaction::from_bytes(bytes, &context.transactions_of(height)).ok().map(one)
+}

@@ -1,0 +1,198 @@
+//! What clients do in a fault: spam, a flood, a vote swing, resignations.
+
+use super::{
+    Network,
+    generate::{nonce, one},
+};
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    ledger::{Link, rules::DynamicFees},
+    protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Round, SignedTransaction, Slot, Transaction, Vote},
+    sim::{
+        fault::{Boundary, LowFeeFlood, SpamPool, VoteSwing},
+        source::{Poll, Source},
+    },
+};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::{sync::Arc, time::Duration};
+
+/// Transactions in one request at most; what a public API allows.
+const AT_ONCE: usize = 40;
+/// Into a slot at which its transactions are handed in: before the earliest moment at which its block is made.
+const INTO_SLOT: Duration = Duration::from_millis(300);
+
+/// Worthless transactions, of three sorts in turn: from a wallet that has nothing, with a gap before its nonce, and with
+/// a signature that does not hold.
+pub struct Spammer {
+    network: Network,
+    plan: SpamPool,
+    random: ChaCha8Rng,
+    made: usize,
+}
+
+/// Transfers of the accounts that pay the least fee that pools take.
+pub struct Flooder {
+    network: Network,
+    plan: LowFeeFlood,
+    /// The last nonce each account has used.
+    nonces: Vec<u64>,
+    made: usize,
+}
+
+/// Accounts that change sides in the same block.
+pub struct Swing {
+    network: Network,
+    plan: VoteSwing,
+    done: bool,
+}
+
+/// Delegates that resign together.
+pub struct Resignations {
+    network: Network,
+    who: Vec<NodeId>,
+}
+
+impl Spammer {
+    pub fn new(network: Network, plan: SpamPool) -> Self {
+        Self { random: network.seeds.stream("spam"), network, plan, made: 0 }
+    }
+
+    fn worthless(&mut self) -> Option<SignedTransaction> {
+        let byte = self.network.tree.config().network.pub_key_hash;
+        let accounts = &self.network.testnet.accounts;
+        let account = &accounts[self.made % accounts.len()].keys;
+        let amount = Arktoshi::new(1 + self.random.random_range(0..1_000_000))?;
+        let transfer = Transaction::transfer(account.public().address(byte), amount).network(byte);
+        Some(match self.made % 3 {
+            0 => transfer.sign(&KeyPair::from_private(self.random.random()).ok()?),
+            1 => transfer.nonce(Nonce(1_000_000 + self.made as u64)).sign(account),
+            _ => {
+                let mut content = transfer.nonce(Nonce(1)).sign(account).into_transaction();
+                let last = content.signature.as_mut()?.last_mut()?;
+                *last ^= 1;
+                SignedTransaction::new(content)
+            }
+        })
+    }
+}
+
+impl Source for Spammer {
+    fn poll(&mut self, now: SimTime, _: &Arc<Link>) -> Poll {
+        let node = self.network.nodes[self.made % self.network.nodes.len()];
+        let made = self.worthless();
+        self.made += 1;
+        let submissions = made.into_iter().map(|made| (node, one(made))).collect();
+        Poll { submissions, again: Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second)) }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}
+
+impl Flooder {
+    pub fn new(network: Network, plan: LowFeeFlood) -> Self {
+        Self { nonces: vec![0; network.testnet.accounts.len()], network, plan, made: 0 }
+    }
+}
+
+impl Source for Flooder {
+    fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
+        let again = Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second));
+        let tree = &self.network.tree;
+        if !tree.config().milestones.at(tip.height()).aip11 {
+            return Poll { submissions: Vec::new(), again };
+        }
+        let (byte, index) = (tree.config().network.pub_key_hash, self.made % self.nonces.len());
+        let keys = &self.network.testnet.accounts[index].keys;
+        let used = &mut self.nonces[index];
+        *used = nonce(&tree.applied(tip).state, keys, byte).max(*used) + 1;
+        let amount = Arktoshi::new(1).expect("one is an amount");
+        let transfer = Transaction::transfer(keys.public().address(byte), amount).network(byte).nonce(Nonce(*used));
+        let rate = tree.rules().pool.dynamic_fees.as_ref().map(|fees| fees.min_fee_pool);
+        let fee = match (self.plan.fee, rate) {
+            (Some(fee), _) => Arktoshi::new(fee),
+            (None, Some(rate)) => Some(DynamicFees::minimum(&transfer.clone().sign(keys), rate)),
+            (None, None) => None,
+        };
+        let signed = match fee {
+            Some(fee) => transfer.fee(fee).sign(keys),
+            None => transfer.sign(keys),
+        };
+        let node = self.network.nodes[self.made % self.network.nodes.len()];
+        self.made += 1;
+        Poll { submissions: vec![(node, one(signed))], again }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}
+
+impl Swing {
+    pub fn new(network: Network, plan: VoteSwing) -> Self {
+        Self { network, plan, done: false }
+    }
+
+    fn votes(&self, tip: &Arc<Link>) -> Vec<(NodeId, Transactions)> {
+        let tree = &self.network.tree;
+        let (byte, applied) = (tree.config().network.pub_key_hash, tree.applied(tip));
+        let state = &applied.state;
+        let target = state.wallet_by_username(&self.plan.delegate).and_then(|wallet| wallet.public_key);
+        let Some(target) = target else { return Vec::new() };
+        let accounts = self.network.testnet.accounts.iter().take(self.plan.voters as usize);
+        let votes: Vec<Arc<SignedTransaction>> = accounts
+            .flat_map(|account| {
+                let (keys, mut nonce) = (&account.keys, nonce(state, &account.keys, byte));
+                let old: Option<PublicKey> = state.wallet(&keys.public().address(byte)).and_then(|wallet| wallet.vote);
+                // Only one vote of a sender can be pending: one who has to take one back is heard in another block.
+                let vote = old.map_or(Vote::For(target), Vote::Against);
+                nonce += 1;
+                let signed = Transaction::vote(vote).network(byte).nonce(Nonce(nonce)).sign(keys);
+                Some(Arc::new(signed))
+            })
+            .collect();
+        // At every node, so that the next forger has them whoever it is.
+        let nodes = self.network.nodes.iter();
+        nodes.flat_map(|node| votes.chunks(AT_ONCE).map(|part| (*node, part.into()))).collect()
+    }
+}
+
+impl Source for Swing {
+    fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
+        let tree = &self.network.tree;
+        let slots = tree.slots();
+        let next = SimTime::from_seconds(slots.start(Slot(slots.slot(now.seconds()).0 + 1))) + INTO_SLOT;
+        let position = tree.schedule().at(tip.height().next());
+        let wanted = match self.plan.block {
+            Boundary::First => position.first,
+            Boundary::Last => position.last(),
+        };
+        if self.done || position.round != Round(self.plan.round) || tip.height().next() != wanted {
+            return Poll { submissions: Vec::new(), again: (!self.done).then_some(next) };
+        }
+        self.done = true;
+        Poll { submissions: self.votes(tip), again: None }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}
+
+impl Resignations {
+    pub fn new(network: Network, who: Vec<NodeId>) -> Self {
+        Self { network, who }
+    }
+}
+
+impl Source for Resignations {
+    /// Each at its own node, all at one instant.
+    fn poll(&mut self, _: SimTime, tip: &Arc<Link>) -> Poll {
+        let tree = &self.network.tree;
+        let (byte, applied) = (tree.config().network.pub_key_hash, tree.applied(tip));
+        let resign = |node: &NodeId| {
+            let keys = &self.network.testnet.delegates.get(node.0 as usize)?.keys;
+            let nonce = Nonce(nonce(&applied.state, keys, byte) + 1);
+            Some((*node, one(Transaction::delegate_resignation().network(byte).nonce(nonce).sign(keys))))
+        };
+        Poll { submissions: self.who.iter().filter_map(resign).collect(), again: None }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}

@@ -1,0 +1,216 @@
+//! A generator: wallets that are funded first, and then send what the mix says, as fast as the rate says.
+
+use super::{
+    Arrivals, Generate, KindName, Network,
+    make::{Maker, OpenLock, Sender, holds_up},
+};
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    ledger::{Link, State},
+    protocol::{Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, transaction::Payment},
+    sim::source::{Poll, Source},
+};
+use rand::{Rng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Exp};
+use std::{sync::Arc, time::Duration};
+
+/// Wallets funded by one transaction.
+const FUNDED_AT_ONCE: usize = 64;
+/// Time between two looks at whether the wallets are funded, or the network takes version 2.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Pending transactions of one sender at most; below what pools allow, for not all reach a block at once.
+const PENDING_LIMIT: u64 = 40;
+/// Time after which a transaction that is on no chain is given up, with those that follow it.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
+/// Senders asked for a transaction of a type before the next type is drawn.
+const TRIES: usize = 8;
+
+/// Makes transactions of every type.
+pub struct Generator {
+    network: Network,
+    plan: Generate,
+    random: ChaCha8Rng,
+    senders: Vec<(Sender, Pending)>,
+    locks: Vec<OpenLock>,
+    mix: Vec<(KindName, f64)>,
+    funding: Funding,
+    /// The instant the next transaction is due.
+    due: Option<SimTime>,
+}
+
+/// What a sender has under way.
+#[derive(Clone, Copy, Default)]
+struct Pending {
+    /// The last nonce used.
+    nonce: u64,
+    /// Nothing more is sent before the chain has that nonce.
+    held_up: bool,
+    /// When the last one was handed in.
+    last: SimTime,
+}
+
+enum Funding {
+    NotYet,
+    Asked,
+    Done,
+}
+
+impl Generator {
+    /// A generator that has done nothing yet.
+    pub fn new(network: Network, plan: Generate) -> Self {
+        let mut random = network.seeds.stream("generate");
+        let keys = |random: &mut ChaCha8Rng| loop {
+            if let Ok(keys) = KeyPair::from_private(random.random()) {
+                return keys;
+            }
+        };
+        let senders = (0..plan.wallets)
+            .map(|number| {
+                let (first, second) = (keys(&mut random), keys(&mut random));
+                (Sender { keys: first, second, number, made: 0 }, Pending::default())
+            })
+            .collect();
+        let mix = match plan.mix.is_empty() {
+            true => vec![(KindName::Transfer, 1.0)],
+            false => plan.mix.iter().map(|(kind, share)| (*kind, *share)).collect(),
+        };
+        Self { network, plan, random, senders, locks: Vec::new(), mix, funding: Funding::NotYet, due: None }
+    }
+
+    /// Transactions of the accounts that fund the wallets, each account its part of them, at one node.
+    fn fund(&mut self, state: &State) -> Vec<(NodeId, Transactions)> {
+        let byte = self.network.tree.config().network.pub_key_hash;
+        let amount = Arktoshi::coins(self.plan.funding.into());
+        let payments: Vec<Payment> = self
+            .senders
+            .iter()
+            .map(|(sender, _)| Payment { amount, recipient: sender.keys.public().address(byte) })
+            .collect();
+        let accounts = self.network.testnet.accounts.clone();
+        let mut nonces: Vec<u64> = accounts.iter().map(|account| nonce(state, &account.keys, byte)).collect();
+        let mut handed_in = Vec::new();
+        for (index, part) in payments.chunks(FUNDED_AT_ONCE).enumerate() {
+            let (account, nonce) = (&accounts[index % accounts.len()], &mut nonces[index % accounts.len()]);
+            *nonce += 1;
+            let builder = match part {
+                [Payment { amount, recipient }] => Transaction::transfer(*recipient, *amount),
+                part => Transaction::multi_payment(part.to_vec()),
+            };
+            let signed = builder.network(byte).nonce(Nonce(*nonce)).sign(&account.keys);
+            handed_in.push((self.network.nodes[index % self.network.nodes.len()], one(signed)));
+        }
+        handed_in
+    }
+
+    /// The transactions due by now.
+    fn next_ones(&mut self, now: SimTime, state: &State) -> Vec<(NodeId, Transactions)> {
+        let mut handed_in = Vec::new();
+        while let Some(due) = self.due.filter(|due| *due <= now) {
+            handed_in.extend(self.next_one(now, state));
+            self.due = Some(due + self.gap());
+        }
+        handed_in
+    }
+
+    fn next_one(&mut self, now: SimTime, state: &State) -> Option<(NodeId, Transactions)> {
+        let kind = self.draw_kind();
+        let mut order: Vec<usize> = (0..self.senders.len()).collect();
+        let (some, _) = order.partial_shuffle(&mut self.random, TRIES);
+        let some = some.to_vec();
+        let made = some.into_iter().find_map(|index| self.made_by(index, kind, now, state))?;
+        let node = self.network.nodes[self.random.random_range(0..self.network.nodes.len())];
+        Some((node, one(made)))
+    }
+
+    fn made_by(&mut self, index: usize, kind: KindName, now: SimTime, state: &State) -> Option<SignedTransaction> {
+        let amount = self.plan.amount.draw(&mut self.random) * 1e8;
+        let fee = self.plan.fee.draw(&mut self.random);
+        let byte = self.network.tree.config().network.pub_key_hash;
+        let (sender, pending) = &mut self.senders[index];
+        let on_chain = nonce(state, &sender.keys, byte);
+        if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
+            *pending = Pending { nonce: on_chain, held_up: false, last: pending.last };
+        }
+        let waiting = pending.nonce - on_chain;
+        if pending.held_up || waiting >= PENDING_LIMIT || (holds_up(kind) && waiting > 0) {
+            return None;
+        }
+        let mut maker = Maker {
+            network: &self.network,
+            state,
+            random: &mut self.random,
+            locks: &mut self.locks,
+            amount: Arktoshi::new((amount as u64).max(1)).unwrap_or(Arktoshi::MAX),
+            fee,
+        };
+        let made = maker.make(kind, sender, pending.nonce + 1)?;
+        *pending = Pending { nonce: pending.nonce + 1, held_up: holds_up(kind), last: now };
+        Some(made)
+    }
+
+    fn draw_kind(&mut self) -> KindName {
+        let mut place = self.random.random_range(0.0..self.mix.iter().map(|(_, share)| share).sum());
+        for (kind, share) in &self.mix {
+            if place < *share {
+                return *kind;
+            }
+            place -= share;
+        }
+        self.mix[self.mix.len() - 1].0
+    }
+
+    fn gap(&mut self) -> Duration {
+        let seconds = match self.plan.arrivals {
+            Arrivals::Even => 1.0 / self.plan.per_second,
+            Arrivals::Poisson => {
+                Exp::new(self.plan.per_second).expect("the rate was checked to be positive").sample(&mut self.random)
+            }
+        };
+        Duration::from_secs_f64(seconds.clamp(1e-6, 1e9))
+    }
+
+    fn is_funded(&self, state: &State) -> bool {
+        let byte = self.network.tree.config().network.pub_key_hash;
+        self.senders.iter().all(|(sender, _)| state.wallet(&sender.keys.public().address(byte)).is_some())
+    }
+}
+
+impl Source for Generator {
+    fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
+        let tree = self.network.tree.clone();
+        let applied = tree.applied(tip);
+        let state = &applied.state;
+        let later = |submissions| Poll { submissions, again: Some(now + PATIENCE) };
+        if !tree.config().milestones.at(tip.height()).aip11 {
+            return later(Vec::new());
+        }
+        match self.funding {
+            Funding::NotYet => {
+                self.funding = Funding::Asked;
+                return later(self.fund(state));
+            }
+            Funding::Asked if !self.is_funded(state) => return later(Vec::new()),
+            Funding::Asked => {
+                self.funding = Funding::Done;
+                self.due = Some(now + self.gap());
+            }
+            Funding::Done => {}
+        }
+        let submissions = self.next_ones(now, state);
+        Poll { submissions, again: self.due }
+    }
+
+    fn answered(&mut self, _: SimTime, _: &Submission) {}
+}
+
+/// The nonce of a wallet on the chain.
+pub fn nonce(state: &State, keys: &KeyPair, network: u8) -> u64 {
+    let address: Address = keys.public().address(network);
+    state.wallet(&address).map_or(0, |wallet| wallet.nonce.0)
+}
+
+/// One transaction, to be handed in.
+pub fn one(transaction: SignedTransaction) -> Transactions {
+    Arc::new([Arc::new(transaction)])
+}

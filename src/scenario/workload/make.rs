@@ -1,0 +1,226 @@
+//! One transaction of a wanted type, as its sender's wallet on the chain allows it.
+
+use super::{KindName, Network};
+use crate::{
+    ledger::{State, Wallet},
+    protocol::{
+        Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Transaction, TransactionId, Vote,
+        crypto::sha256,
+        transaction::{Expiration, Payment, TransactionBuilder, UnsignedTransaction},
+    },
+};
+use indexmap::IndexMap;
+use rand::{Rng, RngCore};
+use rand_chacha::ChaCha8Rng;
+
+/// Blocks beyond a round for which a lock is made.
+const LOCK_MARGIN: u32 = 20;
+
+/// Someone who sends: its keys, and its second pair once it has registered that.
+pub struct Sender {
+    pub keys: KeyPair,
+    pub second: KeyPair,
+    /// Number among the senders, for names that must be unique.
+    pub number: u32,
+    /// Transactions made so far, for the same.
+    pub made: u32,
+}
+
+/// A lock whose secret is known.
+pub struct OpenLock {
+    pub id: TransactionId,
+    pub secret: [u8; 32],
+}
+
+/// What transactions are made from.
+pub struct Maker<'a> {
+    pub network: &'a Network,
+    pub state: &'a State,
+    pub random: &'a mut ChaCha8Rng,
+    /// Locks made by this workload.
+    pub locks: &'a mut Vec<OpenLock>,
+    pub amount: Arktoshi,
+    /// A multiple of the static fee.
+    pub fee: f64,
+}
+
+impl Maker<'_> {
+    /// A signed transaction of this type with this nonce, if the sender's wallet allows one now.
+    pub fn make(&mut self, kind: KindName, sender: &mut Sender, nonce: u64) -> Option<SignedTransaction> {
+        let byte = self.network.tree.config().network.pub_key_hash;
+        let wallet = self.state.wallet(&sender.keys.public().address(byte))?.clone();
+        sender.made += 1;
+        let mut builder = match kind {
+            KindName::MultiSignature => return self.multi_signature(sender, &wallet, nonce),
+            KindName::HtlcLock => {
+                let (builder, secret) = self.lock();
+                let signed = self.sign(builder, sender, &wallet, nonce);
+                self.locks.push(OpenLock { id: signed.id(), secret });
+                return Some(signed);
+            }
+            other => self.builder(other, sender, &wallet)?,
+        };
+        if kind == KindName::Transfer && self.random.random_ratio(1, 10) {
+            builder = builder.vendor_field(format!("number {}", sender.made));
+        }
+        Some(self.sign(builder, sender, &wallet, nonce))
+    }
+
+    fn builder(&mut self, kind: KindName, sender: &Sender, wallet: &Wallet) -> Option<TransactionBuilder> {
+        let business = wallet.business.as_deref();
+        let active = business.filter(|business| !business.resigned);
+        let bridgechain = active.and_then(|business| {
+            business.bridgechains.values().find(|bridgechain| !bridgechain.resigned).map(|chain| chain.genesis_hash)
+        });
+        let name = format!("w{} {}", sender.number, sender.made);
+        let website = || format!("https://w{}.example", sender.number);
+        Some(match kind {
+            KindName::Transfer => Transaction::transfer(self.recipient(), self.amount),
+            KindName::SecondSignature if wallet.second_public_key.is_none() => {
+                Transaction::second_signature(*sender.second.public())
+            }
+            KindName::DelegateRegistration if wallet.delegate.is_none() => {
+                Transaction::delegate_registration(format!("w{}_{}", sender.number, sender.made))
+            }
+            KindName::Vote => Transaction::vote(match wallet.vote {
+                Some(vote) => Vote::Against(vote),
+                None => Vote::For(self.delegate()?),
+            }),
+            KindName::Ipfs => {
+                let mut multihash = vec![0x12, 0x20];
+                multihash.extend(self.bytes());
+                Transaction::ipfs(multihash)
+            }
+            KindName::MultiPayment => {
+                let count = self.random.random_range(2..=8);
+                let amount = Arktoshi::new((self.amount.value() / count as u64).max(1))?;
+                let payment = |maker: &mut Self| Payment { amount, recipient: maker.recipient() };
+                Transaction::multi_payment((0..count).map(|_| payment(self)).collect())
+            }
+            KindName::DelegateResignation => {
+                let live = wallet.delegate.as_ref().is_some_and(|delegate| !delegate.resigned);
+                let spare = self.state.live_delegates() > self.state.round().members.len();
+                if !(live && spare) {
+                    return None;
+                }
+                Transaction::delegate_resignation()
+            }
+            KindName::HtlcClaim => {
+                let lock = self.take_lock(false)?;
+                Transaction::htlc_claim(lock.id, lock.secret)
+            }
+            KindName::HtlcRefund => Transaction::htlc_refund(self.take_lock(true)?.id),
+            KindName::BusinessRegistration if business.is_none() => {
+                Transaction::business_registration(name, website(), None, None)
+            }
+            KindName::BusinessResignation if active.is_some() && bridgechain.is_none() => {
+                Transaction::business_resignation()
+            }
+            KindName::BusinessUpdate if active.is_some() => Transaction::business_update(Some(name), None, None, None),
+            KindName::BridgechainRegistration if active.is_some() => Transaction::bridgechain_registration(
+                name,
+                vec!["198.51.100.7".to_owned()],
+                self.bytes(),
+                website(),
+                None,
+                IndexMap::from([("@arkecosystem/core-api".to_owned(), 4003)]),
+            ),
+            KindName::BridgechainResignation => Transaction::bridgechain_resignation(bridgechain?),
+            KindName::BridgechainUpdate => {
+                let nodes = vec!["198.51.100.8".to_owned(), "198.51.100.9".to_owned()];
+                Transaction::bridgechain_update(bridgechain?, Some(nodes), None, None, None)
+            }
+            _ => return None,
+        })
+    }
+
+    /// A registration of a wallet of three new keys, two of which must sign.
+    fn multi_signature(&mut self, sender: &Sender, wallet: &Wallet, nonce: u64) -> Option<SignedTransaction> {
+        let keys: Vec<KeyPair> = (0..3).map(|_| self.keys()).collect();
+        let builder = Transaction::multi_signature(2, keys.iter().map(|keys| *keys.public()).collect());
+        let mut unsigned = self.finished(builder, nonce).sender(*sender.keys.public());
+        for (index, keys) in (0..).zip(&keys) {
+            unsigned = unsigned.multi_sign(index, keys);
+        }
+        Some(signed(unsigned, sender, wallet))
+    }
+
+    fn lock(&mut self) -> (TransactionBuilder, [u8; 32]) {
+        let secret = self.bytes();
+        let round = self.state.round().members.len() as u32;
+        let last = self.state.height().0 + round + LOCK_MARGIN;
+        let expiration = Expiration::BlockHeight(last);
+        (Transaction::htlc_lock(self.recipient(), self.amount, sha256(&secret), expiration), secret)
+    }
+
+    /// A lock of the chain that has or has not expired, no longer to be taken by another transaction.
+    fn take_lock(&mut self, expired: bool) -> Option<OpenLock> {
+        let (height, timestamp) = (self.state.height(), self.state.timestamp());
+        let state = self.state;
+        let fits =
+            |lock: &OpenLock| state.lock(&lock.id).is_some_and(|lock| lock.is_expired(height, timestamp) == expired);
+        let index = self.locks.iter().position(fits)?;
+        Some(self.locks.swap_remove(index))
+    }
+
+    fn sign(&self, builder: TransactionBuilder, sender: &Sender, wallet: &Wallet, nonce: u64) -> SignedTransaction {
+        signed(self.finished(builder, nonce).sender(*sender.keys.public()), sender, wallet)
+    }
+
+    /// With its network, nonce and fee; claims and refunds are free and may not be otherwise.
+    fn finished(&self, builder: TransactionBuilder, nonce: u64) -> TransactionBuilder {
+        let builder = builder.network(self.network.tree.config().network.pub_key_hash).nonce(Nonce(nonce));
+        if self.fee == 1.0 {
+            return builder;
+        }
+        let anyone = *self.network.testnet.accounts[0].keys.public();
+        let fee = builder.clone().sender(anyone).finish().fee().value();
+        let fee = if fee == 0 { 0 } else { ((fee as f64 * self.fee).round() as u64).max(1) };
+        builder.fee(Arktoshi::new(fee).unwrap_or(Arktoshi::MAX))
+    }
+
+    fn recipient(&mut self) -> Address {
+        let byte = self.network.tree.config().network.pub_key_hash;
+        let accounts = &self.network.testnet.accounts;
+        match self.random.random_range(0..=accounts.len()) {
+            // Somebody who has never been heard of.
+            0 => self.keys().public().address(byte),
+            number => accounts[number - 1].keys.public().address(byte),
+        }
+    }
+
+    /// A delegate that has not resigned.
+    fn delegate(&mut self) -> Option<PublicKey> {
+        let members = &self.state.round().members;
+        let key = members[self.random.random_range(0..members.len())].public_key;
+        self.state.delegate_of(&key).filter(|delegate| !delegate.resigned).map(|_| key)
+    }
+
+    fn keys(&mut self) -> KeyPair {
+        loop {
+            if let Ok(keys) = KeyPair::from_private(self.bytes()) {
+                return keys;
+            }
+        }
+    }
+
+    fn bytes(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.random.fill_bytes(&mut bytes);
+        bytes
+    }
+}
+
+/// Signed by the sender, and a second time if its wallet wants that.
+fn signed(unsigned: UnsignedTransaction, sender: &Sender, wallet: &Wallet) -> SignedTransaction {
+    let once = unsigned.sign(&sender.keys);
+    match wallet.second_public_key {
+        Some(_) => once.second_sign(&sender.second).finish(),
+        None => once.finish(),
+    }
+}
+
+/// Whether the types that follow from a sender have to wait for this one to be on the chain.
+pub fn holds_up(kind: KindName) -> bool {
+    !matches!(kind, KindName::Transfer | KindName::MultiPayment | KindName::Ipfs | KindName::HtlcLock)
+}

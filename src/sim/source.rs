@@ -1,0 +1,94 @@
+//! Clients of a run: whoever hands in transactions while it goes on.
+
+use super::fault::Trigger;
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    ledger::Link,
+};
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+/// Hands in transactions while a run goes on. What it does is a function of what it is told and of its own seed.
+pub trait Source: Send {
+    /// Called when it begins and at each instant it asked for; `tip` ends the highest chain of the network.
+    fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll;
+
+    /// A node has answered what was handed in.
+    fn answered(&mut self, now: SimTime, submission: &Submission);
+}
+
+/// What a [`Source`] wants.
+#[derive(Default)]
+pub struct Poll {
+    /// Handed in now, each at a node.
+    pub submissions: Vec<(NodeId, Transactions)>,
+    /// When it wants to be called again; never, if `None`.
+    pub again: Option<SimTime>,
+}
+
+/// Makes a [`Source`]: a plan may be played several times.
+pub type MakeSource = Arc<dyn Fn() -> Box<dyn Source> + Send + Sync>;
+
+/// A source and when it is at work.
+#[derive(Clone)]
+pub struct PlannedSource {
+    pub from: Trigger,
+    pub until: Option<Trigger>,
+    pub make: MakeSource,
+    /// What became of what it handed in, in the last run of the plan.
+    pub tally: Tally,
+}
+
+/// Counts of what a source handed in. Clones share one count.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(Arc<Mutex<Counts>>);
+
+/// What became of transactions handed in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    pub submitted: u64,
+    /// Taken into the pool of the node they were handed in at.
+    pub accepted: u64,
+    /// Neither taken nor refused: their sender had too many pending.
+    pub excess: u64,
+    /// Refused, by the code of the error.
+    pub refused: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        self.lock().clone()
+    }
+
+    pub(super) fn reset(&self) {
+        *self.lock() = Counts::default();
+    }
+
+    pub(super) fn submitted(&self, count: usize) {
+        self.lock().submitted += count as u64;
+    }
+
+    pub(super) fn answered(&self, submission: &Submission) {
+        let mut counts = self.lock();
+        counts.accepted += submission.accept.len() as u64;
+        counts.excess += submission.excess.len() as u64;
+        for (_, error) in &submission.errors {
+            *counts.refused.entry(error.code()).or_default() += 1;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl fmt::Debug for PlannedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlannedSource").field("from", &self.from).field("until", &self.until).finish_non_exhaustive()
+    }
+}

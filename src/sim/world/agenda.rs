@@ -1,0 +1,142 @@
+//! When faults and sources begin and end.
+
+use super::{Item, World};
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    ledger::{BlockTree, Link},
+    protocol::{Height, Slot},
+    sim::{
+        Plan,
+        fault::{EventKind, FaultKind, Rounds, Trigger},
+    },
+};
+use std::time::Duration;
+
+/// Everything that begins and ends: the faults of a plan, then its sources, by one index.
+pub struct Agenda {
+    entries: Vec<(Trigger, Option<Trigger>)>,
+    waiting: Vec<Waiting>,
+}
+
+/// A beginning or an end that waits for something to happen.
+struct Waiting {
+    index: usize,
+    ends: bool,
+    trigger: Trigger,
+    /// The node of an event that is waited for.
+    node: Option<NodeId>,
+    seen: u32,
+}
+
+impl Agenda {
+    /// What a plan has planned.
+    pub fn new(plan: &Plan) -> Self {
+        let faults = plan.faults.iter().map(|fault| match &fault.kind {
+            FaultKind::Offline(offline) if offline.rounds.is_some() => whole_span(offline.rounds.as_ref()),
+            FaultKind::Heal(_) | FaultKind::Restart(_) => (fault.from.clone(), Some(Trigger::After(0.0))),
+            _ => (fault.from.clone(), fault.until.clone()),
+        });
+        let sources = plan.sources.iter().map(|source| (source.from.clone(), source.until.clone()));
+        Self { entries: faults.chain(sources).collect(), waiting: Vec::new() }
+    }
+
+    /// Whether anything waits for something to happen.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// What an event gives cause for.
+    pub fn observe(&mut self, at: NodeId, event: &Event, best: &Link, tree: &BlockTree) -> Vec<Item> {
+        let mut due = Vec::new();
+        let kind = EventKind::of(event);
+        self.waiting.retain_mut(|waiting| {
+            let happened = match &waiting.trigger {
+                Trigger::Event(wanted) if wanted.kind == kind && waiting.node.is_none_or(|node| node == at) => {
+                    waiting.seen += 1;
+                    waiting.seen >= wanted.count
+                }
+                Trigger::Height(_) | Trigger::Round(_) if kind == EventKind::BlockApplied => {
+                    is_reached(&waiting.trigger, best.height(), tree)
+                }
+                _ => false,
+            };
+            if happened {
+                due.push(if waiting.ends { Item::End(waiting.index) } else { Item::Begin(waiting.index) });
+            }
+            !happened
+        });
+        due
+    }
+}
+
+/// From the first to the last of some rounds.
+fn whole_span(rounds: Option<&Rounds>) -> (Trigger, Option<Trigger>) {
+    let spans = rounds.map(Rounds::spans).unwrap_or_default();
+    let first = spans.iter().map(|span| span.start().0).min().unwrap_or(1);
+    let last = spans.iter().map(|span| span.end().0).max().unwrap_or(1);
+    (Trigger::Round(first), Some(Trigger::Round(last + 1)))
+}
+
+/// Whether a chain of this height has come to a height or round.
+fn is_reached(trigger: &Trigger, best: Height, tree: &BlockTree) -> bool {
+    match trigger {
+        Trigger::Height(height) => best.0 >= *height,
+        Trigger::Round(round) => tree.schedule().at(best.next()).round.0 >= *round,
+        _ => false,
+    }
+}
+
+impl World {
+    /// Plans every beginning.
+    pub(super) fn plan_agenda(&mut self) {
+        for index in 0..self.agenda.entries.len() {
+            let from = self.agenda.entries[index].0.clone();
+            self.arm(index, false, from);
+        }
+    }
+
+    /// Sees to it that a beginning or an end comes when its trigger fires; at once, if that is over.
+    fn arm(&mut self, index: usize, ends: bool, trigger: Trigger) {
+        let after = |from: SimTime, seconds: f64| from + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let at = match &trigger {
+            Trigger::Start => Some(self.plan.start),
+            Trigger::Seconds(seconds) => Some(after(self.plan.start, *seconds)),
+            Trigger::After(seconds) => Some(after(self.now, *seconds)),
+            Trigger::Slot(slot) => Some(SimTime::from_seconds(self.plan.tree.slots().start(Slot(*slot)))),
+            Trigger::Height(_) | Trigger::Round(_) => {
+                is_reached(&trigger, self.best().height(), &self.plan.tree).then_some(self.now)
+            }
+            Trigger::Event(_) => None,
+        };
+        match at {
+            Some(at) => self.queue.push(at.max(self.now), if ends { Item::End(index) } else { Item::Begin(index) }),
+            None => {
+                let node = match &trigger {
+                    Trigger::Event(event) => event.node.as_ref().and_then(|node| self.names.node(node)),
+                    _ => None,
+                };
+                self.agenda.waiting.push(Waiting { index, ends, trigger, node, seen: 0 });
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, index: usize) {
+        match index.checked_sub(self.plan.faults.len()) {
+            None => self.begin_fault(index),
+            Some(source) => {
+                self.sources[source] = Some((self.plan.sources[source].make)());
+                self.queue.push(self.now, Item::Poll(source));
+            }
+        }
+        if let Some(until) = self.agenda.entries[index].1.clone() {
+            self.arm(index, true, until);
+        }
+    }
+
+    pub(super) fn end(&mut self, index: usize) {
+        match index.checked_sub(self.plan.faults.len()) {
+            None => self.end_fault(index),
+            Some(source) => self.sources[source] = None,
+        }
+    }
+}

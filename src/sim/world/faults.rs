@@ -1,0 +1,241 @@
+//! What faults do, kind by kind, when they begin and when they end.
+
+use super::{Item, NetworkEvent, World};
+use crate::{
+    actors::{ActorId, Deviation, NodeId, Role, Stimulus},
+    sim::{
+        fault::{FaultKind, Messages, Nodes, Partition},
+        network::interference::{Action, Cut, MessageRule, NodeSet},
+    },
+};
+use std::{mem, sync::Arc, time::Duration};
+
+/// What is in force.
+pub struct Faults {
+    state: Vec<State>,
+    /// Deviations that are on: whose, and by which fault.
+    deviations: Vec<(usize, ActorId, Arc<Deviation>)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Ahead,
+    /// With the nodes it was found to concern when it began.
+    On(Vec<NodeId>),
+    Over,
+}
+
+impl Faults {
+    /// So many faults, none of which has begun.
+    pub fn new(count: usize) -> Self {
+        Self { state: vec![State::Ahead; count], deviations: Vec::new() }
+    }
+}
+
+impl World {
+    /// A fault begins: it does what it does.
+    pub(super) fn begin_fault(&mut self, index: usize) {
+        let kind = self.plan.faults[index].kind.clone();
+        self.tell(&NetworkEvent::FaultBegan { index, kind: kind.name() });
+        let concerned = self.concerned(&kind);
+        self.faults.state[index] = State::On(concerned.clone());
+        match &kind {
+            FaultKind::Partition(partition) => {
+                let cut = self.partition(partition);
+                self.network.interference.cut(index, cut);
+            }
+            FaultKind::Heal(_) => self.heal(),
+            FaultKind::Isolate(_) => {
+                self.network.interference.cut(index, Cut::singles(self.count(), &concerned));
+            }
+            FaultKind::Eclipse(eclipse) => {
+                let (victims, attackers) = (self.set(&eclipse.victims), self.set(&eclipse.attackers));
+                self.network.interference.cut(index, Cut::Eclipse { victims, attackers });
+            }
+            FaultKind::Drop(drop) => self.rule(index, &drop.which, Action::Drop),
+            FaultKind::Delay(delay) => {
+                let (by, jitter) = (millis(delay.by_ms), millis(delay.jitter_ms));
+                self.rule(index, &delay.which, Action::Delay { by, jitter });
+            }
+            FaultKind::Duplicate(duplicate) => {
+                let (copies, within) = (duplicate.copies, millis(duplicate.within_ms));
+                self.rule(index, &duplicate.which, Action::Duplicate { copies, within });
+            }
+            FaultKind::Crash(_) => concerned.iter().for_each(|node| self.crash(*node)),
+            FaultKind::Restart(restart) => {
+                for node in concerned {
+                    self.crash(node);
+                    self.come_back(node, restart.keep_pool);
+                }
+            }
+            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.nodes.pause(*node)),
+            FaultKind::Slow(slow) => {
+                concerned.iter().for_each(|node| self.nodes.slow_down(*node, millis(slow.step_ms)));
+            }
+            FaultKind::ClockSkew(skew) => {
+                let offset = skew.offset_ms.saturating_mul(1_000);
+                concerned.iter().for_each(|node| self.nodes.skew(*node, self.now, offset, skew.drift_ppm));
+            }
+            _ => self.deviate(index, &kind, &concerned),
+        }
+    }
+
+    /// A fault ends: what it did is undone, as far as it can be.
+    pub(super) fn end_fault(&mut self, index: usize) {
+        let State::On(concerned) = mem::replace(&mut self.faults.state[index], State::Over) else { return };
+        let kind = self.plan.faults[index].kind.clone();
+        match &kind {
+            FaultKind::Crash(crash) => concerned.iter().for_each(|node| self.come_back(*node, crash.keep_pool)),
+            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.resume(*node)),
+            FaultKind::Slow(slow) => {
+                concerned.iter().for_each(|node| self.nodes.speed_up(*node, millis(slow.step_ms)));
+            }
+            FaultKind::ClockSkew(_) => concerned.iter().for_each(|node| self.nodes.set_right(*node)),
+            _ => {
+                self.network.interference.end(index);
+                self.stop_deviating(index);
+            }
+        }
+        self.tell(&NetworkEvent::FaultEnded { index, kind: kind.name() });
+    }
+
+    /// The nodes it happens to, where a kind names those and no others.
+    fn concerned(&self, kind: &FaultKind) -> Vec<NodeId> {
+        match kind.nodes().as_slice() {
+            [("nodes" | "delegates", nodes)] => self.resolve(nodes),
+            _ => Vec::new(),
+        }
+    }
+
+    fn resolve(&self, nodes: &Nodes) -> Vec<NodeId> {
+        self.names.resolve(nodes, &self.plan, self.best())
+    }
+
+    fn set(&self, nodes: &Nodes) -> NodeSet {
+        NodeSet::new(self.count(), self.resolve(nodes))
+    }
+
+    fn count(&self) -> u32 {
+        self.plan.nodes.len() as u32
+    }
+
+    // Between nodes.
+
+    fn partition(&self, partition: &Partition) -> Cut {
+        let groups: Vec<Vec<NodeId>> = match partition.share {
+            Some(share) => vec![self.names.share(share, &self.plan, self.best())],
+            None => partition.groups.iter().map(|group| self.resolve(group)).collect(),
+        };
+        if partition.one_way {
+            return Cut::Into(NodeSet::new(self.count(), groups.into_iter().next().unwrap_or_default()));
+        }
+        Cut::groups(self.count(), &groups)
+    }
+
+    fn rule(&mut self, index: usize, which: &Messages, action: Action) {
+        let rule = MessageRule {
+            kinds: which.messages.clone(),
+            senders: which.senders.as_ref().map(|nodes| self.set(nodes)),
+            receivers: which.receivers.as_ref().map(|nodes| self.set(nodes)),
+            chance: which.chance.unwrap_or(1.0),
+            action,
+        };
+        self.network.interference.rule(index, rule);
+    }
+
+    fn heal(&mut self) {
+        for index in self.network.interference.heal() {
+            self.end_fault(index);
+        }
+    }
+
+    // At a node.
+
+    fn crash(&mut self, node: NodeId) {
+        if !self.nodes.is_up(node) {
+            return;
+        }
+        for (_, input) in self.nodes.crash(node) {
+            self.lost_with_its_node(input);
+        }
+    }
+
+    /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
+    fn come_back(&mut self, node: NodeId, keep_pool: bool) {
+        if self.nodes.is_up(node) {
+            return;
+        }
+        self.nodes.come_back(node);
+        let (tip, generation) = (self.nodes.tip(node).clone(), self.nodes.generation(node));
+        let roles: &[Role] =
+            if keep_pool { &[Role::Peer, Role::Delegate] } else { &[Role::Peer, Role::Pool, Role::Delegate] };
+        for role in roles {
+            let to = ActorId { node, role: *role };
+            let actor = self.plan.actor_again(to, &tip, generation, self.network.links().given(node));
+            self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Begin(actor) });
+        }
+        let on: Vec<(ActorId, Arc<Deviation>)> = self
+            .faults
+            .deviations
+            .iter()
+            .filter(|(_, to, _)| to.node == node && roles.contains(&to.role))
+            .map(|(_, to, deviation)| (*to, deviation.clone()))
+            .collect();
+        for (to, deviation) in on {
+            self.tell_to_deviate(to, deviation, true);
+        }
+    }
+
+    fn resume(&mut self, node: NodeId) {
+        let generation = self.nodes.generation(node);
+        for (to, input) in self.nodes.resume(node) {
+            self.queue.push(self.now, Item::Input { to, generation, input });
+        }
+    }
+
+    // By a delegate, its relay or its pool.
+
+    fn deviate(&mut self, index: usize, kind: &FaultKind, concerned: &[NodeId]) {
+        let after = |ms: Option<u32>| ms.map(millis);
+        let (role, deviation) = match kind {
+            FaultKind::Offline(offline) if offline.rounds.is_none() => (Role::Delegate, Deviation::Offline),
+            FaultKind::LateForging(late) => (Role::Delegate, Deviation::LateForging(millis(late.by_ms))),
+            FaultKind::DoubleForge(_) => (Role::Delegate, Deviation::DoubleForge),
+            FaultKind::ForgeOutOfTurn(turn) => (Role::Delegate, Deviation::OutOfTurn { every: turn.every }),
+            FaultKind::ForgeInvalid(invalid) => (Role::Delegate, Deviation::ForgeInvalid(invalid.error)),
+            FaultKind::Withhold(withhold) => (Role::Peer, Deviation::Withhold { release: after(withhold.release_ms) }),
+            FaultKind::RefuseTransactions(_) => (Role::Peer, Deviation::RefuseTransactions),
+            FaultKind::Censor(censor) => match self.names.address(&censor.sender) {
+                Some(sender) => (Role::Pool, Deviation::Censor(sender)),
+                None => return,
+            },
+            // Offline by rounds is the delegate's own; what clients do is a source's.
+            _ => return,
+        };
+        let deviation = Arc::new(deviation);
+        for node in concerned {
+            let to = ActorId { node: *node, role };
+            self.faults.deviations.push((index, to, deviation.clone()));
+            self.tell_to_deviate(to, deviation.clone(), true);
+        }
+    }
+
+    fn stop_deviating(&mut self, index: usize) {
+        let (over, on) = mem::take(&mut self.faults.deviations).into_iter().partition(|(of, ..)| *of == index);
+        self.faults.deviations = on;
+        let over: Vec<(usize, ActorId, Arc<Deviation>)> = over;
+        for (_, to, deviation) in over {
+            self.tell_to_deviate(to, deviation, false);
+        }
+    }
+
+    fn tell_to_deviate(&mut self, to: ActorId, deviation: Arc<Deviation>, on: bool) {
+        let peers = self.network.links().of(to.node).into();
+        self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Deviate { deviation, on, peers } });
+    }
+}
+
+fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms.into())
+}

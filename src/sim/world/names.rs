@@ -1,0 +1,90 @@
+//! Which nodes a fault means: by number, by delegate, by share.
+
+use crate::{
+    actors::NodeId,
+    ledger::{Balance, Link},
+    protocol::{Address, PublicKey},
+    sim::{
+        Plan,
+        fault::{NodeRef, Nodes, Share, ShareOf},
+    },
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The names of a plan's nodes.
+pub struct Names {
+    nodes: u32,
+    delegates: BTreeMap<String, NodeId>,
+    keys: Vec<Option<PublicKey>>,
+    network: u8,
+}
+
+impl Names {
+    /// The names of a plan's delegates are those of the chain it begins on.
+    pub fn new(plan: &Plan) -> Self {
+        let applied = plan.tree.applied(&plan.tip);
+        let keys: Vec<Option<PublicKey>> =
+            plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public())).collect();
+        let name = |key: &PublicKey| applied.state.delegate_of(key).map(|delegate| delegate.username.to_string());
+        let delegates = (0..).map(NodeId).zip(&keys).filter_map(|(node, key)| Some((name(key.as_ref()?)?, node)));
+        Self {
+            nodes: keys.len() as u32,
+            delegates: delegates.collect(),
+            keys,
+            network: plan.tree.config().network.pub_key_hash,
+        }
+    }
+
+    /// The node of a reference.
+    pub fn node(&self, node: &NodeRef) -> Option<NodeId> {
+        match node {
+            NodeRef::Number(number) => (*number < self.nodes).then_some(NodeId(*number)),
+            NodeRef::Delegate(name) => self.delegates.get(name).copied(),
+        }
+    }
+
+    /// The address of a name: an address itself, or that of a delegate.
+    pub fn address(&self, name: &str) -> Option<Address> {
+        let of_delegate = self.delegates.get(name).and_then(|node| self.keys[node.0 as usize]);
+        of_delegate.map(|key| key.address(self.network)).or_else(|| name.parse().ok())
+    }
+
+    /// The nodes meant, ascending; vote weights are those after `best`. Unknown names mean nobody.
+    pub fn resolve(&self, nodes: &Nodes, plan: &Plan, best: &Arc<Link>) -> Vec<NodeId> {
+        let mut resolved: Vec<NodeId> = match nodes {
+            Nodes::List(list) => list.iter().filter_map(|node| self.node(node)).collect(),
+            Nodes::Span(span) => match (self.node(&span.from), self.node(&span.to)) {
+                (Some(from), Some(to)) => (from.0..=to.0).map(NodeId).collect(),
+                _ => Vec::new(),
+            },
+            Nodes::Share(share) => self.share(*share, plan, best),
+        };
+        resolved.sort_unstable();
+        resolved.dedup();
+        resolved
+    }
+
+    /// The first nodes that make up a share.
+    pub fn share(&self, Share { share, of }: Share, plan: &Plan, best: &Arc<Link>) -> Vec<NodeId> {
+        match of {
+            ShareOf::Nodes => (0..(f64::from(self.nodes) * share).round() as u32).map(NodeId).collect(),
+            ShareOf::VoteWeight => {
+                let applied = plan.tree.applied(best);
+                let weight = |key: &Option<PublicKey>| {
+                    let delegate = key.as_ref().and_then(|key| applied.state.delegate_of(key));
+                    delegate.map_or(Balance::ZERO, |delegate| delegate.vote_balance)
+                };
+                let weights: Vec<f64> = self.keys.iter().map(|key| weight(key).0 as f64).collect();
+                let wanted = weights.iter().sum::<f64>() * share;
+                let mut sum = 0.0;
+                let taken = weights.iter().take_while(|weight| {
+                    let before = sum;
+                    sum += **weight;
+                    // A hair's breadth below the share is still below it.
+                    before + **weight / 2.0 <= wanted
+                });
+                (0..taken.count() as u32).map(NodeId).collect()
+            }
+        }
+    }
+}
