@@ -13,14 +13,21 @@ pub mod conduct;
 pub mod finding;
 pub mod interval;
 pub mod invariants;
+pub mod minimal;
+#[cfg(any(test, feature = "planted"))]
+pub(crate) mod power;
+pub mod search;
 pub mod shrink;
 pub mod step;
 mod story;
+pub mod swarm;
+pub mod trial;
 pub mod watch;
 
 pub use assertions::judge;
-pub use conduct::{CONDUCT, Conduct};
+pub use conduct::{CONDUCT, Conduct, INTERESTING};
 pub use finding::{Finding, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
+pub use minimal::{Minimal, minimise};
 pub use step::{STEP_INVARIANTS, StepInvariant, check_step};
 pub use watch::{Seen, Watch};

@@ -1,8 +1,11 @@
 //! The commands, one file each. A mistake of the caller's ends with one line on standard error and exit code 2.
 
+pub mod check;
 pub mod diff;
 pub mod merge;
 pub mod output;
+#[cfg(feature = "planted")]
+mod planted;
 pub mod replay;
 pub mod run;
 pub mod sweep;
@@ -35,6 +38,7 @@ enum Command {
     Merge(merge::Merge),
     Replay(replay::Replay),
     Diff(diff::Diff),
+    Check(check::Check),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -70,6 +74,7 @@ impl Cli {
             Command::Merge(merge) => merge.run(),
             Command::Replay(replay) => replay.run(),
             Command::Diff(diff) => diff.run(),
+            Command::Check(check) => check.run(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@
 use super::{
     context::Dialect,
     parameter::Parameter,
-    route::{Query, ROUTES, Route, Shown, Verb},
+    route::{Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
 };
@@ -160,10 +160,10 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
     let mut put = |status: &str, response: Value| drop(responses.insert(status.to_owned(), response));
     match route.shown {
         Shown::Data(shape) => put("200", answer(envelope(shape.schema(dialect, named)))),
-        Shown::New(shape) => put("201", answer(envelope(shape.schema(dialect, named)))),
-        Shown::Nothing => put("204", json!({"description": route.about})),
         Shown::Page(shape) => put("200", answer(page("Meta", shape.schema(dialect, named)))),
         Shown::Counted(shape) => put("200", answer(page("CountedMeta", shape.schema(dialect, named)))),
+        Shown::Created(shape) => put("201", answer(envelope(shape.schema(dialect, named)))),
+        Shown::Nothing => put("204", json!({"description": route.about})),
         Shown::Whole(shape) => put("200", answer(shape.schema(dialect, named))),
         Shown::Text => {
             put("200", json!({"description": route.about, "content": {"text/plain": {"schema": {"type": "string"}}}}))
@@ -184,7 +184,7 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
         put("404", refer("NotFound"));
     }
     let is_checked = matches!(route.query, Query::Only(_) | Query::Known(_)) || !route.arguments.is_empty();
-    if is_checked || route.body.is_some() || matches!(route.verb, Verb::Post | Verb::Put) {
+    if is_checked || method(route) != "get" {
         put("422", refer("Invalid"));
     }
     put("429", refer("TooMany"));
@@ -273,18 +273,18 @@ fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
         }
         Rule::Object => json!({"type": "object"}),
         Rule::Uri => json!({"type": "string", "format": "uri"}),
-        Rule::Conditions => json!({"type": "array", "items": condition()}),
+        Rule::Conditions => {
+            let condition = json!({
+                "type": "object",
+                "properties": {
+                    "key": {"type": "string", "minLength": 1}, "condition": {"enum": Comparison::NAMES}, "value": {},
+                },
+                "required": ["key", "condition"],
+                "additionalProperties": false,
+            });
+            json!({"type": "array", "items": condition})
+        }
     }
-}
-
-/// One condition of a webhook.
-fn condition() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"key": {"type": "string", "minLength": 1}, "condition": {"enum": Comparison::NAMES}, "value": {}},
-        "required": ["key", "condition"],
-        "additionalProperties": false,
-    })
 }
 
 const IPV4: &str = "^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])$";

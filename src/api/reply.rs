@@ -69,17 +69,6 @@ impl Reply {
         Self::new(StatusCode::OK, Content::Text, body.into())
     }
 
-    /// 204: done, and nothing to say.
-    pub fn nothing() -> Self {
-        Self::new(StatusCode::NO_CONTENT, Content::Nothing, Bytes::new())
-    }
-
-    /// The same as 201: what is shown is new.
-    #[must_use]
-    pub fn created(self) -> Self {
-        Self { status: StatusCode::CREATED, ..self }
-    }
-
     /// 200 with a file, whose name says what it is.
     pub fn file(name: &str, body: Vec<u8>) -> Self {
         let content = match name.rsplit_once('.').map(|(_, kind)| kind) {
@@ -90,6 +79,17 @@ impl Reply {
             _ => Content::Bytes,
         };
         Self::new(StatusCode::OK, content, body.into())
+    }
+
+    /// 204: done, and nothing to say.
+    pub fn nothing() -> Self {
+        Self::new(StatusCode::NO_CONTENT, Content::Nothing, Bytes::new())
+    }
+
+    /// The same as 201: what is shown is new.
+    #[must_use]
+    pub fn created(self) -> Self {
+        Self { status: StatusCode::CREATED, ..self }
     }
 
     fn new(status: StatusCode, content: Content, body: Bytes) -> Self {

@@ -89,14 +89,14 @@ pub enum Query {
 pub enum Shown {
     /// One thing: `{"data":…}`.
     Data(Shape),
-    /// The same, as 201.
-    New(Shape),
-    /// Nothing, as 204.
-    Nothing,
     /// A page of a list: `{"meta":…,"data":[…]}`.
     Page(Shape),
     /// The same, which may say whether its total is an estimate.
     Counted(Shape),
+    /// The same, made just now.
+    Created(Shape),
+    /// No body.
+    Nothing,
     /// The whole body.
     Whole(Shape),
     /// Plain text.
@@ -325,11 +325,11 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
-    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).shows("All webhooks, oldest first.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),
-    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).shows("All webhooks, oldest first.", Shown::Data(Shape::List(&webhook::SHAPE))).or_missing().for_webhooks().spoken(Spoken::CORE26),
-    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).shows("Creates a webhook; only this answer shows its token.", Shown::New(webhook::NEW_SHAPE)).with_body(&[webhook::NEW]).or_missing().for_webhooks(),
+    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),
+    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).shows("Webhooks.", Shown::Data(Shape::List(&webhook::SHAPE))).or_missing().for_webhooks().spoken(Spoken::CORE26),
+    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).shows("Creates a webhook, and tells its token this once.", Shown::Created(webhook::SHAPE)).or_missing().with_body(&[webhook::NEW]).for_webhooks(),
     Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, webhooks::show).shows("One webhook.", Shown::Data(webhook::SHAPE)).of(webhook::PATH_ID).for_webhooks(),
-    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook; its token stays.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
+    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).on_loopback(),

@@ -148,9 +148,13 @@ impl WebhookThread {
     /// Delivers what waits, for a second at most, and ends.
     pub fn stop(self) {
         self.runtime().block_on(async {
-            for webhooks in &self.hosted {
+            let finish = |webhooks: &Webhooks| {
+                let webhooks = webhooks.clone();
+                tokio::spawn(async move { webhooks.ask(WebhookMessage::Finish).await })
+            };
+            for finished in self.hosted.iter().map(finish).collect::<Vec<_>>() {
                 // One that has died has nothing left to deliver.
-                let _died = webhooks.ask(WebhookMessage::Finish).await;
+                let _died = finished.await;
             }
         });
     }

@@ -12,9 +12,9 @@ use super::{
     story::Told,
 };
 use crate::{
-    actors::{Event, NodeId, SimTime},
+    actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
-    protocol::{BlockId, SignedTransaction, Slot, TransactionId},
+    protocol::{Address, BlockId, Kind, SignedTransaction, Slot, TransactionId},
     sim::{NetworkEvent, Observer},
 };
 use std::{
@@ -51,8 +51,10 @@ struct Node {
     /// The last block its delegate made.
     forged: Option<(Slot, BlockId)>,
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
-    /// Pool events of the block in hand are judged when the node's chain is known.
+    /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
+    /// Transactions that gave way and whose successor has not been told yet.
+    evicted: usize,
 }
 
 impl Watch {
@@ -64,6 +66,7 @@ impl Watch {
             forged: None,
             pending: BTreeMap::new(),
             removed: Vec::new(),
+            evicted: 0,
         };
         Self(Arc::new(Mutex::new(Seen {
             tree,
@@ -272,6 +275,31 @@ impl Seen {
         shared.get(shared.len() / 2).copied()
     }
 
+    fn pool_added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
+        let known = &mut self.nodes[node.0 as usize];
+        known.evicted = known.evicted.saturating_sub(added.len());
+        known.pending.extend(added.iter().map(|one| (one.id(), one.clone())));
+        let broken = broken_pool(&self.tree, known, added);
+        for (conduct, what) in broken {
+            self.find(conduct, now, Some(node), None, what);
+        }
+    }
+
+    fn pool_rejected(&mut self, now: SimTime, node: NodeId, rejected: &[PoolRejection]) {
+        let evicted = std::mem::take(&mut self.nodes[node.0 as usize].evicted);
+        for rejection in rejected {
+            match &rejection.error {
+                PoolError::PoolFull { .. } => self.sometimes.count(conduct::FULL),
+                PoolError::Apply(why) if evicted > 0 => {
+                    let what =
+                        format!("room was made for {}, which was then refused: {why}", rejection.transaction.id());
+                    self.find(&conduct::DISPLACED, now, Some(node), None, what);
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn pool_removed(&mut self, node: NodeId, id: &TransactionId) {
         self.nodes[node.0 as usize].removed.push(*id);
     }
@@ -316,6 +344,9 @@ impl Observer for Watch {
         let mut guard = self.seen();
         let seen = &mut *guard;
         seen.tell(now, node, event);
+        if !matches!(event, Event::PoolRemoved(_)) {
+            seen.judge_removals(now, node);
+        }
         match event {
             Event::BlockApplied { link, applied } => seen.applied(now, node, link, applied),
             Event::BlockForged(block) => {
@@ -326,25 +357,17 @@ impl Observer for Watch {
             Event::RolledBack { from, to, .. } => seen.rolled_back(now, node, from, to),
             Event::ForgingSuspended { .. } => seen.sometimes.count(conduct::SUSPENDED),
             Event::HealthChecked { .. } => seen.sometimes.count(conduct::HEALTH),
-            Event::PoolAdded(added) => {
-                let pending = &mut seen.nodes[node.0 as usize].pending;
-                pending.extend(added.iter().map(|one| (one.id(), one.clone())));
-            }
+            Event::PoolAdded(added) => seen.pool_added(now, node, added),
             Event::PoolRemoved(id) => seen.pool_removed(node, id),
             Event::PoolExpired(one) | Event::PoolEvicted(one) | Event::PoolPurged(one) => {
                 seen.nodes[node.0 as usize].pending.remove(&one.id());
                 if matches!(event, Event::PoolEvicted(_)) {
                     seen.sometimes.count(conduct::FULL);
+                    seen.nodes[node.0 as usize].evicted += 1;
                 }
             }
             Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),
-            Event::PoolRejected(rejected) => {
-                for rejection in rejected {
-                    if rejection.error.code() == "ERR_POOL_FULL" {
-                        seen.sometimes.count(conduct::FULL);
-                    }
-                }
-            }
+            Event::PoolRejected(rejected) => seen.pool_rejected(now, node, rejected),
             Event::BlockReceived(_)
             | Event::BlockDisregarded(_)
             | Event::BlockReverted(_)
@@ -352,9 +375,6 @@ impl Observer for Watch {
             | Event::PeerRemoved(_)
             | Event::ForgerStarted { .. }
             | Event::ForgerFailed { .. } => {}
-        }
-        if !matches!(event, Event::PoolRemoved(_)) {
-            seen.judge_removals(now, node);
         }
     }
 
@@ -368,6 +388,42 @@ impl Observer for Watch {
         }
     }
 }
+
+/// What a pool should not hold: looked at for the senders of what was just added.
+fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) -> Vec<(&'static Conduct, String)> {
+    let mut broken = Vec::new();
+    let limit = tree.rules().pool.max_transactions;
+    if node.pending.len() > limit {
+        broken.push((&conduct::POOL_SIZE, format!("it holds {}, its limit is {limit}", node.pending.len())));
+    }
+    let applied = tree.applied(&node.tip);
+    let senders: BTreeSet<Address> = added.iter().map(|one| one.sender_address()).collect();
+    for sender in senders {
+        let own: Vec<_> = node.pending.values().filter(|one| one.sender_address() == sender).collect();
+        if let Some(one) = own.iter().find(|one| tree.block_of(&node.tip, &one.id()).is_some()) {
+            broken.push((&conduct::POOL_FORGED, format!("{} {} is on its chain", one.kind().name(), one.id())));
+        }
+        let mut nonces: Vec<u64> = own.iter().filter_map(|one| one.nonce()).map(|nonce| nonce.0).collect();
+        nonces.sort_unstable();
+        let forged = applied.state.wallet(&sender).map_or(0, |wallet| wallet.nonce.0);
+        if !nonces.iter().copied().eq((forged + 1..).take(nonces.len())) {
+            let what = format!("it holds nonces {nonces:?} of {sender}, whose nonce is {forged}");
+            broken.push((&conduct::POOL_NONCES, what));
+        }
+        for kind in ONE_OF_A_KIND {
+            let count = own.iter().filter(|one| one.kind() == kind).count();
+            if count > 1 {
+                let what = format!("it holds {count} of type {} of {sender}", kind.name());
+                broken.push((&conduct::POOL_ONE_OF_A_KIND, what));
+            }
+        }
+    }
+    broken
+}
+
+/// Of these a pool takes one of each sender at a time. Source: consensus.md 5.2.
+const ONE_OF_A_KIND: [Kind; 5] =
+    [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];
 
 /// The highest block of both chains.
 pub(super) fn common(a: &Arc<Link>, b: &Arc<Link>) -> Arc<Link> {

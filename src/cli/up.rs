@@ -91,10 +91,10 @@ While it runs:
   curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
   curl http://127.0.0.1:4003/lab/webhooks
 Other testnets:
-  dposlab up --api-nodes 3                            three nodes, each with its own API: ports 4003, 4004, 4005
-  dposlab up --data-dir ./testnet                     webhooks are there again after a restart
-  dposlab up --host 0.0.0.0 --rate-limit 100          for others on the network, who may not use webhooks
-  dposlab up --webhook-targets loopback,10.1.0.0/16   webhooks may go to these addresses and to no others
+  dposlab up --api-nodes 3                          three nodes, each with its own API: ports 4003, 4004, 4005
+  dposlab up --data-dir ./testnet                   webhooks are there again after a restart
+  dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
+  dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
 
 /// When a network starts.

@@ -381,10 +381,8 @@ impl Account {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.sample_until(now);
         self.book.follow(event);
-        if self.tips.follow(node, event) {
-            if self.tips.agree() {
-                self.heals.agreed(now);
-            }
+        if self.tips.follow(node, event) && self.tips.agree() {
+            self.heals.agreed(now);
         }
         match event {
             Event::BlockForged(block) => {
@@ -392,11 +390,9 @@ impl Account {
                 let slot = self.slots.slot(block.header.timestamp);
                 self.orphans.forged(Forged { block: block.clone(), slot, at: now, node });
             }
-            Event::BlockApplied { link, .. } => {
-                if self.propagation.applied(now, node, link) {
-                    let confirmed = self.traffic.confirmed(now, link.block());
-                    self.time.transactions(confirmed);
-                }
+            Event::BlockApplied { link, .. } if self.propagation.applied(now, node, link) => {
+                let confirmed = self.traffic.confirmed(now, link.block());
+                self.time.transactions(confirmed);
             }
             Event::RolledBack { from, to, cause } => {
                 self.rollbacks.rolled_back(from.height().0 - to.height().0, *cause);

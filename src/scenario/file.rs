@@ -57,6 +57,9 @@ pub struct NetworkSection {
     /// Registered delegates beyond those: they follow in the numbering, and forge when they are voted in.
     #[serde(skip_serializing_if = "is_zero")]
     pub standby: u32,
+    /// What each forged block pays, in arktoshi; nothing for the first 75,599 heights, as in the preset, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reward: Option<u64>,
     /// Nodes without a delegate.
     #[serde(skip_serializing_if = "is_zero")]
     pub relays: u32,
@@ -74,7 +77,7 @@ fn is_zero(number: &u32) -> bool {
 
 impl Default for NetworkSection {
     fn default() -> Self {
-        Self { delegates: 51, standby: 0, relays: 0, gossip: None, model: NetworkModel::default() }
+        Self { delegates: 51, standby: 0, reward: None, relays: 0, gossip: None, model: NetworkModel::default() }
     }
 }
 

@@ -22,6 +22,8 @@ const VERSION: u32 = 1;
 const ROUNDS_LIMIT: u32 = 100_000;
 /// Nodes a scenario can have.
 pub const NODES_LIMIT: u32 = 10_000;
+/// What a block can pay: a million coins \[arktoshi\].
+const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// Seconds a trigger or a duration can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
 
@@ -71,6 +73,9 @@ impl Scenario {
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
         within("network.standby", network.standby, 0..=DELEGATES_LIMIT)?;
         within("network.relays", network.relays, 0..=NODES_LIMIT)?;
+        if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
+            return Err(Mistake::new("network.reward", reward, format!("0 to {REWARD_LIMIT} arktoshi")));
+        }
         let (model, nodes) = (&network.model, network.nodes());
         ratio("network.loss", model.loss)?;
         ratio("network.duplication", model.duplication)?;

@@ -48,7 +48,7 @@ pub struct Outcome {
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::with_standby(seeds, self.network.delegates, self.network.standby)
+        Testnet::with_standby(seeds, self.network.delegates, self.network.standby, self.network.reward)
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give.
@@ -90,7 +90,12 @@ impl Scenario {
         }
         let (tree, parties, actions) = (plan.tree.clone(), Parties::of(testnet), self.actions.clone());
         let make = move || -> Box<dyn Source> { Box::new(Script::new(tree.clone(), parties.clone(), &actions)) };
-        plan.sources.push(PlannedSource { from: Trigger::Start, until: None, make: Arc::new(make), tally: crate::sim::source::Tally::default() });
+        plan.sources.push(PlannedSource {
+            from: Trigger::Start,
+            until: None,
+            make: Arc::new(make),
+            tally: crate::sim::source::Tally::default(),
+        });
     }
 
     /// Tells delegates in which rounds they are off: they look at the round themselves, each on its own chain.

@@ -50,14 +50,15 @@ pub struct Account {
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
-        Self::with_standby(seeds, delegates, 0)
+        Self::with_standby(seeds, delegates, 0, None)
     }
 
     /// The network of a seed, with so many active delegates and so many registered ones after them in name and rank.
-    pub fn with_standby(seeds: SeedTree, active: u32, standby: u32) -> Self {
+    /// Each forged block pays `reward` arktoshi, or what the preset says.
+    pub fn with_standby(seeds: SeedTree, active: u32, standby: u32, reward: Option<u64>) -> Self {
         let network = Network::testnet();
         let network_byte = network.pub_key_hash;
-        let milestones = milestones(active);
+        let milestones = milestones(active, reward);
         let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"));
@@ -109,11 +110,15 @@ pub fn rules_for(nodes: usize) -> Rules {
     Rules { minimum_network_reach: reach, ..reference }
 }
 
-fn milestones(delegates: u32) -> Milestones {
+fn milestones(delegates: u32, reward: Option<u64>) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
     for milestone in &mut list {
         milestone["activeDelegates"] = json!(delegates);
+        // Genesis pays nobody.
+        if let Some(reward) = reward.filter(|_| milestone["height"] != json!(1)) {
+            milestone["reward"] = json!(reward);
+        }
     }
     Milestones::from_json(&list.into()).expect("the preset stays valid with another constant number of delegates")
 }

@@ -16,7 +16,7 @@ const ROOMS: [(&str, &[&str]); 9] = [
     ("scenario", &["sim", "actors", "ledger", "protocol"]),
     ("report", &["scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["scenario", "sim", "actors", "ledger", "protocol"]),
-    ("check", &["scenario", "sim", "actors", "ledger", "protocol"]),
+    ("check", &["planted", "scenario", "sim", "actors", "ledger", "protocol"]),
     ("cli", &["api", "check", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
 ];
 

@@ -2,16 +2,15 @@
 
 use super::Frame;
 use crate::{
-    actors::{Webhook, webhook::Comparison},
+    actors::Webhook,
     api::{
         context::{Dialect, Spoken},
         json::{Member, write_members},
         parameter::{ANY_TEXT, Parameter, both, documented},
         rule::Rule,
-        shape::{self, Named, Shape},
+        shape::{self, Shape},
     },
 };
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What creation takes.
@@ -52,37 +51,13 @@ const MEMBERS: &[Member<WebhookRow>] = &[
     Member::new("id", Shape::Text, |row, _, slot| slot.put(&row.hook.id)),
     Member::new("event", Shape::Text, |row, _, slot| slot.put(&row.hook.event)),
     Member::new("target", Shape::Text, |row, _, slot| slot.put(&row.hook.target)),
-    Member::some("token", TOKEN, |row, _, slot| slot.put_some(row.token.as_ref())),
+    Member::some("token", shape::HASH, |row, _, slot| slot.put_some(row.token.as_ref())),
     Member::new("enabled", Shape::Boolean, |row, _, slot| slot.put(&row.hook.enabled)),
-    Member::new("conditions", Shape::List(&CONDITION), |row, _, slot| slot.put(&row.hook.conditions)),
+    Member::new("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
 ];
 
-const TOKEN: Shape = shape::HASH;
-const CONDITION: Shape = Shape::Members(&[
-    ("key", Shape::Text, true),
-    ("condition", Shape::Table(|_, _| json!({ "enum": Comparison::NAMES })), true),
-    ("value", Shape::Any, false),
-]);
-
-/// What a webhook looks like.
-pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| without_token(dialect, named));
-
-/// What one looks like that has just been created: with its token.
-pub const NEW_SHAPE: Shape = Shape::Resource("NewWebhook", |dialect, named| {
-    let mut schema = shape::of_table(MEMBERS, dialect, named);
-    if let Some(required) = schema["required"].as_array_mut() {
-        required.push("token".into());
-    }
-    schema
-});
-
-fn without_token(dialect: Dialect, named: &mut Named) -> Value {
-    let mut schema = shape::of_table(MEMBERS, dialect, named);
-    if let Some(members) = schema["properties"].as_object_mut() {
-        members.shift_remove("token");
-    }
-    schema
-}
+/// What a webhook looks like; the token is there once, when it is made.
+pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| shape::of_table(MEMBERS, dialect, named));
 
 /// Writes one webhook.
 pub fn write(out: &mut Vec<u8>, row: &WebhookRow, frame: &Frame<'_>) {

@@ -1,0 +1,125 @@
+//! How good the checker is: faults planted on purpose, and the runs it takes to find each.
+//!
+//! A fault counts as found by a run if something is broken in it that is not broken in the same run without the fault: the
+//! rules themselves have weaknesses, and one of those is no merit here.
+
+use super::search::{Networks, Search, play};
+use crate::planted::{Planted, plant};
+use std::{
+    collections::BTreeSet,
+    fs,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+/// How soon a planted fault was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub name: String,
+    /// What it breaks.
+    pub words: &'static str,
+    /// The invariant that was broken, `None` if none was in all the runs.
+    pub found_by: Option<&'static str>,
+    /// Runs with the fault, up to the one that found it.
+    pub runs: u64,
+    /// Processor time of those runs, in seconds, where the system tells.
+    pub cpu_seconds: f64,
+}
+
+/// The names of all planted faults.
+pub(crate) fn names() -> Vec<String> {
+    Planted::ALL.iter().map(|fault| fault.name()).collect()
+}
+
+/// The fault of a name, or all.
+pub(crate) fn named(which: &str) -> Option<Vec<Planted>> {
+    if which == "all" {
+        return Some(Planted::ALL.to_vec());
+    }
+    Planted::ALL.iter().find(|fault| fault.name() == which).map(|fault| vec![*fault])
+}
+
+/// Searches with each fault planted, up to the search's number of runs. `told` hears of each, in their order.
+pub(crate) fn measure(faults: &[Planted], search: &Search, mut told: impl FnMut(Measured)) {
+    let networks = Networks::default();
+    let (next, sound) = (AtomicUsize::new(0), Sound::default());
+    let (sender, measured) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..search.jobs.max(1) {
+            let sender = sender.clone();
+            let (next, sound, networks) = (&next, &sound, &networks);
+            scope.spawn(move || {
+                while let Some((index, fault)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    faults.get(index).map(|fault| (index, *fault))
+                } {
+                    // The receiver waits for all senders.
+                    let _received = sender.send((index, measure_one(fault, search, networks, sound)));
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting = std::collections::BTreeMap::new();
+        let mut due = 0;
+        for (index, one) in measured {
+            waiting.insert(index, one);
+            while let Some(one) = waiting.remove(&due) {
+                told(one);
+                due += 1;
+            }
+        }
+    });
+}
+
+/// What is broken in each run without any fault, as far as it has been asked for.
+#[derive(Default)]
+struct Sound(Mutex<std::collections::BTreeMap<u64, BTreeSet<&'static str>>>);
+
+impl Sound {
+    fn of(&self, index: u64, search: &Search, networks: &Networks) -> BTreeSet<&'static str> {
+        if let Some(known) = self.0.lock().expect("no one panics while holding it").get(&index) {
+            return known.clone();
+        }
+        let found: BTreeSet<_> =
+            play(&search.scenario(index), networks, None).findings.iter().map(|finding| finding.invariant).collect();
+        self.0.lock().expect("no one panics while holding it").insert(index, found.clone());
+        found
+    }
+}
+
+fn measure_one(fault: Planted, search: &Search, networks: &Networks, sound: &Sound) -> Measured {
+    let mut cpu_seconds = 0.0;
+    for index in 0..search.runs {
+        let usual = sound.of(index, search, networks);
+        let scenario = search.scenario(index);
+        // Networks are made without the fault: a genesis block is given.
+        networks.of(&scenario);
+        let before = cpu_time();
+        let outcome = {
+            let _planted = plant(Some(fault));
+            play(&scenario, networks, None)
+        };
+        cpu_seconds += cpu_time() - before;
+        if let Some(new) = outcome.findings.iter().find(|finding| !usual.contains(finding.invariant)) {
+            return Measured {
+                name: fault.name(),
+                words: fault.words(),
+                found_by: Some(new.invariant),
+                runs: index + 1,
+                cpu_seconds,
+            };
+        }
+    }
+    Measured { name: fault.name(), words: fault.words(), found_by: None, runs: search.runs, cpu_seconds }
+}
+
+/// Processor time of this thread, in seconds; 0 where the system does not tell.
+fn cpu_time() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
+    nanos.unwrap_or(0) as f64 / 1e9
+}

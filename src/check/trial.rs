@@ -1,0 +1,197 @@
+//! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
+
+use super::{Finding, Sometimes, Watch, conduct, watch::common};
+use crate::{
+    actors::{NodeId, SimTime},
+    protocol::{Height, Slot},
+    scenario::{Scenario, Testnet},
+    sim::{
+        Fault, FaultKind, Observer, SeedTree, Trigger,
+        fault::{NodeRef, Nodes},
+        stage::inline::InlineStage,
+    },
+};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+/// Rounds' worth of slots without a block after which a chain has stalled, if nothing is asked of it later.
+const IDLE_ROUNDS: u32 = 4;
+
+/// When liveness is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Liveness {
+    /// Seconds from the start of the run, when all faults are over.
+    pub from_seconds: f64,
+    /// Rounds' worth of slots in which all nodes come to one chain, and the chain grows.
+    pub within_rounds: u32,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The first finding of each invariant, in the order found.
+    pub findings: Vec<Finding>,
+    pub sometimes: Sometimes,
+    /// Height of the highest chain.
+    pub height: Height,
+    /// Slots played.
+    pub slots: u32,
+    /// Inputs delivered to actors.
+    pub delivered: u64,
+}
+
+/// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Stops at the
+/// end of the slot in which an invariant of the name `until` is broken, if one is given.
+pub fn play(
+    scenario: &Scenario,
+    testnet: &Testnet,
+    seeds: SeedTree,
+    liveness: Option<Liveness>,
+    until: Option<&str>,
+) -> Outcome {
+    let plan = scenario.plan(testnet, seeds);
+    let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
+    let mut stage = InlineStage::new(&plan, observers);
+    let slots = plan.tree.slots();
+    let (first, seats) = (slots.slot(plan.start.seconds()).0, scenario.network.delegates);
+    let mut alive = liveness.map(|asked| Alive::new(asked, plan.start, seats * slots.blocktime()));
+    let (mut best, mut idle, mut played) = (Height(0), 0, 0);
+    for slot in first + 1.. {
+        let end = SimTime::from_seconds(slots.start(Slot(slot)));
+        stage.run_until(end);
+        played += 1;
+        let mut seen = watch.seen();
+        let height = seen.best().height();
+        idle = if height > best { 0 } else { idle + 1 };
+        best = height;
+        let over = match &mut alive {
+            Some(alive) => alive.look(end, &mut seen),
+            None => idle >= IDLE_ROUNDS * seats,
+        };
+        if until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name)) {
+            break;
+        }
+        if over || height >= scenario.last_height() {
+            if let Some(alive) = &alive {
+                alive.close(end, &mut seen);
+            }
+            break;
+        }
+    }
+    let seen = watch.seen();
+    Outcome {
+        findings: seen.findings().to_vec(),
+        sometimes: seen.sometimes().clone(),
+        height: best,
+        slots: played,
+        delivered: stage.world().delivered(),
+    }
+}
+
+/// Waits for one chain, and for it to grow.
+struct Alive {
+    from: SimTime,
+    until: SimTime,
+    asked: Liveness,
+    /// Height when it began.
+    began: Option<Height>,
+    converged: bool,
+}
+
+impl Alive {
+    fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
+        let from = start + Duration::try_from_secs_f64(asked.from_seconds).unwrap_or_default();
+        let until = from + Duration::from_secs(u64::from(asked.within_rounds) * u64::from(round_seconds));
+        Self { from, until, asked, began: None, converged: false }
+    }
+
+    /// At the end of a slot; says whether everything has been decided.
+    fn look(&mut self, now: SimTime, seen: &mut super::Seen) -> bool {
+        if now < self.from {
+            return false;
+        }
+        let height = seen.best().height();
+        let began = *self.began.get_or_insert(height);
+        self.converged = is_converged(seen);
+        let grown = height.0 > began.0 + 1;
+        (self.converged && grown) || now >= self.until
+    }
+
+    fn close(&self, now: SimTime, seen: &mut super::Seen) {
+        let Some(began) = self.began else { return };
+        let best = seen.best().clone();
+        let rounds = self.asked.within_rounds;
+        if !self.converged {
+            let mut tips: Vec<_> = seen.tips().cloned().collect();
+            tips.sort_by_key(|tip| tip.id());
+            tips.dedup_by_key(|tip| tip.id());
+            let lowest = tips.iter().map(|tip| common(tip, &best).height()).min().unwrap_or(best.height());
+            let what = format!(
+                "{rounds} rounds after the last fault the nodes stand on {} tips, with height {lowest} in common",
+                tips.len()
+            );
+            seen.find(&conduct::CONVERGED, now, None, Some(&best), what);
+        }
+        if best.height().0 <= began.0 + 1 {
+            let what = format!("{rounds} rounds after the last fault the chain stands at height {}", best.height());
+            seen.find(&conduct::PROGRESS, now, None, Some(&best), what);
+        }
+    }
+}
+
+/// All nodes stand on the tip of one chain, or on the block before.
+fn is_converged(seen: &super::Seen) -> bool {
+    // The highest block ever seen may have been left by everybody.
+    let Some(tip) = seen.tips().max_by_key(|tip| tip.height()) else { return true };
+    seen.tips().all(|other| {
+        Arc::ptr_eq(other, tip)
+            || other.id() == tip.id()
+            || tip.parent().is_some_and(|parent| parent.id() == other.id())
+    })
+}
+
+/// The nodes that a scenario's faults make break the rules; whom a fault names by share may be anyone.
+pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
+    let all = || (0..scenario.network.nodes()).map(NodeId);
+    let usernames = scenario.usernames();
+    let number = |node: &NodeRef| match node {
+        NodeRef::Number(number) => *number,
+        NodeRef::Delegate(name) => usernames.iter().position(|known| known == name).unwrap_or(0) as u32,
+    };
+    let named = |nodes: &Nodes| -> BTreeSet<NodeId> {
+        match nodes {
+            Nodes::List(list) => list.iter().map(|node| NodeId(number(node))).collect(),
+            Nodes::Span(span) => (number(&span.from)..=number(&span.to)).map(NodeId).collect(),
+            Nodes::Share(_) => all().collect(),
+        }
+    };
+    let of = |fault: &Fault| match &fault.kind {
+        FaultKind::ClockSkew(skew) => named(&skew.nodes),
+        FaultKind::Slow(slow) => named(&slow.nodes),
+        FaultKind::Pause(some) => named(&some.nodes),
+        FaultKind::DoubleForge(some) => named(&some.delegates),
+        FaultKind::ForgeOutOfTurn(turn) => named(&turn.delegates),
+        FaultKind::ForgeInvalid(invalid) => named(&invalid.delegates),
+        FaultKind::LateForging(late) => named(&late.delegates),
+        FaultKind::Withhold(withhold) => named(&withhold.delegates),
+        FaultKind::Crash(crash) => named(&crash.nodes),
+        FaultKind::Restart(restart) => named(&restart.nodes),
+        _ => BTreeSet::new(),
+    };
+    let mut deviants: BTreeSet<NodeId> = scenario.faults.iter().flat_map(of).collect();
+    if scenario.network.model.clocks.is_some() {
+        deviants.extend(all());
+    }
+    deviants
+}
+
+/// The instant, in seconds from the start, at which the last fault of a plan is over; `None` if one never is, or if that
+/// cannot be said beforehand.
+pub fn faults_over(scenario: &Scenario) -> Option<f64> {
+    let end = |fault: &Fault| match (&fault.kind, &fault.until, &fault.from) {
+        (FaultKind::Heal(_) | FaultKind::Restart(_), _, Trigger::Seconds(from)) => Some(*from),
+        (_, Some(Trigger::Seconds(until)), _) => Some(*until),
+        _ => None,
+    };
+    scenario.faults.iter().map(end).try_fold(0.0, |last: f64, end| Some(last.max(end?)))
+}

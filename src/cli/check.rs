@@ -1,0 +1,256 @@
+//! `dposlab check`: searches for runs in which something does not hold, and makes them small.
+
+use super::{Failure, output};
+use crate::{
+    check::{
+        INTERESTING, Minimal,
+        interval::wilson,
+        minimise,
+        search::{Found, Networks, Search, Summary},
+        swarm::Frame,
+    },
+    ledger::Rules,
+    scenario::Scenario,
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+/// Search for runs that break an invariant: each run draws a network, a workload and faults from a seed of its own.
+///
+/// While things go wrong only safety is asked for; when the last fault is over, all nodes must come to one chain within
+/// half an hour of virtual time, and the chain must grow. What breaks is made as small as it goes and written to a
+/// scenario file that `dposlab run` plays. Exit code 0: nothing was found; 1: something was; 2: it could not be searched.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// A scenario to search around: its network and rules stay, faults and clients are drawn beside its own.
+    scenario: Option<PathBuf>,
+    /// Runs to play.
+    #[arg(long, default_value_t = 200)]
+    runs: u64,
+    /// The first run is drawn from this seed, the second from the next one, and so on.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The rules of all nodes.
+    #[arg(long, default_value = "corrected", value_parser = ["reference", "corrected"])]
+    rules: String,
+    /// Delegates of every network; drawn, if not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    delegates: Option<u32>,
+    /// Rounds in which things go wrong; about 120 slots, if not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: Option<u32>,
+    /// Runs at a time; one for each core, if not given.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Runs spent on making each finding small; 0 leaves it as it was found.
+    #[arg(long, default_value_t = 400)]
+    budget: usize,
+    /// Where the scenario files of findings go.
+    #[arg(long, default_value = "findings")]
+    out: PathBuf,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Plant a fault by name, or all of them one after the other, and measure how soon it is found.
+    #[cfg(feature = "planted")]
+    #[arg(long)]
+    planted: Option<String>,
+}
+
+impl Check {
+    /// Searches.
+    ///
+    /// # Errors
+    /// The scenario cannot be read, or something was found.
+    pub fn run(self) -> Result<(), Failure> {
+        let search = self.search()?;
+        #[cfg(feature = "planted")]
+        if let Some(which) = &self.planted {
+            return super::planted::run(which, &search, self.json);
+        }
+        let stop = stop_on_interrupt();
+        let networks = Networks::default();
+        let bar = bar(self.runs, "{bar:40} run {pos}/{len}, {msg}, {eta} left");
+        let summary = search.run(&networks, &stop, |summary| {
+            bar.set_position(summary.runs);
+            bar.set_message(format!("{} found", summary.found.len()));
+        });
+        bar.finish_and_clear();
+        let mut found: Vec<&Found> = summary.found.values().collect();
+        found.sort_by_key(|found| (found.index, found.finding.invariant));
+        let mut files = Vec::new();
+        for one in &found {
+            let minimal = self.minimal(one, &search, &networks, &stop);
+            let file = minimal.as_ref().map(|minimal| self.write(minimal)).transpose()?;
+            files.push((minimal, file));
+        }
+        if self.json {
+            output::line(&self.as_json(&summary, &found, &files).to_string());
+        } else {
+            output::line(&self.as_text(&summary, &found, &files));
+        }
+        match found.len() {
+            0 => Ok(()),
+            count => Err(Failure::broken(format!("{count} things do not hold, in {} runs", summary.runs))),
+        }
+    }
+
+    fn search(&self) -> Result<Search, Failure> {
+        let base = self.scenario.as_deref().map(Scenario::load).transpose().map_err(Failure::usage)?;
+        let mut rules = toml::Table::new();
+        rules.insert("base".to_owned(), self.rules.clone().into());
+        Rules::from_toml(&rules).map_err(Failure::usage)?;
+        let frame = Frame { base, rules, delegates: self.delegates, rounds: self.rounds };
+        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        Ok(Search { frame, runs: self.runs, seed: self.seed, jobs })
+    }
+
+    /// The finding made small; nothing if that was not asked for, or is not waited for any more.
+    fn minimal(&self, found: &Found, search: &Search, networks: &Networks, stop: &AtomicBool) -> Option<Minimal> {
+        if self.budget == 0 || stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let bar = bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}");
+        let scenario = search.scenario(found.index);
+        let minimal = minimise(&scenario, found.finding.invariant, networks, self.budget, |tried, best| {
+            bar.set_position(tried as u64);
+            let (faults, actions) = (best.faults.len(), best.actions.len());
+            bar.set_message(format!("{} nodes, {faults} faults, {actions} actions", best.network.nodes()));
+        });
+        bar.finish_and_clear();
+        minimal
+    }
+
+    fn write(&self, minimal: &Minimal) -> Result<PathBuf, Failure> {
+        let failed = |path: &Path, error: &dyn std::fmt::Display| {
+            Failure::broken(format!("{}: cannot be written: {error}", path.display()))
+        };
+        fs::create_dir_all(&self.out).map_err(|error| failed(&self.out, &error))?;
+        let path = self.out.join(minimal.file_name());
+        fs::write(&path, minimal.to_toml()).map_err(|error| failed(&path, &error))?;
+        Ok(path)
+    }
+
+    fn as_text(&self, summary: &Summary, found: &[&Found], files: &[(Option<Minimal>, Option<PathBuf>)]) -> String {
+        let mut text = String::new();
+        for (found, (minimal, file)) in found.iter().zip(files) {
+            let (low, high) = wilson(found.runs, summary.runs);
+            text += &format!(
+                "broken: {} ({})\n  in {} of {} runs ({:.1} % to {:.1} %), first in that of seed {}\n",
+                found.finding.invariant,
+                found.finding.origin,
+                found.runs,
+                summary.runs,
+                100.0 * low,
+                100.0 * high,
+                self.seed.wrapping_add(found.index),
+            );
+            let finding = minimal.as_ref().map_or(&found.finding, |minimal| &minimal.finding);
+            let node = finding.node.map(|node| format!("{node}")).unwrap_or_else(|| "the network".to_owned());
+            let height = finding.height.map(|height| format!(", height {height}")).unwrap_or_default();
+            text += &format!("  {node}{height}: {}\n", finding.what);
+            if let (Some(minimal), Some(file)) = (minimal, file) {
+                let (faults, actions) = (minimal.scenario.faults.len(), minimal.scenario.actions.len());
+                text += &format!(
+                    "  made small in {} runs{}: {} nodes, {faults} faults, {actions} actions, {} rounds\n  dposlab run {}\n",
+                    minimal.runs,
+                    if minimal.cut_short { " (all that were allowed)" } else { "" },
+                    minimal.scenario.network.nodes(),
+                    minimal.scenario.rounds,
+                    file.display(),
+                );
+            }
+        }
+        let sometimes: Vec<String> =
+            INTERESTING.iter().map(|what| format!("{what} {}", summary.sometimes.of(what))).collect();
+        let never: Vec<&str> = INTERESTING.into_iter().filter(|what| summary.sometimes.of(what) == 0).collect();
+        text += &format!("sometimes: {}\n", sometimes.join(", "));
+        if !never.is_empty() {
+            text += &format!("never: {}\n", never.join(", "));
+        }
+        text += &format!(
+            "summary: {} of {} runs from seed {}, rules '{}', {} slots, {} things do not hold",
+            summary.runs,
+            self.runs,
+            self.seed,
+            self.rules,
+            summary.slots,
+            found.len(),
+        );
+        text
+    }
+
+    fn as_json(&self, summary: &Summary, found: &[&Found], files: &[(Option<Minimal>, Option<PathBuf>)]) -> Value {
+        let found: Vec<Value> = found
+            .iter()
+            .zip(files)
+            .map(|(found, (minimal, file))| {
+                let (low, high) = wilson(found.runs, summary.runs);
+                json!({
+                    "invariant": found.finding.invariant,
+                    "source": found.finding.origin,
+                    "runs": found.runs,
+                    "share": [low, high],
+                    "seed": self.seed.wrapping_add(found.index),
+                    "finding": found.finding,
+                    "file": file.as_ref().map(|file| file.display().to_string()),
+                    "minimal": minimal.as_ref().map(|minimal| json!({
+                        "runs": minimal.runs,
+                        "cut_short": minimal.cut_short,
+                        "nodes": minimal.scenario.network.nodes(),
+                        "faults": minimal.scenario.faults.len(),
+                        "actions": minimal.scenario.actions.len(),
+                        "rounds": minimal.scenario.rounds,
+                        "finding": minimal.finding,
+                    })),
+                })
+            })
+            .collect();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "rules": self.rules,
+            "seed": self.seed,
+            "runs": summary.runs,
+            "runs_asked": self.runs,
+            "slots": summary.slots,
+            "delivered": summary.delivered,
+            "sometimes": summary.sometimes,
+            "found": found,
+        })
+    }
+}
+
+/// Set by the first Ctrl-C: what was found so far is still told. The second one ends the process.
+fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(async {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                told.store(true, Ordering::Relaxed);
+            }
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
+            }
+        });
+    });
+    stop
+}
+
+/// Shown on a terminal only, and gone when it is over.
+fn bar(length: u64, template: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("the template is fixed");
+    ProgressBar::new(length).with_style(style)
+}

@@ -1,0 +1,44 @@
+//! `dposlab check --planted`: how soon faults planted on purpose are found. In builds with the feature `planted` only.
+
+use super::{Failure, output};
+use crate::check::{
+    power::{self, Measured},
+    search::Search,
+};
+use serde_json::json;
+
+/// Plants one fault or all, and prints the table.
+///
+/// # Errors
+/// No fault has that name, or one was not found within the runs.
+pub(super) fn run(which: &str, search: &Search, as_json: bool) -> Result<(), Failure> {
+    let faults = power::named(which).ok_or_else(|| {
+        Failure::usage(format!("--planted: found '{which}', allowed is all, {}", power::names().join(", ")))
+    })?;
+    let mut missed = Vec::new();
+    if !as_json {
+        output::line("| planted fault | what it breaks | found by | runs | CPU s |");
+        output::line("|---|---|---|---:|---:|");
+    }
+    power::measure(&faults, search, |measured| {
+        if measured.found_by.is_none() {
+            missed.push(measured.name.clone());
+        }
+        let Measured { name, words, found_by, runs, cpu_seconds } = &measured;
+        if as_json {
+            let line = json!({
+                "planted": name, "breaks": words, "found_by": found_by, "runs": runs, "cpu_seconds": cpu_seconds,
+            });
+            output::line(&line.to_string());
+        } else {
+            let found_by = found_by.unwrap_or("**not found**");
+            output::line(&format!("| {name} | {words} | {found_by} | {runs} | {cpu_seconds:.2} |"));
+        }
+    });
+    match missed.as_slice() {
+        [] => Ok(()),
+        missed => {
+            Err(Failure::broken(format!("{} planted faults were not found: {}", missed.len(), missed.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What a node does: forks and how it leaves them, sync, pushed blocks, peers, and the delegate's dealings with its
+//! relay. Source: consensus.md 2, 3, 6, 7.2, 8.
+
+mod cluster;
+mod forks;
+mod pushed;
+mod sync;
