@@ -16,6 +16,7 @@ pub mod observation;
 pub mod peer;
 pub mod pool;
 pub mod time;
+pub mod webhook;
 
 pub use delegate::Delegate;
 pub use deviation::{Deviation, Hosted, InvalidBlock, Stimulus};
@@ -24,6 +25,7 @@ pub use observation::{Event, RollbackCause};
 pub use peer::Peer;
 pub use pool::{PoolError, Submission, TransactionPool};
 pub use time::SimTime;
+pub use webhook::{Webhook, WebhookDispatcher};
 
 /// Any of the actors, so that a stage can hold them in one list.
 pub enum Actor {

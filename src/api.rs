@@ -37,6 +37,7 @@ mod server;
 mod shape;
 mod version;
 pub mod view;
+pub mod webhooks;
 
 pub use access::{Limiter, RateLimit, Whitelist};
 pub use context::{ApiContext, Dialect, Ports, Settings};
@@ -47,3 +48,4 @@ pub use reply::Reply;
 pub use request::Request;
 pub use server::{BindError, Listener, Server};
 pub use view::View;
+pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};

@@ -32,7 +32,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(up::Up),
+    Up(Box<up::Up>),
     Run(run::Run),
     Sweep(sweep::Sweep),
     Merge(merge::Merge),

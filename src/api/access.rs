@@ -45,6 +45,16 @@ struct Window {
 }
 
 impl Whitelist {
+    /// This machine only.
+    pub fn loopback() -> Self {
+        Self(["127.*", "::1"].map(str::to_owned).into())
+    }
+
+    /// Whether all are answered.
+    pub fn is_open(&self) -> bool {
+        self.0.is_empty() || self.0.iter().any(|pattern| pattern == "*")
+    }
+
     /// Whether a client is answered. One without an address is answered only if all are.
     pub fn allows(&self, remote: Option<SocketAddr>) -> bool {
         if self.0.is_empty() {
@@ -99,6 +109,19 @@ impl Default for RateLimit {
     }
 }
 
+impl FromStr for RateLimit {
+    type Err = String;
+
+    /// Requests a minute, or with their own seconds: `100`, `100/60`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (requests, seconds) = text.split_once('/').unwrap_or((text, "60"));
+        match (requests.parse(), seconds.parse::<u64>()) {
+            (Ok(requests @ 1..), Ok(seconds @ 1..=86_400)) => Ok(Self { requests, window_ms: seconds * 1_000 }),
+            _ => Err(format!("'{text}' is no limit: give requests a minute, 1 or more, or requests/seconds to 86400")),
+        }
+    }
+}
+
 impl Limiter {
     /// Counts a request of a client.
     pub fn take(&self, limit: RateLimit, client: IpAddr) -> Quota {
@@ -144,6 +167,15 @@ mod tests {
         assert!(!allows("10.*.4", "10.1.2.3") && !allows("127.0.0.1", "127.0.0.10") && !allows("::1", "::11"));
         assert!("localhost!".parse::<Whitelist>().is_err());
         assert!(!"::1".parse::<Whitelist>().unwrap().allows(None));
+    }
+
+    #[test]
+    fn limits_are_requests_in_a_time() {
+        assert_eq!("100".parse(), Ok(RateLimit::default()));
+        assert_eq!("3/2".parse(), Ok(RateLimit { requests: 3, window_ms: 2_000 }));
+        for wrong in ["", "0", "-1", "5/", "5/0", "5/86401", "many"] {
+            assert!(wrong.parse::<RateLimit>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

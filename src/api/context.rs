@@ -1,7 +1,7 @@
 //! What the API is given: the view it reads, the run it steers, and its settings.
 
 use super::{
-    View,
+    View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
     log::LogTail,
 };
@@ -19,6 +19,8 @@ pub struct ApiContext {
     pub settings: Settings,
     /// The end of the node's log, if it is kept.
     pub log: Option<LogTail>,
+    /// The node's webhooks, if it has any to offer.
+    pub webhooks: Option<Webhooks>,
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
 }
@@ -27,7 +29,7 @@ impl ApiContext {
     /// A context with default ports and settings.
     pub fn new(view: View, live: LiveHandle) -> Self {
         let (ports, settings) = (Ports::default(), Settings::default());
-        Self { view, live, ports, settings, log: None, limiter: Arc::default() }
+        Self { view, live, ports, settings, log: None, webhooks: None, limiter: Arc::default() }
     }
 }
 
@@ -47,13 +49,23 @@ impl Default for Ports {
 }
 
 /// How the API answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub dialect: Dialect,
     /// Who is answered.
     pub whitelist: Whitelist,
     /// How often; without limit if it is none.
     pub rate_limit: Option<RateLimit>,
+    /// Who of those is answered about webhooks, by which a node can be made to call others.
+    pub webhook_whitelist: Whitelist,
+}
+
+impl Default for Settings {
+    /// As documented, to everybody and without limit, but about webhooks to this machine only. Source: api.md 1.1.
+    fn default() -> Self {
+        let (dialect, whitelist, rate_limit) = (Dialect::default(), Whitelist::default(), None);
+        Self { dialect, whitelist, rate_limit, webhook_whitelist: Whitelist::loopback() }
+    }
 }
 
 /// Whose API is spoken. Source: api.md 4.10.

@@ -8,7 +8,7 @@ use super::{
     parameter::{Parameter, Parameters},
     query,
     request::percent_decode,
-    route::{self, Handle, Match, Query, Route, Verb},
+    route::{self, Access, Handle, Match, Query, Route, Verb},
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -58,20 +58,34 @@ async fn handle(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
-    if route.loopback_only && !request.is_from_loopback() {
+    if !may_ask(context, request, route) {
         return Err(ApiError::Forbidden);
     }
     let body = match (route.verb, route.body) {
-        (Verb::Get, None) => Value::Null,
+        (Verb::Get | Verb::Delete, None) => Value::Null,
         _ => body::parse(&request.headers, &body.await?)?,
     };
-    let quota = if route.loopback_only { None } else { quota(context, request) };
+    let quota = if route.access == Access::Loopback { None } else { quota(context, request) };
     let outcome = match quota {
         Some(quota) if quota.is_exceeded() => Err(ApiError::TooMany),
         _ => respond(context, &request.query, path, found, body).await,
     };
     let reply = outcome.unwrap_or_else(|error| Reply::error(&error));
     Ok(Reply { quota, ..reply })
+}
+
+/// Whether a route answers this client. What a page of another site wants to change is not the client's own wish: a
+/// browser runs on loopback, too, and there it would pass for its user.
+fn may_ask(context: &ApiContext, request: &Request, route: &Route) -> bool {
+    match route.access {
+        Access::Everyone => true,
+        Access::Loopback => request.is_from_loopback(),
+        Access::Webhooks => {
+            let whitelist = &context.settings.webhook_whitelist;
+            let is_own = whitelist.is_open() || route.verb == Verb::Get || !request.is_from_foreign_page();
+            whitelist.allows(request.remote) && is_own
+        }
+    }
 }
 
 /// The answer to a request whose body has been read.
@@ -140,7 +154,9 @@ fn check_body(
     tables: &[&[Parameter]],
     body: &Value,
 ) -> Result<Parameters, ApiError> {
-    match (body, route.verb) {
+    let read = body.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
+    // As in the reference, the JSON text of an object is one.
+    match (read.as_ref().unwrap_or(body), route.verb) {
         (Value::Object(values), _) => Parameters::check(tables, values, context.settings.dialect),
         (Value::Null, Verb::Get) => Ok(Parameters::default()),
         _ => Err(ApiError::unprocessable("\"value\" must be an object")),
@@ -156,7 +172,7 @@ fn preflight() -> Reply {
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
     let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
-    if found.route.loopback_only && !request.is_from_loopback() {
+    if !may_ask(context, request, found.route) {
         return None;
     }
     respond(context, &request.query, stripped, &found, Value::Null).await.ok()?;

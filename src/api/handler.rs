@@ -14,6 +14,7 @@ pub mod transactions;
 pub mod types;
 pub mod votes;
 pub mod wallets;
+pub mod webhooks;
 
 use super::{
     ApiContext, Reply, json,

@@ -8,6 +8,7 @@ use super::{
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
 };
+use crate::actors::webhook::Comparison;
 use serde_json::{Map, Value, json};
 
 /// Where a value stands in a request: what is a text there may be more in a body.
@@ -161,6 +162,8 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
         Shown::Data(shape) => put("200", answer(envelope(shape.schema(dialect, named)))),
         Shown::Page(shape) => put("200", answer(page("Meta", shape.schema(dialect, named)))),
         Shown::Counted(shape) => put("200", answer(page("CountedMeta", shape.schema(dialect, named)))),
+        Shown::Created(shape) => put("201", answer(envelope(shape.schema(dialect, named)))),
+        Shown::Nothing => put("204", json!({"description": route.about})),
         Shown::Whole(shape) => put("200", answer(shape.schema(dialect, named))),
         Shown::Text => {
             put("200", json!({"description": route.about, "content": {"text/plain": {"schema": {"type": "string"}}}}))
@@ -269,6 +272,18 @@ fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
             json!({"type": "array", "items": items, "minItems": least, "maxItems": most, "uniqueItems": true})
         }
         Rule::Object => json!({"type": "object"}),
+        Rule::Uri => json!({"type": "string", "format": "uri"}),
+        Rule::Conditions => {
+            let condition = json!({
+                "type": "object",
+                "properties": {
+                    "key": {"type": "string", "minLength": 1}, "condition": {"enum": Comparison::NAMES}, "value": {},
+                },
+                "required": ["key", "condition"],
+                "additionalProperties": false,
+            });
+            json!({"type": "array", "items": condition})
+        }
     }
 }
 

@@ -33,19 +33,11 @@ pub fn gather<'v>(
     tables: &[&[Parameter]],
     dialect: Dialect,
 ) -> Cow<'v, Map<String, Value>> {
-    fn ends(key: &str) -> Option<(&str, &str)> {
-        key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))
-    }
-    let split = |key| {
-        let (name, end) = ends(key)?;
-        let is_range = |parameter: &&Parameter| {
-            parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect)
-        };
-        tables.iter().copied().flatten().find(is_range).map(|_| (name, end))
-    };
     // A number beside its own range must lie in it.
     let has_range = |key: &str| {
-        values.keys().any(|other| split(other).is_some_and(|(name, _)| name == key)) && values[key].is_string()
+        takes_range(tables, key, dialect)
+            && values[key].is_string()
+            && values.keys().any(|other| split_end(other).is_some_and(|(name, _)| name == key))
     };
     let is_list = |key: &str| {
         let mut parameters = tables.iter().copied().flatten();
@@ -56,7 +48,8 @@ pub fn gather<'v>(
     }
     let mut gathered = Map::new();
     for (key, value) in values {
-        let ends: Option<(&str, &[&str])> = match split(key) {
+        let ends: Option<(&str, &[&str])> = match split_end(key).filter(|(name, _)| takes_range(tables, name, dialect))
+        {
             Some((name, "from")) => Some((name, &["from"])),
             Some((name, _)) => Some((name, &["to"])),
             None if has_range(key) => Some((key, &["from", "to"])),
@@ -73,6 +66,16 @@ pub fn gather<'v>(
         }
     }
     Cow::Owned(gathered)
+}
+
+/// The name and the end of `name.from` and `name.to`.
+fn split_end(key: &str) -> Option<(&str, &str)> {
+    key.rsplit_once('.').filter(|(_, end)| matches!(*end, "from" | "to"))
+}
+
+fn takes_range(tables: &[&[Parameter]], name: &str, dialect: Dialect) -> bool {
+    let mut parameters = tables.iter().copied().flatten();
+    parameters.any(|parameter| parameter.name == name && parameter.rule.is_range() && parameter.spoken.holds(dialect))
 }
 
 /// Sets an end of a range, unless the end that is there is narrower. What is no number stays, to be refused.

@@ -39,11 +39,13 @@ pub enum Content {
     Image,
     /// Any bytes.
     Bytes,
+    /// No body at all.
+    Nothing,
 }
 
 impl Content {
-    fn header(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
+    fn header(self) -> Option<HeaderValue> {
+        Some(HeaderValue::from_static(match self {
             Self::Json => "application/json; charset=utf-8",
             Self::Html => "text/html; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
@@ -51,7 +53,8 @@ impl Content {
             Self::Script => "text/javascript; charset=utf-8",
             Self::Image => "image/png",
             Self::Bytes => "application/octet-stream",
-        })
+            Self::Nothing => return None,
+        }))
     }
 }
 
@@ -76,6 +79,17 @@ impl Reply {
             _ => Content::Bytes,
         };
         Self::new(StatusCode::OK, content, body.into())
+    }
+
+    /// 204: done, and nothing to say.
+    pub fn nothing() -> Self {
+        Self::new(StatusCode::NO_CONTENT, Content::Nothing, Bytes::new())
+    }
+
+    /// The same as 201: what is shown is new.
+    #[must_use]
+    pub fn created(self) -> Self {
+        Self { status: StatusCode::CREATED, ..self }
     }
 
     fn new(status: StatusCode, content: Content, body: Bytes) -> Self {
@@ -113,7 +127,7 @@ impl Reply {
         if let Some(location) = self.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             headers.insert(header::LOCATION, location);
         }
-        headers.insert(header::CONTENT_TYPE, self.content.header());
+        headers.extend(self.content.header().map(|kind| (header::CONTENT_TYPE, kind)));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if is_long {
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));

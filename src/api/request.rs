@@ -1,7 +1,7 @@
 //! A request, and decoding of what stands in its address.
 
 use std::{borrow::Cow, net::SocketAddr};
-use warp::http::{HeaderMap, Method};
+use warp::http::{HeaderMap, Method, header};
 
 /// A request without its body, which is read only where a route wants one.
 #[derive(Clone, Debug)]
@@ -22,6 +22,20 @@ impl Request {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let remote = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         Self { method, path: path.to_owned(), query: query.to_owned(), headers: HeaderMap::new(), remote }
+    }
+
+    /// Whether a browser sends it for a page that does not come from this machine.
+    pub fn is_from_foreign_page(&self) -> bool {
+        let Some(origin) = self.headers.get(header::ORIGIN) else { return false };
+        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, host)| {
+            let name = match host.rsplit_once(':') {
+                Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+                _ => host,
+            };
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.to_canonical().is_loopback())
+        });
+        own != Some(true)
     }
 
     /// Whether it comes from this machine.

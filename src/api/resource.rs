@@ -11,6 +11,7 @@ pub mod schema;
 pub mod timestamp;
 pub mod transaction;
 pub mod wallet;
+pub mod webhook;
 
 use super::{
     context::Dialect,

@@ -5,11 +5,11 @@ use super::{
     context::{Dialect, Spoken},
     handler::{
         Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, submit, transactions, types, votes,
-        wallets,
+        wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
-    resource::{attributes, block, business, delegate, lock, peer, transaction, wallet},
+    resource::{attributes, block, business, delegate, lock, peer, transaction, wallet, webhook},
     rule::{Bound, Rule},
     shape::Shape,
 };
@@ -28,8 +28,8 @@ pub struct Route {
     pub body: Option<&'static [&'static [Parameter]]>,
     pub spoken: Spoken,
     pub handle: Handle,
-    /// Whether only this machine is answered.
-    pub loopback_only: bool,
+    /// Who is answered.
+    pub access: Access,
     /// Whether the answer says since when it is this one: it changes with the chain only.
     pub is_dated: bool,
     /// Whether what is asked for may not be there, though no argument of the path names it.
@@ -47,6 +47,18 @@ pub struct Route {
 pub enum Verb {
     Get,
     Post,
+    Put,
+    Delete,
+}
+
+/// Whom a route answers, of those whom the API answers at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Everyone,
+    /// This machine only.
+    Loopback,
+    /// Who may make the node call others.
+    Webhooks,
 }
 
 impl Verb {
@@ -55,6 +67,8 @@ impl Verb {
         match *method {
             Method::GET | Method::HEAD => Some(Self::Get),
             Method::POST => Some(Self::Post),
+            Method::PUT => Some(Self::Put),
+            Method::DELETE => Some(Self::Delete),
             _ => None,
         }
     }
@@ -79,6 +93,10 @@ pub enum Shown {
     Page(Shape),
     /// The same, which may say whether its total is an estimate.
     Counted(Shape),
+    /// The same, made just now.
+    Created(Shape),
+    /// No body.
+    Nothing,
     /// The whole body.
     Whole(Shape),
     /// Plain text.
@@ -134,7 +152,7 @@ impl Route {
             body: None,
             spoken,
             handle,
-            loopback_only: false,
+            access: Access::Everyone,
             is_dated: false,
             may_be_missing: false,
             about: "",
@@ -156,7 +174,11 @@ impl Route {
     }
 
     const fn on_loopback(self) -> Self {
-        Self { loopback_only: true, ..self }
+        Self { access: Access::Loopback, ..self }
+    }
+
+    const fn for_webhooks(self) -> Self {
+        Self { access: Access::Webhooks, ..self }
     }
 
     const fn or_missing(self) -> Self {
@@ -303,6 +325,14 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
+    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),
+    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).shows("Webhooks.", Shown::Data(Shape::List(&webhook::SHAPE))).or_missing().for_webhooks().spoken(Spoken::CORE26),
+    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).shows("Creates a webhook, and tells its token this once.", Shown::Created(webhook::SHAPE)).or_missing().with_body(&[webhook::NEW]).for_webhooks(),
+    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, webhooks::show).shows("One webhook.", Shown::Data(webhook::SHAPE)).of(webhook::PATH_ID).for_webhooks(),
+    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
+    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
+
+    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).on_loopback(),
     Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).on_loopback(),

@@ -1,5 +1,6 @@
 //! What a parameter may be, and the words in which a wrong one is refused. Source: api.md 1.3.
 
+mod hook;
 mod search;
 
 use super::context::Dialect;
@@ -7,6 +8,8 @@ use serde_json::Value;
 
 /// The greatest integer that JavaScript holds exactly, 2^53-1.
 pub const SAFE_MAX: i64 = 9_007_199_254_740_991;
+/// Of a text of which nothing is asked but that there is one.
+const ANY_TEXT_CHECKS: &[Check] = &[];
 
 /// What a parameter may be.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,10 @@ pub enum Rule {
     Several(&'static Rule, usize, usize),
     /// Any object.
     Object,
+    /// An absolute URI.
+    Uri,
+    /// A list of a webhook's conditions.
+    Conditions,
 }
 
 /// Which whole numbers.
@@ -98,6 +105,8 @@ impl Rule {
             Self::Named(names) => search::named(name, value, names),
             Self::Several(of, least, most) => search::several(name, value, (*of, least, most), dialect),
             Self::Object => search::object(name, value),
+            Self::Uri => hook::uri(name, value),
+            Self::Conditions => hook::conditions(name, value),
         }
     }
 

@@ -76,7 +76,7 @@ impl View {
     #[must_use]
     pub fn with_neighbours(self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         for node in nodes.into_iter().filter(|node| *node != self.0.node) {
-            self.0.neighbours.saw(node, self.head().height());
+            self.0.neighbours.saw(node, self.head().tip());
         }
         self
     }
@@ -187,8 +187,8 @@ impl Observer for View {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.0.now.store(now.micros(), Ordering::Relaxed);
         if node != self.0.node {
-            if let Event::BlockApplied { link, .. } = event {
-                self.0.neighbours.saw(node, link.height());
+            if let Event::BlockApplied { link: tip, .. } | Event::RolledBack { to: tip, .. } = event {
+                self.0.neighbours.saw(node, tip);
             }
             return;
         }

@@ -73,9 +73,9 @@ impl Run {
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
         let metrics = Metrics::new(&plan);
-        let traces = self.traces(&plan)?;
         let judge = check::judge(&scenario, &plan)
             .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
+        let traces = self.traces(&plan)?;
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
         observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
         let bar = progress_bar(scenario.last_height().0.into());
@@ -89,7 +89,7 @@ impl Run {
         let figures = metrics.finish(outcome.end);
         let verdicts = judge.verdicts(outcome.end);
         let about = self.about(&scenario, &outcome);
-        let bundle = Bundle { about: &about, figures: &figures, tree: &plan.tree };
+        let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
         }
@@ -154,12 +154,13 @@ impl Run {
     }
 
     fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
+        let asserted: String = verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect();
         let total = &figures.total;
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
-             {} events\n{}digest:  {}{}",
+             {} events\n{asserted}digest:  {}{}",
             self.scenario.display(),
             table::render(&figures.chain),
             self.seed,
@@ -168,7 +169,6 @@ impl Run {
             total.blocks,
             total.missed_slots,
             outcome.events,
-            verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect::<String>(),
             outcome.digest,
             written.unwrap_or_default(),
         )

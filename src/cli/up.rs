@@ -1,25 +1,26 @@
 //! `dposlab up`: a testnet in one command.
 
 mod announce;
+mod api;
 pub(super) mod network;
 
 use super::{Failure, output::Printer};
 use crate::{
     actors::NodeId,
-    api::{ApiContext, Dialect, LogTail, Server, Settings, View},
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
 };
-use announce::{Announcer, LogWriter};
+use announce::Announcer;
+use api::ApiOptions;
 use clap::Args;
 use network::UpNetwork;
 use std::{
     fs::File,
     io::{self, BufWriter},
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr},
     path::PathBuf,
     str::FromStr,
     sync::Arc,
@@ -27,7 +28,7 @@ use std::{
 };
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::oneshot,
+    sync::watch,
 };
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
@@ -70,18 +71,17 @@ pub struct Up {
     /// How blocks travel: 'once' from the forger's peer to all others, or as in the 'reference' node, in four waves.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
-    /// How the API answers: as 'documented', or exactly as a real node, 'core-2.6'.
-    #[arg(long, default_value_t, value_name = "DIALECT")]
-    dialect: Dialect,
     /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where the node's log goes; by default a file in the system's folder for temporary files.
+    /// Where the first node's log goes; by default a file in the system's folder for temporary files.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Print JSON, one object a line, for scripts.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    api: ApiOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -89,6 +89,12 @@ While it runs:
   curl http://127.0.0.1:4003/api/node/status
   curl -X POST http://127.0.0.1:4003/lab/advance -H 'content-type: application/json' -d '{\"slots\": 10}'
   curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
+  curl http://127.0.0.1:4003/lab/webhooks
+Other testnets:
+  dposlab up --api-nodes 3                          three nodes, each with its own API: ports 4003, 4004, 4005
+  dposlab up --data-dir ./testnet                   webhooks are there again after a restart
+  dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
+  dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
 
 /// When a network starts.
@@ -139,28 +145,22 @@ impl Up {
     /// The port is in use, the network folder cannot be read, or an actor died.
     pub fn run(self) -> Result<(), Failure> {
         // The port first: a mistake there should not cost the time to make a network.
-        let address = SocketAddr::new(self.host, self.port);
-        let listener = Server::listen(address).map_err(Failure::usage)?;
+        let ports = self.api.listen(self.host, self.port)?;
         let network = match (&self.network_dir, &self.secrets) {
             (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, self.gossip)?,
             _ => UpNetwork::generate(SeedTree::new(self.seed), self.delegates, self.gossip)?,
         };
         let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
         let plan = self.plan(&network, tip);
-        let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start)
-            .with_neighbours((0..plan.nodes.len() as u32).map(NodeId))
-            .with_latencies(&plan.network());
-        let address = listener.local_address();
-        let log =
-            self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{}.log", address.port())));
+        let port = ports.first();
+        let log = self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{port}.log")));
         let log_file = File::create(&log).map_err(|why| Failure::usage(format!("--log {}: {why}", log.display())))?;
         let printer = Printer::new(std::io::stdout());
         let log_printer = Printer::new(BufWriter::new(log_file));
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), &plan.tree);
-        let log_tail = LogTail::default();
-        let log_writer = LogWriter::new(log_printer.clone(), log_tail.clone(), NodeId(0), &plan.tree);
-        let mut observers: Vec<Box<dyn Observer>> =
-            vec![Box::new(view.clone()), Box::new(announcer.clone()), Box::new(log_writer)];
+        let (served, mut observers) = self.api.serve(ports, &plan, &log_printer)?;
+        observers.push(Box::new(announcer.clone()));
+        let addresses = served.addresses();
         let journal = self.journal(&plan)?;
         if let Some((_, digest)) = &journal {
             observers.push(Box::new(digest.clone()));
@@ -178,21 +178,18 @@ impl Up {
             let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal);
-            let server = Server::new(
-                listener,
-                ApiContext {
-                    log: Some(log_tail),
-                    settings: Settings { dialect: self.dialect, ..Settings::default() },
-                    ..ApiContext::new(view, handle.clone())
-                },
-            );
-            let (stop_api, stopped) = oneshot::channel::<()>();
-            let api = thread::spawn(move || serve(server, stopped));
-            announcer.ready(&network, self.seed, pace, address, &log);
+            let (servers, webhooks) = served.start(&handle);
+            let (stop_api, stopped) = watch::channel(false);
+            let api = thread::spawn(move || {
+                let served = api::serve(servers, &stopped);
+                webhooks.stop();
+                served
+            });
+            announcer.ready(&network, self.seed, pace, &addresses, &log);
             interrupts.stop(handle);
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
-            let _ended_already = stop_api.send(());
+            let _ended_already = stop_api.send(true);
             api.join().map_err(|_| Failure::broken("the API server panicked"))??;
             ended
         });
@@ -244,18 +241,6 @@ impl Up {
 fn wall_clock_seconds(epoch_unix: i64) -> u32 {
     let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     u32::try_from(i64::try_from(unix).unwrap_or(i64::MAX).saturating_sub(epoch_unix).max(0)).unwrap_or(u32::MAX / 2)
-}
-
-/// The API's own threads: the simulation never waits for a client.
-fn serve(server: Server, stopped: oneshot::Receiver<()>) -> Result<(), Failure> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Failure::broken)?;
-    let served = runtime.block_on(server.serve(async {
-        // An error means the sender is gone, which is as good a reason to stop.
-        let _stop = stopped.await;
-    }));
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    served.map_err(Failure::broken)
 }
 
 /// Ctrl-C, or what asks a service to end. Listened for before anyone can know that the testnet is there.

@@ -104,7 +104,8 @@ impl Distribution {
         self.squares += before * (value - self.mean);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.values.saturating_record((value * SCALE).round().clamp(0.0, 1e18) as u64);
+        let scaled = (value * SCALE).round().clamp(0.0, 1e18) as u64;
+        self.values.record(scaled).expect("it grows as far as values go");
     }
 
     /// The figures; `None` of nothing.

@@ -9,14 +9,14 @@ use std::{
 };
 
 /// A running testnet; killed when dropped, if it was not stopped.
-struct Up {
+pub struct Up {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    ready: Value,
+    pub ready: Value,
 }
 
 impl Up {
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let log = tempfile::NamedTempFile::new().expect("a file for the log").into_temp_path();
         let mut child = dposlab()
             .args(["up", "--json", "--port", "0", "--log"])
@@ -32,34 +32,34 @@ impl Up {
         Self { child, lines, ready }
     }
 
-    fn api(&self) -> &str {
+    pub fn api(&self) -> &str {
         self.ready["url"].as_str().expect("a URL")
     }
 
-    fn get(&self, path: &str) -> Value {
+    pub fn get(&self, path: &str) -> Value {
         let url = format!("{}{path}", self.api());
         ureq::get(url).call().expect("it answers").body_mut().read_json().expect("JSON")
     }
 
     /// Posts to a path below the server's root, and answers status and body.
-    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let url = format!("{}{path}", self.api().trim_end_matches("/api"));
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let mut response = agent.post(url).send_json(body).expect("it answers");
         (response.status().as_u16(), response.body_mut().read_json().expect("JSON"))
     }
 
-    fn advance(&self, slots: u32) {
+    pub fn advance(&self, slots: u32) {
         let (status, body) = self.post("/lab/advance", &json!({ "slots": slots }));
         assert_eq!(status, 200, "{body}");
     }
 
-    fn height(&self) -> u64 {
+    pub fn height(&self) -> u64 {
         self.get("/node/status")["data"]["now"].as_u64().expect("a height")
     }
 
     /// Ctrl-C; answers the lines that were printed since the start.
-    fn interrupt(mut self) -> Vec<Value> {
+    pub fn interrupt(mut self) -> Vec<Value> {
         let killed = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(killed.expect("kill is there").success());
         let lines = self.lines.by_ref().map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();

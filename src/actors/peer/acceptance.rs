@@ -15,8 +15,6 @@ use std::sync::Arc;
 const BATCH_TRANSACTIONS: usize = 150;
 /// … or so many blocks at most.
 const BATCH_BLOCKS: usize = 101;
-/// A block that is too far ahead more often than this in a row makes the node leave its chain.
-const NOT_READY_LIMIT: u32 = 5;
 
 /// What became of a block that was worked on. Source: consensus.md 3.3.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,7 +225,7 @@ impl Peer {
     fn unchained(&mut self, block: &Block) -> BlockOutcome {
         let (header, tip) = (&block.header, &self.tip.block().header);
         if header.height > Height(tip.height.0 + 1) {
-            return match self.sync.not_ready(block.id) > NOT_READY_LIMIT {
+            return match self.sync.is_never_ready(block.id) {
                 true => BlockOutcome::Rollback(RollbackCause::NeverReady),
                 false => BlockOutcome::Discarded(Discarded::NotReady),
             };

@@ -146,7 +146,7 @@ impl Peer {
         }
         discovery.asking = false;
         let mut found = std::mem::take(&mut discovery.found);
-        if seeds_too || discovery.for_start.is_some() {
+        if discovery.for_start == Some(Start::Given) || (seeds_too && discovery.for_start.is_none()) {
             found.extend(self.neighbours.dropped());
         }
         discovery.awaited = found.clone();

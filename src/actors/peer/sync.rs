@@ -24,6 +24,9 @@ const CACHED: usize = 100;
 /// Downloads in vain after which a wake-up gives up.
 const VAIN_LIMIT: u32 = 5;
 
+/// A block that is too far ahead more often than this in a row makes the node leave its chain. Source: consensus.md 3.6.
+const NOT_READY_LIMIT: u32 = 5;
+
 /// Where a node is between its chain and the network's.
 #[derive(Debug)]
 pub(super) struct SyncState {
@@ -96,14 +99,14 @@ impl SyncState {
     }
 
     pub(super) fn block_accepted(&mut self) {
-        (self.vain, self.halted, self.not_ready) = (0, 0, None);
+        (self.vain, self.halted) = (0, 0);
     }
 
-    /// A block was too far ahead: how often in a row was it this one?
-    pub(super) fn not_ready(&mut self, id: BlockId) -> u32 {
+    /// A block was too far ahead: was it this one so often in a row that something must be wrong with the chain below?
+    pub(super) fn is_never_ready(&mut self, id: BlockId) -> bool {
         let times = self.not_ready.filter(|(before, _)| *before == id).map_or(0, |(_, times)| times) + 1;
-        self.not_ready = Some((id, times));
-        times
+        self.not_ready = (times <= NOT_READY_LIMIT).then_some((id, times));
+        times > NOT_READY_LIMIT
     }
 }
 

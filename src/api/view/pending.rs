@@ -36,11 +36,12 @@ impl Pending {
     }
 
     fn add(&mut self, transaction: &Arc<SignedTransaction>) {
+        if self.by_id.contains_key(&transaction.id()) {
+            return;
+        }
         let place = (Reverse(transaction.transaction().fee.value()), self.arrivals);
         self.arrivals += 1;
-        if let Some(old) = self.by_id.insert(transaction.id(), place) {
-            self.by_fee.remove(&old);
-        }
+        self.by_id.insert(transaction.id(), place);
         self.by_fee.insert(place, transaction.clone());
         self.ordered = Arc::default();
     }
@@ -50,5 +51,34 @@ impl Pending {
             self.by_fee.remove(&place);
             self.ordered = Arc::default();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+
+    #[test]
+    fn what_is_added_twice_is_there_once_and_what_is_removed_is_gone() {
+        let keys = KeyPair::from_passphrase("pending");
+        let transfer = |nonce, fee| {
+            let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1));
+            Arc::new(transfer.nonce(Nonce(nonce)).fee(Arktoshi::coins(fee)).sign(&keys))
+        };
+        let all = [transfer(1, 1), transfer(2, 3), transfer(3, 1), transfer(4, 2)];
+        let mut pending = Pending::default();
+        all.iter().chain(&all).for_each(|transaction| pending.add(transaction));
+        let fees = |pending: &Pending| -> Vec<u64> {
+            pending.by_fee.values().map(|transaction| transaction.fee().value() / 100_000_000).collect()
+        };
+        assert_eq!(fees(&pending), [3, 2, 1, 1]);
+        assert_eq!(pending.by_fee.values().nth(2).unwrap().id(), all[0].id(), "first come");
+        let before = pending.clone();
+        pending.remove(&all[0].id());
+        pending.remove(&all[0].id());
+        assert!(pending.get(&all[0].id()).is_none() && before.get(&all[0].id()).is_some());
+        assert_eq!(fees(&pending), [3, 2, 1]);
+        assert_eq!((before.ordered().len(), pending.ordered().len()), (4, 3));
     }
 }

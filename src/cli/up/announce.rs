@@ -36,27 +36,32 @@ impl Announcer {
     }
 
     /// The network is up: all a developer needs to use it.
-    pub fn ready(&self, network: &UpNetwork, seed: u64, pace: Pace, address: SocketAddr, log: &Path) {
+    pub fn ready(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: &Path) {
         if self.json {
-            self.ready_json(network, seed, pace, address, log);
+            self.ready_json(network, seed, pace, addresses, log);
         } else {
-            self.ready_text(network, seed, pace, address, log);
+            self.ready_text(network, seed, pace, addresses, log);
         }
     }
 
-    fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, address: SocketAddr, log: &Path) {
+    fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: &Path) {
         let config = network.tree.config();
         let symbol = &config.network.token;
         let mut lines = vec![
             format!("dposlab {}: {} delegates forging", env!("CARGO_PKG_VERSION"), network.delegates.len()),
             String::new(),
-            format!("  API      http://{address}/api"),
+        ];
+        for (node, address) in addresses.iter().enumerate() {
+            let of = if addresses.len() > 1 { format!(" of {}", NodeId(node as u32)) } else { String::new() };
+            lines.push(format!("  API      http://{address}/api{of}"));
+        }
+        lines.extend([
             format!("  network  {}, token {symbol}, nethash {}", config.network.name, config.network.nethash),
             format!("  seed     {seed}"),
             format!("  pace     {}", pace_in_words(pace)),
             format!("  log      {}", log.display()),
             String::new(),
-        ];
+        ]);
         if !network.accounts.is_empty() {
             lines.push("  Funded accounts (address, balance, passphrase), for tests only:".to_owned());
         }
@@ -69,7 +74,7 @@ impl Announcer {
         self.printer.line(lines.join("\n"));
     }
 
-    fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, address: SocketAddr, log: &Path) {
+    fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: &Path) {
         let config = network.tree.config();
         let accounts = network.accounts.iter().map(|account| {
             json!({
@@ -87,10 +92,12 @@ impl Announcer {
                 "passphrase": delegate.passphrase,
             })
         });
+        let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}/api")).collect();
         let ready = json!({
             "event": "ready",
             "version": env!("CARGO_PKG_VERSION"),
-            "url": format!("http://{address}/api"),
+            "url": urls.first(),
+            "urls": urls,
             "seed": seed,
             "pace": pace.to_string(),
             "nethash": config.network.nethash,
@@ -155,26 +162,30 @@ impl Observer for Announcer {
     }
 }
 
-/// Writes the observed node's log: one line an event, with virtual times.
+/// Writes a node's log: one line an event, with virtual times. Clones write the same log.
+#[derive(Clone)]
 pub struct LogWriter {
-    printer: Printer,
+    printer: Option<Printer>,
     tail: LogTail,
     node: NodeId,
     slots: Slots,
 }
 
 impl LogWriter {
-    /// Writes to `printer`, and keeps the last lines in `tail` for the API.
-    pub fn new(printer: Printer, tail: LogTail, node: NodeId, tree: &BlockTree) -> Self {
+    /// Writes to `printer`, if there is one, and keeps the last lines in `tail` for the API.
+    pub fn new(printer: Option<Printer>, tail: LogTail, node: NodeId, tree: &BlockTree) -> Self {
         Self { printer, tail, node, slots: tree.slots() }
     }
 
-    fn write(&self, now: SimTime, level: &str, text: String) {
+    /// Writes a line.
+    pub fn write(&self, now: SimTime, level: &str, text: String) {
         let time = self.slots.human(now.micros() / 1_000).replace('T', " ");
         let time = time.trim_end_matches('Z');
         let line = format!("[{time}] {level:<5}: {text}");
-        self.tail.push(line.clone());
-        self.printer.line(line);
+        if let Some(printer) = &self.printer {
+            printer.line(line.clone());
+        }
+        self.tail.push(line);
     }
 }
 
@@ -197,7 +208,15 @@ impl Observer for LogWriter {
                     self.write(now, "WARN", format!("Delegate {name} ({key}) missed its slot"));
                 }
                 self.write(now, "INFO", format!("Applied block {} at height {}", link.id(), link.height()));
+                for transaction in &link.block().transactions {
+                    let (id, kind) = (transaction.id(), transaction.kind().name());
+                    self.write(now, "DEBUG", format!("Applied transaction {id} ({kind})"));
+                }
                 if let Some(end) = &applied.round_end {
+                    for key in &end.missed {
+                        let name = applied.state.delegate_of(key).map_or("?", |delegate| &delegate.username);
+                        self.write(now, "WARN", format!("Delegate {name} ({key}) forged nothing in its round"));
+                    }
                     self.write(now, "INFO", format!("Starting round {}", end.created.number()));
                 }
             }

@@ -26,13 +26,15 @@ pub struct Percentiles {
 #[derive(Clone, Debug)]
 pub struct Times(Histogram<u64>);
 
-impl Times {
+impl Default for Times {
     /// Of nothing yet. Times above a day count as a day.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let day = 86_400_000_000;
         Self(Histogram::new_with_bounds(1, day, 3).expect("bounds and digits are what the crate allows"))
     }
+}
 
+impl Times {
     /// One more.
     pub fn add(&mut self, from: SimTime, to: SimTime) {
         self.0.saturating_record(u64::try_from(to.since(from).as_micros()).unwrap_or(u64::MAX));
@@ -87,7 +89,7 @@ struct Travel {
 
 impl Propagation {
     pub(super) fn new(nodes: usize) -> Self {
-        let [each, this_round, half, all] = [(); 4].map(|()| Times::new());
+        let [each, this_round, half, all] = [(); 4].map(|()| Times::default());
         Self { nodes, followed: BTreeMap::new(), order: std::collections::VecDeque::new(), each, this_round, half, all }
     }
 

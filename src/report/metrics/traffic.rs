@@ -6,7 +6,7 @@ use crate::{
     protocol::{Block, SignedTransaction, TransactionId},
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     sync::Arc,
 };
 
@@ -34,8 +34,8 @@ impl Traffic {
             first_seen: BTreeMap::new(),
             order: VecDeque::new(),
             pools: vec![0; nodes],
-            latency: Times::new(),
-            this_round: Times::new(),
+            latency: Times::default(),
+            this_round: Times::default(),
             round_total: 0,
             total: 0,
             rejected: 0,
@@ -47,8 +47,8 @@ impl Traffic {
         self.pools[node.0 as usize] += added.len() as u32;
         for transaction in added {
             let id = transaction.id();
-            if !self.first_seen.contains_key(&id) {
-                self.first_seen.insert(id, now);
+            if let Entry::Vacant(first) = self.first_seen.entry(id) {
+                first.insert(now);
                 self.order.push_back(id);
             }
         }
@@ -92,7 +92,7 @@ impl Traffic {
     }
 
     pub(super) fn close_round(&mut self) -> (u64, Percentiles) {
-        let latency = std::mem::replace(&mut self.this_round, Times::new()).percentiles();
+        let latency = std::mem::take(&mut self.this_round).percentiles();
         (std::mem::take(&mut self.round_total), latency)
     }
 

@@ -21,8 +21,8 @@ page.append(element("div", { class: "tiles" },
   tile(number(totals.orphaned), "blocks orphaned", totals.orphaned > 0),
   tile(number(totals.fork_depth_max), "blocks, deepest fork", totals.fork_depth_max > 0),
   tile(number(totals.rollbacks), "rollbacks", totals.rollbacks > 0),
-  tile(ms(totals.propagation_ms.p50), "propagation, median"),
-  tile(ms(totals.propagation_ms.p99), "propagation, 99 %"),
+  totals.propagation_ms.count ? tile(ms(totals.propagation_ms.p50), "propagation, median") : null,
+  totals.propagation_ms.count ? tile(ms(totals.propagation_ms.p99), "propagation, 99 %") : null,
   tile(percent(totals.agreement_mean), "mean agreement", totals.agreement_mean < 0.99),
   traffic ? tile(number(totals.transactions), "transactions") : null,
   traffic ? tile(`${number(totals.transactions_per_second)} /s`, "throughput") : null));
@@ -34,6 +34,14 @@ grid.append(reproduce(about.reproduce, [
   ["scenario", about.scenario], ["seed", about.seed], ["set", about.set.join("  ")], ["version", `dposlab ${about.version}`],
   ["digest", about.digest], ["events", number(about.events)], ["inputs delivered", number(about.delivered)],
 ]));
+
+if (data.assertions.length) {
+  const broken = data.assertions.filter((verdict) => !verdict.holds).length;
+  grid.append(element("section", { class: "card" }, element("h2", {}, broken ? `${broken} of ${data.assertions.length} assertions do not hold` : "All assertions hold"),
+    element("div", { style: "height:6px" }),
+    table(["assertion", "", "found"], data.assertions.map((verdict) => [verdict.assertion, verdict.holds ? "holds" : { class: "bad", text: "does not hold" }, verdict.found]))));
+  grid.lastChild.classList.add("words");
+}
 
 // The ring: a slot is a piece, a round is a ring, the latest outside.
 const RINGS = 10;
@@ -122,14 +130,14 @@ grid.append(plotCard("half", "Slots by round", "Blocks on the winning chain, slo
   layout: layout(300, { barmode: "stack", bargap: 0.25, xaxis: roundAxis(), yaxis: axis("slots") }),
 })).card);
 
-grid.append(plotCard("half", "Propagation", "How many deliveries, from forging to a node's chain, took no longer than this.", () => ({
+if (totals.propagation_ms.count > 0) grid.append(plotCard("half", "Propagation", "How many deliveries, from forging to a node's chain, took no longer than this.", () => ({
   traces: [line("deliveries", data.curve.map(([delay]) => delay), data.curve.map(([, share]) => share * 100), color("good"), { fill: "tozeroy", fillcolor: `${color("good")}22`, hovertemplate: "%{y:.1f} % within %{x:.0f} ms<extra></extra>" })],
   layout: layout(300, { xaxis: axis("milliseconds", { rangemode: "tozero" }), yaxis: axis("percent of deliveries", { range: [0, 102] }), showlegend: false }),
 })).card);
 
-grid.append(plotCard("half", "Propagation by round", "Half, nine in ten, and 99 in a hundred deliveries took no longer.", () => ({
+if (totals.propagation_ms.count > 0) grid.append(plotCard("half", "Propagation by round", "Half, nine in ten, and 99 in a hundred deliveries took no longer.", () => ({
   traces: [["p50", "good"], ["p90", "third"], ["p99", "bad"]].map(([key, stroke]) =>
-    line(`${key.slice(1)} %`, roundX, rounds.map((round) => round.propagation_ms[key]), color(stroke), { mode: "lines+markers", marker: { size: 5 }, hovertemplate: "%{y:.0f} ms" })),
+    line(`${key.slice(1)} %`, roundX, rounds.map((round) => (round.propagation_ms.count ? round.propagation_ms[key] : null)), color(stroke), { mode: "lines+markers", marker: { size: 5 }, hovertemplate: "%{y:.0f} ms" })),
   layout: layout(300, { hovermode: "x unified", xaxis: roundAxis(), yaxis: axis("milliseconds", { rangemode: "tozero" }) }),
 })).card);
 
@@ -169,7 +177,7 @@ if (totals.missed_slots > 0) {
   const names = worst.filter((delegate) => delegate.missed > 0).map((delegate) => delegate.username).slice(0, 40).reverse();
   const missed = names.map((name) => data.rings.map(({ turns }) => turns.filter(([, owner, height]) => owner === name && !height).length));
   grid.append(plotCard("half", "Who missed, by round", "Slots missed of the delegates that missed most.", () => ({
-    traces: [{ type: "heatmap", x: data.rings.map(({ round }) => round), y: names, z: missed, xgap: 2, ygap: 2, showscale: false, colorscale: [[0, color("faint")], [1, color("bad")]], hovertemplate: "%{y}, round %{x}: %{z} missed<extra></extra>" }],
+    traces: [{ type: "heatmap", x: data.rings.map(({ round }) => round), y: names, z: missed, xgap: 2, ygap: 2, zmin: 0, showscale: false, colorscale: [[0, color("faint")], [1, color("bad")]], hovertemplate: "%{y}, round %{x}: %{z} missed<extra></extra>" }],
     layout: layout(Math.max(300, 90 + names.length * 15), { xaxis: roundAxis({ showgrid: false }), yaxis: axis("", { showgrid: false }) }),
   })).card);
 }

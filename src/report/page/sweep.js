@@ -52,7 +52,7 @@ function means(figure) {
   return {
     traces: [{
       type: "scatter", mode: numeric ? "lines+markers" : "markers", x: has.map(([, where]) => where), y: has.map(([values]) => values.mean), line: { color: color("good"), width: 2 },
-      marker: { size: 8, color: color("good") }, error_y: { type: "data", array: has.map(([values]) => spread(values)), color: color("bad"), thickness: 1.5, width: 6 },
+      marker: { size: 8, color: color("good") }, error_y: { type: "data", array: has.map(([values]) => spread(values)), color: color("soft"), thickness: 1.5, width: 6 },
       text: has.map(([values]) => `${number(values.mean, 4)} ± ${number(spread(values), 4)}<br>deviation ${number(values.deviation, 4)}, ${number(values.count)} runs`), hovertemplate: "%{text}<extra></extra>",
     }],
     layout: layout(340, { xaxis: numeric ? axis(paths[0]) : categories(), yaxis: axis(wordOf(figure)), showlegend: false }),
@@ -82,7 +82,18 @@ grid.append(plotCard("half", "Runs that ended well", "Share of the runs, with Wi
 grid.append(element("section", { class: "card half" }, element("h2", {}, summary.failed ? "Runs that failed" : "No run failed"),
   element("p", { class: "soft" }, summary.failed ? `The first ${number(summary.failures.length)} of ${number(summary.failed)}; all of them are in failures.csv.` : "Every seed ended well with every value."),
   element("div", { style: "height:8px" }),
-  summary.failures.length ? table(["seed", "ended", "to repeat it"], summary.failures.map((failed) => [String(failed.seed), { class: "bad", text: failed.status }, failed.reproduce])) : null));
+  summary.failures.length ? table(["seed", "ended", "to repeat it"], summary.failures.map((failed) => [String(failed.seed), { class: "bad", text: [failed.status, ...failed.broken].join(": ") }, failed.reproduce])) : null));
+
+const asserted = [...new Set(cells.flatMap((cell) => cell.assertions.map((held) => held.assertion)))];
+if (asserted.length) {
+  grid.append(element("section", { class: "card words" }, element("h2", {}, "Assertions"), element("p", { class: "soft" }, "Share of the runs in which each held, with Wilson's interval at 95 % confidence."), element("div", { style: "height:8px" }),
+    table(["assertion", ...unique.map((text) => text.replaceAll("<br>", ", "))], asserted.map((assertion) => [assertion, ...cells.map((cell) => {
+      const found = cell.assertions.find((held) => held.assertion === assertion);
+      if (!found) return "–";
+      const text = `${percent(found.holds.share)} (${number(found.holds.confidence.low * 100, 1)}–${number(found.holds.confidence.high * 100, 1)})`;
+      return found.holds.so < found.holds.of ? { class: "bad", text } : text;
+    })]))));
+}
 
 const shown = figures.filter((figure) => order.includes(figure));
 grid.append(element("section", { class: "card" }, element("h2", {}, "Means"), element("p", { class: "soft" }, "Over the runs of each combination, ± 95 % confidence."), element("div", { style: "height:8px" }),

@@ -1,0 +1,194 @@
+//! A webhook dispatcher: what happens at a node goes to those who asked for it. Source: api.md 6.
+//!
+//! ```text
+//!   observations ──► which events of the catalogue ──► which hooks ──► deliveries, in the hooks' order
+//!                    (firing, payload)                 (condition)
+//! ```
+//!
+//! Like every actor it is a value without IO: it hears what its node observed and says what is to be posted. Who posts
+//! it, when and whether it arrives comes back to nobody in the simulation, so webhooks never change a run.
+
+mod condition;
+mod firing;
+mod integer;
+mod payload;
+
+pub use condition::{Comparison, Condition, ConditionError};
+pub use payload::PeerState;
+
+use super::{Event, SimTime};
+use crate::ledger::{BlockTree, state::Applied};
+use firing::Firing;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// So many webhooks a node has at most; the reference sets no limit.
+pub const WEBHOOKS_MAX: usize = 1_024;
+/// Characters of a token that the node keeps; the other half never comes back to it. Source: api.md 6.1.
+pub const SECRET_LENGTH: usize = 32;
+
+/// A webhook as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// A version 4 UUID.
+    pub id: String,
+    /// The event it is for; any name, those that never happen included.
+    pub event: String,
+    /// The absolute URI that is posted to.
+    pub target: String,
+    /// The first half of its token, by which the receiver knows the node.
+    pub secret: String,
+    pub enabled: bool,
+    /// It fires if one of them holds, or if there are none.
+    pub conditions: Vec<Condition>,
+}
+
+impl Webhook {
+    /// Whether a payload makes it fire. A condition that cannot be asked does not hold; without payload none does.
+    pub fn is_met_by(&self, payload: Option<&Value>) -> bool {
+        let holds = |condition: &Condition| payload.is_some_and(|payload| condition.holds(payload) == Ok(true));
+        self.conditions.is_empty() || self.conditions.iter().any(holds)
+    }
+}
+
+/// What of a webhook is to be other than it is; its id and token stay.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WebhookChange {
+    pub event: Option<String>,
+    pub target: Option<String>,
+    pub enabled: Option<bool>,
+    pub conditions: Option<Vec<Condition>>,
+}
+
+/// What a dispatcher hears.
+#[derive(Clone, Debug)]
+pub enum WebhookInput {
+    /// Its node has started.
+    Started,
+    /// Something happened at its node.
+    Observed(Box<Observation>),
+}
+
+/// Something that happened, with what the event itself leaves out.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    pub event: Event,
+    /// With a block that was applied: what was before. It is looked up if it is not given.
+    pub before: Option<Arc<Applied>>,
+    /// With a peer that came or went: who that is. Without, the event has no payload.
+    pub peer: Option<PeerState>,
+}
+
+impl From<Event> for Observation {
+    fn from(event: Event) -> Self {
+        Self { event, before: None, peer: None }
+    }
+}
+
+/// What a dispatcher wants done.
+#[derive(Clone, Debug)]
+pub enum WebhookEffect {
+    Deliver(Delivery),
+}
+
+/// A body on its way to a webhook's target.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub hook: Arc<Webhook>,
+    /// JSON: `{"timestamp":…,"data":…,"event":…}`, shared by all who get it.
+    pub body: Arc<[u8]>,
+}
+
+/// There are as many webhooks as may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this node has {WEBHOOKS_MAX} webhooks, which is as many as it takes; delete one first")]
+pub struct TooManyWebhooks;
+
+/// The webhooks of one node, in the order of their creation.
+#[derive(Clone)]
+pub struct WebhookDispatcher {
+    tree: Arc<BlockTree>,
+    hooks: Vec<Arc<Webhook>>,
+}
+
+impl WebhookDispatcher {
+    /// A dispatcher with the webhooks that were kept.
+    pub fn new(tree: Arc<BlockTree>, hooks: Vec<Webhook>) -> Self {
+        Self { tree, hooks: hooks.into_iter().map(Arc::new).collect() }
+    }
+
+    /// One input in, the wanted effects out, in order.
+    pub fn step(&self, now: SimTime, input: &WebhookInput, effects: &mut Vec<WebhookEffect>) {
+        let mut firing = Firing { tree: &self.tree, now, hooks: &self.hooks, effects };
+        match input {
+            WebhookInput::Started => firing.started(),
+            WebhookInput::Observed(observation) => firing.observed(observation),
+        }
+    }
+
+    /// All webhooks, oldest first.
+    pub fn hooks(&self) -> &[Arc<Webhook>] {
+        &self.hooks
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &str) -> Option<&Arc<Webhook>> {
+        self.hooks.iter().find(|hook| hook.id == id)
+    }
+
+    /// Adds one. Whoever asks for it draws its id and its token.
+    ///
+    /// # Errors
+    /// There are [`WEBHOOKS_MAX`] already.
+    pub fn create(&mut self, hook: Webhook) -> Result<(), TooManyWebhooks> {
+        if self.hooks.len() >= WEBHOOKS_MAX {
+            return Err(TooManyWebhooks);
+        }
+        self.hooks.push(Arc::new(hook));
+        Ok(())
+    }
+
+    /// Changes one, and says whether it is there.
+    pub fn update(&mut self, id: &str, change: WebhookChange) -> bool {
+        let Some(hook) = self.hooks.iter_mut().find(|hook| hook.id == id) else { return false };
+        let hook = Arc::make_mut(hook);
+        hook.event = change.event.unwrap_or_else(|| hook.event.clone());
+        hook.target = change.target.unwrap_or_else(|| hook.target.clone());
+        hook.enabled = change.enabled.unwrap_or(hook.enabled);
+        hook.conditions = change.conditions.unwrap_or_else(|| hook.conditions.clone());
+        true
+    }
+
+    /// Deletes one, and says whether it was there.
+    pub fn delete(&mut self, id: &str) -> bool {
+        let count = self.hooks.len();
+        self.hooks.retain(|hook| hook.id != id);
+        self.hooks.len() < count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hook(id: &str, conditions: Value) -> Webhook {
+        let mut hook = json!({"id": id, "event": "block.applied", "target": "http://127.0.0.1:1", "secret": "s"});
+        hook["enabled"] = json!(true);
+        hook["conditions"] = conditions;
+        serde_json::from_value(hook).unwrap()
+    }
+
+    #[test]
+    fn one_condition_is_enough_and_errors_are_none() {
+        let payload = Some(json!({"height": 5}));
+        let wrong = json!({"key": "nothere", "condition": "contains", "value": "x"});
+        let right = json!({"key": "height", "condition": "gt", "value": 0});
+        assert!(hook("1", json!([])).is_met_by(None) && hook("1", json!([wrong, right])).is_met_by(payload.as_ref()));
+        assert!(!hook("1", json!([wrong])).is_met_by(payload.as_ref()));
+        let ne = json!({"key": "height", "condition": "ne", "value": 0});
+        assert!(!hook("1", json!([ne])).is_met_by(None), "no payload, nothing to ask");
+    }
+}

@@ -1,0 +1,220 @@
+//! From an observation to the events of the catalogue that it stands for, in their order. Source: api.md 6.4,
+//! consensus.md 1.5, 4.5, 5.8.
+//!
+//! A payload is made only if an enabled webhook asks for its event, and once for all that do.
+
+use super::{
+    Delivery, Observation, Webhook, WebhookEffect,
+    payload::{self, PeerState},
+};
+use crate::{
+    actors::{Event, SimTime},
+    ledger::{BlockTree, Link, State, Wallet, apply, state::Applied},
+    protocol::{Address, Asset, Block, PublicKey, SignedTransaction, Vote},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// What is posted. An event without payload has no `data`.
+#[derive(Serialize)]
+struct Body<'a> {
+    /// When it happened, in virtual time, as Unix time in milliseconds.
+    timestamp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Value>,
+    event: &'a str,
+}
+
+/// One observation on its way to those who asked.
+pub(super) struct Firing<'a> {
+    pub tree: &'a BlockTree,
+    pub now: SimTime,
+    pub hooks: &'a [Arc<Webhook>],
+    pub effects: &'a mut Vec<WebhookEffect>,
+}
+
+impl Firing<'_> {
+    /// The node has started; the specification and the reference write the event's name differently.
+    pub fn started(&mut self) {
+        self.fire("state.started", || Some(true.into()));
+        self.fire("state:started", || Some(true.into()));
+    }
+
+    /// All events of an observation.
+    pub fn observed(&mut self, observation: &Observation) {
+        match &observation.event {
+            Event::BlockForged(block) => self.forged(block),
+            Event::BlockReceived(block) => self.fire_block("block.received", block),
+            Event::BlockDisregarded(block) => self.fire_block("block.disregarded", block),
+            Event::BlockApplied { link, applied } => {
+                let before = observation.before.clone();
+                let before = before.or_else(|| link.parent().map(|parent| self.tree.applied(parent)));
+                self.applied(link, applied, before.as_deref().map_or(&applied.state, |before| &before.state));
+            }
+            Event::BlockReverted(link) => self.reverted(link),
+            Event::PoolAdded(added) => self.fire("transaction.pool.added", || {
+                Some(added.iter().map(|transaction| payload::pooled(transaction)).collect())
+            }),
+            Event::PoolRejected(rejected) => self.fire("transaction.pool.rejected", || {
+                let one = |rejection: &crate::actors::pool::PoolRejection| {
+                    json!({
+                        "transaction": payload::pooled(&rejection.transaction),
+                        "type": rejection.error.code(),
+                        "message": rejection.error.to_string(),
+                    })
+                };
+                Some(rejected.iter().map(one).collect())
+            }),
+            Event::PoolRemoved(id) => self.fire("transaction.pool.removed", || Some(json!(id))),
+            Event::PoolExpired(transaction) => {
+                self.fire("transaction.expired", || Some(payload::of_transaction(transaction)));
+            }
+            Event::PoolPurged(transaction) => {
+                self.fire("transaction.pool.removed", || Some(payload::of_transaction(transaction)));
+            }
+            Event::PeerAdded(_) => self.fire_peer("peer.added", observation.peer.as_ref()),
+            Event::PeerRemoved(_) => self.fire_peer("peer.removed", observation.peer.as_ref()),
+            Event::ForgerStarted { delegate } => {
+                self.fire("forger.started", || Some(json!({ "activeDelegates": [delegate] })));
+            }
+            Event::ForgerFailed { error } => self.fire("forger.failed", || Some(json!({ "error": error }))),
+            // Nothing of the catalogue.
+            Event::PoolEvicted(_)
+            | Event::PoolReplaced(_)
+            | Event::BlockRefused(_)
+            | Event::ForgingSuspended { .. }
+            | Event::RolledBack { .. }
+            | Event::HealthChecked { .. } => {}
+        }
+    }
+
+    fn forged(&mut self, block: &Block) {
+        let milestones = &self.tree.config().milestones;
+        self.fire("block.forged", || Some(block.header_json(milestones)));
+        for transaction in &block.transactions {
+            self.fire("transaction.forged", || Some(payload::of_transaction(transaction)));
+        }
+    }
+
+    fn fire_block(&mut self, name: &str, block: &Block) {
+        let milestones = &self.tree.config().milestones;
+        self.fire(name, || Some(payload::received(block, milestones)));
+    }
+
+    fn fire_peer(&mut self, name: &str, peer: Option<&PeerState>) {
+        let (now, slots, tree) = (self.now, self.tree.slots(), self.tree);
+        let milestones = &tree.config().milestones;
+        self.fire(name, || peer.map(|peer| payload::of_peer(peer, now, &slots, milestones)));
+    }
+
+    /// In the order of consensus.md 1.5: missed slots, the round, the transactions, the block, the wallets.
+    fn applied(&mut self, link: &Arc<Link>, applied: &Applied, before: &State) {
+        let (tree, after) = (self.tree, &applied.state);
+        // Ranks and rounds are given out after these have been told.
+        let idle = |key: &PublicKey| {
+            let wallet = after.wallet(&key.address(after.network_byte()));
+            let wallet = wallet.map(|wallet| payload::of_wallet(&ranked_as_before(wallet, before), tree));
+            wallet.map(|wallet| json!({ "delegate": wallet }))
+        };
+        for key in &applied.missing {
+            self.fire("forger.missing", || idle(key));
+        }
+        if let Some(end) = &applied.round_end {
+            for key in &end.missed {
+                self.fire("round.missed", || idle(key));
+            }
+            self.fire("round.created", || {
+                let wallets = end.created.members.iter().filter_map(|member| after.wallet(&member.address));
+                Some(wallets.map(|wallet| payload::of_wallet(wallet, tree)).collect())
+            });
+            self.fire("round.applied", || None);
+        }
+        let block = link.block();
+        let mut born: BTreeSet<Address> = BTreeSet::new();
+        for (index, transaction) in block.transactions.iter().enumerate() {
+            self.fire("transaction.applied", || Some(payload::placed(block, index)));
+            self.fire_typed(block, index, transaction);
+            for recipient in apply::recipients(transaction) {
+                let wallet = after.wallet(&recipient).filter(|_| before.wallet(&recipient).is_none());
+                if let Some(wallet) = wallet.filter(|_| born.insert(recipient)) {
+                    self.fire("wallet.created.cold", || Some(payload::of_wallet(wallet, tree)));
+                }
+            }
+        }
+        self.fire("block.applied", || Some(block.header_json(&tree.config().milestones)));
+        if self.wants("wallet.saved") {
+            for wallet in changed(before, after) {
+                let shown = payload::of_wallet(wallet, tree);
+                let was = before.wallet(&wallet.address).map(|wallet| payload::of_wallet(wallet, tree));
+                if was.as_ref() != Some(&shown) {
+                    self.fire("wallet.saved", || Some(shown));
+                }
+            }
+        }
+    }
+
+    fn fire_typed(&mut self, block: &Block, index: usize, transaction: &SignedTransaction) {
+        let placed = || payload::placed(block, index);
+        match transaction.asset() {
+            Asset::DelegateRegistration { .. } => self.fire("delegate.registered", || Some(placed())),
+            Asset::DelegateResignation => self.fire("delegate.resigned", || Some(placed())),
+            Asset::Vote(vote) => {
+                let name = if matches!(vote, Vote::For(_)) { "wallet.vote" } else { "wallet.unvote" };
+                self.fire(name, || Some(json!({ "delegate": vote.to_string(), "transaction": placed() })));
+            }
+            _ => {}
+        }
+    }
+
+    fn reverted(&mut self, link: &Link) {
+        let (tree, block) = (self.tree, link.block());
+        for index in (0..block.transactions.len()).rev() {
+            self.fire("transaction.reverted", || Some(payload::placed(block, index)));
+        }
+        self.fire("block.reverted", || Some(block.header_json(&tree.config().milestones)));
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.hooks.iter().any(|hook| hook.enabled && hook.event == name)
+    }
+
+    /// Delivers an event to all who ask for it and whose conditions its payload fulfils.
+    fn fire(&mut self, name: &str, payload: impl FnOnce() -> Option<Value>) {
+        if !self.wants(name) {
+            return;
+        }
+        let data = payload();
+        let mut body: Option<Arc<[u8]>> = None;
+        for hook in self.hooks.iter().filter(|hook| hook.enabled && hook.event == name) {
+            if hook.is_met_by(data.as_ref()) {
+                let body = body.get_or_insert_with(|| {
+                    let timestamp = self.tree.slots().epoch_unix() * 1_000 + (self.now.micros() / 1_000) as i64;
+                    let body = Body { timestamp, data: data.as_ref(), event: name };
+                    serde_json::to_vec(&body).expect("texts and numbers become JSON").into()
+                });
+                self.effects.push(WebhookEffect::Deliver(Delivery { hook: hook.clone(), body: body.clone() }));
+            }
+        }
+    }
+}
+
+/// A wallet as it is now, with rank and round as they were.
+fn ranked_as_before(wallet: &Arc<Wallet>, before: &State) -> Wallet {
+    let mut wallet = Wallet::clone(wallet);
+    let was = before.wallet(&wallet.address).and_then(|wallet| wallet.delegate.clone());
+    if let (Some(delegate), Some(was)) = (&mut wallet.delegate, was) {
+        let delegate = Arc::make_mut(delegate);
+        (delegate.rank, delegate.round) = (was.rank, was.round);
+    }
+    wallet
+}
+
+/// The wallets of a state that are not those of another one, ascending by address.
+fn changed<'s>(before: &'s State, after: &'s State) -> impl Iterator<Item = &'s Arc<Wallet>> {
+    let mut old = before.wallets().peekable();
+    after.wallets().filter(move |wallet| {
+        while old.next_if(|old| old.address < wallet.address).is_some() {}
+        !old.next_if(|old| old.address == wallet.address).is_some_and(|old| Arc::ptr_eq(old, wallet))
+    })
+}

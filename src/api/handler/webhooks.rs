@@ -1,0 +1,151 @@
+//! Webhooks: who is told of what. Source: api.md 6.1.
+
+use super::Call;
+use crate::{
+    actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
+    api::{
+        ApiError, Reply, json,
+        resource::webhook::{self, WebhookRow},
+        route::Answer,
+        rule::Given,
+        webhooks::Webhooks,
+    },
+};
+use serde_json::Value;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// A webhook is at most so long, in bytes of JSON; the reference sets no limit.
+const LENGTH_MAX: usize = 65_536;
+
+/// `GET /api/webhooks`, page by page.
+pub fn list(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let rows = all(&call).await?;
+        Ok(call.list(call.page().cut(rows), webhook::write))
+    })
+}
+
+/// `GET /api/webhooks`, as the reference answers: all at once.
+pub fn list_all(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let rows = all(&call).await?;
+        let frame = call.frame();
+        let write = |out: &mut Vec<u8>, row: &WebhookRow| webhook::write(out, row, &frame);
+        Ok(Reply::json(json::data(|out| json::write_list(out, &rows, write))))
+    })
+}
+
+/// `POST /api/webhooks`: the one answer that shows the token.
+pub fn create(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let webhooks = webhooks(&call)?;
+        let change = read(&call)?;
+        let token = draw_token()?;
+        let hook = Webhook {
+            id: draw_id()?,
+            event: change.event.unwrap_or_default(),
+            target: change.target.unwrap_or_default(),
+            secret: token[..SECRET_LENGTH].to_owned(),
+            enabled: change.enabled.unwrap_or(true),
+            conditions: change.conditions.unwrap_or_default(),
+        };
+        webhooks.create(hook.clone()).await?;
+        let row = WebhookRow { hook: Arc::new(hook), token: Some(token) };
+        Ok(call.show(|out, frame| webhook::write(out, &row, frame)).created())
+    })
+}
+
+/// `GET /api/webhooks/{id}`.
+pub fn show(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let hook = webhooks(&call)?.get(call.argument("id")).await?.ok_or(ApiError::NO_ROUTE)?;
+        let row = WebhookRow { hook, token: None };
+        Ok(call.show(|out, frame| webhook::write(out, &row, frame)))
+    })
+}
+
+/// `PUT /api/webhooks/{id}`: id and token stay.
+pub fn update(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let change = read(&call)?;
+        let is_there = webhooks(&call)?.update(call.argument("id"), change).await?;
+        if is_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
+    })
+}
+
+/// `DELETE /api/webhooks/{id}`.
+pub fn delete(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let was_there = webhooks(&call)?.delete(call.argument("id")).await?;
+        if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
+    })
+}
+
+/// `GET /lab/webhooks`: what became of the deliveries.
+pub fn counts(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let (counted, overlooked) = webhooks(&call)?.counts().await?;
+        Ok(Reply::json(json::data_object(|data| {
+            data.slot("overlooked").put(&overlooked);
+            data.slot("webhooks").list(&counted, |out, (hook, counts)| {
+                let mut object = json::Object::open(out);
+                object.slot("id").put(&hook.id);
+                object.slot("event").put(&hook.event);
+                object.slot("target").put(&hook.target);
+                object.slot("enabled").put(&hook.enabled);
+                object.slot("queued").put(&counts.queued);
+                object.slot("delivered").put(&counts.delivered);
+                object.slot("failed").put(&counts.failed);
+                object.slot("dropped").put(&counts.dropped);
+                object.slot("lastFailure").put(&counts.last_failure);
+                object.close();
+            });
+        })))
+    })
+}
+
+async fn all(call: &Call<'_>) -> Result<Vec<WebhookRow>, ApiError> {
+    let hooks = webhooks(call)?.list().await?;
+    Ok(hooks.into_iter().map(|hook| WebhookRow { hook, token: None }).collect())
+}
+
+fn webhooks<'c>(call: &Call<'c>) -> Result<&'c Webhooks, ApiError> {
+    call.context.webhooks.as_ref().ok_or(ApiError::NO_ROUTE)
+}
+
+/// What the body says, which has passed all checks but that of its length.
+fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
+    let text = |name| call.parameters.text(name).map(str::to_owned);
+    let enabled = match call.parameters.get("enabled") {
+        Some(Given::Boolean(enabled)) => Some(*enabled),
+        _ => None,
+    };
+    let conditions = match call.parameters.get("conditions") {
+        Some(Given::Value(conditions)) => Some(read_conditions(conditions)?),
+        _ => None,
+    };
+    if call.body.to_string().len() > LENGTH_MAX {
+        return Err(ApiError::Unprocessable(format!("a webhook must not be longer than {LENGTH_MAX} bytes")));
+    }
+    Ok(WebhookChange { event: text("event"), target: text("target"), enabled, conditions })
+}
+
+fn read_conditions(conditions: &Value) -> Result<Vec<Condition>, ApiError> {
+    serde_json::from_value(conditions.clone()).map_err(|why| ApiError::Internal(format!("checked conditions: {why}")))
+}
+
+/// 32 random bytes in hex. The operating system draws them, and not the run's seed, which everybody may know.
+fn draw_token() -> Result<String, ApiError> {
+    draw::<32>().map(hex::encode)
+}
+
+fn draw_id() -> Result<String, ApiError> {
+    draw().map(|bytes| uuid::Builder::from_random_bytes(bytes).into_uuid()).map(|id: Uuid| id.to_string())
+}
+
+fn draw<const N: usize>() -> Result<[u8; N], ApiError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|why| ApiError::Internal(format!("no random bytes: {why}")))?;
+    Ok(bytes)
+}

@@ -1,0 +1,65 @@
+//! Webhooks as clients see them: never with the half of the token that is kept. Source: api.md 6.1.
+
+use super::Frame;
+use crate::{
+    actors::Webhook,
+    api::{
+        context::{Dialect, Spoken},
+        json::{Member, write_members},
+        parameter::{ANY_TEXT, Parameter, both, documented},
+        rule::Rule,
+        shape::{self, Shape},
+    },
+};
+use std::sync::Arc;
+
+/// What creation takes.
+pub const NEW: &[Parameter] = &[
+    both("event", ANY_TEXT).required(),
+    both("target", Rule::Uri).required(),
+    both("enabled", Rule::Boolean),
+    both("conditions", Rule::Conditions).required(),
+];
+
+/// What an update takes: the reference wants all again. Source: api.md 4.10, row 13.
+pub const CHANGE: &[Parameter] = &[
+    documented("event", ANY_TEXT),
+    documented("target", Rule::Uri),
+    documented("enabled", Rule::Boolean),
+    documented("conditions", Rule::Conditions),
+    core("event", ANY_TEXT),
+    core("target", Rule::Uri),
+    core("enabled", Rule::Boolean),
+    core("conditions", Rule::Conditions),
+];
+
+/// A parameter that must be given, in the reference's dialect.
+const fn core(name: &'static str, rule: Rule) -> Parameter {
+    Parameter { name, rule, spoken: Spoken::Only(Dialect::Core26), is_required: true }
+}
+
+/// A webhook by its id, as a path has it: any text.
+pub const PATH_ID: &[Parameter] = &[both("id", ANY_TEXT)];
+
+/// A webhook, with its whole token if it is new.
+pub struct WebhookRow {
+    pub hook: Arc<Webhook>,
+    pub token: Option<String>,
+}
+
+const MEMBERS: &[Member<WebhookRow>] = &[
+    Member::new("id", Shape::Text, |row, _, slot| slot.put(&row.hook.id)),
+    Member::new("event", Shape::Text, |row, _, slot| slot.put(&row.hook.event)),
+    Member::new("target", Shape::Text, |row, _, slot| slot.put(&row.hook.target)),
+    Member::some("token", shape::HASH, |row, _, slot| slot.put_some(row.token.as_ref())),
+    Member::new("enabled", Shape::Boolean, |row, _, slot| slot.put(&row.hook.enabled)),
+    Member::new("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
+];
+
+/// What a webhook looks like; the token is there once, when it is made.
+pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+
+/// Writes one webhook.
+pub fn write(out: &mut Vec<u8>, row: &WebhookRow, frame: &Frame<'_>) {
+    write_members(out, MEMBERS, row, frame);
+}

@@ -1,0 +1,295 @@
+//! Webhooks beside a running node: each node's dispatcher as an actor, its webhooks on disk, and the posting.
+//!
+//! ```text
+//!   simulation's thread           thread of the webhooks
+//!   WebhookObserver ── events ──► actor: WebhookDispatcher ──► lane of each webhook ──► receiver
+//!   (never waits)                   ▲ create, list, delete      (bounded queue)     HTTP
+//!   API's threads ─── requests ─────┘
+//! ```
+//!
+//! What happens here comes back to nobody in the simulation: a receiver that hangs slows neither the node nor another
+//! receiver, and a run is the same with webhooks and without. Source: api.md 6.
+
+mod actor;
+mod lane;
+mod post;
+mod store;
+mod targets;
+
+pub use lane::{Counts, QUEUE_BYTES_MAX, QUEUE_MAX};
+pub use post::PostError;
+pub use store::{DataDir, Store, StoreError};
+pub use targets::Targets;
+
+use super::{ApiError, Ports, View, resource::peer};
+use crate::{
+    actors::{
+        Event, NodeId, SimTime,
+        webhook::{Observation, PeerState, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookInput},
+    },
+    sim::Observer,
+};
+use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor};
+use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
+use std::{
+    io,
+    net::Ipv4Addr,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+use tokio::runtime::Runtime;
+
+/// How long a receiver may take. Source: api.md 6.2.
+pub const TIMEOUT: Duration = Duration::from_millis(1_500);
+/// Events on their way to a dispatcher at most; what happens on top is overlooked, and counted.
+const INBOX_MAX: u64 = 16_384;
+/// Threads that look names up.
+const LOOKUPS_MAX: usize = 16;
+
+/// Takes a line for the node's log.
+pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a node's webhooks are run.
+#[derive(Clone)]
+pub struct WebhookSettings {
+    /// Where they may be posted to.
+    pub targets: Targets,
+    /// How long a receiver may take.
+    pub timeout: Duration,
+    /// Where they are kept; without, they are gone with the process.
+    pub data: Option<DataDir>,
+    /// The node's log.
+    pub report: Report,
+    /// The ports that peers are said to have.
+    pub ports: Ports,
+}
+
+impl Default for WebhookSettings {
+    /// To this machine only, kept nowhere, told to nobody.
+    fn default() -> Self {
+        let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
+        Self { targets, timeout: TIMEOUT, data: None, report, ports: Ports::default() }
+    }
+}
+
+/// Why webhooks are not what they should be.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    #[error(transparent)]
+    TooMany(#[from] TooManyWebhooks),
+    #[error("the webhooks cannot be kept: {0}")]
+    NotKept(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the webhooks' thread cannot be started: {0}")]
+    NoThread(#[from] io::Error),
+    #[error("the webhook dispatcher cannot be started: {0}")]
+    NotSpawned(#[from] SpawnErr),
+}
+
+impl From<WebhookError> for ApiError {
+    fn from(error: WebhookError) -> Self {
+        match error {
+            WebhookError::TooMany(why) => Self::Unprocessable(why.to_string()),
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+/// The thread that webhooks live on. Dropped, it takes all of them down.
+pub struct WebhookThread {
+    /// There until it is dropped.
+    runtime: Option<Runtime>,
+    hosted: Vec<Webhooks>,
+}
+
+impl WebhookThread {
+    /// An idle thread.
+    ///
+    /// # Errors
+    /// The machine has no more.
+    pub fn start() -> Result<Self, WebhookError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(LOOKUPS_MAX)
+            .thread_name("webhooks")
+            .enable_all()
+            .build()?;
+        Ok(Self { runtime: Some(runtime), hosted: Vec::new() })
+    }
+
+    /// Hosts the webhooks of a node, those kept from earlier included. From then on its observer is to be told.
+    ///
+    /// # Errors
+    /// The webhooks kept from earlier cannot be read.
+    pub fn host(&mut self, view: View, settings: WebhookSettings) -> Result<Webhooks, WebhookError> {
+        let kept = settings.data.as_ref().map(|data| data.webhooks(view.node())).transpose()?;
+        let (store, hooks) = kept.map_or((None, Vec::new()), |(store, hooks)| (Some(store), hooks));
+        let inbox: Arc<Inbox> = Arc::default();
+        let arguments = HostArguments {
+            dispatcher: WebhookDispatcher::new(view.tree().clone(), hooks),
+            targets: Arc::new(settings.targets),
+            timeout: settings.timeout,
+            store,
+            report: settings.report.clone(),
+            inbox: inbox.clone(),
+        };
+        let actor = self.runtime().block_on(async {
+            let (supervisor, _) = Actor::spawn(None, WebhookSupervisor, settings.report).await?;
+            let (actor, _) = Actor::spawn_linked(None, WebhookHost, arguments, supervisor.get_cell()).await?;
+            Ok::<_, SpawnErr>(actor)
+        })?;
+        let webhooks = Webhooks { actor, inbox, view, ports: settings.ports };
+        webhooks.started();
+        self.hosted.push(webhooks.clone());
+        Ok(webhooks)
+    }
+
+    /// Delivers what waits, for a second at most, and ends.
+    pub fn stop(self) {
+        self.runtime().block_on(async {
+            let finish = |webhooks: &Webhooks| {
+                let webhooks = webhooks.clone();
+                tokio::spawn(async move { webhooks.ask(WebhookMessage::Finish).await })
+            };
+            for finished in self.hosted.iter().map(finish).collect::<Vec<_>>() {
+                // One that has died has nothing left to deliver.
+                let _died = finished.await;
+            }
+        });
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken only when dropped")
+    }
+}
+
+impl Drop for WebhookThread {
+    fn drop(&mut self) {
+        // Without waiting, which a runtime that this may be dropped on forbids.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+/// The webhooks of one node. Cheap to clone.
+#[derive(Clone)]
+pub struct Webhooks {
+    actor: ActorRef<WebhookMessage>,
+    inbox: Arc<Inbox>,
+    view: View,
+    ports: Ports,
+}
+
+impl Webhooks {
+    /// What tells the dispatcher of its node's events. It never waits.
+    pub fn observer(&self) -> WebhookObserver {
+        WebhookObserver(self.clone())
+    }
+
+    /// All webhooks, oldest first.
+    ///
+    /// # Errors
+    /// The dispatcher has died; so for all calls.
+    pub async fn list(&self) -> Result<Vec<Arc<Webhook>>, ApiError> {
+        self.ask(WebhookMessage::List).await
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// The dispatcher has died.
+    pub async fn get(&self, id: &str) -> Result<Option<Arc<Webhook>>, ApiError> {
+        self.ask(|reply| WebhookMessage::Get(id.to_owned(), reply)).await
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// There are too many, or it cannot be kept.
+    pub async fn create(&self, hook: Webhook) -> Result<(), ApiError> {
+        Ok(self.ask(|reply| WebhookMessage::Create(Box::new(hook), reply)).await??)
+    }
+
+    /// Changes one, and says whether it is there.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    pub async fn update(&self, id: &str, change: WebhookChange) -> Result<bool, ApiError> {
+        Ok(self.ask(|reply| WebhookMessage::Update(id.to_owned(), Box::new(change), reply)).await??)
+    }
+
+    /// Deletes one with what still waits, and says whether it was there.
+    ///
+    /// # Errors
+    /// It cannot be kept that it is gone.
+    pub async fn delete(&self, id: &str) -> Result<bool, ApiError> {
+        Ok(self.ask(|reply| WebhookMessage::Delete(id.to_owned(), reply)).await??)
+    }
+
+    /// What became of each webhook's deliveries, and how many events were overlooked.
+    ///
+    /// # Errors
+    /// The dispatcher has died.
+    pub async fn counts(&self) -> Result<(Vec<(Arc<Webhook>, Counts)>, u64), ApiError> {
+        Ok((self.ask(WebhookMessage::Counts).await?, self.inbox.overlooked.load(Ordering::Relaxed)))
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(RpcReplyPort<T>) -> WebhookMessage,
+    ) -> Result<T, ApiError> {
+        match self.actor.call(message, None).await {
+            Ok(CallResult::Success(answer)) => Ok(answer),
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
+                Err(ApiError::Internal("the webhook dispatcher has died".to_owned()))
+            }
+        }
+    }
+
+    fn started(&self) {
+        self.hear(self.view.now(), WebhookInput::Started);
+    }
+
+    fn hear(&self, now: SimTime, input: WebhookInput) {
+        // The supervisor has written down that it died; the node goes on.
+        let _died = self.actor.cast(WebhookMessage::Hear(now, input));
+    }
+
+    fn observed(&self, now: SimTime, event: &Event) {
+        if !self.inbox.is_wanted.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.inbox.waiting.load(Ordering::Relaxed) >= INBOX_MAX {
+            self.inbox.overlooked.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.inbox.waiting.fetch_add(1, Ordering::Relaxed);
+        let mut observation = Observation::from(event.clone());
+        match event {
+            Event::BlockApplied { link, .. } => {
+                // At hand now, and perhaps not any more when the dispatcher comes to it.
+                observation.before = link.parent().map(|parent| self.view.tree().applied(parent));
+            }
+            Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
+            _ => {}
+        }
+        self.hear(now, WebhookInput::Observed(Box::new(observation)));
+    }
+
+    fn peer(&self, node: NodeId) -> PeerState {
+        let (tip, latency_ms) = self.view.neighbours().known(node);
+        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
+        PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
+    }
+}
+
+/// Tells a dispatcher of its node's events.
+pub struct WebhookObserver(Webhooks);
+
+impl Observer for WebhookObserver {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if node == self.0.view.node() {
+            self.0.observed(now, event);
+        }
+    }
+}

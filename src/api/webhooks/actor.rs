@@ -1,0 +1,235 @@
+//! The ractor actor that hosts a node's [`WebhookDispatcher`], keeps its webhooks on disk, and hands deliveries on.
+
+use super::{
+    Report, WebhookError,
+    lane::{Counts, Lane},
+    post::Poster,
+    store::Store,
+    targets::Targets,
+};
+use crate::actors::{
+    SimTime,
+    webhook::{Delivery, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::Semaphore;
+
+/// How long the end waits for what is on its way.
+const LAST_DELIVERIES: Duration = Duration::from_secs(1);
+
+/// Receivers that are posted to at one time; a process has so many files only.
+const CONNECTIONS_MAX: usize = 256;
+
+/// What a hosted dispatcher is told and asked.
+pub enum WebhookMessage {
+    /// Something for the dispatcher, at this instant.
+    Hear(SimTime, WebhookInput),
+    /// All webhooks, oldest first.
+    List(RpcReplyPort<Vec<Arc<Webhook>>>),
+    /// One, if it is there.
+    Get(String, RpcReplyPort<Option<Arc<Webhook>>>),
+    Create(Box<Webhook>, RpcReplyPort<Result<(), WebhookError>>),
+    /// Whether it was there.
+    Update(String, Box<WebhookChange>, RpcReplyPort<Result<bool, WebhookError>>),
+    /// Whether it was there.
+    Delete(String, RpcReplyPort<Result<bool, WebhookError>>),
+    /// What became of each webhook's deliveries, in the order of [`WebhookMessage::List`].
+    Counts(RpcReplyPort<Vec<(Arc<Webhook>, Counts)>>),
+    /// Delivers what waits, for a short while, and replies when nothing more will be.
+    Finish(RpcReplyPort<()>),
+}
+
+/// All the actor needs to start.
+pub struct HostArguments {
+    pub dispatcher: WebhookDispatcher,
+    pub targets: Arc<Targets>,
+    pub timeout: Duration,
+    pub store: Option<Store>,
+    pub report: Report,
+    pub inbox: Arc<Inbox>,
+}
+
+/// What observers and the actor share: whether anybody asks for events, and how many are on their way.
+#[derive(Default)]
+pub struct Inbox {
+    pub is_wanted: AtomicBool,
+    pub waiting: AtomicU64,
+    /// Events nobody was told of, because too many were on their way.
+    pub overlooked: AtomicU64,
+}
+
+/// All that changes.
+pub struct HostState {
+    arguments: HostArguments,
+    lanes: BTreeMap<String, Lane>,
+    turns: Arc<Semaphore>,
+    effects: Vec<WebhookEffect>,
+}
+
+/// Hosts one dispatcher.
+pub struct WebhookHost;
+
+impl Actor for WebhookHost {
+    type Msg = WebhookMessage;
+    type State = HostState;
+    type Arguments = HostArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<WebhookMessage>,
+        arguments: HostArguments,
+    ) -> Result<HostState, ActorProcessingErr> {
+        let turns = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let state = HostState { arguments, lanes: BTreeMap::new(), turns, effects: Vec::new() };
+        state.tell_observers();
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<WebhookMessage>,
+        message: WebhookMessage,
+        state: &mut HostState,
+    ) -> Result<(), ActorProcessingErr> {
+        // A reply nobody waits for any more: the client has gone.
+        match message {
+            WebhookMessage::Hear(now, input) => state.hear(now, &input),
+            WebhookMessage::List(reply) => _ = reply.send(state.arguments.dispatcher.hooks().to_vec()),
+            WebhookMessage::Get(id, reply) => _ = reply.send(state.arguments.dispatcher.get(&id).cloned()),
+            WebhookMessage::Create(hook, reply) => _ = reply.send(state.create(*hook)),
+            WebhookMessage::Update(id, change, reply) => _ = reply.send(state.update(&id, *change)),
+            WebhookMessage::Delete(id, reply) => _ = reply.send(state.delete(&id)),
+            WebhookMessage::Counts(reply) => _ = reply.send(state.counts()),
+            WebhookMessage::Finish(reply) => {
+                state.finish().await;
+                _ = reply.send(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl HostState {
+    fn hear(&mut self, now: SimTime, input: &WebhookInput) {
+        self.arguments.dispatcher.step(now, input, &mut self.effects);
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                WebhookEffect::Deliver(delivery) => self.deliver(delivery),
+            }
+        }
+        if matches!(input, WebhookInput::Observed(_)) {
+            self.arguments.inbox.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn deliver(&mut self, delivery: Delivery) {
+        let HostArguments { targets, timeout, report, .. } = &self.arguments;
+        let lane = self.lanes.entry(delivery.hook.id.clone());
+        lane.or_insert_with(|| Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone()))
+            .push(delivery);
+    }
+
+    fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {
+        let report = format!("Webhook {} created: {} to {}", hook.id, hook.event, hook.target);
+        self.change(|dispatcher| Ok(dispatcher.create(hook)?))?;
+        (self.arguments.report)(&report);
+        Ok(())
+    }
+
+    fn update(&mut self, id: &str, change: WebhookChange) -> Result<bool, WebhookError> {
+        let is_there = self.change(|dispatcher| Ok(dispatcher.update(id, change)))?;
+        if is_there {
+            (self.arguments.report)(&format!("Webhook {id} updated"));
+        }
+        Ok(is_there)
+    }
+
+    fn delete(&mut self, id: &str) -> Result<bool, WebhookError> {
+        let was_there = self.change(|dispatcher| Ok(dispatcher.delete(id)))?;
+        if was_there {
+            (self.arguments.report)(&format!("Webhook {id} deleted"));
+        }
+        if let Some(lane) = self.lanes.remove(id) {
+            lane.abort();
+        }
+        Ok(was_there)
+    }
+
+    /// Changes the webhooks on disk and then here: what cannot be kept has not happened.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut WebhookDispatcher) -> Result<T, WebhookError>,
+    ) -> Result<T, WebhookError> {
+        let mut changed = self.arguments.dispatcher.clone();
+        let outcome = change(&mut changed)?;
+        if let Some(store) =
+            self.arguments.store.as_ref().filter(|_| changed.hooks() != self.arguments.dispatcher.hooks())
+        {
+            store.save(changed.hooks()).map_err(|why| WebhookError::NotKept(why.to_string()))?;
+        }
+        self.arguments.dispatcher = changed;
+        self.tell_observers();
+        Ok(outcome)
+    }
+
+    fn tell_observers(&self) {
+        let is_wanted = self.arguments.dispatcher.hooks().iter().any(|hook| hook.enabled);
+        self.arguments.inbox.is_wanted.store(is_wanted, Ordering::Relaxed);
+    }
+
+    fn counts(&self) -> Vec<(Arc<Webhook>, Counts)> {
+        let counts = |hook: &Arc<Webhook>| self.lanes.get(&hook.id).map_or_else(Counts::default, Lane::counts);
+        self.arguments.dispatcher.hooks().iter().map(|hook| (hook.clone(), counts(hook))).collect()
+    }
+
+    async fn finish(&mut self) {
+        let tasks: Vec<_> = std::mem::take(&mut self.lanes).into_values().map(Lane::close).collect();
+        let all = async {
+            for task in tasks {
+                // One that panicked delivers no more either.
+                let _panicked = task.await;
+            }
+        };
+        // What has not arrived by then is lost.
+        let _too_slow = tokio::time::timeout(LAST_DELIVERIES, all).await;
+    }
+}
+
+/// Writes down when a dispatcher dies: the node goes on without webhooks.
+pub struct WebhookSupervisor;
+
+/// Nothing is said to a supervisor.
+pub enum SupervisorMessage {}
+
+impl Actor for WebhookSupervisor {
+    type Msg = SupervisorMessage;
+    type State = Report;
+    type Arguments = Report;
+
+    async fn pre_start(&self, _: ActorRef<SupervisorMessage>, report: Report) -> Result<Report, ActorProcessingErr> {
+        Ok(report)
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<SupervisorMessage>,
+        event: SupervisionEvent,
+        report: &mut Report,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorStarted(_)
+            | SupervisionEvent::ActorTerminated(..)
+            | SupervisionEvent::ProcessGroupChanged(_) => {}
+            SupervisionEvent::ActorFailed(_, why) => report(&format!("The webhook dispatcher died: {why}")),
+        }
+        Ok(())
+    }
+}

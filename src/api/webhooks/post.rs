@@ -1,0 +1,165 @@
+//! Posting a body to a target: over HTTP/1.1, to allowed addresses only, without following where it might lead.
+
+use super::Targets;
+use fluent_uri::{Uri, component::Host};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{
+    Request,
+    body::Bytes,
+    client::conn::http1::{self, SendRequest},
+    header,
+};
+use hyper_util::rt::TokioIo;
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::net::{TcpStream, lookup_host};
+
+/// A receiver that says more than this, in bytes, is not listened to any longer.
+const ANSWER_MAX: usize = 65_536;
+const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
+
+/// Why a body was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum PostError {
+    #[error("only http targets are posted to")]
+    NotHttp,
+    #[error("{host} cannot be found: {source}")]
+    Unknown { host: String, source: io::Error },
+    #[error("{host} is {address}, and webhooks may go to these only: {targets}")]
+    Forbidden { host: String, address: IpAddr, targets: String },
+    #[error("no connection to {address}: {source}")]
+    Unreachable { address: SocketAddr, source: io::Error },
+    #[error("the connection broke: {0}")]
+    Broken(#[from] hyper::Error),
+    #[error("no answer within {0} ms")]
+    TimedOut(u128),
+    #[error("the receiver answered {0}")]
+    Refused(u16),
+}
+
+/// Posts, each time over a connection of its own: a kept one that its receiver closes meanwhile would leave open
+/// whether a body has arrived.
+pub struct Poster {
+    targets: Arc<Targets>,
+    timeout: Duration,
+}
+
+/// Host and port of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    host: String,
+    port: u16,
+}
+
+impl Poster {
+    /// A poster to allowed addresses, each answer within `timeout`.
+    pub fn new(targets: Arc<Targets>, timeout: Duration) -> Self {
+        Self { targets, timeout }
+    }
+
+    /// Posts a body with the secret that tells the receiver who posts.
+    ///
+    /// # Errors
+    /// Why it was not taken: it could not be brought there in time, or the answer was not 2xx.
+    pub async fn post(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
+        match tokio::time::timeout(self.timeout, self.post_once(target, secret, body)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(PostError::TimedOut(self.timeout.as_millis())),
+        }
+    }
+
+    async fn post_once(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
+        let (place, request) = prepare(target, secret, body)?;
+        let response = self.connect(&place).await?.send_request(request).await?;
+        let status = response.status();
+        // What a receiver says beside its status is of no interest, but some break off if nobody listens.
+        let _too_long_or_broken = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
+        if status.is_success() { Ok(()) } else { Err(PostError::Refused(status.as_u16())) }
+    }
+
+    /// Connects to the first address of a host that is allowed and answers. What was looked at is what is connected to.
+    async fn connect(&self, place: &Place) -> Result<SendRequest<Full<Bytes>>, PostError> {
+        let Place { host, port } = place;
+        let name = host.trim_start_matches('[').trim_end_matches(']');
+        let unknown = |source| PostError::Unknown { host: host.clone(), source };
+        let addresses: Vec<SocketAddr> = lookup_host((name, *port)).await.map_err(unknown)?.collect();
+        let mut failure = unknown(io::Error::other("it has no address"));
+        for address in addresses {
+            if !self.targets.allow(address.ip()) {
+                let (host, targets) = (host.clone(), self.targets.to_string());
+                failure = PostError::Forbidden { host, address: address.ip(), targets };
+                continue;
+            }
+            match TcpStream::connect(address).await {
+                Ok(stream) => return handshake(stream).await,
+                Err(source) => failure = PostError::Unreachable { address, source },
+            }
+        }
+        Err(failure)
+    }
+}
+
+async fn handshake(stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, PostError> {
+    // Only a matter of speed.
+    let _without = stream.set_nodelay(true);
+    let (sender, connection) = http1::Builder::new().max_buf_size(ANSWER_MAX).handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        // How it ends, the sender says.
+        let _ended = connection.await;
+    });
+    Ok(sender)
+}
+
+/// The request, and where it goes.
+fn prepare(target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(Place, Request<Full<Bytes>>), PostError> {
+    let uri = Uri::parse(target).map_err(|_| PostError::NotHttp)?;
+    let is_http = uri.scheme().as_str().eq_ignore_ascii_case("http");
+    let authority = uri.authority().filter(|_| is_http).ok_or(PostError::NotHttp)?;
+    if authority.host().is_empty() || matches!(authority.host_parsed(), Host::IpvFuture { .. }) {
+        return Err(PostError::NotHttp);
+    }
+    let port = authority.port_to_u16().map_err(|_| PostError::NotHttp)?;
+    let place = Place { host: authority.host().to_owned(), port: port.unwrap_or(80) };
+    let named = port.map_or_else(|| place.host.clone(), |port| format!("{}:{port}", place.host));
+    let path = if uri.path().as_str().is_empty() { "/" } else { uri.path().as_str() };
+    let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
+    let request = Request::post(format!("{path}{query}"))
+        .header(header::HOST, named)
+        .header(header::AUTHORIZATION, secret)
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::USER_AGENT, USER_AGENT)
+        .header(header::CONNECTION, "close")
+        .body(Full::new(Bytes::from_owner(body.clone())))
+        .map_err(|_| PostError::NotHttp)?;
+    Ok((place, request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_become_requests() {
+        let body: Arc<[u8]> = Arc::from(&b"{}"[..]);
+        let shown = |target: &str| {
+            let (place, request) = prepare(target, "secret", &body).ok()?;
+            let host = request.headers()[header::HOST].to_str().unwrap().to_owned();
+            Some(format!("{} {} {host} {}", place.host, place.port, request.uri()))
+        };
+        for (target, wanted) in [
+            ("http://example.com", "example.com 80 example.com /"),
+            ("HTTP://example.com:8080/a/b?c=d&e#f", "example.com 8080 example.com:8080 /a/b?c=d&e"),
+            ("http://[::1]:4/x", "[::1] 4 [::1]:4 /x"),
+            ("http://user:word@10.0.0.1/", "10.0.0.1 80 10.0.0.1 /"),
+        ] {
+            assert_eq!(shown(target).as_deref(), Some(wanted));
+        }
+        for wrong in ["https://x/", "ftp://x/", "mailto:a@b", "http:/x", "http://x:99999/", "http:///x", "nonsense"] {
+            assert_eq!(shown(wrong), None, "{wrong}");
+        }
+    }
+}

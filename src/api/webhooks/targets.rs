@@ -1,0 +1,178 @@
+//! Where webhooks may go: ranges of addresses, never names, since a name can be made to lead anywhere.
+
+use ipnet::IpNet;
+use std::{fmt, net::IpAddr, str::FromStr};
+
+/// Addresses that webhooks may be posted to; none if there is no range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets(Vec<Range>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Range {
+    /// This machine.
+    Loopback,
+    /// What anybody on the internet can reach.
+    Public,
+    Any,
+    Net(IpNet),
+}
+
+/// What of the internet's address space is no public host's: the registries of special-purpose addresses, RFC 6890.
+/// Of IPv6 all outside 2000::/3 comes on top, with the ranges that lead to IPv4 addresses in disguise.
+const SPECIAL: [&str; 19] = [
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "2001::/23",
+    "2001:db8::/32",
+    "2002::/16",
+    "3fff::/20",
+];
+
+impl Targets {
+    /// This machine only.
+    pub fn loopback() -> Self {
+        Self(vec![Range::Loopback])
+    }
+
+    /// Nothing at all.
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether an address may be connected to.
+    pub fn allow(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|range| match range {
+            Range::Loopback => address.is_loopback(),
+            Range::Public => is_public(address),
+            Range::Any => true,
+            Range::Net(net) => net.contains(&address),
+        })
+    }
+}
+
+/// Whether an address, not one of IPv4 in IPv6, is a public host's.
+fn is_public(address: IpAddr) -> bool {
+    let is_in = |range: &str| range.parse::<IpNet>().expect("the table holds ranges").contains(&address);
+    (address.is_ipv4() || is_in("2000::/3")) && !SPECIAL.iter().any(|range| is_in(range))
+}
+
+impl FromStr for Targets {
+    type Err = String;
+
+    /// Ranges with commas between them; `none` for nothing.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::none());
+        }
+        let range = |part: &str| match part {
+            "loopback" => Ok(Range::Loopback),
+            "public" => Ok(Range::Public),
+            "any" => Ok(Range::Any),
+            part => {
+                let net = part.parse().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
+                net.map(Range::Net).map_err(|_| {
+                    format!(
+                        "'{part}' is no range of addresses: give 'loopback', 'public', 'any', 'none', an address, or a \
+                         range like 10.1.0.0/16; host names are not taken, because they can be made to lead anywhere"
+                    )
+                })
+            }
+        };
+        text.split(',').map(|part| range(part.trim())).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        for (index, range) in self.0.iter().enumerate() {
+            f.write_str(if index > 0 { "," } else { "" })?;
+            match range {
+                Range::Loopback => f.write_str("loopback"),
+                Range::Public => f.write_str("public"),
+                Range::Any => f.write_str("any"),
+                Range::Net(net) => net.fmt(f),
+            }?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(targets: &str, address: &str) -> bool {
+        targets.parse::<Targets>().unwrap().allow(address.parse().unwrap())
+    }
+
+    #[test]
+    fn loopback_is_this_machine_in_every_dress() {
+        for address in ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1"] {
+            assert!(allowed("loopback", address), "{address}");
+        }
+        for address in ["0.0.0.0", "::", "10.0.0.1", "169.254.169.254", "fe80::1", "::ffff:10.0.0.1", "1.1.1.1"] {
+            assert!(!allowed("loopback", address), "{address}");
+        }
+    }
+
+    #[test]
+    fn public_is_what_no_registry_sets_aside() {
+        for address in ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1"] {
+            assert!(allowed("public", address), "{address}");
+        }
+        for address in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "::",
+            "::1",
+            "fe80::1",
+            "fd00::1",
+            "ff02::1",
+            "2002:7f00:1::",
+            "64:ff9b::7f00:1",
+            "::ffff:10.0.0.1",
+            "::7f00:1",
+            "255.255.255.255",
+            "224.0.0.1",
+            "198.18.0.1",
+            "2001:db8::1",
+            "192.0.0.8",
+        ] {
+            assert!(!allowed("public", address), "{address}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_read_and_shown() {
+        let text = "loopback,10.1.0.0/16,192.0.2.7/32,public,any";
+        assert_eq!("loopback, 10.1.0.0/16,192.0.2.7,public,any".parse::<Targets>().unwrap().to_string(), text);
+        assert!(allowed("10.1.0.0/16", "10.1.255.1") && !allowed("10.1.0.0/16", "10.2.0.1"));
+        assert!(allowed("10.1.0.0/16", "::ffff:10.1.0.1") && !allowed("none", "127.0.0.1"));
+        assert_eq!(Targets::none().to_string(), "none");
+        for wrong in ["localhost", "example.com", "10.0.0.0/33", "", "loopback,,any"] {
+            assert!(wrong.parse::<Targets>().unwrap_err().contains("no range of addresses"), "{wrong}");
+        }
+    }
+}

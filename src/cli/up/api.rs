@@ -1,0 +1,201 @@
+//! What `dposlab up` serves: the API of one node or of several, and their webhooks.
+
+use super::announce::LogWriter;
+use crate::{
+    actors::NodeId,
+    api::{
+        ApiContext, Dialect, Listener, LogTail, RateLimit, Server, Settings, View, WebhookSettings, WebhookThread,
+        Webhooks, Whitelist,
+        webhooks::{DataDir, TIMEOUT, Targets},
+    },
+    cli::{Failure, output::Printer},
+    sim::{LiveHandle, Observer, Plan},
+};
+use clap::Args;
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// How the API answers, and whom.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "API")]
+pub struct ApiOptions {
+    /// How the API answers: as 'documented', or exactly as a real node, 'core-2.6'.
+    #[arg(long, default_value_t, value_name = "DIALECT")]
+    dialect: Dialect,
+    /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub api_nodes: u16,
+    /// Who is answered: patterns of addresses such as '127.0.0.1,10.1.*'. Everybody else gets 403. Default: everybody.
+    #[arg(long, default_value_t, value_name = "PATTERNS", hide_default_value = true)]
+    whitelist: Whitelist,
+    /// Answer each address so many requests a minute, or in SECONDS, and 429 after that. 100 where none is given. Off by
+    /// default.
+    #[arg(long, value_name = "REQUESTS[/SECONDS]", num_args = 0..=1, default_missing_value = "100")]
+    rate_limit: Option<RateLimit>,
+    /// Who may read and change webhooks, as patterns like those of --whitelist; '*' for everybody.
+    #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", help_heading = "Webhooks")]
+    webhook_whitelist: Whitelist,
+    /// Where webhooks may be posted to: 'loopback', 'public' (hosts on the internet), 'any', 'none', and ranges such as
+    /// 10.1.0.0/16, with commas between them. A host's addresses are looked at when it is connected to. Default: loopback
+    /// where --host is loopback, else none.
+    #[arg(long, value_name = "RANGES", help_heading = "Webhooks")]
+    webhook_targets: Option<Targets>,
+    /// How long a webhook's receiver may take to answer, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = TIMEOUT.as_millis() as u32, help_heading = "Webhooks",
+          value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    webhook_timeout: u32,
+    /// Keep webhooks here, so that they are there again after a restart. Readable by its owner only, since secrets are in
+    /// it. Without, they are gone with the process.
+    #[arg(long, value_name = "DIR", help_heading = "Webhooks")]
+    data_dir: Option<PathBuf>,
+}
+
+/// Ports that are ours, one for each node that is served.
+pub struct Ports(Vec<Listener>);
+
+impl Ports {
+    /// The first node's.
+    pub fn first(&self) -> u16 {
+        self.0.first().map_or(0, |listener| listener.local_address().port())
+    }
+}
+
+/// The nodes that are served, ready to be told of events.
+pub struct ServedNodes {
+    nodes: Vec<ServedNode>,
+    thread: WebhookThread,
+    settings: Settings,
+}
+
+struct ServedNode {
+    listener: Listener,
+    view: View,
+    tail: LogTail,
+    webhooks: Webhooks,
+}
+
+impl ApiOptions {
+    /// Takes the ports, before anything else costs time; port 0 takes any free ones.
+    ///
+    /// # Errors
+    /// One of them cannot be had.
+    pub fn listen(&self, host: IpAddr, first: u16) -> Result<Ports, Failure> {
+        let last = u32::from(first) + u32::from(self.api_nodes) - 1;
+        if first > 0 && last > u32::from(u16::MAX) {
+            return Err(Failure::usage(format!(
+                "--api-nodes {}: from --port {first} on there are {} ports",
+                self.api_nodes,
+                u16::MAX - first + 1
+            )));
+        }
+        let port = |index| if first == 0 { 0 } else { first + index };
+        let listen = |index| Server::listen(SocketAddr::new(host, port(index))).map_err(Failure::usage);
+        (0..self.api_nodes).map(listen).collect::<Result<_, _>>().map(Ports)
+    }
+
+    /// The nodes to serve, with the observers that tell them what happens. The first node's log is also printed.
+    ///
+    /// # Errors
+    /// There are not so many nodes, or webhooks kept from earlier cannot be read.
+    pub fn serve(
+        &self,
+        Ports(listeners): Ports,
+        plan: &Plan,
+        log: &Printer,
+    ) -> Result<(ServedNodes, Vec<Box<dyn Observer>>), Failure> {
+        if listeners.len() > plan.nodes.len() {
+            let (asked, there) = (listeners.len(), plan.nodes.len());
+            return Err(Failure::usage(format!("--api-nodes {asked}: the network has {there} nodes")));
+        }
+        let data = self.data_dir.as_deref().map(DataDir::open).transpose();
+        let data = data.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
+        let mut thread = WebhookThread::start().map_err(Failure::broken)?;
+        let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+        let mut nodes = Vec::with_capacity(listeners.len());
+        for (listener, node) in listeners.into_iter().zip((0..).map(NodeId)) {
+            let view = View::new(node, plan.tree.clone(), plan.tip.clone(), plan.start)
+                .with_neighbours((0..plan.nodes.len() as u32).map(NodeId))
+                .with_latencies(&plan.network());
+            let tail = LogTail::default();
+            let printer = (node == NodeId(0)).then(|| log.clone());
+            let writer = LogWriter::new(printer, tail.clone(), node, &plan.tree);
+            let settings = self.webhooks(&listener, &view, &writer, data.clone());
+            let webhooks = thread.host(view.clone(), settings);
+            let webhooks = webhooks.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
+            observers.extend([Box::new(view.clone()) as Box<dyn Observer>, Box::new(writer)]);
+            observers.push(Box::new(webhooks.observer()));
+            nodes.push(ServedNode { listener, view, tail, webhooks });
+        }
+        let settings = Settings {
+            dialect: self.dialect,
+            whitelist: self.whitelist.clone(),
+            rate_limit: self.rate_limit,
+            webhook_whitelist: self.webhook_whitelist.clone(),
+        };
+        Ok((ServedNodes { nodes, thread, settings }, observers))
+    }
+
+    fn webhooks(&self, listener: &Listener, view: &View, log: &LogWriter, data: Option<DataDir>) -> WebhookSettings {
+        let is_private = listener.local_address().ip().is_loopback();
+        let default = || if is_private { Targets::loopback() } else { Targets::none() };
+        let (log, view) = (log.clone(), view.clone());
+        WebhookSettings {
+            targets: self.webhook_targets.clone().unwrap_or_else(default),
+            timeout: Duration::from_millis(self.webhook_timeout.into()),
+            data,
+            report: Arc::new(move |line| log.write(view.now(), "INFO", line.to_owned())),
+            ports: crate::api::Ports::default(),
+        }
+    }
+}
+
+impl ServedNodes {
+    /// Where each node's API is, the first node's first.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.nodes.iter().map(|node| node.listener.local_address()).collect()
+    }
+
+    /// Makes the servers; the threads of the webhooks stay behind, to be stopped after them.
+    pub fn start(self, live: &LiveHandle) -> (Vec<Server>, WebhookThread) {
+        let Self { nodes, thread, settings } = self;
+        let server = |node: ServedNode| {
+            let context = ApiContext {
+                log: Some(node.tail),
+                webhooks: Some(node.webhooks),
+                settings: settings.clone(),
+                ..ApiContext::new(node.view, live.clone())
+            };
+            Server::new(node.listener, context)
+        };
+        (nodes.into_iter().map(server).collect(), thread)
+    }
+}
+
+/// Answers on the API's own threads until `stopped` says so: the simulation never waits for a client.
+///
+/// # Errors
+/// A server cannot run.
+pub fn serve(servers: Vec<Server>, stopped: &watch::Receiver<bool>) -> Result<(), Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Failure::broken)?;
+    let served = runtime.block_on(async {
+        let serving = servers.into_iter().map(|server| {
+            let mut stopped = stopped.clone();
+            tokio::spawn(server.serve(async move {
+                // An error means the sender is gone, which is as good a reason to stop.
+                let _stop = stopped.wait_for(|stopped| *stopped).await;
+            }))
+        });
+        for server in serving.collect::<Vec<_>>() {
+            server.await.map_err(Failure::broken)?.map_err(Failure::broken)?;
+        }
+        Ok(())
+    });
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}

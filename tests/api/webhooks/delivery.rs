@@ -1,0 +1,274 @@
+//! What is posted, where it may go, and receivers that behave badly.
+
+use super::{
+    Node,
+    receiver::{Manner, Receiver},
+};
+use crate::support::{recorded_chain, recordings};
+use dposlab::{
+    actors::Event,
+    api::{Dialect, WebhookSettings, webhooks::Targets},
+    ledger::Link,
+    protocol::Height,
+};
+use serde_json::{Value, json};
+use std::{net::TcpListener, sync::Arc, time::Duration};
+
+fn removed(byte: u8) -> Event {
+    Event::PoolRemoved(dposlab::protocol::TransactionId([byte; 32]))
+}
+
+fn node() -> Node {
+    Node::new(Dialect::Documented, WebhookSettings::default())
+}
+
+#[test]
+fn a_post_is_what_the_contract_says() {
+    let (mut node, receiver) = (node(), Receiver::kind());
+    let created = node.create("transaction.pool.removed", &receiver.url("/hook?a=b"), json!([]));
+    node.happens(100, &removed(7));
+    let post = receiver.next();
+    assert!(post.head.starts_with("post /hook?a=b http/1.1\r\n"), "{}", post.head);
+    let secret = &created["token"].as_str().expect("a text")[..32];
+    assert_eq!(post.header("authorization"), Some(secret), "the kept half, without a scheme");
+    assert_eq!(post.header("content-type"), Some("application/json"));
+    assert_eq!(post.header("host"), Some(receiver.address.to_string().as_str()));
+    let timestamp = (node.context.view.tree().slots().epoch_unix() + 100) * 1_000;
+    let wanted = json!({"timestamp": timestamp, "data": "07".repeat(32), "event": "transaction.pool.removed"});
+    assert_eq!(post.body, wanted, "in virtual time");
+    node.finish();
+}
+
+#[test]
+fn each_webhook_gets_all_its_posts_in_order() {
+    // One keeps its connections open and one closes them without having said so.
+    let (mut node, receiver, other) = (node(), Receiver::kind(), Receiver::new(Manner::HangsUp));
+    node.create("transaction.pool.removed", &receiver.url("/a"), json!([]));
+    node.create("transaction.pool.removed", &other.url("/b"), json!([]));
+    (0..=255).for_each(|byte| node.happens(1, &removed(byte)));
+    for byte in 0..=255_u8 {
+        let wanted = json!(hex::encode([byte; 32]));
+        let (kept, closed) = (receiver.next(), other.next());
+        assert_eq!((&kept.body["data"], &closed.body["data"]), (&wanted, &wanted));
+    }
+    node.finish();
+}
+
+#[test]
+fn conditions_and_switches_decide() {
+    let (mut node, receiver) = (node(), Receiver::kind());
+    let create = |event: &str, path: &str, conditions| node.create(event, &receiver.url(path), conditions);
+    create("transaction.pool.removed", "/none", json!([]));
+    create("transaction.pool.removed", "/yes", json!([{"key": "0", "condition": "eq", "value": "a"}]));
+    create("transaction.pool.removed", "/no", json!([{"key": "0", "condition": "eq", "value": "b"}]));
+    create("forger.failed", "/failed", json!([{"key": "error", "condition": "contains", "value": "slot"}]));
+    create("transaction.pool.purged", "/never", json!([]));
+    let off = create("transaction.pool.removed", "/off", json!([]));
+    let path = format!("/api/webhooks/{}", off["id"].as_str().expect("a text"));
+    assert_eq!(node.ask(warp::http::Method::PUT, &path, &json!({"enabled": false})).status, 204);
+    node.happens(1, &removed(0xaa));
+    node.happens(1, &Event::ForgerFailed { error: "no slot".to_owned() });
+    node.finish();
+    let mut paths: Vec<String> = receiver.all().into_iter().map(|post| post.path).collect();
+    paths.sort();
+    assert_eq!(paths, ["/failed", "/none", "/yes"]);
+}
+
+#[test]
+fn a_webhook_that_was_deleted_hears_nothing_more() {
+    let (mut node, receiver) = (node(), Receiver::kind());
+    let id = node.create("transaction.pool.removed", &receiver.url("/"), json!([]))["id"].clone();
+    node.happens(1, &removed(1));
+    assert_eq!(receiver.next().body["data"], "01".repeat(32));
+    let path = format!("/api/webhooks/{}", id.as_str().expect("a text"));
+    assert_eq!(node.ask(warp::http::Method::DELETE, &path, &Value::Null).status, 204);
+    node.happens(1, &removed(2));
+    node.finish();
+    assert!(receiver.all().is_empty());
+}
+
+#[test]
+fn failures_are_counted_and_hold_nobody_up() {
+    let settings = WebhookSettings { timeout: Duration::from_millis(200), ..WebhookSettings::default() };
+    let mut node = Node::new(Dialect::Documented, settings);
+    let closed =
+        TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port that is free again");
+    let endless = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n{}", "x".repeat(1_000_000));
+    let bad = [
+        (Receiver::new(Manner::status(500)), "the receiver answered 500"),
+        (Receiver::new(Manner::Hangs), "no answer within 200 ms"),
+        (Receiver::new(Manner::Says("nonsense\r\n\r\n".to_owned())), "the connection broke"),
+    ];
+    let hook = |target: &str| node.create("transaction.pool.removed", target, json!([]))["id"].clone();
+    let mut ids: Vec<(Value, &str)> = bad.iter().map(|(receiver, why)| (hook(&receiver.url("/")), *why)).collect();
+    ids.push((hook(&format!("http://{closed}/")), "no connection to 127.0.0.1"));
+    ids.push((hook("ftp://127.0.0.1/"), "only http targets"));
+    ids.push((hook("http://name.invalid/"), "name.invalid cannot be found"));
+    let (talker, good) = (Receiver::new(Manner::Says(endless)), Receiver::kind());
+    let talks = hook(&talker.url("/"));
+    hook(&good.url("/"));
+    // Many for all: the hanging one would take its time for each.
+    (0..50).for_each(|byte| node.happens(1, &removed(byte)));
+    for byte in 0..50_u8 {
+        assert_eq!(good.next().body["data"], json!(hex::encode([byte; 32])));
+        talker.next();
+    }
+    for (id, why) in &ids {
+        let mut counts = node.counts(id);
+        // A name may take its time to be found out.
+        while counts["failed"] == 0 {
+            std::thread::yield_now();
+            counts = node.counts(id);
+        }
+        assert!(counts["lastFailure"].as_str().expect("a text").contains(why), "{counts}");
+        assert_eq!(counts["delivered"], 0);
+    }
+    assert_eq!(node.counts(&talks)["failed"], 0, "what it says on top is not listened to");
+    node.finish();
+}
+
+#[test]
+fn a_queue_is_bounded() {
+    let settings = WebhookSettings { timeout: Duration::from_secs(60), ..WebhookSettings::default() };
+    let (mut node, receiver) = (Node::new(Dialect::Documented, settings), Receiver::new(Manner::Hangs));
+    let id = node.create("transaction.pool.removed", &receiver.url("/"), json!([]))["id"].clone();
+    (0..5_000).for_each(|_| node.happens(1, &removed(1)));
+    // The dispatcher is asked after it has heard of all events.
+    let counts = node.counts(&id);
+    assert_eq!(counts["queued"], 4_096, "{counts}");
+    assert_eq!(counts["dropped"], 5_000 - 4_096, "{counts}");
+}
+
+#[test]
+fn addresses_are_looked_at_when_they_are_connected_to() {
+    // A name leads to this machine, as one that is rebound would: what was written down says nothing.
+    let receiver = Receiver::kind();
+    let port = receiver.address.port();
+    let (named, literal) = (format!("http://localhost:{port}/name"), receiver.url("/ip"));
+    let disguised = format!("http://[::ffff:127.0.0.1]:{port}/disguised");
+    let unspecified = format!("http://0.0.0.0:{port}/unspecified");
+    for targets in ["none", "public", "10.0.0.0/8,192.0.2.1"] {
+        let targets: Targets = targets.parse().expect("ranges");
+        let mut node = Node::new(Dialect::Documented, WebhookSettings { targets, ..WebhookSettings::default() });
+        let hook = |target: &String| node.create("transaction.pool.removed", target, json!([]))["id"].clone();
+        let ids: Vec<Value> = [&named, &literal, &disguised, &unspecified].into_iter().map(hook).collect();
+        node.happens(1, &removed(1));
+        for id in &ids {
+            let mut counts = node.counts(id);
+            while counts["queued"] != 0 || counts["failed"] == 0 {
+                std::thread::yield_now();
+                counts = node.counts(id);
+            }
+            assert!(counts["lastFailure"].as_str().expect("a text").contains("may go to these only"), "{counts}");
+        }
+        assert!(receiver.all().is_empty());
+        node.finish();
+    }
+    let mut node = node();
+    let hook = |target: &String| node.create("transaction.pool.removed", target, json!([]))["id"].clone();
+    let ids = [&named, &literal, &disguised, &unspecified].map(hook);
+    node.happens(1, &removed(1));
+    let mut paths = [receiver.next().path, receiver.next().path, receiver.next().path];
+    paths.sort();
+    assert_eq!(paths, ["/disguised", "/ip", "/name"]);
+    while node.counts(&ids[3])["failed"] == 0 {
+        std::thread::yield_now();
+    }
+    node.finish();
+    assert!(receiver.all().is_empty());
+}
+
+#[test]
+fn no_redirect_is_followed() {
+    let (mut node, goal) = (node(), Receiver::kind());
+    for status in [301, 302, 303, 307, 308] {
+        let answer = format!("HTTP/1.1 {status} X\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", goal.url("/"));
+        let receiver = Receiver::new(Manner::Says(answer));
+        let id = node.create("transaction.pool.removed", &receiver.url("/"), json!([]))["id"].clone();
+        node.happens(1, &removed(1));
+        receiver.next();
+        let mut counts = node.counts(&id);
+        while counts["failed"] == 0 {
+            std::thread::yield_now();
+            counts = node.counts(&id);
+        }
+        assert_eq!(counts["lastFailure"], format!("the receiver answered {status}"));
+    }
+    node.finish();
+    assert!(goal.all().is_empty());
+}
+
+/// The recorded chain, block by block.
+fn links(tip: &Arc<Link>) -> Vec<Arc<Link>> {
+    (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height))).collect()
+}
+
+#[test]
+fn wallets_are_told_of_when_blocks_change_them() {
+    let Some(folder) = recordings() else { return };
+    let context = recorded_chain(&folder, 111, Dialect::Documented);
+    let (view, tree) = (context.view.clone(), context.view.tree().clone());
+    let (mut node, receiver) = (Node::of(context, WebhookSettings::default()), Receiver::kind());
+    node.create("wallet.saved", &receiver.url("/saved"), json!([]));
+    node.create("wallet.created.cold", &receiver.url("/cold"), json!([]));
+    let mut wanted = Vec::new();
+    for link in links(view.head().tip()) {
+        node.happens(1, &Event::BlockApplied { link: link.clone(), applied: tree.applied(&link) });
+        let (before, after) = (tree.applied(link.parent().expect("above genesis")), tree.applied(&link));
+        let (before, after) = (&before.state, &after.state);
+        for wallet in after.wallets() {
+            let was = before.wallet(&wallet.address);
+            // What the API shows of a wallet, the missed slots of a delegate left aside.
+            let shown = |wallet: &dposlab::ledger::Wallet| {
+                let mut wallet = wallet.clone();
+                if let Some(delegate) = &mut wallet.delegate {
+                    Arc::make_mut(delegate).missed_blocks = 0;
+                }
+                wallet
+            };
+            if was.map(|was| shown(was)) != Some(shown(wallet)) {
+                wanted.push((wallet.address.to_string(), wallet.balance.to_string()));
+            }
+        }
+    }
+    let saved = wanted.into_iter().map(|(address, balance)| {
+        let mut post = receiver.next();
+        let mut colds = 0;
+        while post.path == "/cold" {
+            assert_eq!(post.body["data"]["nonce"], "0", "{}", post.body);
+            colds += 1;
+            post = receiver.next();
+        }
+        let wallet = &post.body["data"];
+        assert_eq!((&wallet["address"], &wallet["balance"]), (&json!(address), &json!(balance)));
+        colds
+    });
+    let colds: u32 = saved.sum();
+    node.finish();
+    let colds = colds + receiver.all().iter().filter(|post| post.path == "/cold").count() as u32;
+    assert!(colds > 5, "the recorded chain names new addresses: {colds}");
+}
+
+#[test]
+fn a_rollback_is_told_from_the_top_down() {
+    let Some(folder) = recordings() else { return };
+    let context = recorded_chain(&folder, 12, Dialect::Documented);
+    let tip = context.view.head().tip().clone();
+    let (mut node, receiver) = (Node::of(context, WebhookSettings::default()), Receiver::kind());
+    node.create("transaction.reverted", &receiver.url("/"), json!([]));
+    node.create("block.reverted", &receiver.url("/blocks"), json!([]));
+    let block = tip.ancestor(Height(11)).expect("it is there");
+    assert!(block.block().transactions.len() > 2);
+    [&tip, &block].into_iter().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
+    node.finish();
+    let posts = receiver.all();
+    let of =
+        |path: &str| posts.iter().filter(|post| post.path == path).map(|post| &post.body["data"]).collect::<Vec<_>>();
+    let heights: Vec<&Value> = of("/blocks").into_iter().map(|block| &block["height"]).collect();
+    assert_eq!(heights, [12, 11]);
+    let mut wanted: Vec<Value> = Vec::new();
+    for link in [&tip, &block] {
+        wanted.extend(link.block().transactions.iter().rev().map(|one| json!(one.id().to_string())));
+    }
+    assert_eq!(of("/").into_iter().map(|one| one["id"].clone()).collect::<Vec<_>>(), wanted);
+}

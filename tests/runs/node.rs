@@ -1,0 +1,9 @@
+//! What a node does: forks and how it leaves them, sync, pushed blocks, peers, and the delegate's dealings with its
+//! relay. Source: consensus.md 2, 3, 6, 7.2, 8.
+
+mod cluster;
+mod delegate;
+mod forks;
+mod peers;
+mod pushed;
+mod sync;

@@ -1,0 +1,270 @@
+//! Who a node talks to: limits, subnets, discovery, and the verification of what a peer claims. Source: consensus.md 6.
+
+use super::cluster::{Cluster, Lone, Setup, message, nobody, rules};
+use dposlab::{
+    actors::{ActorId, Effect, Event, Input, Message, NodeId, Wake, message::Inquiry},
+    ledger::{Link, Rules, rules::NodeRules},
+    protocol::{Block, BlockDraft, Height, KeyPair, Slot},
+};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+fn quiet(change: impl FnOnce(&mut NodeRules)) -> Cluster {
+    let mut rules = rules(Rules::reference());
+    change(&mut rules.node);
+    Setup { rules, offline: nobody, ..Setup::default() }.build()
+}
+
+fn hung_up(effects: &[Effect]) -> bool {
+    message(effects, |message| matches!(message, Message::HungUp).then_some(())).is_some()
+}
+
+fn added(effects: &[Effect]) -> Vec<u32> {
+    let added = effects.iter().filter_map(|effect| match effect {
+        Effect::Observe(Event::PeerAdded(node)) => Some(node.0),
+        _ => None,
+    });
+    added.collect()
+}
+
+#[test]
+fn who_calls_too_often_is_cut_off() {
+    let blocks = |number| Message::BlocksRequest {
+        inquiry: Inquiry(number),
+        above: Height(1),
+        limit: 400,
+        headers_only: false,
+    };
+    let ids: Arc<[_]> = Vec::new().into();
+    let common = |number| Message::CommonBlocksRequest { inquiry: Inquiry(number), ids: ids.clone() };
+    // How often in how many seconds.
+    let limits: [(&dyn Fn(u32) -> Message, u32, u64); 4] =
+        [(&|_| Message::StatusRequest, 2, 1), (&|_| Message::PeersRequest, 1, 1), (&blocks, 1, 2), (&common, 9, 1)];
+    for (call, allowed, seconds) in limits {
+        for limited in [true, false] {
+            let cluster = quiet(|rules| rules.rate_limits = limited);
+            let mut lone = Lone::new(&cluster.tree, cluster.tree.genesis(), 0, &[1, 2, 3], Cluster::at(800));
+            let mut calls = |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
+            let answers = calls(&mut lone);
+            assert!(answers[..allowed as usize].iter().all(|effects| !effects.is_empty() && !hung_up(effects)));
+            assert_eq!(hung_up(&answers[allowed as usize]), limited, "{:?}", call(0));
+            assert!(!hung_up(&lone.hear(2, call(0))), "others are not concerned");
+            lone.now = lone.now + Duration::from_secs(seconds);
+            assert!(!hung_up(&calls(&mut lone)[0]), "{:?} is heard again after {seconds} s", call(0));
+        }
+    }
+}
+
+#[test]
+fn who_floods_is_not_answered_for_a_minute() {
+    let cluster = quiet(|_| {});
+    let mut lone = Lone::new(&cluster.tree, cluster.tree.genesis(), 0, &[1, 2, 3], Cluster::at(800));
+    let transactions = || Message::Transactions(Vec::new().into());
+    let heard = (0..101).map(|_| lone.hear(1, transactions())).filter(|effects| !hung_up(effects)).count();
+    assert_eq!(heard, 100);
+    for (wait, answered) in [(1, false), (58, false), (2, true)] {
+        lone.now = lone.now + Duration::from_secs(wait);
+        assert_eq!(!lone.hear(1, Message::StatusRequest).is_empty(), answered, "{wait} s later");
+    }
+}
+
+#[test]
+fn a_peer_keeps_within_the_limits_of_others() {
+    // A hundred and fifty submissions in a second: each goes to all four others, who cut nobody off.
+    let mut cluster = Setup::default().build();
+    cluster.run_for(40);
+    let transfers: Vec<_> = cluster.transfer(0, 150).into_iter().map(Arc::new).collect();
+    for transfer in &transfers {
+        cluster.submit(0, std::slice::from_ref(transfer));
+    }
+    cluster.run_for(600);
+    assert!(!cluster.sent.iter().any(|sent| matches!(sent.message, Message::HungUp)));
+    let received = cluster.sent.iter().filter(|sent| (sent.from, sent.to) == (0, 1));
+    let bundles = received.filter(|sent| matches!(sent.message, Message::Transactions(_)));
+    assert_eq!(bundles.count(), 150, "held back, and not lost");
+    let tip = cluster.tip(3).clone();
+    assert!(transfers.iter().all(|transfer| cluster.tree.block_of(&tip, &transfer.id()).is_some()));
+}
+
+#[test]
+fn callers_are_taken_up_once_verified_five_of_a_subnet() {
+    let meet = |change: fn(&mut NodeRules), given: &[u32]| {
+        let cluster = quiet(change);
+        let genesis = cluster.tree.genesis().clone();
+        let mut lone = Lone::new(&cluster.tree, &genesis, 1, given, Cluster::at(800));
+        let mut all = Vec::new();
+        // The second node of each pair is in the subnet of the first.
+        for node in [5, 6, 7, 8, 9, 5 + 2_560, 10] {
+            let asked_back = lone.hear(node, Message::StatusRequest);
+            let called = message(&asked_back, |message| matches!(message, Message::StatusRequest).then_some(()));
+            if called.is_some() {
+                all.extend(added(&lone.hear(node, Message::Status { tip: genesis.block().clone() })));
+            }
+        }
+        all
+    };
+    assert_eq!(meet(|_| {}, &[]), [5, 6, 7, 8, 9, 10]);
+    assert_eq!(meet(|rules| rules.peers_per_subnet = 2, &[]), [5, 6, 10]);
+    assert_eq!(meet(|rules| rules.peers_per_subnet = 6, &[]).len(), 7);
+}
+
+#[test]
+fn who_is_silent_before_forging_is_dropped_and_tried_again_with_the_next_discovery() {
+    for again in [true, false] {
+        let mut rules = rules(Rules::reference());
+        rules.node.retry_dropped_peers = again;
+        let mut cluster = Setup { delegates: 6, rules, ..Setup::default() }.build();
+        cluster.run_for(100);
+        cluster.cut(|node| node % 2);
+        cluster.run_for(700);
+        let connected = |cluster: &Cluster| cluster.numbers().map(|node| cluster.peer(node).connected().count()).sum();
+        let apart: usize = connected(&cluster);
+        assert_eq!(apart, 6 * 2, "each has forged, and found three of five silent");
+        cluster.heal();
+        cluster.run_for(700);
+        let together: usize = connected(&cluster);
+        assert_eq!(together, if again { 6 * 5 } else { 6 * 2 }, "retry {again}");
+        let events = |wanted: fn(&Event) -> bool| cluster.seen.iter().filter(|seen| wanted(&seen.event)).count();
+        assert_eq!(events(|event| matches!(event, Event::PeerRemoved(_))), 6 * 3);
+        assert_eq!(events(|event| matches!(event, Event::PeerAdded(_))), if again { 6 * 3 } else { 0 });
+    }
+}
+
+#[test]
+fn peers_tell_each_other_of_more() {
+    for discovery in [true, false] {
+        let mut rules = rules(Rules::reference());
+        rules.node.discovery = discovery;
+        // Everybody knows node 0, and node 0 everybody.
+        let given = |node: u32, all: u32| if node == 0 { (1..all).collect() } else { vec![0] };
+        let mut cluster = Setup { others: 7, rules, offline: nobody, given, ..Setup::default() }.build();
+        cluster.run_for(1_300);
+        for node in 1..12 {
+            let connected: BTreeSet<u32> = cluster.peer(node).connected().map(|node| node.0).collect();
+            match discovery {
+                true => assert!(connected.len() >= 8, "node {node} has three quarters of what it heard of: {connected:?}"),
+                false => assert_eq!(connected, BTreeSet::from([0])),
+            }
+        }
+    }
+}
+
+// Verification.
+
+/// A chain on which a peer of our number 0 stands, and what another node claims to have.
+struct Claim {
+    cluster: Cluster,
+    own: Arc<Link>,
+    /// Blocks above the common one.
+    his: Vec<Arc<Block>>,
+    common: u32,
+}
+
+impl Claim {
+    /// Both have `common` blocks; then the peer has some of its own, made by `makers` in their slots.
+    fn new(common: u32, more: u32, change: impl FnOnce(&mut NodeRules), stranger_from: Option<u32>) -> Self {
+        let cluster = quiet(change);
+        let genesis = cluster.tree.genesis().clone();
+        let shared = cluster.chain(&genesis, Slot(1), common - 1).pop().unwrap_or(genesis);
+        let own = cluster.chain(&shared, Slot(200), 3).pop().expect("three blocks");
+        // Not in the tree: what the other node has is known from what it says only.
+        let mut his: Vec<Arc<Block>> = Vec::new();
+        let stranger = KeyPair::from_passphrase("nobody's delegate");
+        for step in 0..more {
+            let height = Height(common + 1 + step);
+            let strange = stranger_from.is_some_and(|from| height.0 >= from);
+            let member = &cluster.testnet.delegates[(step % 5) as usize].keys;
+            let draft = BlockDraft {
+                version: 0,
+                timestamp: cluster.tree.slots().start(Slot(300 + step)),
+                height,
+                previous: Some(his.last().map_or(shared.id(), |block| block.id)),
+                reward: cluster.tree.config().milestones.at(height).reward,
+                transactions: Vec::new(),
+            };
+            let keys = if strange { &stranger } else { member };
+            his.push(Arc::new(Block::forge(draft, keys, &cluster.tree.config().milestones)));
+        }
+        Self { cluster, own, his, common }
+    }
+
+    /// Has the node ask for peers, and answers as the other node would. Says what came of it, and how many times it
+    /// was asked which blocks are common.
+    fn judge(&self) -> (Vec<Effect>, u32) {
+        let mut lone = Lone::new(&self.cluster.tree, &self.own, 0, &[], Cluster::at(8 * 1_000));
+        let tip = self.his.last().expect("it has some").clone();
+        lone.hear(1, Message::StatusRequest);
+        let mut effects = lone.hear(1, Message::Status { tip });
+        let mut probes = 0;
+        loop {
+            lone.now = lone.now + Duration::from_millis(100);
+            let height = Height(self.common + self.his.len() as u32);
+            if let Some((_, (inquiry, ids))) = message(&effects, |message| match message {
+                Message::CommonBlocksRequest { inquiry, ids } => Some((*inquiry, ids.clone())),
+                _ => None,
+            }) {
+                assert!(ids.len() <= 10);
+                let has = |link: &Arc<Link>| link.height().0 <= self.common && self.own.descends_from(link);
+                let common = ids.iter().filter_map(|id| self.cluster.tree.link(id)).filter(has);
+                let common = common.max_by_key(|link| link.height()).map(|link| link.id());
+                probes += 1;
+                effects = lone.hear(1, Message::CommonBlocks { inquiry, height, common });
+            } else if let Some((_, (inquiry, above, limit))) = message(&effects, |message| match message {
+                Message::BlocksRequest { inquiry, above, limit, headers_only: true } => Some((*inquiry, *above, *limit)),
+                _ => None,
+            }) {
+                assert_eq!(above.0, self.common, "the highest common block was found");
+                let blocks = self.his.iter().take(limit as usize).cloned().collect();
+                effects = lone.hear(1, Message::Blocks { inquiry, height, blocks });
+            } else {
+                return (effects, probes);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_highest_common_block_is_found_in_few_steps_and_a_fork_of_delegates_is_kept_as_a_peer() {
+    for common in [1, 2, 7, 8, 9, 63, 64, 65, 150] {
+        let (effects, probes) = Claim::new(common, 4, |_| {}, None).judge();
+        assert_eq!(added(&effects), [1], "{common} in common");
+        assert!(probes <= 4, "{probes} questions for {common} blocks");
+    }
+}
+
+#[test]
+fn who_shows_blocks_of_no_delegate_or_without_signature_is_not_taken_up() {
+    assert_eq!(added(&Claim::new(20, 4, |_| {}, Some(21)).judge().0), [], "a stranger's blocks");
+    let mut forged = Claim::new(20, 4, |_| {}, None);
+    let mut unsigned = Block::clone(&forged.his[1]);
+    unsigned.header.signature = forged.his[0].header.signature.clone();
+    forged.his[1] = Arc::new(unsigned);
+    assert_eq!(added(&forged.judge().0), [], "a signature from elsewhere");
+}
+
+#[test]
+fn verification_looks_at_the_next_rounds_first_block_unless_ruled_otherwise() {
+    // Rounds of five: the round of block 21 ends with 25, and block 26 is of a delegate that is new then.
+    for q11 in [true, false] {
+        let claim = Claim::new(21, 8, |rules| rules.verify_next_round_block = q11, Some(26));
+        assert_eq!(added(&claim.judge().0).len(), usize::from(!q11), "Q11 {q11}");
+    }
+}
+
+#[test]
+fn a_peer_that_stops_answering_in_the_middle_of_a_verification_is_not_taken_up() {
+    let claim = Claim::new(20, 4, |_| {}, None);
+    let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[], Cluster::at(8 * 1_000));
+    lone.hear(1, Message::StatusRequest);
+    let effects = lone.hear(1, Message::Status { tip: claim.his[3].clone() });
+    let asked = message(&effects, |message| match message {
+        Message::CommonBlocksRequest { inquiry, .. } => Some(*inquiry),
+        _ => None,
+    });
+    let (ActorId { node, .. }, inquiry) = asked.expect("the tip is not known");
+    assert_eq!(node, NodeId(1));
+    lone.now = lone.now + Duration::from_secs(5);
+    lone.step(Input::Wake(Wake::Unanswered(inquiry)));
+    let common = Some(claim.cluster.tree.genesis().id());
+    assert!(lone.hear(1, Message::CommonBlocks { inquiry, height: Height(24), common }).is_empty(), "too late");
+    assert_eq!(lone.peer.connected().count(), 0);
+}

@@ -1,0 +1,211 @@
+//! Catching up: starting late, being left behind, and health checks. Source: consensus.md 3.5, 6.
+
+use super::cluster::{Cluster, Setup, rules};
+use dposlab::{
+    actors::{Event, Message, RollbackCause, SimTime},
+    ledger::{
+        Rules,
+        rules::{NodeRules, RollbackTarget},
+    },
+    protocol::Round,
+};
+use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Duration};
+
+/// The node that forges nothing, in a network of five that do.
+const IDLE: u32 = 5;
+
+/// What a node has asked for since an instant: when, whom, above which height, and how many blocks.
+fn asked(cluster: &Cluster, node: u32, since: SimTime) -> Vec<(SimTime, u32, u32, u32)> {
+    let sent = cluster.sent.iter().filter(|sent| sent.from == node && sent.at >= since);
+    sent.filter_map(|sent| match sent.message {
+        Message::BlocksRequest { above, limit, headers_only: false, .. } => Some((sent.at, sent.to, above.0, limit)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
+    let mut cluster = Setup { others: 1, ..Setup::default() }.build();
+    cluster.crash(IDLE);
+    cluster.run_for(8 * 1_000);
+    let height = cluster.height(0);
+    assert!(height > 990, "five of five forge");
+    let removed = |seen: &&super::cluster::Seen| matches!(seen.event, Event::PeerRemoved(node) if node.0 == IDLE);
+    assert_eq!(cluster.seen.iter().filter(removed).count(), 5, "who forges sees that the node is gone");
+    let begun = cluster.now;
+    cluster.restart(IDLE, cluster.tree.genesis().clone());
+    cluster.run_until(cluster.now + Duration::from_millis(300));
+    assert!(!cluster.peer(IDLE).has_started());
+    cluster.run_for(30);
+    assert!(cluster.peer(IDLE).has_started());
+    assert!(cluster.on_one_chain(cluster.numbers()) && cluster.height(IDLE) >= height);
+    let asked = asked(&cluster, IDLE, begun);
+    let first: Vec<(u32, u32)> = asked[..3].iter().map(|(_, _, above, limit)| (*above, *limit)).collect();
+    assert_eq!(first, [(1, 400), (401, 400), (801, 400)], "three chunks at once for a thousand blocks");
+    assert_eq!(asked[..3].iter().map(|(_, peer, ..)| *peer).collect::<BTreeSet<_>>().len(), 3, "from three peers");
+    assert!(asked[..3].iter().all(|(at, ..)| *at == asked[0].0));
+    let added = cluster.events(IDLE).filter(|event| matches!(event, Event::PeerAdded(_))).count();
+    assert_eq!(added, 5, "it has met all it was given");
+    let met = cluster.seen.iter().filter(|seen| matches!(seen.event, Event::PeerAdded(node) if node.0 == IDLE));
+    assert_eq!(met.count(), 5, "and they have taken it up again, for it called");
+    let before = cluster.height(IDLE);
+    cluster.run_for(80);
+    assert!(cluster.height(IDLE) >= before + 8, "new blocks reach it");
+}
+
+#[test]
+fn a_peer_that_does_not_answer_is_dropped_and_another_one_asked() {
+    let mut rules = rules(Rules::reference());
+    rules.node.blocks_timeout_s = 20;
+    let mut cluster = Setup { others: 1, rules, ..Setup::default() }.build();
+    cluster.crash(IDLE);
+    cluster.run_for(800);
+    cluster.mute.extend([0, 1, 2]);
+    let begun = cluster.now;
+    cluster.restart(IDLE, cluster.tree.genesis().clone());
+    cluster.run_for(120);
+    let asked = asked(&cluster, IDLE, begun);
+    let (silent, answering): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(_, peer, ..)| *peer <= 2);
+    assert!(!silent.is_empty(), "the seed has it ask a silent peer first");
+    let next = answering.first().expect("it goes on");
+    assert!(next.0 >= silent[0].0 + Duration::from_secs(20), "after the time to answer");
+    assert!(cluster.on_one_chain(cluster.numbers()) && cluster.height(IDLE) > 90);
+    assert!(
+        !cluster.events(IDLE).any(|event| matches!(event, Event::PeerRemoved(_))),
+        "a peer that times out is dropped without a word"
+    );
+}
+
+/// A network whose idle node, and maybe one more, stands on a second block of some slot; the instant it got it, and that
+/// block's height.
+fn stranded(others: u32, change: impl FnOnce(&mut NodeRules)) -> (Cluster, SimTime, u32) {
+    let mut rules = rules(Rules::corrected());
+    change(&mut rules.node);
+    let mut cluster = Setup { others, rules, ..Setup::default() }.build();
+    cluster.run_for(200);
+    let tip = cluster.tip(0).clone();
+    // The other one gets it later, so that the first is the first to look around.
+    cluster.cut(|node| u32::from(node > IDLE));
+    let second = cluster.block(&tip, cluster.slot(), vec![Arc::new(cluster.transfer(0, 1).remove(0))]);
+    while cluster.numbers().all(|node| cluster.tip(node).id() == tip.id()) {
+        cluster.run_until(cluster.now + Duration::from_millis(10));
+    }
+    let at = cluster.now;
+    cluster.say(0, IDLE, Message::Block(second.clone()));
+    if others > 1 {
+        cluster.run_for(40);
+        cluster.heal();
+        cluster.say(0, IDLE + 1, Message::Block(second.clone()));
+    }
+    assert!((IDLE..IDLE + others).all(|node| cluster.tip(node).id() == second.id));
+    (cluster, at, second.header.height.0)
+}
+
+fn health_checks(cluster: &Cluster, node: u32) -> Vec<SimTime> {
+    let seen = cluster.seen.iter().filter(|seen| seen.node == node);
+    seen.filter(|seen| matches!(seen.event, Event::HealthChecked { .. })).map(|seen| seen.at).collect()
+}
+
+#[test]
+fn a_stranded_node_needs_four_wake_ups_of_six_downloads_each() {
+    let (mut cluster, since, height) = stranded(1, |_| {});
+    cluster.run_for(500);
+    let first = *health_checks(&cluster, IDLE).first().expect("in the end it looks around");
+    let waited = first.since(since).as_secs();
+    assert!((240..300).contains(&waited), "four times a minute, and what the downloads take: {waited} s");
+    let in_vain = asked(&cluster, IDLE, since).into_iter().filter(|(at, ..)| *at < first).collect::<Vec<_>>();
+    let minute = |at: &SimTime| at.since(since).as_secs() / 60;
+    let wake_ups: BTreeSet<u64> = in_vain.iter().map(|(at, ..)| minute(at)).collect();
+    assert_eq!(wake_ups, BTreeSet::from([1, 2, 3, 4]));
+    assert!(in_vain.iter().all(|(_, _, above, _)| *above == height));
+    // What comes does not follow its tip, so each download ends with its first answer.
+    assert_eq!(in_vain.len(), 4 * 6);
+    assert_eq!(cluster.rollbacks(IDLE), [(height, height - 1, RollbackCause::Forked)], "no more than it has to");
+    assert!(cluster.on_one_chain(cluster.numbers()));
+}
+
+#[test]
+fn the_number_of_wake_ups_is_a_rule() {
+    let (mut cluster, since, _) = stranded(1, |rules| rules.wake_ups_to_health_check = 1);
+    cluster.run_for(200);
+    let first = *health_checks(&cluster, IDLE).first().expect("in the end it looks around");
+    assert!((60..120).contains(&first.since(since).as_secs()));
+    let (mut cluster, since, _) = stranded(1, |rules| (rules.wake_ups_to_health_check, rules.wake_up_s) = (1, 130));
+    cluster.run_for(300);
+    let first = *health_checks(&cluster, IDLE).first().expect("in the end it looks around");
+    assert!((130..190).contains(&first.since(since).as_secs()));
+}
+
+#[test]
+fn how_far_a_health_check_rolls_back_is_a_rule() {
+    // The first peer in the idle node's order is the other one that is stranded: common with it is its own tip.
+    let depth = |change: fn(&mut NodeRules)| {
+        let (mut cluster, since, height) = stranded(2, change);
+        cluster.run_for(300);
+        assert!(!health_checks(&cluster, IDLE).is_empty(), "since {since}");
+        let first = cluster.rollbacks(IDLE).first().copied();
+        first.map(|(from, to, _)| {
+            assert_eq!(from, height);
+            from - to
+        })
+    };
+    assert_eq!(depth(|_| {}), Some(1), "the block below is in common with most");
+    assert_eq!(depth(|rules| rules.rollback_target = RollbackTarget::FirstPeer), None, "no block is none");
+    let q17 = depth(|rules| {
+        (rules.rollback_target, rules.zero_rollback_is_random) = (RollbackTarget::FirstPeer, true);
+    });
+    assert!(q17.is_some_and(|depth| (4..=102).contains(&depth)), "{q17:?}");
+    let seven = depth(|rules| {
+        (rules.rollback_target, rules.zero_rollback_is_random) = (RollbackTarget::FirstPeer, true);
+        (rules.random_rollback_min, rules.random_rollback_max) = (7, 7);
+    });
+    assert_eq!(seven, Some(7));
+    let three = depth(|rules| {
+        (rules.rollback_target, rules.zero_rollback_is_random) = (RollbackTarget::FirstPeer, true);
+        rules.rollback_max = 3;
+    });
+    assert_eq!(three, Some(3));
+}
+
+#[test]
+fn the_share_of_forked_peers_that_makes_a_node_leave_is_a_rule() {
+    let (mut cluster, _, _) = stranded(1, |rules| rules.forked_percent = 101);
+    cluster.run_for(600);
+    assert!(!health_checks(&cluster, IDLE).is_empty());
+    assert_eq!(cluster.rollbacks(IDLE), [], "more than all of them are never forked");
+    assert!(!cluster.on_one_chain(cluster.numbers()));
+}
+
+/// Seven of fifteen delegates do not forge from round 2 on.
+fn many_offline(node: u32) -> Option<RangeInclusive<Round>> {
+    (node % 2 == 1).then_some(Round(2)..=Round(u32::MAX))
+}
+
+fn with_many_offline(change: impl FnOnce(&mut NodeRules)) -> Cluster {
+    let mut rules = rules(Rules::reference());
+    change(&mut rules.node);
+    let mut cluster = Setup { delegates: 15, rules, offline: many_offline, ..Setup::default() }.build();
+    cluster.run_for(3_600);
+    cluster
+}
+
+#[test]
+fn many_missed_slots_cause_health_checks_that_find_nothing_wrong() {
+    let cluster = with_many_offline(|_| {});
+    for node in cluster.numbers() {
+        let checks = health_checks(&cluster, node);
+        assert!((2..=6).contains(&checks.len()), "node {node}: at most one in ten minutes, {checks:?}");
+        assert!(checks.windows(2).all(|pair| pair[1].since(pair[0]) >= Duration::from_secs(590)), "{checks:?}");
+        assert_eq!(cluster.rollbacks(node), []);
+    }
+    assert!(cluster.on_one_chain(cluster.numbers()) && cluster.height(0) > 200, "the chain goes on with gaps");
+}
+
+#[test]
+fn the_chance_of_a_health_check_and_the_gap_between_two_are_rules() {
+    let never = with_many_offline(|rules| rules.health_check_percent = 0);
+    assert!(never.numbers().all(|node| health_checks(&never, node).is_empty()));
+    let often = with_many_offline(|rules| rules.health_check_gap_s = 0);
+    assert!(often.numbers().all(|node| health_checks(&often, node).len() > 12));
+}

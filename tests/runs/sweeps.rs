@@ -1,0 +1,242 @@
+//! Sweeps: interrupted and killed ones go on where they were, and parts make the whole, byte for byte.
+
+use crate::support::{dposlab, root, run};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+const SCENARIO: &str = r#"
+version = 1
+rounds = 6
+[network]
+delegates = 9
+latency = { min_ms = 20, max_ms = 100 }
+[[fault]]
+kind = "offline"
+delegates = ["genesis_3"]
+rounds = { from = 2, to = 3 }
+"#;
+
+/// What a sweep leaves; `sweep.json` and `rows.bin` are the means.
+const RESULTS: [&str; 6] =
+    ["runs.parquet", "runs.csv", "failures.csv", "failures.parquet", "summary.json", "report.html"];
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        fs::write(folder.path().join("s.toml"), SCENARIO).expect("it can be written");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// A sweep of so many seeds with two latencies, one run at a time.
+    fn sweep(&self, seeds: &str, out: &str, more: &[&str]) -> Command {
+        let mut command = dposlab();
+        command.args(["sweep", &self.path("s.toml"), "--seeds", seeds, "--vary", "network.latency.max_ms=100,700"]);
+        command.args(["--jobs", "1", "--out", &self.path(out)]).args(more);
+        command
+    }
+
+    fn results(&self, out: &str) -> BTreeMap<&'static str, Vec<u8>> {
+        let read = |name| fs::read(Path::new(&self.path(out)).join(name)).expect("it is there");
+        RESULTS.iter().map(|name| (*name, read(*name))).collect()
+    }
+
+    /// Starts a sweep and waits until it has written more than one row.
+    fn begun(&self, seeds: &str, out: &str) -> Child {
+        let quiet = |mut command: Command| command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut child = quiet(self.sweep(seeds, out, &[])).expect("the binary was built for this test");
+        let rows = Path::new(&self.path(out)).join("rows.bin");
+        while fs::metadata(&rows).map_or(0, |rows| rows.len()) < 600 {
+            assert!(child.try_wait().expect("it can be asked").is_none(), "it goes on");
+            std::thread::yield_now();
+        }
+        child
+    }
+}
+
+fn ok(command: &mut Command) -> Output {
+    let output = command.output().expect("the binary was built for this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[test]
+fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not() {
+    let place = Place::new();
+    ok(&mut place.sweep("0..150", "whole", &[]));
+    for (out, signal) in [("killed", "-KILL"), ("interrupted", "-INT")] {
+        let child = place.begun("0..150", out);
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(killed.expect("kill is there").success());
+        let ended = child.wait_with_output().expect("it ends");
+        assert!(!Path::new(&place.path(out)).join("runs.parquet").exists(), "it was in the middle");
+        if signal == "-INT" {
+            let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+            assert_eq!(ended.status.code(), Some(1), "{told}");
+            assert!(told.contains("interrupted:") && told.contains("of 300 runs are done"), "{told}");
+        }
+        // What a crash may leave beside whole rows: a torn one.
+        let rows = Path::new(&place.path(out)).join("rows.bin");
+        let mut bytes = fs::read(&rows).expect("it is there");
+        bytes[300] ^= 1;
+        bytes.truncate(bytes.len() - 7);
+        fs::write(&rows, bytes).expect("it can be written");
+        ok(&mut place.sweep("0..150", out, &[]));
+        assert!(place.results("whole") == place.results(out), "{out}");
+        let before = fs::read(&rows).expect("it is there");
+        ok(&mut place.sweep("0..150", out, &[]));
+        assert!(before == fs::read(&rows).expect("it is there"), "a sweep that is done plays nothing again");
+    }
+    let summary: Value = serde_json::from_slice(&place.results("whole")["summary.json"]).expect("JSON");
+    assert_eq!((&summary["runs"], &summary["failed"]), (&300.into(), &0.into()));
+    let csv = String::from_utf8(place.results("whole")["runs.csv"].clone()).expect("text");
+    assert_eq!(csv.lines().count(), 301, "a row a run, none twice");
+}
+
+#[test]
+fn a_row_is_that_of_the_run_alone() {
+    let place = Place::new();
+    ok(&mut place.sweep("4..6", "out", &["--jobs", "2"]));
+    let mut csv = csv::Reader::from_path(Path::new(&place.path("out")).join("runs.csv")).expect("it is there");
+    let rows: Vec<BTreeMap<String, String>> = csv.deserialize().map(|row| row.expect("whole")).collect();
+    let order: Vec<(&str, &str)> =
+        rows.iter().map(|row| (row["network.latency.max_ms"].as_str(), row["seed"].as_str())).collect();
+    assert_eq!(order, [("100", "4"), ("100", "5"), ("700", "4"), ("700", "5")]);
+    let set = "network.latency.max_ms=700";
+    let alone = run(&["run", &place.path("s.toml"), "--seed", "5", "--set", set, "--json"]);
+    let alone: Value = serde_json::from_slice(&alone.stdout).expect("--json prints one object");
+    assert_eq!(rows[3]["digest"], alone["digest"].as_str().expect("a digest"));
+    for figure in ["height", "missed_slots", "forged", "slots"] {
+        assert_eq!(rows[3][figure], alone["totals"][figure].to_string(), "{figure}");
+    }
+    let propagation = &alone["totals"]["propagation_ms"]["p99"];
+    assert_eq!(rows[3]["propagation_p99_ms"].parse::<f64>().ok(), propagation.as_f64());
+}
+
+#[test]
+fn parts_that_are_merged_are_the_whole() {
+    let place = Place::new();
+    ok(&mut place.sweep("10..17", "whole", &[]));
+    let parts = ["part-1", "part-2", "part-3"];
+    let shards = ["1/3", "2/3", "3/3"];
+    ok(&mut place.sweep("10..17", parts[0], &["--shard", shards[0]]));
+    ok(&mut place.sweep("10..17", parts[2], &["--shard", shards[2]]));
+    let merge = |parts: &[&str], out: &str| {
+        let paths: Vec<String> = parts.iter().map(|part| place.path(part)).collect();
+        dposlab().arg("merge").args(paths).args(["--out", &place.path(out)]).output().expect("the binary was built")
+    };
+    let refused = |output: Output, part: &str| {
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part) && error.trim_end().lines().count() == 1, "{error}");
+    };
+    refused(merge(&["part-1", "part-3"], "whole-2"), "parts are missing: 2/3");
+    refused(merge(&["part-1", "part-3", "part-1"], "whole-2"), "does not fit");
+    refused(merge(&["part-1", "nothing"], "whole-2"), "sweep.json");
+    ok(&mut place.sweep("10..17", parts[1], &["--shard", shards[1]]));
+    let merged = merge(&["part-3", "part-1", "part-2"], "merged");
+    assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
+    assert!(place.results("whole") == place.results("merged"));
+    let rows = |out: &str| fs::read(Path::new(&place.path(out)).join("rows.bin")).expect("it is there");
+    assert!(rows("whole") == rows("merged"));
+
+    // A part with a run missing.
+    let part = Path::new(&place.path(parts[1])).join("rows.bin");
+    let bytes = fs::read(&part).expect("it is there");
+    fs::write(&part, &bytes[..bytes.len() - 5]).expect("it can be written");
+    refused(merge(&["part-1", "part-2", "part-3"], "whole-3"), "lacks 1 of its 5 runs");
+}
+
+#[test]
+fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
+    let place = Place::new();
+    let nobody: Vec<String> = (1..=9).map(|number| format!("\"genesis_{number}\"")).collect();
+    let vary = format!("fault[0].delegates=[\"genesis_3\"],[{}]", nobody.join(","));
+    let out = place.path("out");
+    let output = run(&["sweep", &place.path("s.toml"), "--seeds", "0..2", "--vary", &vary, "--out", &out, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
+    assert_eq!(
+        (&summary["runs"], &summary["failed"], &summary["by_status"]["stalled"]),
+        (&4.into(), &2.into(), &2.into())
+    );
+    let ok = |cell: usize| &summary["cells"][cell]["ok"];
+    assert_eq!((&ok(0)["share"], &ok(1)["share"]), (&1.0.into(), &0.0.into()));
+    assert_eq!((&ok(1)["confidence"]["low"], &ok(0)["confidence"]["high"]), (&0.0.into(), &1.0.into()));
+    let seeds: Vec<&Value> = summary["failures"].as_array().expect("a list").iter().map(|run| &run["seed"]).collect();
+    assert_eq!(seeds, [0, 1]);
+    let command = summary["failures"][1]["reproduce"].as_str().expect("a command");
+    let shell = command.replacen("dposlab", env!("CARGO_BIN_EXE_dposlab"), 1);
+    let again = Command::new("sh").args(["-c", &shell]).current_dir(root()).output().expect("a shell");
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("stalled"));
+}
+
+#[test]
+fn assertions_that_broke_are_counted_and_named() {
+    let place = Place::new();
+    let asserted = "\n[[assert]]\nalways = \"invariants\"\n[[assert]]\nalways = \"missed == 0\"\n";
+    fs::write(place.path("s.toml"), format!("{SCENARIO}{asserted}")).expect("it can be written");
+    let out = place.path("out");
+    let vary = "fault[0].delegates=[\"genesis_3\"],[\"genesis_4\"]";
+    let output = run(&["sweep", &place.path("s.toml"), "--seeds", "0..3", "--vary", vary, "--out", &out, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
+    assert_eq!((&summary["failed"], &summary["by_status"]["broken"]), (&6.into(), &6.into()));
+    let cell = &summary["cells"][1];
+    assert_eq!((&cell["assertions"][0]["holds"]["so"], &cell["assertions"][1]["holds"]["so"]), (&3.into(), &0.into()));
+    let broken = &summary["failures"][0]["broken"];
+    assert_eq!(broken.as_array().map(Vec::len), Some(1));
+    assert!(broken[0].as_str().is_some_and(|text| text.contains("missed == 0")), "{broken}");
+    let csv = fs::read_to_string(Path::new(&out).join("failures.csv")).expect("it is there");
+    assert_eq!(csv.matches("missed == 0").count(), 6, "{csv}");
+    // The run alone says the same.
+    let command = summary["failures"][4]["reproduce"].as_str().expect("a command");
+    let shell = command.replacen("dposlab", env!("CARGO_BIN_EXE_dposlab"), 1);
+    let again = Command::new("sh").args(["-c", &shell]).current_dir(root()).output().expect("a shell");
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("missed == 0"));
+
+    fs::write(place.path("s.toml"), format!("{SCENARIO}\n[[assert]]\nalways = \"invariant nonsense\"\n"))
+        .expect("it can be written");
+    let output = run(&["sweep", &place.path("s.toml"), "--seeds", "0..3", "--out", &place.path("other")]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_is_no_sweep_is_refused_before_the_first_run() {
+    let place = Place::new();
+    let file = place.path("s.toml");
+    let case = |arguments: &[&str], part: &str| {
+        let mut all = vec!["sweep", &file];
+        all.extend(arguments);
+        let output = run(&all);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(part), "{arguments:?}: {error}");
+    };
+    let out = place.path("out");
+    case(&["--out", &out, "--seeds", "5..5"], "'5..5' are no seeds");
+    case(&["--out", &out, "--shard", "4/3"], "'4/3' is no part");
+    case(&["--out", &out, "--vary", "rounds"], "'rounds' sets nothing");
+    case(&["--out", &out, "--vary", "rounds=2,0"], "key 'rounds': found 0");
+    case(&["--out", &out, "--vary", "network.lots=1,2"], "network.lots=1");
+    case(&["--out", &out, "--vary", "rounds=2,3", "--set", "rounds=4"], "varied once");
+    assert!(!Path::new(&out).exists(), "nothing was begun");
+    ok(&mut place.sweep("0..1", "out", &[]));
+    case(&["--out", &out, "--seeds", "0..2", "--vary", "network.latency.max_ms=100,700"], "another sweep: key 'seeds'");
+    fs::write(&file, SCENARIO.replace("rounds = 6", "rounds = 5")).expect("it can be written");
+    case(&["--out", &out, "--seeds", "0..1", "--vary", "network.latency.max_ms=100,700"], "key 'scenario_digest'");
+}
