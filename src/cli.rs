@@ -33,7 +33,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(up::Up),
+    Up(Box<up::Up>),
     Run(run::Run),
     Schema(schema::Schema),
     Sweep(sweep::Sweep),

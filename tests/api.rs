@@ -6,6 +6,8 @@ mod access;
 mod any_input;
 #[path = "api/dialects.rs"]
 mod dialects;
+#[path = "api/forks.rs"]
+mod forks;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/openapi.rs"]

@@ -24,7 +24,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// So many webhooks a node has at most; the reference sets no limit.
-pub const WEBHOOKS_MAX: usize = 256;
+pub const WEBHOOKS_MAX: usize = 1_024;
 /// Characters of a token that the node keeps; the other half never comes back to it. Source: api.md 6.1.
 pub const SECRET_LENGTH: usize = 32;
 
@@ -68,7 +68,7 @@ pub enum WebhookInput {
     /// Its node has started.
     Started,
     /// Something happened at its node.
-    Observed(Observation),
+    Observed(Box<Observation>),
 }
 
 /// Something that happened, with what the event itself leaves out.

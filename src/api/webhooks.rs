@@ -33,6 +33,7 @@ use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
     io,
+    net::Ipv4Addr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -147,9 +148,13 @@ impl WebhookThread {
     /// Delivers what waits, for a second at most, and ends.
     pub fn stop(self) {
         self.runtime().block_on(async {
-            for webhooks in &self.hosted {
+            let finish = |webhooks: &Webhooks| {
+                let webhooks = webhooks.clone();
+                tokio::spawn(async move { webhooks.ask(WebhookMessage::Finish).await })
+            };
+            for finished in self.hosted.iter().map(finish).collect::<Vec<_>>() {
                 // One that has died has nothing left to deliver.
-                let _died = webhooks.ask(WebhookMessage::Finish).await;
+                let _died = finished.await;
             }
         });
     }
@@ -247,7 +252,7 @@ impl Webhooks {
 
     fn hear(&self, now: SimTime, input: WebhookInput) {
         // The supervisor has written down that it died; the node goes on.
-        let _died = self.actor.cast(WebhookMessage::Hear(now, Box::new(input)));
+        let _died = self.actor.cast(WebhookMessage::Hear(now, input));
     }
 
     fn observed(&self, now: SimTime, event: &Event) {
@@ -268,12 +273,12 @@ impl Webhooks {
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
         }
-        self.hear(now, WebhookInput::Observed(observation));
+        self.hear(now, WebhookInput::Observed(Box::new(observation)));
     }
 
     fn peer(&self, node: NodeId) -> PeerState {
         let (tip, latency_ms) = self.view.neighbours().known(node);
-        let (ip, version) = (std::net::Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
+        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
         PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
     }
 }

@@ -115,7 +115,7 @@ impl Run {
         let figures = metrics.finish(outcome.end);
         let verdicts = judge.verdicts(outcome.end);
         let about = self.about(scenario, &outcome);
-        let bundle = Bundle { about: &about, figures: &figures, tree: &plan.tree };
+        let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
         }

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::{
+    check,
     report::sweep::{
         Seeds, Shard, Sweep as Plan, SweepError,
         engine::{Progress, play},
@@ -81,7 +82,7 @@ impl Sweep {
         let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
         let bar = progress_bar(plan.len());
         let mut found = None;
-        let progress = play(&plan, &self.out, jobs, &stop, |progress| show(&bar, &mut found, progress));
+        let progress = play(&plan, &self.out, jobs, &stop, check::judge, |progress| show(&bar, &mut found, progress));
         bar.finish_and_clear();
         let progress = progress.map_err(failure)?;
         if progress.done < progress.total {
@@ -179,7 +180,8 @@ fn text(summary: &Summary, folder: &Path) -> String {
     lines.push(String::new());
     lines.push("means with 95 % confidence (Student), shares with Wilson's interval; propagation is the median, in milliseconds".to_owned());
     for failed in summary.failures.iter().take(FAILURES_SHOWN) {
-        lines.push(format!("{}: seed {}: {}", failed.status, failed.seed, failed.reproduce));
+        let why = if failed.broken.is_empty() { String::new() } else { format!(" ({})", failed.broken.join("; ")) };
+        lines.push(format!("{}: seed {}{why}: {}", failed.status, failed.seed, failed.reproduce));
     }
     if summary.failed > FAILURES_SHOWN as u64 {
         let more = summary.failed - FAILURES_SHOWN as u64;

@@ -6,12 +6,12 @@ pub(super) mod network;
 
 use super::{Failure, output::Printer};
 use crate::{
-    actors::{NodeId, SimTime},
+    actors::NodeId,
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, LiveHandle, NodePlan, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
 };
 use announce::Announcer;
 use api::ApiOptions;

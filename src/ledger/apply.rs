@@ -8,16 +8,19 @@ mod businesses;
 mod delegates;
 mod error;
 mod htlc;
+mod look;
 
 pub use error::ApplyError;
+pub use look::Look;
 
 use super::{
     Balance, Rules, State, Wallet,
+    rules::LedgerRules,
     wallet::{DelegateAttributes, Lock, MultiSignature},
 };
 use crate::protocol::{
     Address, Arktoshi, Asset, Kind, Milestone, SignedTransaction, Timestamp, Vote, keys::multisignature_key,
-    transaction::Version,
+    network::Exceptions, transaction::Version,
 };
 use std::sync::Arc;
 
@@ -27,6 +30,8 @@ use std::sync::Arc;
 pub struct Terms<'a> {
     pub milestone: &'a Milestone,
     pub rules: &'a Rules,
+    /// What the network tolerates in spite of all rules.
+    pub exceptions: &'a Exceptions,
     /// Slot length of the network, in seconds.
     pub blocktime: u32,
 }
@@ -68,13 +73,17 @@ pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
 }
 
 /// Whether `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in
-/// the reference's order; for claims and refunds the other way round. Source: consensus.md 4.4, 4.5.
+/// the reference's order; for claims and refunds the other way round. What the network lists as an exception, it may.
+/// Source: consensus.md 4.4, 4.5.
 pub fn check(
     transaction: &SignedTransaction,
     sender: &Wallet,
-    state: &State,
+    state: &impl Look,
     terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
+    if terms.exceptions.transactions.contains(&transaction.id()) {
+        return Ok(());
+    }
     let kind = transaction.transaction().asset.kind();
     match transaction.transaction().version {
         Version::One(_) if terms.milestone.aip11 => return Err(ApplyError::UnsupportedVersion(1)),
@@ -90,10 +99,17 @@ pub fn check(
     check_common(transaction, sender, state, terms)
 }
 
+/// Whether the network lists this balance below zero, for this sender after this transaction.
+fn is_listed_debt(left: Balance, transaction: &SignedTransaction, sender: &Wallet, exceptions: &Exceptions) -> bool {
+    let listed = exceptions.negative_balances.get(transaction.sender());
+    let after = sender.nonce.next().0;
+    listed.and_then(|by_nonce| by_nonce.get(&after)).is_some_and(|debt| left == Balance(i128::from(*debt)))
+}
+
 fn check_type(
     transaction: &SignedTransaction,
     sender: &Wallet,
-    state: &State,
+    state: &impl Look,
     terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
     match &transaction.transaction().asset {
@@ -102,7 +118,7 @@ fn check_type(
         Asset::DelegateRegistration { username } => delegates::check_registration(username, sender, state),
         Asset::Vote(vote) => delegates::check_vote(*vote, sender, state),
         Asset::MultiSignature { min, public_keys } => {
-            delegates::check_multi_signature(transaction, *min, public_keys, state)
+            delegates::check_multi_signature(transaction, *min, public_keys, state, terms)
         }
         Asset::MultiSignatureLegacy { .. } => Err(ApplyError::LegacyMultiSignature),
         Asset::Ipfs { multihash } if state.has_ipfs(multihash) && !planted!(IpfsTwice) => {
@@ -112,7 +128,7 @@ fn check_type(
         Asset::Ipfs { .. } | Asset::MultiPayment { .. } => Ok(()),
         Asset::DelegateResignation => delegates::check_resignation(sender, state, terms),
         Asset::HtlcLock { expiration, .. } => htlc::check_lock(*expiration, state, terms),
-        Asset::HtlcClaim { lock, unlock_secret } => htlc::check_claim(lock, unlock_secret, state),
+        Asset::HtlcClaim { lock, unlock_secret } => htlc::check_claim(lock, unlock_secret, state, terms),
         Asset::HtlcRefund { lock } => htlc::check_refund(lock, state),
         asset @ (Asset::BusinessRegistration { .. }
         | Asset::BusinessResignation
@@ -126,7 +142,7 @@ fn check_type(
 fn check_common(
     transaction: &SignedTransaction,
     sender: &Wallet,
-    state: &State,
+    state: &impl Look,
     terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
     let content = transaction.transaction();
@@ -136,7 +152,9 @@ fn check_common(
     {
         return Err(ApplyError::UnexpectedNonce { found, sender: content.sender, nonce: sender.nonce });
     }
-    if (sender.balance - cost(transaction)).is_negative() && !planted!(BalanceUnchecked) {
+    let left = sender.balance - cost(transaction);
+    if left.is_negative() && !planted!(BalanceUnchecked) && !is_listed_debt(left, transaction, sender, terms.exceptions)
+    {
         return Err(ApplyError::InsufficientBalance);
     }
     if sender.public_key.is_some_and(|key| key != content.sender) {
@@ -145,7 +163,9 @@ fn check_common(
     let confirmed = state.wallet(&sender.address).and_then(|wallet| wallet.second_public_key);
     match &sender.second_public_key {
         // Only in a pool: the registration of the key is still pending. Source: consensus.md 8, Q20.
-        Some(_) if confirmed.is_none() => return Err(ApplyError::UnexpectedSecondSignature),
+        Some(_) if confirmed.is_none() && terms.rules.pool.pending_second_key_blocks_sender => {
+            return Err(ApplyError::UnexpectedSecondSignature);
+        }
         Some(key) if !transaction.verify_second(key) && !planted!(SecondSignatureUnchecked) => {
             return Err(ApplyError::InvalidSecondSignature);
         }
@@ -182,8 +202,10 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
         Asset::DelegateRegistration { username } => {
             sender.delegate = Some(Arc::new(DelegateAttributes::new(username.as_str().into())));
         }
-        Asset::Vote(Vote::For(key)) => sender.vote = Some(*key),
-        Asset::Vote(Vote::Against(_)) => sender.vote = None,
+        Asset::Vote(Vote::For(key)) => {
+            (sender.vote, sender.vote_address) = (Some(*key), Some(key.address(content.network)));
+        }
+        Asset::Vote(Vote::Against(_)) => (sender.vote, sender.vote_address) = (None, None),
         Asset::Ipfs { multihash } => Arc::make_mut(sender.ipfs.get_or_insert_default()).push(multihash.clone()),
         Asset::DelegateResignation => {
             if let Some(delegate) = sender.delegate_mut() {
@@ -196,18 +218,20 @@ pub fn apply_to_sender(transaction: &SignedTransaction, sender: &mut Wallet) {
 
 /// The whole transaction: sender, recipients, indexes, vote weights. A lock bears the time of its block.
 /// Source: consensus.md 4.2, 4.3.
-pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, state: &mut State) {
+pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &LedgerRules, state: &mut State) {
     let (content, address) = (transaction.transaction(), transaction.sender_address());
     let sender = state.wallet_mut(address);
-    let (weight, vote) = (sender.weight(), sender.vote);
+    let (weight, vote) = (sender.weight(), sender.vote_address);
     apply_to_sender(transaction, sender);
     let new_weight = sender.weight();
     match &content.asset {
-        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key, new_weight),
+        Asset::Vote(Vote::For(key)) => state.add_vote_weight(key.address(content.network), new_weight),
         Asset::Vote(Vote::Against(key)) if planted!(WeightOfUnvoteFee) => {
-            state.add_vote_weight(key, Balance::ZERO - new_weight);
+            state.add_vote_weight(key.address(content.network), Balance::ZERO - new_weight);
         }
-        Asset::Vote(Vote::Against(key)) => state.add_vote_weight(key, Balance::ZERO - weight),
+        Asset::Vote(Vote::Against(key)) => {
+            state.add_vote_weight(key.address(content.network), Balance::ZERO - weight);
+        }
         Asset::Transfer { .. } if planted!(WeightWithoutTransferOut) => {}
         Asset::HtlcLock { .. } if planted!(WeightWithoutLocked) => add_own_weight(state, vote, new_weight - weight),
         Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
@@ -226,20 +250,17 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, state: &m
         Asset::DelegateRegistration { username } => state.register_delegate(username.as_str().into(), address),
         Asset::DelegateResignation => state.count_resignation(),
         Asset::MultiSignature { min, public_keys } => found_multi_signature(*min, public_keys, state),
-        Asset::Ipfs { multihash } => state.index_ipfs(multihash),
+        Asset::Ipfs { multihash } => state.index_ipfs(multihash, address),
         Asset::BusinessRegistration { .. } => state.index_business(address),
-        Asset::HtlcLock { amount, secret_hash, expiration, recipient } => {
-            let lock = Lock {
-                amount: *amount,
-                recipient: *recipient,
-                timestamp: block,
-                vendor_field: content.vendor_field.clone(),
-                secret_hash: *secret_hash,
-                expiration: *expiration,
-            };
-            htlc::lock(transaction.id(), address, lock, state);
+        Asset::HtlcLock { .. } => {
+            if let Some(lock) = Lock::of(transaction, block) {
+                htlc::lock(transaction.id(), address, lock, state);
+            }
         }
-        Asset::HtlcClaim { lock, .. } => htlc::claim(lock, state),
+        Asset::HtlcClaim { lock, .. } => {
+            let weighs_for = if rules.claim_weighs_for_claimant { Some(vote) } else { None };
+            htlc::claim(lock, weighs_for, state);
+        }
         Asset::HtlcRefund { lock } => htlc::refund(lock, state),
         _ => {}
     }
@@ -250,9 +271,9 @@ fn enough(agreed: u8) -> u8 {
     if planted!(MultiSignatureOneLess) { agreed.saturating_sub(1) } else { agreed }
 }
 
-fn add_own_weight(state: &mut State, vote: Option<crate::protocol::PublicKey>, change: Balance) {
-    if let Some(key) = vote {
-        state.add_vote_weight(&key, change);
+fn add_own_weight(state: &mut State, vote: Option<Address>, change: Balance) {
+    if let Some(delegate) = vote {
+        state.add_vote_weight(delegate, change);
     }
 }
 
@@ -268,7 +289,7 @@ fn found_multi_signature(min: u8, public_keys: &[crate::protocol::PublicKey], st
 fn credit(state: &mut State, recipient: Address, amount: Balance) {
     let wallet = state.wallet_mut(recipient);
     wallet.balance += amount;
-    if let Some(key) = wallet.vote.filter(|_| !planted!(WeightWithoutPayments)) {
-        state.add_vote_weight(&key, amount);
+    if let Some(delegate) = wallet.vote_address.filter(|_| !planted!(WeightWithoutPayments)) {
+        state.add_vote_weight(delegate, amount);
     }
 }

@@ -1,7 +1,7 @@
 //! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1-1.4.
 
-use super::Balance;
-use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle::forging_order};
+use super::{Balance, rules::Shuffle};
+use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle};
 
 /// Where a height lies among the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +84,12 @@ pub struct Round {
 
 impl Round {
     /// The round at a position with these members, which are in ranking order.
-    pub(super) fn new(position: RoundPosition, members: Vec<Member>) -> Self {
-        let order = forging_order(position.round, members.len());
+    pub(super) fn new(position: RoundPosition, members: Vec<Member>, rule: Shuffle) -> Self {
+        let order = match rule {
+            Shuffle::Reference => shuffle::forging_order(position.round, members.len()),
+            Shuffle::EveryPlace => shuffle::forging_order_of_every_place(position.round, members.len()),
+            Shuffle::Ranking => (0..members.len()).collect(),
+        };
         Self { position, members, order }
     }
 

@@ -55,8 +55,9 @@ pub enum Gossip {
 }
 
 impl Rules {
-    /// The reference node 2.6.57 with the `testnet` configuration, with its bugs, save those that make a node's state
-    /// depend on the node's history.
+    /// The reference node 2.6.57 with the `testnet` configuration. Of its quirks those are on that consensus.md 8 marks
+    /// "keep" or "switch", save one (Q1) that makes a node's state depend on the node's history; those it marks "fix"
+    /// are off and can be turned on.
     pub fn reference() -> Self {
         Self {
             minimum_network_reach: Some(5),
@@ -68,8 +69,8 @@ impl Rules {
         }
     }
 
-    /// The same node with its bugs mended: every switch is off that consensus.md 8 wants fixed. What it wants kept,
-    /// because the chain or its clients rest on it, is as in [`Rules::reference`].
+    /// The same node with its bugs mended: what consensus.md 8 marks "switch" is off too. What it wants kept, because
+    /// the chain or its clients rest on it, is as in [`Rules::reference`].
     pub fn corrected() -> Self {
         Self {
             ledger: LedgerRules::corrected(),

@@ -3,14 +3,15 @@
 use super::{
     Balance, Wallet,
     apply::{self, ApplyError, Terms},
-    round::{Member, Round, RoundSchedule},
+    round::{Member, Round, RoundPosition, RoundSchedule},
+    rules::{LedgerRules, MissedBlocks},
     wallet::{DelegateAttributes, LastBlock, Lock},
 };
 use crate::protocol::{
     Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber, SignedTransaction, Slot,
     Timestamp, TransactionId, slots::Slots,
 };
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 use std::sync::Arc;
 
 /// What every honest node knows after a block. Cheap to clone: successive states share all that did not change.
@@ -25,8 +26,8 @@ pub struct State {
     live_delegates: usize,
     /// Open locks and their owners.
     locks: OrdMap<TransactionId, Address>,
-    /// Every registered multihash.
-    ipfs: OrdSet<Vec<u8>>,
+    /// Every registered multihash, and who registered it.
+    ipfs: OrdMap<Vec<u8>, Address>,
     /// Every wallet with a business, resigned ones included, in the order of registration.
     businesses: imbl::Vector<Address>,
     /// The round of the next block.
@@ -86,7 +87,11 @@ pub enum BlockRejected {
 impl State {
     /// The state after the genesis block, which is taken as it is: its transactions are not checked.
     /// Source: consensus.md 4.6.
-    pub fn genesis(config: &NetworkConfig, schedule: &RoundSchedule) -> Result<Self, BlockRejected> {
+    pub fn genesis(
+        config: &NetworkConfig,
+        schedule: &RoundSchedule,
+        rules: &LedgerRules,
+    ) -> Result<Self, BlockRejected> {
         let block = &config.genesis.block;
         let position = schedule.at(Height::GENESIS);
         let mut state = Self {
@@ -96,27 +101,27 @@ impl State {
             usernames: OrdMap::new(),
             live_delegates: 0,
             locks: OrdMap::new(),
-            ipfs: OrdSet::new(),
+            ipfs: OrdMap::new(),
             businesses: imbl::Vector::new(),
-            round: Arc::new(Round::new(position, Vec::new())),
+            round: Arc::new(Round::new(position, Vec::new(), rules.shuffle)),
             forged_in_round: Vec::new(),
             supply: Balance::from(block.header.total_amount) + config.milestones.at(Height::GENESIS).reward,
             transactions: block.transactions.len() as u64,
             network_byte: config.network.pub_key_hash,
         };
         for transaction in &block.transactions {
-            apply::apply(transaction, block.header.timestamp, &mut state);
+            apply::apply(transaction, block.header.timestamp, rules, &mut state);
         }
         let (header, generator) = (&block.header, block.header.generator);
         let wallet = state.wallet_mut(generator.address(state.network_byte));
         wallet.public_key = Some(generator);
         wallet.balance += Balance::from(header.reward) + header.total_fee;
         state.weigh_anew();
-        state.begin_round(block, position)?;
+        state.begin_round(block, position, rules)?;
         // A round of one delegate is over with the genesis block.
         let next = schedule.at(Height::GENESIS.next());
         if next != position {
-            state.begin_round(block, next)?;
+            state.begin_round(block, next, rules)?;
         }
         Ok(state)
     }
@@ -132,10 +137,10 @@ impl State {
                 self.live_delegates += usize::from(!delegate.resigned);
             }
         }
-        let votes: Vec<(PublicKey, Balance)> =
-            self.wallets().filter_map(|wallet| Some((wallet.vote?, wallet.weight()))).collect();
+        let votes: Vec<(Address, Balance)> =
+            self.wallets().filter_map(|wallet| Some((wallet.vote_address?, wallet.weight()))).collect();
         for (delegate, weight) in votes {
-            self.add_vote_weight(&delegate, weight);
+            self.add_vote_weight(delegate, weight);
         }
     }
 
@@ -204,12 +209,6 @@ impl State {
         self.wallets.get(&key.address(self.network_byte))?.delegate.as_deref()
     }
 
-    /// Whether the transaction carries the signatures that its sender, a multisignature wallet, asks for.
-    pub fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
-        let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
-        owners.is_some_and(|owners| matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)))
-    }
-
     /// An open lock.
     pub fn lock(&self, id: &TransactionId) -> Option<&Lock> {
         let owner = self.locks.get(id)?;
@@ -223,7 +222,17 @@ impl State {
 
     /// Whether a multihash is registered.
     pub fn has_ipfs(&self, multihash: &[u8]) -> bool {
-        self.ipfs.contains(multihash)
+        self.ipfs.contains_key(multihash)
+    }
+
+    /// Who registered a multihash.
+    pub fn ipfs_owner(&self, multihash: &[u8]) -> Option<&Address> {
+        self.ipfs.get(multihash)
+    }
+
+    /// Who made an open lock.
+    pub fn lock_owner(&self, id: &TransactionId) -> Option<&Address> {
+        self.locks.get(id)
     }
 
     /// All wallets with a business, in the order of registration, resigned ones included.
@@ -239,8 +248,8 @@ impl State {
         self.locks.remove(id)
     }
 
-    pub(super) fn index_ipfs(&mut self, multihash: &[u8]) {
-        self.ipfs.insert(multihash.to_vec());
+    pub(super) fn index_ipfs(&mut self, multihash: &[u8], owner: Address) {
+        self.ipfs.insert(multihash.to_vec(), owner);
     }
 
     pub(super) fn index_business(&mut self, address: Address) {
@@ -253,9 +262,9 @@ impl State {
         Arc::make_mut(self.wallets.entry(address).or_insert_with(|| Arc::new(Wallet::cold(address, first_seen))))
     }
 
-    pub(super) fn add_vote_weight(&mut self, delegate: &PublicKey, change: Balance) {
+    pub(super) fn add_vote_weight(&mut self, delegate: Address, change: Balance) {
         if change != Balance::ZERO
-            && let Some(attributes) = self.wallet_mut(delegate.address(self.network_byte)).delegate_mut()
+            && let Some(attributes) = self.wallet_mut(delegate).delegate_mut()
         {
             attributes.vote_balance += change;
         }
@@ -288,7 +297,7 @@ impl State {
         let sender = self.wallets.get(&address).cloned();
         let sender = sender.unwrap_or_else(|| Arc::new(Wallet::cold(address, 0)));
         apply::check(transaction, &sender, self, terms)?;
-        apply::apply(transaction, block, self);
+        apply::apply(transaction, block, &terms.rules.ledger, self);
         Ok(())
     }
 
@@ -319,7 +328,11 @@ impl State {
             state.supply += reward;
         }
         state.reward_generator(block);
-        let missing = state.count_missed(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
+        let rules = &terms.rules.ledger;
+        let missing = state.missing(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
+        if rules.missed_blocks == MissedBlocks::Slots {
+            state.count_missed(&missing);
+        }
         state.forged_in_round[self.round.owner_index(slot)] += 1;
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
@@ -327,10 +340,13 @@ impl State {
         let round_end = ends
             .then(|| {
                 let missed = state.idle_members();
-                state.begin_round(block, next)?;
+                if rules.missed_blocks == MissedBlocks::Rounds {
+                    state.count_missed(&missed);
+                }
+                state.begin_round(block, next, rules)?;
                 if planted!(RankingOfParent) {
                     let mut parent = self.clone();
-                    parent.begin_round(block, next)?;
+                    parent.begin_round(block, next, rules)?;
                     state.round = parent.round;
                 }
                 Ok(RoundEnd { missed, created: state.round.clone() })
@@ -346,34 +362,36 @@ impl State {
         let gain = Balance::from(header.reward) + fee + more;
         let wallet = self.wallet_mut(header.generator.address(self.network_byte));
         wallet.balance += gain;
-        let vote = wallet.vote.filter(|_| !planted!(WeightWithoutForging));
+        let vote = wallet.vote_address.filter(|_| !planted!(WeightWithoutForging));
         if let Some(delegate) = wallet.delegate_mut() {
             delegate.produced_blocks += 1;
             delegate.forged_fees += if planted!(StatisticsWithoutFees) { Arktoshi::ZERO } else { header.total_fee };
             delegate.forged_rewards += header.reward;
             delegate.last_block = Some(LastBlock(block.clone()));
         }
-        if let Some(key) = vote {
-            self.add_vote_weight(&key, gain);
+        if let Some(delegate) = vote {
+            self.add_vote_weight(delegate, gain);
         }
     }
 
     /// The owners of the empty slots between two blocks; the gap after genesis counts nobody.
-    fn count_missed(&mut self, before: Slot, slot: Slot, after_genesis: bool) -> Vec<PublicKey> {
+    fn missing(&self, before: Slot, slot: Slot, after_genesis: bool) -> Vec<PublicKey> {
         if after_genesis {
             return Vec::new();
         }
-        let round = self.round.clone();
-        let gap = (slot.0 - before.0 - 1).min(round.position.delegates);
-        let missing: Vec<&Member> = (1 + u32::from(planted!(MissedSlotsMiscounted))..=gap)
-            .map(|step| round.owner(Slot(before.0 + step)))
-            .collect();
-        for member in &missing {
-            if let Some(delegate) = self.wallet_mut(member.address).delegate_mut() {
+        // A listed exception may stand in the slot of the block before.
+        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.delegates);
+        (1 + u32::from(planted!(MissedSlotsMiscounted))..=gap)
+            .map(|step| self.round.owner(Slot(before.0 + step)).public_key)
+            .collect()
+    }
+
+    fn count_missed(&mut self, missing: &[PublicKey]) {
+        for key in missing {
+            if let Some(delegate) = self.wallet_mut(key.address(self.network_byte)).delegate_mut() {
                 delegate.missed_blocks += 1;
             }
         }
-        missing.into_iter().map(|member| member.public_key).collect()
     }
 
     fn idle_members(&self) -> Vec<PublicKey> {
@@ -382,7 +400,12 @@ impl State {
     }
 
     /// Ranks all delegates by vote weight and makes the first of them the round's. Source: consensus.md 1.2.
-    fn begin_round(&mut self, block: &Block, position: super::round::RoundPosition) -> Result<(), BlockRejected> {
+    fn begin_round(
+        &mut self,
+        block: &Block,
+        position: RoundPosition,
+        rules: &LedgerRules,
+    ) -> Result<(), BlockRejected> {
         let mut ranking: Vec<Member> = self
             .delegates()
             .filter_map(|wallet| {
@@ -410,7 +433,7 @@ impl State {
         if planted!(RoundNotRenewed) && position.round.0 > 1 {
             ranking.clone_from(&self.round.members);
         }
-        self.round = Arc::new(Round::new(position, ranking));
+        self.round = Arc::new(Round::new(position, ranking, rules.shuffle));
         Ok(())
     }
 

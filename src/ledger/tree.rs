@@ -10,21 +10,28 @@
 //! of the block alone, so it does not matter which node asks first.
 
 use super::{
-    apply::Terms,
+    apply::{Look, Terms},
     round::RoundSchedule,
     rules::Rules,
     state::{Applied, BlockRejected, State},
 };
 use crate::protocol::{
-    Block, BlockError, BlockId, Height, NetworkConfig, Slot, TransactionId, crypto::CryptoMode, slots::Slots,
-    transaction::Version,
+    Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, SignedTransaction, Slot, TransactionContext,
+    TransactionId, crypto::CryptoMode, keys::multisignature_key, slots::Slots, transaction::Version,
 };
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, Weak},
+};
 
 /// Blocks below the newest whose states are kept at hand: more than the reference ever rolls back at random (102).
 const STATES_KEPT: u32 = 128;
+/// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
+/// any more are among the first to go.
+const STATES_KEPT_IN_ALL: usize = 1_024;
 /// Every so many blocks a state is kept for good, so that an old one is recomputed from not too far.
 const CHECKPOINT: u32 = 1_000;
 
@@ -49,6 +56,8 @@ pub struct BlockTree {
     /// The blocks that hold a transaction, one for each fork it is on.
     transactions: DashMap<TransactionId, Vec<Arc<Link>>>,
     genesis: Arc<Link>,
+    /// Blocks whose states are at hand, in the order in which they were computed.
+    with_state: Mutex<VecDeque<Weak<Link>>>,
 }
 
 impl Link {
@@ -135,7 +144,7 @@ impl BlockTree {
     /// The genesis block registers fewer delegates than the first milestone wants.
     pub fn new(config: Arc<NetworkConfig>, rules: Arc<Rules>) -> Result<Self, BlockRejected> {
         let schedule = RoundSchedule::new(&config.milestones);
-        let state = State::genesis(&config, &schedule)?;
+        let state = State::genesis(&config, &schedule, &rules.ledger)?;
         let block = Arc::new(config.genesis.block.clone());
         let genesis = Arc::new(Link {
             transactions: block.transactions.len() as u64,
@@ -152,6 +161,7 @@ impl BlockTree {
             links: DashMap::new(),
             transactions: DashMap::new(),
             genesis: genesis.clone(),
+            with_state: Mutex::default(),
         };
         tree.insert(&genesis);
         Ok(tree)
@@ -193,8 +203,19 @@ impl BlockTree {
         holders.iter().find(|holder| tip.descends_from(holder)).cloned()
     }
 
-    /// The state after a block and what led to it. Recent ones are at hand, older ones are computed again.
+    /// The state after a block and what led to it. Recent ones are at hand, older ones are computed again, from at most
+    /// a thousand blocks below.
     pub fn applied(&self, link: &Arc<Link>) -> Arc<Applied> {
+        if let Some(applied) = link.applied.load_full() {
+            return applied;
+        }
+        let applied = self.recomputed(link);
+        link.applied.store(Some(applied.clone()));
+        self.remember_state(link);
+        applied
+    }
+
+    fn recomputed(&self, link: &Arc<Link>) -> Arc<Applied> {
         let mut missing = Vec::new();
         let mut at = link.clone();
         let mut applied = loop {
@@ -220,7 +241,7 @@ impl BlockTree {
     /// # Errors
     /// Why the block cannot follow `parent`, by the first rule of consensus.md 3.3 that it breaks.
     pub fn extend(&self, parent: &Arc<Link>, block: &Arc<Block>) -> Result<Arc<Link>, BlockRejected> {
-        let (id, height) = (block.id, block.header.height);
+        let id = block.id;
         if let Some(known) = self.link(&id)
             && known.parent.as_ref().is_some_and(|known| known.id() == parent.id())
             && (Arc::ptr_eq(&known.block, block) || *known.block == **block)
@@ -231,20 +252,13 @@ impl BlockTree {
             }
             return Ok(known);
         }
-        let computed = block.header.id(&self.config.milestones);
-        if computed != id {
-            return Err(BlockRejected::WrongId { id, height, computed });
-        }
         let applied = self.applied(parent);
         let state = &applied.state;
-        self.check_content(block, state)?;
-        self.check_versions_and_nonces(block, state)?;
-        self.check_chained(parent, block)?;
-        self.check_owner(block, state)?;
-        if let Some(transaction) =
-            block.transactions.iter().find(|transaction| self.block_of(parent, &transaction.id()).is_some())
-        {
-            return Err(BlockRejected::AlreadyForged { id, height, transaction: transaction.id() });
+        let ids = block.transactions.iter().map(|transaction| transaction.id());
+        if self.config.exceptions.covers_block(id, ids) {
+            self.check_exception(parent, block)?;
+        } else {
+            self.check(parent, block, state)?;
         }
         let link = Arc::new(Link {
             block: block.clone(),
@@ -255,7 +269,37 @@ impl BlockTree {
         });
         self.insert(&link);
         self.drop_old_state(&link);
+        self.remember_state(&link);
         Ok(link)
+    }
+
+    /// Rules 2 to 7 of consensus.md 3.3.
+    fn check(&self, parent: &Arc<Link>, block: &Block, state: &State) -> Result<(), BlockRejected> {
+        let (id, height) = (block.id, block.header.height);
+        let computed = block.header.id(&self.config.milestones);
+        if computed != id {
+            return Err(BlockRejected::WrongId { id, height, computed });
+        }
+        self.check_content(block, state)?;
+        self.check_versions_and_nonces(block, state)?;
+        self.check_chained(parent, block)?;
+        self.check_owner(block, state)?;
+        let forged = block.transactions.iter().find(|one| self.block_of(parent, &one.id()).is_some());
+        match forged.map(|transaction| transaction.id()) {
+            Some(transaction) => Err(BlockRejected::AlreadyForged { id, height, transaction }),
+            None => Ok(()),
+        }
+    }
+
+    /// A block that the network lists as an exception only has to be the next one: its slot, its forger and what it
+    /// says of itself are taken as they are. Source: consensus.md 3.3, row 1.
+    fn check_exception(&self, parent: &Link, block: &Block) -> Result<(), BlockRejected> {
+        let header = &block.header;
+        if header.previous == Some(parent.id()) && header.height == parent.height().next() {
+            return Ok(());
+        }
+        let (id, height) = (block.id, header.height);
+        Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
     /// Whether a block's slot has begun at `now`. Source: consensus.md 3.1 (5), protocol.md 4.3.
@@ -292,11 +336,27 @@ impl BlockTree {
         let only_unverified = errors
             .iter()
             .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified { .. }));
-        if only_unverified && block.unverified().all(|transaction| state.vouches_for(transaction)) {
+        if only_unverified && block.unverified().all(|transaction| self.is_vouched_for(transaction, block, state)) {
             return Ok(());
         }
         let errors = errors.iter().map(ToString::to_string).collect();
         Err(BlockRejected::NotVerified { id: block.id, height: block.header.height, errors })
+    }
+
+    /// By the sender's wallet before the block or, where the rules let it, as a transaction earlier in the block makes it.
+    fn is_vouched_for(&self, transaction: &SignedTransaction, block: &Block, state: &State) -> bool {
+        if state.vouches_for(transaction) || self.rules.ledger.multi_signature_waits_for_block {
+            return state.vouches_for(transaction);
+        }
+        let before = block.transactions.iter().take_while(|other| other.id() != transaction.id());
+        let sender = transaction.sender();
+        before.into_iter().any(|other| match other.asset() {
+            Asset::MultiSignature { min, public_keys } => {
+                multisignature_key(*min, public_keys).is_ok_and(|key| key == *sender)
+                    && matches!(transaction.verify_multi(*min, public_keys), Ok(true))
+            }
+            _ => false,
+        })
     }
 
     fn check_versions_and_nonces(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
@@ -340,8 +400,24 @@ impl BlockTree {
 
     /// What transactions on top of a block of this height are judged by.
     pub fn terms(&self, tip: Height) -> Terms<'_> {
-        let milestone = self.config.milestones.at(tip);
-        Terms { milestone, rules: &self.rules, blocktime: self.slots.blocktime() }
+        Terms {
+            milestone: self.milestone_after(tip),
+            rules: &self.rules,
+            exceptions: &self.config.exceptions,
+            blocktime: self.slots.blocktime(),
+        }
+    }
+
+    /// How to read a transaction that is to follow a block of this height.
+    pub fn transaction_context(&self, tip: Height) -> TransactionContext<'_> {
+        TransactionContext { milestone: self.milestone_after(tip), ..self.config.transaction_context(tip) }
+    }
+
+    /// The milestone whose rules bind transactions on top of a block of this height: by the reference's the block's
+    /// own. Source: consensus.md 4.4; 8, Q24.
+    pub fn milestone_after(&self, tip: Height) -> &Milestone {
+        let height = if self.rules.ledger.transaction_rules_lag { tip } else { tip.next() };
+        self.config.milestones.at(height)
     }
 
     fn insert(&self, link: &Arc<Link>) {
@@ -351,11 +427,40 @@ impl BlockTree {
         self.links.insert(link.id(), link.clone());
     }
 
+    /// How many states are at hand beside those kept for good; for tests and benches.
+    pub fn states_at_hand(&self) -> usize {
+        let with_state = self.with_state.lock().expect("nobody panics while holding it");
+        let links = with_state.iter().filter_map(Weak::upgrade);
+        let mut heights: Vec<BlockId> =
+            links.filter(|link| link.applied.load().is_some()).map(|link| link.id()).collect();
+        heights.sort_unstable();
+        heights.dedup();
+        heights.len()
+    }
+
+    /// Enters a block whose state is at hand; in turn the state that was computed longest ago goes.
+    fn remember_state(&self, link: &Arc<Link>) {
+        let mut with_state = self.with_state.lock().expect("nobody panics while holding it");
+        with_state.push_back(Arc::downgrade(link));
+        while with_state.len() > STATES_KEPT_IN_ALL
+            && let Some(oldest) = with_state.pop_front()
+        {
+            if let Some(oldest) = oldest.upgrade().filter(|oldest| !is_checkpoint(oldest.height().0)) {
+                oldest.applied.store(None);
+            }
+        }
+    }
+
     fn drop_old_state(&self, link: &Arc<Link>) {
         let old = link.height().0.saturating_sub(STATES_KEPT);
-        if old > 1 && !old.is_multiple_of(CHECKPOINT) {
+        if old > 1 && !is_checkpoint(old) {
             let link = link.ancestor(Height(old)).expect("the height is below the link's");
             link.applied.store(None);
         }
     }
+}
+
+/// Whether the state of this height is kept for good.
+fn is_checkpoint(height: u32) -> bool {
+    height == Height::GENESIS.0 || height.is_multiple_of(CHECKPOINT)
 }

@@ -2,7 +2,8 @@
 
 use super::Balance;
 use crate::protocol::{
-    Address, Arktoshi, Block, Height, Nonce, PublicKey, Timestamp, TransactionId, transaction::Expiration,
+    Address, Arktoshi, Asset, Block, Height, Nonce, PublicKey, SignedTransaction, Timestamp, TransactionId,
+    transaction::Expiration,
 };
 use indexmap::IndexMap;
 use std::{collections::BTreeMap, sync::Arc};
@@ -20,6 +21,8 @@ pub struct Wallet {
     pub nonce: Nonce,
     /// The delegate voted for.
     pub vote: Option<PublicKey>,
+    /// That delegate's address, which costs a hash to compute.
+    pub(super) vote_address: Option<Address>,
     pub second_public_key: Option<PublicKey>,
     pub multi_signature: Option<Arc<MultiSignature>>,
     pub delegate: Option<Arc<DelegateAttributes>>,
@@ -40,6 +43,7 @@ impl Wallet {
             balance: Balance::ZERO,
             nonce: Nonce(0),
             vote: None,
+            vote_address: None,
             second_public_key: None,
             multi_signature: None,
             delegate: None,
@@ -154,6 +158,19 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// The lock that a transaction makes as part of a block of this time; nothing if it is of another type.
+    pub(super) fn of(transaction: &SignedTransaction, block: Timestamp) -> Option<Self> {
+        let Asset::HtlcLock { amount, secret_hash, expiration, recipient } = transaction.asset() else { return None };
+        Some(Self {
+            amount: *amount,
+            recipient: *recipient,
+            timestamp: block,
+            vendor_field: transaction.transaction().vendor_field.clone(),
+            secret_hash: *secret_hash,
+            expiration: *expiration,
+        })
+    }
+
     /// Whether it is past its expiration after a block of this height and time. Source: consensus.md 4.5.
     pub fn is_expired(&self, height: Height, timestamp: Timestamp) -> bool {
         match self.expiration {

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     ledger::BlockTree,
     protocol::{Height, Slot},
+    scenario::Verdict,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -53,6 +54,8 @@ pub(super) fn quoted(word: &str) -> String {
 pub struct Bundle<'a> {
     pub about: &'a About,
     pub figures: &'a Figures,
+    /// What became of the scenario's assertions.
+    pub verdicts: &'a [Verdict],
     pub tree: &'a BlockTree,
 }
 
@@ -62,6 +65,7 @@ struct Summary<'a> {
     #[serde(flatten)]
     about: &'a About,
     totals: &'a Totals,
+    assertions: &'a [Verdict],
     delegates: Vec<DelegateSlots>,
     heals: &'a [super::metrics::heals::Heal],
 }
@@ -84,7 +88,8 @@ impl Bundle<'_> {
     /// The summary as JSON.
     pub fn summary(&self) -> Value {
         let Figures { chain, total, heals, .. } = self.figures;
-        json!(Summary { about: self.about, totals: total, delegates: totals(chain), heals })
+        let (about, assertions) = (self.about, self.verdicts);
+        json!(Summary { about, totals: total, assertions, delegates: totals(chain), heals })
     }
 
     fn rounds(&self, folder: &Path) -> Result<(), SheetError> {

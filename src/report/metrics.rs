@@ -25,7 +25,7 @@ use super::{
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
-    protocol::{Height, PublicKey, Slot, slots::Slots},
+    protocol::{Block, BlockId, Height, PublicKey, Slot, slots::Slots},
     sim::{NetworkEvent, Observer, Plan},
 };
 use heals::{Heal, Heals};
@@ -198,55 +198,74 @@ pub struct Orphan {
     pub transactions: u32,
 }
 
-/// Blocks that share their parent with another one, the first one among them.
+/// Blocks forged, until it is settled whether they are on the chain.
 #[derive(Default)]
 struct Orphans {
-    /// By parent, of the last heights: the first block forged on it, and whether it was listed.
-    first: BTreeMap<(u32, crate::protocol::BlockId), (Forged, bool)>,
-    /// Blocks with a rival: one of them, at most, is on the chain.
-    rivals: Vec<Forged>,
+    /// By height, then id.
+    recent: BTreeMap<(u32, BlockId), Forged>,
+    /// The first ones, up to [`ORPHANS_LISTED`].
+    settled: Vec<Orphan>,
     forged: u32,
     forks: u32,
     round_forks: u32,
 }
 
-#[derive(Clone)]
 struct Forged {
-    block: Arc<crate::protocol::Block>,
+    block: Arc<Block>,
     slot: Slot,
     at: SimTime,
     node: NodeId,
 }
 
-/// Heights for which the parent of a second block is remembered; no fork the reference rolls back is longer.
-const HEIGHTS_REMEMBERED: u32 = 256;
+/// Heights below the winning tip at which it is settled which block is on the chain; no fork that the reference rolls
+/// back is longer.
+const SETTLED_BELOW: u32 = 256;
 
 impl Orphans {
-    fn forged(&mut self, forged: Forged) {
+    fn forged(&mut self, forged: Forged, winning: &Arc<Link>) {
+        let (id, header) = (forged.block.id, &forged.block.header);
+        let height = header.height.0;
+        let all_of_height = self.recent.range((height, BlockId::Numeric(0))..).take_while(|((at, _), _)| *at == height);
+        let mut same_parent = all_of_height.filter(|(_, other)| other.block.header.previous == header.previous);
+        let is_fork = same_parent.any(|((_, other), _)| *other != id);
+        if self.recent.insert((height, id), forged).is_some() {
+            return;
+        }
         self.forged += 1;
-        let height = forged.block.header.height.0;
-        let Some(parent) = forged.block.header.previous else { return };
-        match self.first.get_mut(&(height, parent)) {
-            None => {
-                self.first.insert((height, parent), (forged, false));
-                let oldest = height.saturating_sub(HEIGHTS_REMEMBERED);
-                while self.first.first_key_value().is_some_and(|((height, _), _)| *height < oldest) {
-                    self.first.pop_first();
-                }
-            }
-            Some((first, _)) if first.block.id == forged.block.id => {}
-            Some((first, listed)) => {
-                self.forks += 1;
-                self.round_forks += 1;
-                if !*listed && self.rivals.len() < ORPHANS_LISTED {
-                    self.rivals.push(first.clone());
-                    *listed = true;
-                }
-                if self.rivals.len() < ORPHANS_LISTED {
-                    self.rivals.push(forged);
-                }
+        self.forks += u32::from(is_fork);
+        self.round_forks += u32::from(is_fork);
+        while let Some(oldest) = self.recent.first_entry()
+            && oldest.key().0 + SETTLED_BELOW < winning.height().0
+        {
+            let oldest = oldest.remove();
+            if self.settled.len() < ORPHANS_LISTED {
+                self.settled.extend(oldest.orphaned_by(winning));
             }
         }
+    }
+
+    /// Those known, if the chain ends with `winning`.
+    fn list(&self, winning: &Arc<Link>) -> Vec<Orphan> {
+        let recent = self.recent.values().filter_map(|forged| forged.orphaned_by(winning));
+        self.settled.iter().cloned().chain(recent).take(ORPHANS_LISTED).collect()
+    }
+}
+
+impl Forged {
+    /// The block as an orphan, if it is not on the chain ending in `winning`.
+    fn orphaned_by(&self, winning: &Arc<Link>) -> Option<Orphan> {
+        let header = &self.block.header;
+        if winning.ancestor(header.height).is_some_and(|link| link.id() == self.block.id) {
+            return None;
+        }
+        Some(Orphan {
+            height: header.height.0,
+            id: self.block.id.to_string(),
+            slot: self.slot.0,
+            at_us: self.at.micros(),
+            node: self.node.0,
+            transactions: self.block.transactions.len() as u32,
+        })
     }
 }
 
@@ -388,7 +407,8 @@ impl Account {
             Event::BlockForged(block) => {
                 self.propagation.forged(now, block);
                 let slot = self.slots.slot(block.header.timestamp);
-                self.orphans.forged(Forged { block: block.clone(), slot, at: now, node });
+                let forged = Forged { block: block.clone(), slot, at: now, node };
+                self.orphans.forged(forged, self.tips.winning());
             }
             Event::BlockApplied { link, .. } if self.propagation.applied(now, node, link) => {
                 let confirmed = self.traffic.confirmed(now, link.block());
@@ -471,7 +491,7 @@ impl Account {
         }
         let tip = self.tips.winning().clone();
         let chain = self.book.rounds(&tip, self.slots.slot(end.seconds()));
-        let orphans = self.orphans(&tip);
+        let orphans = self.orphans.list(&tip);
         let total = self.totals(&chain, &tip, end);
         Figures {
             rounds: std::mem::take(&mut self.rounds),
@@ -483,21 +503,6 @@ impl Account {
             chain,
             tip,
         }
-    }
-
-    fn orphans(&self, tip: &Arc<Link>) -> Vec<Orphan> {
-        let on_chain = |forged: &&Forged| {
-            tip.ancestor(forged.block.header.height).is_some_and(|link| link.id() == forged.block.id)
-        };
-        let orphan = |forged: &Forged| Orphan {
-            height: forged.block.header.height.0,
-            id: forged.block.id.to_string(),
-            slot: forged.slot.0,
-            at_us: forged.at.micros(),
-            node: forged.node.0,
-            transactions: forged.block.transactions.len() as u32,
-        };
-        self.orphans.rivals.iter().filter(|forged| !on_chain(forged)).map(orphan).collect()
     }
 
     fn totals(&self, chain: &[RoundReport], tip: &Arc<Link>, end: SimTime) -> Totals {

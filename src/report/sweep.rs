@@ -162,6 +162,8 @@ pub enum SweepError {
     Scenario(#[from] ScenarioError),
     #[error(transparent)]
     Override(#[from] OverrideError),
+    #[error("{file}: {why}")]
+    Assertion { file: String, why: String },
     #[error("--vary {0}: a path is varied once, and not set beside it")]
     Twice(String),
     #[error("{}: {source}", file.display())]

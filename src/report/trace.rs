@@ -45,14 +45,16 @@ const BUFFER: usize = 1 << 20;
 
 /// Writes a trace. Clones write the same one.
 #[derive(Clone)]
-pub struct TraceWriter(Arc<Mutex<Writer>>);
+pub struct TraceWriter {
+    writer: Arc<Mutex<Writer>>,
+    /// Whether messages are written too.
+    network: bool,
+}
 
 struct Writer {
     path: PathBuf,
     out: Out,
     slots: Slots,
-    /// Whether what happens between nodes is written too.
-    network: bool,
     events: u64,
     /// The first that went wrong; nothing is written after it.
     broken: Option<io::Error>,
@@ -96,8 +98,8 @@ impl TraceWriter {
             }
             TraceFormat::Perfetto => Out::Perfetto(Perfetto::begin(Box::new(out), header)?),
         };
-        let (path, network) = (file.to_path_buf(), header.network);
-        Ok(Self(Arc::new(Mutex::new(Writer { path, out, slots, network, events: 0, broken: None }))))
+        let writer = Writer { path: file.to_path_buf(), out, slots, events: 0, broken: None };
+        Ok(Self { writer: Arc::new(Mutex::new(writer)), network: header.network })
     }
 
     /// Writes out what is still in the buffer, and answers the number of events.
@@ -105,7 +107,7 @@ impl TraceWriter {
     /// # Errors
     /// The trace could not be written, now or before.
     pub fn finish(&self) -> Result<u64, TraceError> {
-        let mut writer = self.0.lock().expect("no one panics while holding it");
+        let mut writer = self.writer.lock().expect("no one panics while holding it");
         let file = writer.path.clone();
         if writer.broken.is_none()
             && let Err(error) = writer.out.finish()
@@ -119,7 +121,7 @@ impl TraceWriter {
     }
 
     fn write(&self, write: impl FnOnce(&mut Out, &Slots) -> io::Result<()>) {
-        let mut writer = self.0.lock().expect("no one panics while holding it");
+        let mut writer = self.writer.lock().expect("no one panics while holding it");
         let Writer { out, slots, broken, events, .. } = &mut *writer;
         if broken.is_none() {
             match write(out, slots) {
@@ -136,13 +138,14 @@ impl Observer for TraceWriter {
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        if self.0.lock().expect("no one panics while holding it").network {
+        let is_message = matches!(event, NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. });
+        if self.network || !is_message {
             self.write(|out, slots| out.write(&Line::of_network(now, event, slots)));
         }
     }
 
     fn wants_messages(&self) -> bool {
-        self.0.lock().expect("no one panics while holding it").network
+        self.network
     }
 }
 

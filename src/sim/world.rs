@@ -309,7 +309,7 @@ impl World {
     /// A client that asked a node that is down is told so; everything else is lost.
     fn lost_with_its_node(&mut self, input: Input) {
         if let Input::Submit { request, transactions } = input {
-            let error = || PoolError::Unknown("The node is down.".to_owned());
+            let error = || PoolError::Unavailable("The node is down.");
             let errors = transactions.iter().map(|transaction| (transaction.id(), error())).collect();
             self.answer(request, Submission { errors, ..Submission::default() });
         }

@@ -25,14 +25,15 @@ const LENGTH: u32 = 12;
 const TURNS: usize = 150;
 const READERS: usize = 3;
 
-struct Forge {
-    testnet: Testnet,
-    tree: Arc<BlockTree>,
+/// A network whose blocks are made by hand.
+pub struct Forge {
+    pub testnet: Testnet,
+    pub tree: Arc<BlockTree>,
 }
 
 impl Forge {
     /// Puts a block with these transactions on top of another one, so many slots later.
-    fn block(&self, parent: &Arc<Link>, later: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Link> {
+    pub fn block(&self, parent: &Arc<Link>, later: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Link> {
         let (slots, milestones) = (self.tree.slots(), &self.tree.config().milestones);
         let slot = Slot(slots.slot(parent.block().header.timestamp).0 + later);
         let owner = self.tree.applied(parent).state.round().owner(slot).public_key;

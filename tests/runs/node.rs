@@ -2,6 +2,8 @@
 //! relay. Source: consensus.md 2, 3, 6, 7.2, 8.
 
 mod cluster;
+mod delegate;
 mod forks;
+mod peers;
 mod pushed;
 mod sync;

@@ -2,9 +2,9 @@
 
 use dposlab::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime, Submission, TransactionPool},
-    ledger::{BlockTree, Link},
+    ledger::{BlockRejected, BlockTree, Link},
     protocol::{
-        Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Timestamp, Transaction,
+        Arktoshi, Block, BlockDraft, KeyPair, NetworkConfig, Nonce, SignedTransaction, Slot, Timestamp, Transaction,
         transaction::TransactionBuilder,
     },
     scenario::{Testnet, testnet::rules_for},
@@ -12,49 +12,61 @@ use dposlab::{
 };
 use std::sync::Arc;
 
-struct Bench {
-    testnet: Testnet,
-    tree: Arc<BlockTree>,
-    tip: Arc<Link>,
-    pool: TransactionPool,
-    events: Vec<Event>,
+/// A pool and the chain of its node.
+pub struct Bench {
+    pub testnet: Testnet,
+    pub tree: Arc<BlockTree>,
+    pub tip: Arc<Link>,
+    pub pool: TransactionPool,
+    pub events: Vec<Event>,
+    /// Seconds from the tip's timestamp to the instant of whatever the pool is told.
+    pub late: u32,
 }
 
 impl Bench {
     /// A pool whose node stands on block 2, from which on version 2 is allowed.
-    fn new(change: impl FnOnce(&mut dposlab::ledger::Rules)) -> Self {
+    pub fn new(change: impl FnOnce(&mut dposlab::ledger::Rules)) -> Self {
         let mut bench = Self::at_genesis(change);
         bench.forge(Vec::new());
         bench
     }
 
-    fn at_genesis(change: impl FnOnce(&mut dposlab::ledger::Rules)) -> Self {
-        let testnet = Testnet::generate(SeedTree::new(1), 5);
+    pub fn at_genesis(change: impl FnOnce(&mut dposlab::ledger::Rules)) -> Self {
+        Self::of_network(|_| {}, change)
+    }
+
+    /// On a changed network, at genesis.
+    pub fn of_network(
+        change_network: impl FnOnce(&mut NetworkConfig),
+        change: impl FnOnce(&mut dposlab::ledger::Rules),
+    ) -> Self {
+        let mut testnet = Testnet::generate(SeedTree::new(1), 5);
+        change_network(Arc::make_mut(&mut testnet.config));
         let mut rules = rules_for(5);
         change(&mut rules);
         let tree = testnet.tree(rules).expect("it has its delegates");
         let tip = tree.genesis().clone();
         let pool = TransactionPool::new(NodeId(0), tree.clone(), tip.clone());
-        Self { testnet, tree, tip, pool, events: Vec::new() }
+        Self { testnet, tree, tip, pool, events: Vec::new(), late: 4 }
     }
 
-    fn keys(&self, account: usize) -> &KeyPair {
+    pub fn keys(&self, account: usize) -> &KeyPair {
         &self.testnet.accounts[account].keys
     }
 
-    fn transfer(&self, account: usize, nonce: u64, fee: u64) -> Arc<SignedTransaction> {
+    pub fn transfer(&self, account: usize, nonce: u64, fee: u64) -> Arc<SignedTransaction> {
         let builder = Transaction::transfer(self.keys(0).public().address(23), Arktoshi::coins(1));
         self.sign(builder, account, nonce, fee)
     }
 
-    fn sign(&self, builder: TransactionBuilder, account: usize, nonce: u64, fee: u64) -> Arc<SignedTransaction> {
+    pub fn sign(&self, builder: TransactionBuilder, account: usize, nonce: u64, fee: u64) -> Arc<SignedTransaction> {
         let fee = Arktoshi::new(fee).expect("a fee");
         Arc::new(builder.nonce(Nonce(nonce)).fee(fee).sign(self.keys(account)))
     }
 
-    fn tell(&mut self, message: Message) -> Vec<Effect> {
+    pub fn tell(&mut self, message: Message) -> Vec<Effect> {
         let from = ActorId { node: NodeId(0), role: Role::Peer };
-        let now = SimTime::from_seconds(Timestamp(self.tip.block().header.timestamp.0 + 4));
+        let now = SimTime::from_seconds(Timestamp(self.tip.block().header.timestamp.0 + self.late));
         let mut effects = Vec::new();
         self.pool.step(now, Input::Message { from, message }, &mut effects);
         for effect in &effects {
@@ -65,7 +77,7 @@ impl Bench {
         effects
     }
 
-    fn submit(&mut self, transactions: &[Arc<SignedTransaction>]) -> Submission {
+    pub fn submit(&mut self, transactions: &[Arc<SignedTransaction>]) -> Submission {
         let (tip, request) = (self.tip.clone(), Some(RequestId(1)));
         let effects = self.tell(Message::AddTransactions { tip, transactions: transactions.into(), request });
         let answer = effects.into_iter().find_map(|effect| match effect {
@@ -76,7 +88,7 @@ impl Bench {
     }
 
     /// What would go into the next block.
-    fn chosen(&mut self) -> Vec<Arc<SignedTransaction>> {
+    pub fn chosen(&mut self) -> Vec<Arc<SignedTransaction>> {
         let effects = self.tell(Message::ChooseTransactions { tip: self.tip.clone() });
         let chosen = effects.into_iter().find_map(|effect| match effect {
             Effect::Send { message: Message::ForgingTransactions(transactions), .. } => Some(transactions.to_vec()),
@@ -85,9 +97,19 @@ impl Bench {
         chosen.expect("a delegate that asks is answered")
     }
 
-    fn forge(&mut self, transactions: Vec<Arc<SignedTransaction>>) {
+    pub fn forge(&mut self, transactions: Vec<Arc<SignedTransaction>>) {
+        self.try_forge(transactions).expect("a block by the rules");
+    }
+
+    pub fn try_forge(&mut self, transactions: Vec<Arc<SignedTransaction>>) -> Result<(), BlockRejected> {
+        self.tip = self.tree.extend(&self.tip, &self.block(0, transactions))?;
+        Ok(())
+    }
+
+    /// The next block, after so many empty slots.
+    pub fn block(&self, missed: u32, transactions: Vec<Arc<SignedTransaction>>) -> Arc<Block> {
         let slots = self.tree.slots();
-        let timestamp = slots.start(Slot(slots.slot(self.tip.block().header.timestamp).0 + 1));
+        let timestamp = slots.start(Slot(slots.slot(self.tip.block().header.timestamp).0 + 1 + missed));
         let owner = self.tree.applied(&self.tip).state.round().owner(slots.slot(timestamp)).public_key;
         let delegates = &self.testnet.delegates;
         let forger = delegates.iter().find(|delegate| *delegate.keys.public() == owner).expect("a genesis delegate");
@@ -99,16 +121,17 @@ impl Bench {
             version: 0,
             transactions,
         };
-        let block = Arc::new(Block::forge(draft, &forger.keys, &self.testnet.config.milestones));
-        self.tip = self.tree.extend(&self.tip, &block).expect("a block by the rules");
+        Arc::new(Block::forge(draft, &forger.keys, &self.testnet.config.milestones))
     }
 }
 
-fn codes(submission: &Submission) -> Vec<&'static str> {
+/// The codes of all refusals.
+pub fn codes(submission: &Submission) -> Vec<&'static str> {
     submission.errors.iter().map(|(_, error)| error.code()).collect()
 }
 
-const FEE: u64 = 10_000_000;
+/// Enough for a transfer.
+pub const FEE: u64 = 10_000_000;
 
 #[test]
 fn forging_order_is_by_fee_with_lower_nonces_first() {

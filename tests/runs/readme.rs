@@ -62,13 +62,19 @@ fn arguments_of(command: &str) -> Option<Vec<String>> {
 }
 
 /// `cargo test` builds examples beside the tests before it runs them; a run of this test alone builds this one.
-fn run_example(name: &str) -> Vec<u8> {
+fn run_example(command: &str) -> Vec<u8> {
+    let (name, arguments) = command.split_once(" -- ").unwrap_or((command, ""));
     let built = Path::new(env!("CARGO_BIN_EXE_dposlab")).with_file_name("examples").join(name);
     if !built.exists() {
         let status = Command::new(env!("CARGO")).args(["build", "--example", name]).current_dir(root()).status();
         assert!(status.expect("cargo runs this test").success());
     }
-    Command::new(built).current_dir(root()).output().expect("examples are built for the tests").stdout
+    Command::new(built)
+        .args(arguments.split_whitespace())
+        .current_dir(root())
+        .output()
+        .expect("examples are built for the tests")
+        .stdout
 }
 
 fn start(arguments: &[String], port: u16, expected: &[String]) -> (Child, Vec<String>) {

@@ -106,7 +106,8 @@ fn the_trace_says_the_same(out: &Path, summary: &Value) {
     let lines = json_lines(&out.join("events.jsonl"));
     let (header, events) = lines.split_first().expect("a trace has a first line");
     assert_eq!((&header["trace"], &header["schema"], &header["seed"]), (&"dposlab".into(), &1.into(), &7.into()));
-    assert_eq!(events.len() as u64, summary["events"].as_u64().expect("a count"));
+    let faults = events.iter().filter(|event| event["node"].is_null()).count();
+    assert_eq!((events.len() - faults) as u64, summary["events"].as_u64().expect("a count"));
     let at = |event: &Value| event["at"].as_u64().expect("every event has a time");
     assert!(events.windows(2).all(|pair| at(&pair[0]) <= at(&pair[1])), "in the order of their times");
     let of = |kind: &str| events.iter().filter(|event| event["kind"] == kind).collect::<Vec<_>>();
@@ -152,6 +153,41 @@ fn the_page_stands_alone(page: &str, summary: &Value) {
         data["rings"].as_array().expect("rings").iter().flat_map(|ring| ring["turns"].as_array().expect("turns"));
     let missed = turns.filter(|turn| turn[2] == 0).count() as u64;
     assert_eq!(Some(missed), summary["totals"]["missed_slots"].as_u64());
+}
+
+#[test]
+fn a_partition_and_its_end_are_in_the_figures() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let out = folder.path().join("out");
+    run(&["run", "scenarios/partition-even.toml", "--seed", "7", "--out", &out.display().to_string()]);
+    let summary = json_file(&out.join("summary.json"));
+    let totals = &summary["totals"];
+    let count = |figure: &str| totals[figure].as_u64().unwrap_or_else(|| panic!("{figure} is a count"));
+    let lines = json_lines(&out.join("events.jsonl"));
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).collect::<Vec<_>>();
+    assert!(count("branches_max") >= 2 && count("fork_depth_max") > 0 && count("slots_forked") > 0, "{totals}");
+    assert!(totals["agreement_min"].as_f64() < Some(0.7), "{totals}");
+    assert_eq!(count("rollbacks"), of("chain.rolled-back").len() as u64);
+    let depth = |line: &Value| line["from"]["height"].as_u64().zip(line["to"]["height"].as_u64());
+    let depths = of("chain.rolled-back").into_iter().filter_map(depth).map(|(from, to)| from - to);
+    assert_eq!(count("rollback_depth_max"), depths.max().expect("nodes have gone back"));
+    assert_eq!(count("forged"), of("block.forged").len() as u64);
+    assert_eq!(count("orphaned"), count("forged") - count("blocks"));
+    let (ended, heals) = (of("fault.ended"), summary["heals"].as_array().expect("a list"));
+    assert_eq!(
+        ended.iter().map(|line| &line["at"]).collect::<Vec<_>>(),
+        heals.iter().map(|heal| &heal["at_us"]).collect::<Vec<_>>()
+    );
+    assert!(!heals.is_empty() && heals.iter().all(|heal| heal["converged_seconds"].as_f64() > Some(0.0)), "{heals:?}");
+    // The chain is made of blocks that were forged, and orphans of the others.
+    let ids = |table: &str| -> BTreeSet<String> {
+        csv_rows(&out.join(format!("{table}.csv"))).into_iter().map(|row| row["id"].clone()).collect()
+    };
+    let forged: BTreeSet<String> =
+        of("block.forged").into_iter().map(|line| line["block"]["id"].as_str().expect("an id").to_owned()).collect();
+    assert!(ids("blocks").is_subset(&forged) && ids("orphans").is_subset(&forged));
+    assert!(ids("blocks").is_disjoint(&ids("orphans")));
+    assert_eq!(ids("orphans").len() as u64, count("orphaned"), "every orphan is listed");
 }
 
 #[test]
@@ -236,6 +272,13 @@ fn a_trace_for_viewers_has_a_track_for_each_actor_and_flows_with_two_ends() {
         assert!(event["ts"].is_u64() && event["dur"].is_u64() && event["tid"].is_u64(), "{event}");
     }
     assert!(events.iter().any(|event| event["name"] == "block.forged" && event["tid"] == 2), "delegates forge");
+    let ends = |phase: &str| -> BTreeMap<u64, u64> {
+        let of = events.iter().filter(|event| event["ph"] == phase);
+        of.map(|event| (event["id"].as_u64().expect("a flow"), event["ts"].as_u64().expect("a time"))).collect()
+    };
+    let (sent, arrived) = (ends("s"), ends("f"));
+    assert!(sent.len() > 1_000, "a run has messages");
+    assert!(sent.keys().eq(arrived.keys()) && sent.iter().all(|(flow, at)| *at <= arrived[flow]));
 
     // A message, as the stage tells of it.
     let file = folder.path().join("message.json");

@@ -185,6 +185,37 @@ fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
 }
 
 #[test]
+fn assertions_that_broke_are_counted_and_named() {
+    let place = Place::new();
+    let asserted = "\n[[assert]]\nalways = \"invariants\"\n[[assert]]\nalways = \"missed == 0\"\n";
+    fs::write(place.path("s.toml"), format!("{SCENARIO}{asserted}")).expect("it can be written");
+    let out = place.path("out");
+    let vary = "fault[0].delegates=[\"genesis_3\"],[\"genesis_4\"]";
+    let output = run(&["sweep", &place.path("s.toml"), "--seeds", "0..3", "--vary", vary, "--out", &out, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
+    assert_eq!((&summary["failed"], &summary["by_status"]["broken"]), (&6.into(), &6.into()));
+    let cell = &summary["cells"][1];
+    assert_eq!((&cell["assertions"][0]["holds"]["so"], &cell["assertions"][1]["holds"]["so"]), (&3.into(), &0.into()));
+    let broken = &summary["failures"][0]["broken"];
+    assert_eq!(broken.as_array().map(Vec::len), Some(1));
+    assert!(broken[0].as_str().is_some_and(|text| text.contains("missed == 0")), "{broken}");
+    let csv = fs::read_to_string(Path::new(&out).join("failures.csv")).expect("it is there");
+    assert_eq!(csv.matches("missed == 0").count(), 6, "{csv}");
+    // The run alone says the same.
+    let command = summary["failures"][4]["reproduce"].as_str().expect("a command");
+    let shell = command.replacen("dposlab", env!("CARGO_BIN_EXE_dposlab"), 1);
+    let again = Command::new("sh").args(["-c", &shell]).current_dir(root()).output().expect("a shell");
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("missed == 0"));
+
+    fs::write(place.path("s.toml"), format!("{SCENARIO}\n[[assert]]\nalways = \"invariant nonsense\"\n"))
+        .expect("it can be written");
+    let output = run(&["sweep", &place.path("s.toml"), "--seeds", "0..3", "--out", &place.path("other")]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn what_is_no_sweep_is_refused_before_the_first_run() {
     let place = Place::new();
     let file = place.path("s.toml");

@@ -165,7 +165,7 @@ impl Deviance {
         }
         match input {
             Input::Submit { request, transactions } => {
-                let error = || PoolError::Unknown("This node takes no transactions.".to_owned());
+                let error = || PoolError::Unavailable("This node takes no transactions.");
                 let errors = transactions.iter().map(|transaction| (transaction.id(), error())).collect();
                 let submission = Submission { errors, ..Submission::default() };
                 effects.push(Effect::Answer { request: *request, submission });

@@ -1,91 +1,89 @@
 //! How a pool follows its node's chain. Source: consensus.md 5.6, 5.7.
 
-use super::{TransactionPool, chain_wallet};
+use super::{TransactionPool, admission::Additions};
 use crate::{
     actors::{Effect, Event},
-    ledger::{
-        Link, State, Wallet,
-        apply::{self, Terms},
-    },
-    protocol::{Address, Asset, SignedTransaction, TransactionId, transaction::Version},
+    ledger::{Link, Wallet, apply},
+    protocol::{Address, Asset, Block, SignedTransaction, TransactionId, transaction::Version},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 impl TransactionPool {
     /// Moves the pool from its tip to `tip`: forward over the blocks between, or, where the chain was rolled back, by
-    /// emptying itself and taking the reverted transactions up again.
+    /// emptying itself and taking the reverted transactions up again. Then drops what has expired by now.
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
-        if tip.id() == self.tip.id() {
-            return;
-        }
-        self.recent.clear();
-        self.recent_by_age.clear();
-        let mut forward = Vec::new();
-        let mut at = tip.clone();
-        while !self.tip.descends_from(&at) {
-            forward.push(at.clone());
-            at = at.parent().expect("all chains share genesis").clone();
-        }
-        if at.id() == self.tip.id() {
-            self.tip = tip.clone();
-            for link in forward.iter().rev() {
-                self.block_applied(link, effects);
+        if tip.id() != self.tip.id() {
+            self.recent.clear();
+            let mut forward = Vec::new();
+            let mut at = tip.clone();
+            while !self.tip.descends_from(&at) {
+                forward.push(at.clone());
+                at = at.parent().expect("all chains share genesis").clone();
             }
-        } else {
-            self.replay(&at, tip, effects);
+            if at.id() == self.tip.id() {
+                for link in forward.iter().rev() {
+                    self.block_applied(link, effects);
+                }
+            } else {
+                self.replay(&at, tip, effects);
+            }
         }
         self.expire(effects);
     }
 
-    /// A block has confirmed transactions: they leave, and what their parties have pending is held against the chain.
-    fn block_applied(&mut self, link: &Link, effects: &mut Vec<Effect>) {
-        let mut parties = BTreeSet::new();
-        for transaction in &link.block().transactions {
-            if self.pending.contains_key(&transaction.id()) && !planted!(PoolKeepsForged) {
-                self.forget(&transaction.id());
-                effects.push(Effect::Observe(Event::PoolRemoved(transaction.id())));
-            }
-            parties.insert(transaction.sender_address());
-            parties.extend(apply::recipients(transaction));
-        }
-        self.wallets.clear();
-        for party in parties {
-            if self.by_sender.contains_key(&party) {
-                self.pool_wallet(&party, effects);
-            }
+    fn block_applied(&mut self, link: &Arc<Link>, effects: &mut Vec<Effect>) {
+        self.hold_against(link.block(), effects);
+        self.tip = link.clone();
+        if self.tree.config().milestones.is_milestone(link.height()) {
+            self.purge(effects);
         }
     }
 
-    /// The sender's wallet with its pending transactions applied, made from the chain's if need be. If one of them no
-    /// longer fits, all of the sender's leave the pool.
-    pub(super) fn pool_wallet(&mut self, sender: &Address, effects: &mut Vec<Effect>) -> &mut Wallet {
-        if !self.wallets.contains_key(sender) {
-            let tree = self.tree.clone();
-            let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
-            let wallet = self.replayed_wallet(sender, &applied.state, &terms).unwrap_or_else(|| {
-                for id in self.of_sender(sender) {
-                    self.forget(&id);
-                    effects.push(Effect::Observe(Event::PoolRemoved(id)));
+    /// A block on top of the pool's tip: what it holds leaves the pool, and of a sender who has others in it that do
+    /// not fit what is pending, everything leaves.
+    fn hold_against(&mut self, block: &Block, effects: &mut Vec<Effect>) {
+        let tree = self.tree.clone();
+        let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
+        // The senders' wallets in the pool as they go through the block; `None` once a sender was dropped.
+        let mut wallets: BTreeMap<Address, Option<Wallet>> = BTreeMap::new();
+        for transaction in &block.transactions {
+            let sender = transaction.sender_address();
+            if self.store.count_of(&sender) == 0 {
+                continue;
+            }
+            let wallet =
+                wallets.entry(sender).or_insert_with(|| Some(self.pool_wallet(&sender, applied.state.wallet(&sender))));
+            if self.store.contains(&transaction.id()) {
+                if planted!(PoolKeepsForged) {
+                    continue;
                 }
-                chain_wallet(&applied.state, sender)
-            });
-            self.wallets.insert(*sender, wallet);
+                self.remove(&transaction.id(), effects);
+            } else if let Some(held) = wallet {
+                if apply::check(transaction, held, &applied.state, &terms).is_ok() {
+                    apply::apply_to_sender(transaction, held);
+                } else {
+                    *wallet = None;
+                    self.remove_all_of(&sender, effects);
+                }
+            }
         }
-        self.wallets.get_mut(sender).expect("it was made just now if it was not there")
     }
 
-    fn replayed_wallet(&self, sender: &Address, state: &State, terms: &Terms<'_>) -> Option<Wallet> {
-        let mut wallet = chain_wallet(state, sender);
-        for id in self.by_sender.get(sender).into_iter().flat_map(|own| own.values()) {
-            let transaction = &self.pending[id].transaction;
-            apply::check(transaction, &wallet, state, terms).ok()?;
+    /// The sender's wallet with its pending transactions applied, made from the chain's if that has changed.
+    pub(super) fn pool_wallet(&self, sender: &Address, chain: Option<&Arc<Wallet>>) -> Wallet {
+        let pending = self.store.sender(sender);
+        if let Some(wallet) = pending.and_then(|pending| pending.wallet_on(chain)) {
+            return wallet.clone();
+        }
+        let mut wallet = chain.map_or_else(|| Wallet::cold(*sender, 0), |wallet| Wallet::clone(wallet));
+        for transaction in pending.into_iter().flat_map(|pending| pending.own()) {
             apply::apply_to_sender(transaction, &mut wallet);
         }
-        Some(wallet)
+        wallet
     }
 
     /// Rolled back below `common` and on to `tip`: only the reverted blocks' transactions come back, oldest first, and
-    /// without a word.
+    /// without a word of the reference's.
     fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         let mut reverted = Vec::new();
         let mut at = self.tip.clone();
@@ -93,38 +91,76 @@ impl TransactionPool {
             reverted.push(at.clone());
             at = at.parent().expect("the common block is below").clone();
         }
-        self.pending.clear();
-        self.by_fee.clear();
-        self.by_sender.clear();
-        self.wallets.clear();
+        self.store.clear();
         self.tip = tip.clone();
-        for link in reverted.iter().rev() {
-            for transaction in &link.block().transactions {
-                if self.tree.block_of(tip, &transaction.id()).is_none() && !planted!(PoolLosesReverted) {
-                    let _applied_or_dropped = self.admit(transaction, effects);
-                }
+        let applied = self.tree.applied(tip);
+        for transaction in reverted.iter().rev().flat_map(|link| &link.block().transactions) {
+            if self.tree.block_of(tip, &transaction.id()).is_none() && !planted!(PoolLosesReverted) {
+                let _applied_or_dropped = self.admit(transaction, &applied);
             }
         }
+        effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));
+    }
+
+    /// The node could not apply a block that it had begun to take in: what the block holds has left the pool all the
+    /// same, and what is left is added anew. Source: consensus.md 3.3, row 8; 8, Q4.
+    pub(super) fn block_not_applied(&mut self, block: &Block, effects: &mut Vec<Effect>) {
+        if self.tree.rules().pool.refused_block_takes_transactions {
+            self.hold_against(block, effects);
+        }
+        self.recent.clear();
+        let pending: Vec<_> = self.store.in_forging_order().cloned().collect();
+        self.store.clear();
+        let (applied, mut additions) = (self.tree.applied(&self.tip), Additions::default());
+        for transaction in pending {
+            // What became of it is in the additions.
+            let _added_or_rejected = self.make_room_and_admit(&transaction, &applied, &mut additions, effects);
+        }
+        additions.announce(effects);
+        effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));
     }
 
     /// Drops what is too old, each with its sender's later transactions. Source: consensus.md 5.6.
     fn expire(&mut self, effects: &mut Vec<Effect>) {
-        let height = self.tip.height().0;
-        let expired: Vec<TransactionId> = self
-            .pending
-            .values()
-            .filter(|pending| self.expires_at(&pending.transaction).is_some_and(|at| at <= i64::from(height)))
-            .map(|pending| pending.transaction.id())
-            .collect();
-        for id in expired {
-            let Some(first) = self.pending.get(&id) else { continue };
-            let (sender, arrival) = (first.transaction.sender_address(), first.arrival);
-            let later = self.by_sender[&sender].range(arrival..).map(|(_, id)| *id).collect::<Vec<_>>();
-            for id in later.into_iter().rev() {
-                let transaction = self.pending[&id].transaction.clone();
-                self.forget(&id);
+        let age = u64::from(self.tree.rules().pool.max_transaction_age) * u64::from(self.tree.slots().blocktime());
+        let last = u64::from(self.now.seconds().0).checked_sub(age).and_then(|last| u32::try_from(last).ok());
+        while let Some(id) = self.store.first_expired(self.tip.height().0, last) {
+            for transaction in self.store.with_later(&id).iter().filter_map(|id| self.store.forget(id)) {
                 effects.push(Effect::Observe(Event::PoolExpired(transaction)));
             }
+        }
+    }
+
+    /// Drops what the new milestone's schema refuses, each with its sender's later transactions.
+    /// Source: consensus.md 5.6.
+    fn purge(&mut self, effects: &mut Vec<Effect>) {
+        let tree = self.tree.clone();
+        let context = tree.config().transaction_context(self.tip.height());
+        for transaction in self.store.by_arrival() {
+            if transaction.check(&context).is_ok() {
+                continue;
+            }
+            for purged in self.store.with_later(&transaction.id()).iter().filter_map(|id| self.store.forget(id)) {
+                let event = match tree.rules().pool.uneven_removal_events {
+                    true => Event::PoolPurged(purged),
+                    false => Event::PoolRemoved(purged.id()),
+                };
+                effects.push(Effect::Observe(event));
+            }
+        }
+    }
+
+    /// Drops one and says so.
+    pub(super) fn remove(&mut self, id: &TransactionId, effects: &mut Vec<Effect>) {
+        if self.store.forget(id).is_some() {
+            effects.push(Effect::Observe(Event::PoolRemoved(*id)));
+        }
+    }
+
+    fn remove_all_of(&mut self, sender: &Address, effects: &mut Vec<Effect>) {
+        let own = self.store.sender(sender).into_iter().flat_map(|sender| sender.own());
+        for id in own.map(|transaction| transaction.id()).collect::<Vec<_>>() {
+            self.remove(&id, effects);
         }
     }
 

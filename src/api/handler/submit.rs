@@ -80,7 +80,7 @@ enum ItemError {
 
 fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
     let tree = call.context.view.tree();
-    let context = tree.config().transaction_context(call.head.height());
+    let context = tree.transaction_context(call.head.height());
     let mut batch = Batch::default();
     for item in items(&call.body, tree.rules().pool.max_transactions_per_request)? {
         match decode(item, &context) {
@@ -91,6 +91,8 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
             }
         }
     }
+    // On this thread and its like, so that the pool, which is one actor, finds every signature looked at.
+    SignedTransaction::verify_all(&batch.transactions);
     Ok(batch)
 }
 

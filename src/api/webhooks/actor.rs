@@ -3,6 +3,7 @@
 use super::{
     Report, WebhookError,
     lane::{Counts, Lane},
+    post::Poster,
     store::Store,
     targets::Targets,
 };
@@ -19,14 +20,18 @@ use std::{
     },
     time::Duration,
 };
+use tokio::sync::Semaphore;
 
 /// How long the end waits for what is on its way.
 const LAST_DELIVERIES: Duration = Duration::from_secs(1);
 
+/// Receivers that are posted to at one time; a process has so many files only.
+const CONNECTIONS_MAX: usize = 256;
+
 /// What a hosted dispatcher is told and asked.
 pub enum WebhookMessage {
     /// Something for the dispatcher, at this instant.
-    Hear(SimTime, Box<WebhookInput>),
+    Hear(SimTime, WebhookInput),
     /// All webhooks, oldest first.
     List(RpcReplyPort<Vec<Arc<Webhook>>>),
     /// One, if it is there.
@@ -65,6 +70,7 @@ pub struct Inbox {
 pub struct HostState {
     arguments: HostArguments,
     lanes: BTreeMap<String, Lane>,
+    turns: Arc<Semaphore>,
     effects: Vec<WebhookEffect>,
 }
 
@@ -81,7 +87,8 @@ impl Actor for WebhookHost {
         _: ActorRef<WebhookMessage>,
         arguments: HostArguments,
     ) -> Result<HostState, ActorProcessingErr> {
-        let state = HostState { arguments, lanes: BTreeMap::new(), effects: Vec::new() };
+        let turns = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let state = HostState { arguments, lanes: BTreeMap::new(), turns, effects: Vec::new() };
         state.tell_observers();
         Ok(state)
     }
@@ -126,7 +133,8 @@ impl HostState {
     fn deliver(&mut self, delivery: Delivery) {
         let HostArguments { targets, timeout, report, .. } = &self.arguments;
         let lane = self.lanes.entry(delivery.hook.id.clone());
-        lane.or_insert_with(|| Lane::new(targets.clone(), *timeout, report.clone())).push(delivery);
+        lane.or_insert_with(|| Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone()))
+            .push(delivery);
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {

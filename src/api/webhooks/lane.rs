@@ -1,15 +1,15 @@
 //! The deliveries of one webhook, one after the other, in a task of its own: a slow receiver holds up nobody else.
 
-use super::{Report, Targets, post::Poster};
+use super::{Report, post::Poster};
 use crate::actors::webhook::Delivery;
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinHandle,
+};
 
 /// Deliveries that wait at most, and their bodies' bytes: what comes on top is dropped, and counted.
 pub const QUEUE_MAX: u64 = 4_096;
@@ -50,10 +50,11 @@ pub struct Lane {
 
 impl Lane {
     /// An empty queue. Runs on the runtime it is called from.
-    pub fn new(targets: Arc<Targets>, timeout: Duration, report: Report) -> Self {
+    /// It posts while it holds one of `turns`.
+    pub fn new(poster: Poster, turns: Arc<Semaphore>, report: Report) -> Self {
         let (sender, deliveries) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
-        let task = tokio::spawn(work(deliveries, Poster::new(targets, timeout), shared.clone(), report.clone()));
+        let task = tokio::spawn(work(deliveries, poster, turns, shared.clone(), report.clone()));
         Self { sender, shared, task, report }
     }
 
@@ -103,13 +104,18 @@ impl Lane {
 
 async fn work(
     mut deliveries: mpsc::UnboundedReceiver<Delivery>,
-    mut poster: Poster,
+    poster: Poster,
+    turns: Arc<Semaphore>,
     shared: Arc<Shared>,
     report: Report,
 ) {
     let mut failures_in_row = 0_u64;
     while let Some(Delivery { hook, body }) = deliveries.recv().await {
-        match poster.post(&hook.target, &hook.secret, &body).await {
+        // It is never closed.
+        let turn = turns.acquire().await;
+        let outcome = poster.post(&hook.target, &hook.secret, &body).await;
+        drop(turn);
+        match outcome {
             Ok(()) => {
                 shared.delivered.fetch_add(1, Ordering::Relaxed);
                 failures_in_row = 0;

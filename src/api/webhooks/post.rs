@@ -41,11 +41,11 @@ pub enum PostError {
     Refused(u16),
 }
 
-/// Posts one after the other, over one connection where the receiver keeps it.
+/// Posts, each time over a connection of its own: a kept one that its receiver closes meanwhile would leave open
+/// whether a body has arrived.
 pub struct Poster {
     targets: Arc<Targets>,
     timeout: Duration,
-    kept: Option<(Place, SendRequest<Full<Bytes>>)>,
 }
 
 /// Host and port of a target.
@@ -58,56 +58,26 @@ struct Place {
 impl Poster {
     /// A poster to allowed addresses, each answer within `timeout`.
     pub fn new(targets: Arc<Targets>, timeout: Duration) -> Self {
-        Self { targets, timeout, kept: None }
+        Self { targets, timeout }
     }
 
     /// Posts a body with the secret that tells the receiver who posts.
     ///
     /// # Errors
     /// Why it was not taken: it could not be brought there in time, or the answer was not 2xx.
-    pub async fn post(&mut self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
-        let kept = self.kept.take();
-        let limit = self.timeout;
-        match tokio::time::timeout(limit, self.post_over(kept, target, secret, body)).await {
+    pub async fn post(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
+        match tokio::time::timeout(self.timeout, self.post_once(target, secret, body)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(PostError::TimedOut(limit.as_millis())),
+            Err(_) => Err(PostError::TimedOut(self.timeout.as_millis())),
         }
     }
 
-    async fn post_over(
-        &mut self,
-        kept: Option<(Place, SendRequest<Full<Bytes>>)>,
-        target: &str,
-        secret: &str,
-        body: &Arc<[u8]>,
-    ) -> Result<(), PostError> {
-        let (place, mut request) = prepare(target, secret, body)?;
-        if let Some((_, mut sender)) = kept.filter(|(known, sender)| *known == place && !sender.is_closed()) {
-            match sender.try_send_request(request).await {
-                Ok(response) => return self.finish(place, sender, response).await,
-                Err(mut failed) => match failed.take_message() {
-                    // Closed meanwhile, before any of it was sent.
-                    Some(unsent) => request = unsent,
-                    None => return Err(failed.into_error().into()),
-                },
-            }
-        }
-        let mut sender = self.connect(&place).await?;
-        let response = sender.send_request(request).await?;
-        self.finish(place, sender, response).await
-    }
-
-    /// Reads the answer to its end, so that the connection can be used again.
-    async fn finish(
-        &mut self,
-        place: Place,
-        sender: SendRequest<Full<Bytes>>,
-        response: hyper::Response<hyper::body::Incoming>,
-    ) -> Result<(), PostError> {
+    async fn post_once(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
+        let (place, request) = prepare(target, secret, body)?;
+        let response = self.connect(&place).await?.send_request(request).await?;
         let status = response.status();
-        if Limited::new(response.into_body(), ANSWER_MAX).collect().await.is_ok() {
-            self.kept = Some((place, sender));
-        }
+        // What a receiver says beside its status is of no interest, but some break off if nobody listens.
+        let _too_long_or_broken = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
         if status.is_success() { Ok(()) } else { Err(PostError::Refused(status.as_u16())) }
     }
 
@@ -162,6 +132,7 @@ fn prepare(target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(Place, Reque
         .header(header::AUTHORIZATION, secret)
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::USER_AGENT, USER_AGENT)
+        .header(header::CONNECTION, "close")
         .body(Full::new(Bytes::from_owner(body.clone())))
         .map_err(|_| PostError::NotHttp)?;
     Ok((place, request))

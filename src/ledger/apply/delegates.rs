@@ -2,7 +2,7 @@
 
 use super::{ApplyError, Terms};
 use crate::{
-    ledger::{State, Wallet},
+    ledger::{Wallet, apply::Look},
     protocol::{PublicKey, SignedTransaction, Vote, keys::multisignature_key},
 };
 
@@ -16,20 +16,20 @@ pub(super) fn check_second_key(sender: &Wallet) -> Result<(), ApplyError> {
     Ok(())
 }
 
-pub(super) fn check_registration(username: &str, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+pub(super) fn check_registration(username: &str, sender: &Wallet, state: &impl Look) -> Result<(), ApplyError> {
     if sender.multi_signature.is_some() {
         return Err(ApplyError::NotSupportedForMultiSignatureWallet);
     }
     if sender.delegate.is_some() {
         return Err(ApplyError::WalletIsAlreadyDelegate);
     }
-    if state.address_of(username).is_some() && !planted!(UsernameTwice) {
+    if state.has_username(username) && !planted!(UsernameTwice) {
         return Err(ApplyError::UsernameAlreadyRegistered(username.to_owned()));
     }
     Ok(())
 }
 
-pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &State) -> Result<(), ApplyError> {
+pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &impl Look) -> Result<(), ApplyError> {
     let target = state.delegate_of(vote.delegate());
     match vote {
         Vote::For(_) if sender.vote.is_some() && !planted!(VoteTwice) => Err(ApplyError::AlreadyVoted),
@@ -43,7 +43,7 @@ pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &State) -> Result<(
     }
 }
 
-pub(super) fn check_resignation(sender: &Wallet, state: &State, terms: &Terms<'_>) -> Result<(), ApplyError> {
+pub(super) fn check_resignation(sender: &Wallet, state: &impl Look, terms: &Terms<'_>) -> Result<(), ApplyError> {
     let delegate = sender.delegate.as_ref().ok_or(ApplyError::WalletNotADelegate)?;
     if delegate.resigned {
         return Err(ApplyError::WalletAlreadyResigned);
@@ -59,7 +59,8 @@ pub(super) fn check_multi_signature(
     transaction: &SignedTransaction,
     min: u8,
     keys: &[PublicKey],
-    state: &State,
+    state: &impl Look,
+    terms: &Terms<'_>,
 ) -> Result<(), ApplyError> {
     if min < 1 || usize::from(min) > keys.len() || keys.len() > 16 {
         return Err(ApplyError::MultiSignatureMinimumKeys);
@@ -73,7 +74,8 @@ pub(super) fn check_multi_signature(
     if target.is_some_and(|wallet| wallet.multi_signature.is_some()) {
         return Err(ApplyError::MultiSignatureAlreadyRegistered);
     }
-    match transaction.verify_multi(min, keys) {
+    let needed = if terms.rules.ledger.registration_checks_only_min { min } else { keys.len() as u8 };
+    match transaction.verify_multi(needed, keys) {
         Ok(true) => Ok(()),
         Ok(false) | Err(_) => Err(ApplyError::InvalidMultiSignature),
     }

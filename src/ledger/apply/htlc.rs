@@ -1,13 +1,13 @@
 //! Hashed-timelock locks, claims and refunds. Source: consensus.md 4.5.
 
-use super::{ApplyError, Terms, credit};
+use super::{ApplyError, Look, Terms, credit};
 use crate::{
     ledger::{Balance, State, wallet::Lock},
     protocol::{Address, Arktoshi, TransactionId, crypto::sha256, transaction::Expiration},
 };
 
 /// A lock must outlast a round, or its recipient could hardly claim it.
-pub(super) fn check_lock(expiration: Expiration, state: &State, terms: &Terms<'_>) -> Result<(), ApplyError> {
+pub(super) fn check_lock(expiration: Expiration, state: &impl Look, terms: &Terms<'_>) -> Result<(), ApplyError> {
     let round = terms.milestone.active_delegates;
     let too_short = match expiration {
         _ if !terms.rules.ledger.minimum_lock_expiration => false,
@@ -19,8 +19,16 @@ pub(super) fn check_lock(expiration: Expiration, state: &State, terms: &Terms<'_
     if too_short { Err(ApplyError::HtlcLockExpired) } else { Ok(()) }
 }
 
-pub(super) fn check_claim(id: &TransactionId, secret: &[u8; 32], state: &State) -> Result<(), ApplyError> {
-    let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
+pub(super) fn check_claim(
+    id: &TransactionId,
+    secret: &[u8; 32],
+    state: &impl Look,
+    terms: &Terms<'_>,
+) -> Result<(), ApplyError> {
+    let lock = state.lock(id).ok_or(match terms.rules.ledger.unknown_lock_is_type_error {
+        true => ApplyError::TypeError("Cannot read property 'getAttribute' of undefined"),
+        false => ApplyError::HtlcLockNotFound,
+    })?;
     if lock.is_expired(state.height(), state.timestamp()) && !planted!(LockClaimedLate) {
         return Err(ApplyError::HtlcLockExpired);
     }
@@ -30,7 +38,7 @@ pub(super) fn check_claim(id: &TransactionId, secret: &[u8; 32], state: &State) 
     Ok(())
 }
 
-pub(super) fn check_refund(id: &TransactionId, state: &State) -> Result<(), ApplyError> {
+pub(super) fn check_refund(id: &TransactionId, state: &impl Look) -> Result<(), ApplyError> {
     let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
     let expired = lock.is_expired(state.height(), state.timestamp()) || planted!(LockRefundedEarly);
     if expired { Ok(()) } else { Err(ApplyError::HtlcLockNotExpired) }
@@ -45,14 +53,23 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
     state.index_lock(id, owner);
 }
 
-/// The recipient gets the coin, and with it goes its vote weight.
-pub(super) fn claim(id: &TransactionId, state: &mut State) {
+/// The recipient gets the coin, and with it goes its vote weight; by a quirk it goes to the delegate that the claim's
+/// sender votes for instead, if that is given.
+pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
-        let vote = state.wallet(&owner).and_then(|wallet| wallet.vote);
+        let vote = state.wallet(&owner).and_then(|wallet| wallet.vote_address);
         if let Some(vote) = vote.filter(|_| !planted!(WeightOfClaimedLock)) {
-            state.add_vote_weight(&vote, Balance::ZERO - lock.amount);
+            state.add_vote_weight(vote, Balance::ZERO - lock.amount);
         }
-        credit(state, lock.recipient, lock.amount.into());
+        match weighs_for {
+            None => credit(state, lock.recipient, lock.amount.into()),
+            Some(vote) => {
+                state.wallet_mut(lock.recipient).balance += lock.amount;
+                if let Some(delegate) = vote {
+                    state.add_vote_weight(delegate, lock.amount.into());
+                }
+            }
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct LedgerRules {
     /// Q21: a block's multisignature transactions are held against the wallets before the block, so a wallet cannot
     /// spend in the block that registers it. Off, it can.
     pub multi_signature_waits_for_block: bool,
-    /// Q22: within a block, a claim or refund of an unknown lock fails with the text of a `TypeError`. Off, it fails
+    /// Q22: within a block, a claim of an unknown lock fails with the text of a `TypeError`. Off, it fails
     /// with the named error.
     pub unknown_lock_is_type_error: bool,
     /// Q24: how the ranking of a round becomes its forging order.
@@ -60,7 +60,7 @@ impl LedgerRules {
             claim_weighs_for_claimant: false,
             registration_checks_only_min: true,
             multi_signature_waits_for_block: true,
-            unknown_lock_is_type_error: true,
+            unknown_lock_is_type_error: false,
             shuffle: Shuffle::Reference,
             transaction_rules_lag: true,
             missed_blocks: MissedBlocks::Slots,
@@ -69,7 +69,7 @@ impl LedgerRules {
 
     /// With the reference's bugs mended.
     pub fn corrected() -> Self {
-        Self { unknown_lock_is_type_error: false, ..Self::reference() }
+        Self::reference()
     }
 }
 

@@ -85,13 +85,13 @@ impl PoolRules {
             ipfs_hashes_seen_of_delegates: true,
             refused_block_takes_transactions: true,
             refund_rule_reads_wrong_field: true,
-            eviction_compares_fee_with_nonce: true,
+            eviction_compares_fee_with_nonce: false,
             recent_ids: 10_000,
             checks_precede_adding: true,
             too_large_ends_request: true,
             fees_count_half_size: true,
             pending_second_key_blocks_sender: true,
-            refunded_coin_hidden_from_forger: true,
+            refunded_coin_hidden_from_forger: false,
             uneven_removal_events: true,
             refusal_stops_relay: true,
         }
@@ -103,11 +103,22 @@ impl PoolRules {
             resignations_counted_on_chain: false,
             ipfs_hashes_seen_of_delegates: false,
             refund_rule_reads_wrong_field: false,
-            eviction_compares_fee_with_nonce: false,
             too_large_ends_request: false,
-            refunded_coin_hidden_from_forger: false,
             ..Self::reference()
         }
+    }
+
+    /// The least fee of a transaction at a rate in arktoshi a byte; claims and refunds are free.
+    /// Source: consensus.md 5.3.
+    pub fn least_fee(&self, transaction: &SignedTransaction, rate: u64) -> Arktoshi {
+        let kind = transaction.kind();
+        if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
+            return Arktoshi::ZERO;
+        }
+        let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
+        // The protocol's formula counts half of the transaction's own bytes; the other half comes on top of the addon.
+        let other_half = if self.fees_count_half_size { 0 } else { transaction.bytes().len() as u64 / 2 };
+        StaticFees::dynamic(transaction, DynamicFees::addon_bytes(kind) + other_half, rate)
     }
 }
 
@@ -131,15 +142,5 @@ impl DynamicFees {
             Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
             Kind::BusinessResignation | Kind::BridgechainResignation => 100,
         }
-    }
-
-    /// The least fee of a transaction at a rate; claims and refunds are free.
-    pub fn minimum(transaction: &SignedTransaction, rate: u64) -> Arktoshi {
-        let kind = transaction.kind();
-        if matches!(kind, Kind::HtlcClaim | Kind::HtlcRefund) {
-            return Arktoshi::ZERO;
-        }
-        let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
-        StaticFees::dynamic(transaction, Self::addon_bytes(kind), rate)
     }
 }

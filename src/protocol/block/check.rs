@@ -147,7 +147,7 @@ impl Block {
         if found > limit {
             errors.push(BlockError::PayloadSize { found, limit });
         }
-        SignedTransaction::verify_together(&self.transactions);
+        SignedTransaction::verify_all(&self.transactions);
         let unverified: Vec<&SignedTransaction> = self.unverified().collect();
         if !unverified.is_empty() {
             let contains_multi_signatures =

@@ -5,7 +5,13 @@ use crate::protocol::{
     PublicKey,
     crypto::{ecdsa, mode, schnorr, sha256, sha256_of},
 };
+use rayon::prelude::*;
 use std::sync::Arc;
+
+/// Fewer signatures are not worth a thread of their own, nor a batch that is halved once more.
+const LEAST_BATCH: usize = 16;
+/// More gain next to nothing by being in one batch.
+const GREATEST_BATCH: usize = 256;
 
 /// Why `signatures` cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,20 +96,45 @@ impl SignedTransaction {
     /// Computes the flag of many, faster than one by one. Asking each afterwards gives the same answers as without.
     pub fn verify_together(transactions: &[Arc<Self>]) {
         let (open, items): (Vec<_>, Vec<_>) =
-            transactions.iter().filter_map(|one| Some((one, one.open_item()?))).unzip();
-        if schnorr::verify_batch(&items) {
+            transactions.iter().filter_map(|one| Some((&**one, one.open_item()?))).unzip();
+        Self::settle(&open, &items);
+    }
+
+    /// As [`Self::verify_together`], over all cores, and for every kind of signature: afterwards each flag is known.
+    /// For where transactions enter, before one actor takes them one by one.
+    pub fn verify_all(transactions: &[Arc<Self>]) {
+        let open: Vec<Arc<Self>> = transactions.iter().filter(|one| one.is_open()).cloned().collect();
+        let share = open.len().div_ceil(rayon::current_num_threads()).clamp(LEAST_BATCH, GREATEST_BATCH);
+        open.par_chunks(share).for_each(|batch| {
+            Self::verify_together(batch);
+            for transaction in batch {
+                transaction.verified();
+            }
+        });
+    }
+
+    /// Sets the flags of a batch that holds; one that does not is halved until the faulty ones are among few.
+    fn settle(open: &[&Self], items: &[schnorr::Item]) {
+        if schnorr::verify_batch(items) {
             // One that another thread has answered meanwhile has the same answer.
             for transaction in open {
                 let _ = transaction.verified_once().set(true);
             }
+        } else if open.len() >= LEAST_BATCH {
+            let middle = open.len() / 2;
+            Self::settle(&open[..middle], &items[..middle]);
+            Self::settle(&open[middle..], &items[middle..]);
         }
+    }
+
+    fn is_open(&self) -> bool {
+        self.standing() == Standing::Judged && self.verified_once().get().is_none()
     }
 
     /// The signature of a transaction whose flag only a Schnorr verification can tell, and that is not known yet.
     fn open_item(&self) -> Option<schnorr::Item> {
         let transaction = self.transaction();
-        let open = self.standing() == Standing::Judged && self.verified_once().get().is_none();
-        let signature = transaction.signature.as_deref().filter(|_| open && transaction.nonce().is_some())?;
+        let signature = transaction.signature.as_deref().filter(|_| self.is_open() && transaction.nonce().is_some())?;
         let signature = signature.try_into().ok()?;
         Some(schnorr::Item { hash: self.hash_for_signature(), signature, public: transaction.sender })
     }

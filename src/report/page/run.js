@@ -35,6 +35,14 @@ grid.append(reproduce(about.reproduce, [
   ["digest", about.digest], ["events", number(about.events)], ["inputs delivered", number(about.delivered)],
 ]));
 
+if (data.assertions.length) {
+  const broken = data.assertions.filter((verdict) => !verdict.holds).length;
+  grid.append(element("section", { class: "card" }, element("h2", {}, broken ? `${broken} of ${data.assertions.length} assertions do not hold` : "All assertions hold"),
+    element("div", { style: "height:6px" }),
+    table(["assertion", "", "found"], data.assertions.map((verdict) => [verdict.assertion, verdict.holds ? "holds" : { class: "bad", text: "does not hold" }, verdict.found]))));
+  grid.lastChild.classList.add("words");
+}
+
 // The ring: a slot is a piece, a round is a ring, the latest outside.
 const RINGS = 10;
 let lastRing = data.rings.length;

@@ -17,6 +17,7 @@ fn data(bundle: &Bundle<'_>) -> Value {
     json!({
         "about": bundle.about,
         "totals": figures.total,
+        "assertions": bundle.verdicts,
         "blocktime": slots.blocktime(),
         "start": slots.start(Slot(figures.time.first().map_or(0, |row| row.first_slot))),
         "rounds": figures.rounds.iter().map(|round| {

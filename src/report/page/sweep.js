@@ -82,7 +82,18 @@ grid.append(plotCard("half", "Runs that ended well", "Share of the runs, with Wi
 grid.append(element("section", { class: "card half" }, element("h2", {}, summary.failed ? "Runs that failed" : "No run failed"),
   element("p", { class: "soft" }, summary.failed ? `The first ${number(summary.failures.length)} of ${number(summary.failed)}; all of them are in failures.csv.` : "Every seed ended well with every value."),
   element("div", { style: "height:8px" }),
-  summary.failures.length ? table(["seed", "ended", "to repeat it"], summary.failures.map((failed) => [String(failed.seed), { class: "bad", text: failed.status }, failed.reproduce])) : null));
+  summary.failures.length ? table(["seed", "ended", "to repeat it"], summary.failures.map((failed) => [String(failed.seed), { class: "bad", text: [failed.status, ...failed.broken].join(": ") }, failed.reproduce])) : null));
+
+const asserted = [...new Set(cells.flatMap((cell) => cell.assertions.map((held) => held.assertion)))];
+if (asserted.length) {
+  grid.append(element("section", { class: "card words" }, element("h2", {}, "Assertions"), element("p", { class: "soft" }, "Share of the runs in which each held, with Wilson's interval at 95 % confidence."), element("div", { style: "height:8px" }),
+    table(["assertion", ...unique.map((text) => text.replaceAll("<br>", ", "))], asserted.map((assertion) => [assertion, ...cells.map((cell) => {
+      const found = cell.assertions.find((held) => held.assertion === assertion);
+      if (!found) return "–";
+      const text = `${percent(found.holds.share)} (${number(found.holds.confidence.low * 100, 1)}–${number(found.holds.confidence.high * 100, 1)})`;
+      return found.holds.so < found.holds.of ? { class: "bad", text } : text;
+    })]))));
+}
 
 const shown = figures.filter((figure) => order.includes(figure));
 grid.append(element("section", { class: "card" }, element("h2", {}, "Means"), element("p", { class: "soft" }, "Over the runs of each combination, ± 95 % confidence."), element("div", { style: "height:8px" }),

@@ -96,7 +96,8 @@ pub fn figures(totals: &Totals) -> Vec<Option<f64>> {
     FIGURES.iter().map(|figure| (figure.of)(totals)).collect()
 }
 
-/// The names of all columns of the table of runs: what was varied, the seed, how it ended, the figures, the digest.
+/// The names of all columns of the table of runs: what was varied, the seed, how it ended,
+/// the assertions that broke, the figures, the digest.
 pub fn names(cells: &[Cell]) -> Vec<String> {
     table(cells).into_iter().map(|column| column.name).collect()
 }
@@ -108,6 +109,7 @@ pub fn table(cells: &[Cell]) -> Vec<sheet::Column> {
         .extend(cells[0].varied.iter().map(|varied| sheet::column(varied.path(), varied_kind(cells, &varied.path()))));
     columns.push(sheet::column("seed", sheet::Kind::Count));
     columns.push(sheet::column("status", sheet::Kind::Text));
+    columns.push(sheet::column("broken", sheet::Kind::Text));
     columns.extend(FIGURES.iter().map(|figure| sheet::column(figure.name, figure.kind)));
     columns.push(sheet::column("digest", sheet::Kind::Text));
     columns

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     report::Metrics,
-    scenario::StageKind,
-    sim::{Observer, SeedTree},
+    scenario::{Judge, Scenario, StageKind},
+    sim::{Observer, Plan, SeedTree},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -32,18 +32,23 @@ pub struct Progress {
     pub failed: u64,
 }
 
+/// Makes the judge of a run, or says what its scenario's assertions name that there is not.
+pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
+
 /// Plays what is not done yet, on so many threads, until all is done or `stop` is set; runs being played then are played
 /// to their end. `progress` hears of every batch of rows that is safe on the disk.
 ///
 /// # Errors
-/// The folder holds another sweep, another process works there, or a row cannot be written.
+/// The scenario asserts what cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
 pub fn play(
     sweep: &Sweep,
     folder: &Path,
     jobs: usize,
     stop: &AtomicBool,
+    judge: MakeJudge,
     mut progress: impl FnMut(Progress),
 ) -> Result<Progress, SweepError> {
+    check_assertions(sweep, judge)?;
     sweep.manifest.claim(folder)?;
     let rows = Rows::open(folder)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
     let mut state = found(sweep, &rows)?;
@@ -65,7 +70,7 @@ pub fn play(
                             break;
                         }
                     };
-                    let row = run(&sweep.cells[place.cell], place.seed);
+                    let row = run(&sweep.cells[place.cell], place.seed, judge);
                     if sender.send(Ok((place, row))).is_err() {
                         break;
                     }
@@ -87,6 +92,20 @@ pub fn play(
         }
         Ok(state)
     })
+}
+
+/// Assertions that cannot be judged are found out before the first run, once for each list of them.
+fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
+    let seeds = SeedTree::new(sweep.manifest.seeds.first);
+    for (index, cell) in sweep.cells.iter().enumerate() {
+        let scenario = &cell.scenario;
+        if sweep.cells[..index].iter().all(|before| before.scenario.assertions != scenario.assertions) {
+            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+            judge(scenario, &plan)
+                .map_err(|why| SweepError::Assertion { file: sweep.manifest.scenario.clone(), why })?;
+        }
+    }
+    Ok(())
 }
 
 /// What is done already.
@@ -117,20 +136,28 @@ fn next_undone(
 }
 
 /// One run. A panic is a finding of that run: the sweep goes on.
-fn run(cell: &Cell, seed: u64) -> Row {
-    let died = || Row { status: Status::Died, figures: vec![None; FIGURES.len()], digest: [0; 32] };
+fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
+    let died = || Row { status: Status::Died, broken: 0, figures: vec![None; FIGURES.len()], digest: [0; 32] };
     catch_unwind(AssertUnwindSafe(|| {
         let scenario = &cell.scenario;
         let seeds = SeedTree::new(seed);
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
         let metrics = Metrics::new(&plan);
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        let Ok(judge) = judge(scenario, &plan) else { return died() };
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
         let played = scenario.play(&plan, StageKind::Inline, observers, || metrics.height(), |_| {});
         let Ok(outcome) = played else { return died() };
         let figures = metrics.finish(outcome.end);
-        let status = if figures.tip.height() < scenario.last_height() { Status::Stalled } else { Status::Ok };
-        Row { status, figures: columns::figures(&figures.total), digest: outcome.digest.0 }
+        let verdicts = judge.verdicts(outcome.end);
+        let broken = verdicts.iter().enumerate().filter(|(_, verdict)| !verdict.holds);
+        let broken = broken.fold(0, |bits, (index, _)| bits | 1 << index.min(63));
+        let status = match figures.tip.height() < scenario.last_height() {
+            true => Status::Stalled,
+            false if broken != 0 => Status::Broken,
+            false => Status::Ok,
+        };
+        Row { status, broken, figures: columns::figures(&figures.total), digest: outcome.digest.0 }
     }))
     .unwrap_or_else(|_| died())
 }

@@ -39,6 +39,8 @@ pub struct Failed {
     pub run: u64,
     pub seed: u64,
     pub status: &'static str,
+    /// The assertions that did not hold.
+    pub broken: Vec<String>,
     /// The command that repeats it.
     pub reproduce: String,
 }
@@ -50,8 +52,17 @@ pub struct CellSummary {
     pub varied: BTreeMap<String, String>,
     /// Runs that ended well.
     pub ok: Option<ShareReport>,
+    /// Runs in which each assertion held.
+    pub assertions: Vec<AssertionSummary>,
     /// By figure, over the runs that have it.
     pub figures: BTreeMap<&'static str, DistributionReport>,
+}
+
+/// How often an assertion held.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssertionSummary {
+    pub assertion: String,
+    pub holds: ShareReport,
 }
 
 /// Reads all rows once and writes the results.
@@ -61,8 +72,13 @@ pub struct CellSummary {
 pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
     let rows = Rows::open(folder)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
     let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells))?;
-    let failure_columns =
-        [("run", Kind::Count), ("seed", Kind::Count), ("status", Kind::Text), ("reproduce", Kind::Text)];
+    let failure_columns = [
+        ("run", Kind::Count),
+        ("seed", Kind::Count),
+        ("status", Kind::Text),
+        ("broken", Kind::Text),
+        ("reproduce", Kind::Text),
+    ];
     let failure_columns = failure_columns.map(|(name, kind)| column(name, kind)).to_vec();
     let mut failures = Sheet::create(folder, "failures", failure_columns)?;
     let mut summary = Summary {
@@ -74,7 +90,7 @@ pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
         cells: Vec::new(),
     };
     // Runs come cell by cell, so one cell's figures are in memory at a time.
-    let mut cell = CellFigures::new(0);
+    let mut cell = CellFigures::new(sweep, 0);
     let mut missing = 0;
     for place in sweep.places() {
         let Some(row) = rows.read(sweep.row_of(place))? else {
@@ -83,18 +99,25 @@ pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
         };
         if place.cell != cell.cell {
             summary.cells.push(cell.report(sweep));
-            cell = CellFigures::new(place.cell);
+            cell = CellFigures::new(sweep, place.cell);
         }
-        cell.add(row.status, &row.figures);
+        cell.add(&row);
         summary.runs += 1;
         *summary.by_status.entry(row.status.word()).or_default() += 1;
         if row.status != Status::Ok {
             summary.failed += 1;
             let reproduce = sweep.command(place);
-            let status = row.status.word();
-            failures.row(vec![place.run.into(), place.seed.into(), status.into(), reproduce.as_str().into()])?;
+            let (status, broken) = (row.status.word(), broken(sweep, place, &row));
+            let told = broken.join("; ");
+            failures.row(vec![
+                place.run.into(),
+                place.seed.into(),
+                status.into(),
+                told.into(),
+                reproduce.as_str().into(),
+            ])?;
             if summary.failures.len() < FAILURES_NAMED {
-                summary.failures.push(Failed { run: place.run, seed: place.seed, status, reproduce });
+                summary.failures.push(Failed { run: place.run, seed: place.seed, status, broken, reproduce });
             }
         }
         runs.row(cells_of(sweep, place, &row))?;
@@ -174,6 +197,8 @@ fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
     cells.extend(columns::varied(&sweep.cells, &sweep.cells[place.cell]));
     cells.push(place.seed.into());
     cells.push(row.status.word().into());
+    let broken = broken(sweep, place, row);
+    cells.push((!broken.is_empty()).then(|| broken.join("; ")).into());
     cells.extend(FIGURES.iter().zip(&row.figures).map(|(figure, value)| match (figure.kind, value) {
         (_, None) => Cell::Empty,
         (Kind::Count, Some(value)) => Cell::Count(*value as u64),
@@ -183,20 +208,34 @@ fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
     cells
 }
 
+/// The assertions that did not hold in a run.
+fn broken(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<String> {
+    let assertions = sweep.cells[place.cell].scenario.assertions.iter().enumerate();
+    let broken = assertions.filter(|(index, _)| row.broken >> index.min(&63) & 1 == 1);
+    broken.map(|(_, assertion)| assertion.to_string()).collect()
+}
+
 struct CellFigures {
     cell: usize,
     ok: Share,
+    assertions: Vec<Share>,
     figures: Vec<Distribution>,
 }
 
 impl CellFigures {
-    fn new(cell: usize) -> Self {
-        Self { cell, ok: Share::default(), figures: vec![Distribution::new(); FIGURES.len()] }
+    fn new(sweep: &Sweep, cell: usize) -> Self {
+        let assertions = vec![Share::default(); sweep.cells[cell].scenario.assertions.len()];
+        Self { cell, ok: Share::default(), assertions, figures: vec![Distribution::new(); FIGURES.len()] }
     }
 
-    fn add(&mut self, status: Status, figures: &[Option<f64>]) {
-        self.ok.add(status == Status::Ok);
-        for (distribution, figure) in self.figures.iter_mut().zip(figures) {
+    fn add(&mut self, row: &super::rows::Row) {
+        self.ok.add(row.status == Status::Ok);
+        if row.status != Status::Died {
+            for (index, share) in self.assertions.iter_mut().enumerate() {
+                share.add(row.broken >> index.min(63) & 1 == 0);
+            }
+        }
+        for (distribution, figure) in self.figures.iter_mut().zip(&row.figures) {
             if let Some(figure) = figure {
                 distribution.add(*figure);
             }
@@ -206,9 +245,15 @@ impl CellFigures {
     fn report(&self, sweep: &Sweep) -> CellSummary {
         let varied = sweep.cells[self.cell].varied.iter().map(|varied| (varied.path(), varied.value_text()));
         let figures = FIGURES.iter().zip(&self.figures);
+        let assertions = sweep.cells[self.cell].scenario.assertions.iter().zip(&self.assertions);
         CellSummary {
             varied: varied.collect(),
             ok: self.ok.report(),
+            assertions: assertions
+                .filter_map(|(text, share)| {
+                    Some(AssertionSummary { assertion: text.to_string(), holds: share.report()? })
+                })
+                .collect(),
             figures: figures.filter_map(|(figure, values)| Some((figure.name, values.report()?))).collect(),
         }
     }

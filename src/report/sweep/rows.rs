@@ -1,6 +1,6 @@
 //! `rows.bin`: a place of a fixed size for the row of each run, so that rows may come in any order, and come again.
 //!
-//! A row is: one word that says which figures are there, a word for the status, a word for each figure, 32 bytes of
+//! A row is: a word that says which figures are there, one for the status, one for the assertions that broke, one for each figure, 32 bytes of
 //! digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
 //! written, fails the checksum and counts as not done.
 
@@ -14,7 +14,9 @@ use std::{
 
 /// The name of the file.
 const NAME: &str = "rows.bin";
-const WORDS: usize = 2 + FIGURES.len();
+const WORDS: usize = HEAD + FIGURES.len();
+/// Words before the figures.
+const HEAD: usize = 3;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
 
@@ -22,6 +24,8 @@ const SIZE: usize = WORDS * 8 + DIGEST + 4;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub status: Status,
+    /// One bit for each assertion that did not hold, the first one lowest; the last bit stands for all after it.
+    pub broken: u64,
     /// One for each of [`FIGURES`].
     pub figures: Vec<Option<f64>>,
     /// The digest of the run's events; zeros where it died.
@@ -96,7 +100,7 @@ fn encode(row: u64, content: &Row) -> [u8; SIZE] {
     let there = content.figures.iter().enumerate().filter(|(_, figure)| figure.is_some());
     let there = there.fold(0_u64, |bits, (index, _)| bits | 1 << index);
     let figures = content.figures.iter().map(|figure| figure.unwrap_or(0.0).to_bits());
-    let words = [there, content.status.number()].into_iter().chain(figures);
+    let words = [there, content.status.number(), content.broken].into_iter().chain(figures);
     let mut bytes = [0; SIZE];
     for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
@@ -113,9 +117,10 @@ fn decode(row: u64, bytes: &[u8; SIZE]) -> Option<Row> {
         return None;
     }
     let word = |index: usize| u64::from_le_bytes(content[index * 8..index * 8 + 8].try_into().expect("eight bytes"));
-    let figure = |index: usize| (word(0) >> index & 1 == 1).then(|| f64::from_bits(word(2 + index)));
+    let figure = |index: usize| (word(0) >> index & 1 == 1).then(|| f64::from_bits(word(HEAD + index)));
     Some(Row {
         status: Status::of(word(1))?,
+        broken: word(2),
         figures: (0..FIGURES.len()).map(figure).collect(),
         digest: content[WORDS * 8..].try_into().expect("the digest is what is left"),
     })
@@ -138,7 +143,7 @@ mod tests {
         let mut figures = vec![Some(0.5); FIGURES.len()];
         figures[0] = Some(height);
         figures[3] = None;
-        Row { status: Status::Stalled, figures, digest: [7; DIGEST] }
+        Row { status: Status::Stalled, broken: 5, figures, digest: [7; DIGEST] }
     }
 
     #[test]

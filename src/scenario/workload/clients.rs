@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{Link, rules::DynamicFees},
+    ledger::Link,
     protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Round, SignedTransaction, Slot, Transaction, Vote},
     sim::{
         fault::{Boundary, LowFeeFlood, SpamPool, VoteSwing},
@@ -111,7 +111,7 @@ impl Source for Flooder {
         let rate = tree.rules().pool.dynamic_fees.as_ref().map(|fees| fees.min_fee_pool);
         let fee = match (self.plan.fee, rate) {
             (Some(fee), _) => Arktoshi::new(fee),
-            (None, Some(rate)) => Some(DynamicFees::minimum(&transfer.clone().sign(keys), rate)),
+            (None, Some(rate)) => Some(tree.rules().pool.least_fee(&transfer.clone().sign(keys), rate)),
             (None, None) => None,
         };
         let signed = match fee {

@@ -6,8 +6,13 @@ use dposlab::{
     actors::webhook::WEBHOOKS_MAX,
     api::{ApiContext, Dialect, Request, Settings, WebhookSettings, webhooks::DataDir},
 };
+use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::{fs, net::SocketAddr};
+use std::{
+    fs,
+    net::SocketAddr,
+    sync::{LazyLock, Mutex},
+};
 use warp::http::{HeaderValue, Method};
 
 fn node(dialect: Dialect) -> Node {
@@ -187,9 +192,56 @@ fn there_are_not_more_than_may_be() {
     }
     let refused = node.ask(Method::POST, "/api/webhooks", &valid());
     assert_eq!(refused.status, 422);
-    assert!(refused.body["message"].as_str().expect("a text").contains("256 webhooks"), "{}", refused.body);
-    let last = node.ask(Method::GET, "/api/webhooks?limit=1&page=256", &Value::Null).body["data"][0]["id"].clone();
+    assert!(refused.body["message"].as_str().expect("a text").contains("1024 webhooks"), "{}", refused.body);
+    let last = node.ask(Method::GET, "/api/webhooks?limit=1&page=1024", &Value::Null).body["data"][0]["id"].clone();
     let path = format!("/api/webhooks/{}", last.as_str().expect("a text"));
     assert_eq!(node.ask(Method::DELETE, &path, &Value::Null).status, 204);
     assert_eq!(node.ask(Method::POST, "/api/webhooks", &valid()).status, 201);
+}
+
+/// Values that come close to what is asked for, so that chance gets past the first check.
+fn any_member() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+        "(http|ftp|x):(//)?[a-z0-9.:@\\[\\]%]{0,12}(/[a-z?#%]{0,5})?".prop_map(Value::from),
+        Just(json!([])),
+        Just(json!([{"key": "a", "condition": "eq", "value": 1}])),
+        Just(json!("[]")),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("(key|condition|value|[a-z]{0,3})", inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_body_is_answered(members in prop::collection::vec(
+        ("(event|target|enabled|conditions|id|[a-z]{0,4})", any_member()), 0..6,
+    ), noise in prop::collection::vec(any::<u8>(), 0..60), is_core: bool) {
+        static NODES: LazyLock<[Mutex<Node>; 2]> =
+            LazyLock::new(|| [Dialect::Documented, Dialect::Core26].map(|dialect| Mutex::new(node(dialect))));
+        // A panic in another case says all there is to say.
+        let node = NODES[usize::from(is_core)].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let body = Value::Object(members.into_iter().collect());
+        let created = node.ask(Method::POST, "/api/webhooks", &body);
+        prop_assert!(matches!(created.status, 201 | 422), "{body}: {}", created.body);
+        prop_assert!(created.status == 201 || created.body["message"].is_string());
+        let raw = ask(&node.context, &Request::new(Method::POST, "/api/webhooks"), noise);
+        prop_assert!(matches!(raw.status, 422 | 201), "{}", raw.body);
+        if let Some(id) = created.body["data"]["id"].as_str() {
+            let path = format!("/api/webhooks/{id}");
+            let updated = node.ask(Method::PUT, &path, &body).status;
+            prop_assert!(updated == 204 || (is_core && updated == 422), "{body}: {updated}");
+            prop_assert_eq!(node.ask(Method::GET, &path, &Value::Null).status, 200);
+            prop_assert_eq!(node.ask(Method::DELETE, &path, &Value::Null).status, 204);
+        }
+    }
 }

@@ -19,8 +19,6 @@ pub struct Post {
     /// In lower case, as sent.
     pub head: String,
     pub body: Value,
-    /// Number of the connection it came on, from 0.
-    pub connection: usize,
 }
 
 impl Post {
@@ -60,9 +58,9 @@ impl Receiver {
         let address = listener.local_addr().expect("it is bound");
         let (sender, posts) = mpsc::channel();
         thread::spawn(move || {
-            for (connection, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+            for stream in listener.incoming().map_while(Result::ok) {
                 let (sender, manner) = (sender.clone(), manner.clone());
-                thread::spawn(move || serve(stream, connection, &manner, &sender));
+                thread::spawn(move || serve(stream, &manner, &sender));
             }
         });
         Self { address, posts }
@@ -88,7 +86,7 @@ impl Receiver {
     }
 }
 
-fn serve(stream: TcpStream, connection: usize, manner: &Manner, posts: &Sender<Post>) -> Option<()> {
+fn serve(stream: TcpStream, manner: &Manner, posts: &Sender<Post>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let mut head = String::new();
@@ -103,7 +101,7 @@ fn serve(stream: TcpStream, connection: usize, manner: &Manner, posts: &Sender<P
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         let body = serde_json::from_slice(&body).expect("bodies are JSON");
-        posts.send(Post { path, head, body, connection }).ok()?;
+        posts.send(Post { path, head, body }).ok()?;
         match manner {
             Manner::Says(answer) => reader.get_mut().write_all(answer.as_bytes()).ok()?,
             Manner::Hangs => {}

@@ -98,7 +98,7 @@ impl Chain {
     /// All bodies that one input makes, in their order.
     fn bodies(&self, event: Event) -> Vec<Value> {
         let mut effects = Vec::new();
-        let input = WebhookInput::Observed(Observation::from(event));
+        let input = WebhookInput::Observed(Box::new(Observation::from(event)));
         self.dispatcher.step(SimTime::from_seconds(Timestamp(1)), &input, &mut effects);
         let body = |effect: &WebhookEffect| match effect {
             WebhookEffect::Deliver(delivery) => serde_json::from_slice(&delivery.body).expect("JSON"),

@@ -18,7 +18,8 @@ from crypto.transactions.builder.vote import Vote
 
 from testnet import Testnet
 
-SECRET = "ab" * 32
+# This library signs the secret as 32 letters; on the wire and in JSON those are 32 bytes in hex.
+SECRET = "thirty-two letters of no meaning"
 
 
 def signed(builder, account, nonce):
@@ -43,7 +44,7 @@ class Suite:
         self.sender, self.recipient, self.voter, self.locker = testnet.accounts[:4]
         testnet.advance(3)
         self.delegate = self.client.delegates.all(limit=1)["data"][0]
-        digest = hashlib.sha256(bytes.fromhex(SECRET)).hexdigest()
+        digest = hashlib.sha256(SECRET.encode()).hexdigest()
         self.transfer = signed(Transfer(self.recipient["address"], 1_234_500_000, "every method"), self.sender, 1)
         self.vote = signed(Vote("+" + self.delegate["publicKey"]), self.voter, 1)
         self.open, self.closed = (
@@ -53,6 +54,7 @@ class Suite:
         self.post(self.transfer, self.vote, self.open, self.closed)
         testnet.advance(2)
         self.claim = signed(HtlcClaim(self.closed["id"], SECRET), self.recipient, 1)
+        self.claim["asset"]["claim"]["unlockSecret"] = SECRET.encode().hex()
         self.post(self.claim)
         testnet.advance(2)
         self.pending = signed(Transfer(self.recipient["address"], 1), self.sender, 2)

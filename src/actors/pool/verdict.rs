@@ -1,0 +1,116 @@
+//! What a pool answers: the outcome of a request, and why it refused what it refused. Source: consensus.md 5.1, 5.2.
+
+use crate::{
+    ledger::ApplyError,
+    protocol::{Arktoshi, SignedTransaction, TransactionId},
+};
+use std::sync::Arc;
+
+/// Why a pool refuses a transaction. [`PoolError::code`] is the `type` a client sees, `Display` the `message`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[rustfmt::skip]
+pub enum PoolError {
+    #[error("Already in cache.")]
+    InCache,
+    #[error("Duplicate transaction {0}")]
+    Duplicate(TransactionId),
+    #[error("Transaction {id} is {seconds} seconds in the future")]
+    FromFuture { id: TransactionId, seconds: u32 },
+    #[error("Transaction {id} is expired since {blocks} blocks.")]
+    Expired { id: TransactionId, blocks: i64 },
+    #[error("Transaction network '{0}' does not match 'undefined'")]
+    WrongNetwork(u8),
+    #[error("Transaction type {0} is deactivated.")]
+    Deactivated(String),
+    #[error("Version {0} not supported.")]
+    UnsupportedVersion(u8),
+    #[error("Recipient {address} is not on the same network: {network}")]
+    InvalidRecipient { address: String, network: u8 },
+    #[error("Sender {sender} already has a transaction of type '{name}' in the pool")]
+    PendingType { sender: String, name: &'static str },
+    #[error("Multiple delegate registrations for \"{0}\" in transaction payload")]
+    UsernameTwice(String),
+    #[error("Delegate registration for \"{0}\" already in the pool")]
+    UsernamePending(String),
+    #[error("The associated lock transaction id \"{0}\" was not found.")]
+    LockNotFound(TransactionId),
+    #[error("{name} for \"{lock}\" already in the pool")]
+    LockPending { name: &'static str, lock: TransactionId },
+    #[error("Business {what} for \"{subject}\" already in the pool")]
+    BusinessPending { what: &'static str, subject: &'static str },
+    #[error("Bridgechain {what} for bridgechainId \"{id}\" already in the pool")]
+    BridgechainPending { what: &'static str, id: String },
+    #[error("{0}")]
+    Schema(String),
+    #[error("Transaction {id} is larger than {limit} bytes.")]
+    TooLarge { id: TransactionId, limit: usize },
+    #[error("Transaction didn't pass the verification process.")]
+    NotVerified,
+    #[error("The fee is too low to broadcast and accept the transaction")]
+    LowFee,
+    #[error("Already forged.")]
+    AlreadyForged,
+    #[error("Already in pool")]
+    AlreadyInPool,
+    #[error("Pool is full (has {count} transactions) and this transaction's fee {fee} is not higher than the lowest fee already in pool {lowest}")]
+    PoolFull { count: usize, fee: Arktoshi, lowest: Arktoshi },
+    #[error("{0}")]
+    Apply(ApplyError),
+    /// Not a node of the reference's: one that a fault keeps from taking any.
+    #[error("{0}")]
+    Unavailable(&'static str),
+    /// Q12: the reference reads a member that a refund does not have.
+    #[error("Cannot read property 'lockTransactionId' of undefined")]
+    RefundPending,
+}
+
+impl PoolError {
+    /// The `type` of the error as the API shows it. Source: consensus.md 5.1.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InCache | Self::Duplicate(_) => "ERR_DUPLICATE",
+            Self::FromFuture { .. } => "ERR_FROM_FUTURE",
+            Self::Expired { .. } => "ERR_EXPIRED",
+            Self::WrongNetwork(_) => "ERR_WRONG_NETWORK",
+            Self::Deactivated(_) | Self::UnsupportedVersion(_) | Self::Unavailable(_) | Self::RefundPending => {
+                "ERR_UNKNOWN"
+            }
+            Self::InvalidRecipient { .. } => "ERR_INVALID_RECIPIENT",
+            Self::PendingType { .. }
+            | Self::UsernamePending(_)
+            | Self::LockPending { .. }
+            | Self::BusinessPending { .. }
+            | Self::BridgechainPending { .. } => "ERR_PENDING",
+            Self::LockNotFound(_) => "ERR_HTLCLOCKNOTFOUND",
+            Self::UsernameTwice(_) => "ERR_CONFLICT",
+            Self::Schema(_) => "ERR_TRANSACTION_SCHEMA",
+            Self::TooLarge { .. } => "ERR_TOO_LARGE",
+            Self::NotVerified => "ERR_BAD_DATA",
+            Self::LowFee => "ERR_LOW_FEE",
+            Self::AlreadyForged => "ERR_FORGED",
+            Self::AlreadyInPool => "ERR_ALREADY_IN_POOL",
+            Self::PoolFull { .. } => "ERR_POOL_FULL",
+            Self::Apply(_) => "ERR_APPLY",
+        }
+    }
+}
+
+/// What became of a request's transactions. Source: consensus.md 5.1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Submission {
+    /// In the pool now, in the order given.
+    pub accept: Vec<TransactionId>,
+    /// Worth sending on.
+    pub broadcast: Vec<TransactionId>,
+    /// Over their sender's quota: neither taken nor refused.
+    pub excess: Vec<TransactionId>,
+    /// Why each refused one was refused, in the order found.
+    pub errors: Vec<(TransactionId, PoolError)>,
+}
+
+/// A transaction the pool would not add, for `transaction.pool.rejected`.
+#[derive(Clone, Debug)]
+pub struct PoolRejection {
+    pub transaction: Arc<SignedTransaction>,
+    pub error: PoolError,
+}

@@ -1,0 +1,134 @@
+//! Chains whose parameters change, and what a network lists as exceptions.
+
+use crate::pool::{Bench, FEE};
+use dposlab::{
+    check::check_all,
+    ledger::{BlockTree, Link, Rules},
+    protocol::{
+        Arktoshi, Block, BlockDraft, Height, KeyPair, Milestones, NetworkConfig, Nonce, Slot, Transaction,
+        genesis::GenesisPlan, network::Network,
+    },
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The number of delegates as in the example of consensus.md 1.1, to the same rounds.
+#[test]
+fn a_chain_crosses_changes_of_the_number_of_delegates() {
+    let changes = [(1, 2), (3, 3), (6, 1), (10, 51), (112, 1), (115, 2)];
+    let testnet = Milestones::testnet().all()[1].json.clone();
+    let list: Vec<_> = changes
+        .iter()
+        .map(|(height, delegates)| {
+            let mut milestone = testnet.clone();
+            milestone["height"] = (*height).into();
+            milestone["activeDelegates"] = (*delegates).into();
+            milestone["reward"] = 100_000_000.into();
+            milestone
+        })
+        .collect();
+    let keys: Vec<KeyPair> = (0..51).map(|number| KeyPair::from_passphrase(&format!("changing {number}"))).collect();
+    let plan = GenesisPlan {
+        network: Network::testnet(),
+        milestones: Milestones::from_json(&list.into()).expect("each change begins a round"),
+        premine: KeyPair::from_passphrase("changing premine"),
+        delegates: keys.iter().enumerate().map(|(n, keys)| (format!("delegate_{n}"), keys.clone())).collect(),
+        total: Arktoshi::coins(1_000_000),
+        accounts: Vec::new(),
+    };
+    let config = Arc::new(NetworkConfig::from_plan(plan).expect("a valid plan"));
+    let tree = BlockTree::new(config.clone(), Arc::new(Rules::reference())).expect("51 delegates");
+    let mut tip: Arc<Link> = tree.genesis().clone();
+    let mut rounds = BTreeMap::new();
+    for height in 2..=120 {
+        let state = &tree.applied(&tip).state;
+        let delegates = changes.iter().rev().find(|(from, _)| *from <= height).expect("from height 1").1;
+        assert_eq!(state.round().members.len(), delegates, "height {height}");
+        rounds.entry(state.round().number().0).or_insert(height);
+        let slots = tree.slots();
+        let slot = Slot(slots.slot(tip.block().header.timestamp).0 + 1 + u32::from(height % 7 == 0));
+        let owner = state.round().owner(slot).public_key;
+        let draft = BlockDraft {
+            timestamp: slots.start(slot),
+            height: Height(height),
+            previous: Some(tip.id()),
+            reward: config.milestones.at(Height(height)).reward,
+            version: 0,
+            transactions: Vec::new(),
+        };
+        let forger = keys.iter().find(|keys| *keys.public() == owner).expect("one of the genesis block");
+        tip = tree.extend(&tip, &Arc::new(Block::forge(draft, forger, &config.milestones))).expect("a valid block");
+        check_all(&tree, &tip).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+    let first = |round| rounds[&round];
+    assert_eq!([2, 3, 4, 7, 8, 9, 10, 12].map(first), [3, 6, 7, 10, 61, 112, 113, 115]);
+}
+
+/// An owner of a slot signs a block; somebody else's is refused unless the network lists it.
+#[test]
+fn a_listed_block_and_a_listed_transaction_stand_whatever_is_wrong_with_them() {
+    let plain = Bench::new(|_| {});
+    // From a wallet that has nothing, in a block that promises a reward.
+    let poor = KeyPair::from_passphrase("has nothing");
+    let home = plain.keys(0).public().address(23);
+    let gift = Transaction::transfer(home, Arktoshi::coins(5)).nonce(Nonce(1)).fee(Arktoshi::coins(1)).sign(&poor);
+    let gift = Arc::new(gift);
+    let good = plain.block(0, Vec::new());
+    let draft = BlockDraft {
+        timestamp: good.header.timestamp,
+        height: good.header.height,
+        previous: good.header.previous,
+        reward: Arktoshi::coins(2),
+        version: 0,
+        transactions: vec![gift.clone()],
+    };
+    let forger = &plain.testnet.delegates.iter().find(|one| *one.keys.public() != good.header.generator);
+    let bad = Arc::new(Block::forge(draft, &forger.expect("five").keys, &plain.testnet.config.milestones));
+    let refused = plain.tree.extend(&plain.tip, &bad).expect_err("three things are wrong").to_string();
+    assert!(refused.contains("Invalid block reward"), "{refused}");
+
+    let listed = |block: bool, transaction: bool| {
+        let mut bench = Bench::of_network(
+            |network| {
+                if block {
+                    network.exceptions.blocks.insert(bad.id);
+                }
+                if transaction {
+                    network.exceptions.transactions.insert(gift.id());
+                }
+            },
+            |_| {},
+        );
+        bench.forge(Vec::new());
+        assert_eq!(bench.tip.id(), plain.tip.id());
+        // What a block was found to be in one network is not asked again in another.
+        let block = Arc::new(Block::clone(&bad));
+        bench.tree.extend(&bench.tip, &block).map(|tip| bench.tree.applied(&tip)).map_err(|why| why.to_string())
+    };
+    assert!(listed(false, true).is_err());
+    let poor_still = listed(true, false).expect_err("the transaction is held against its sender's wallet");
+    assert!(poor_still.contains("Insufficient balance"), "{poor_still}");
+    let applied = listed(true, true).expect("both are listed");
+    let debt = applied.state.wallet(&poor.public().address(23)).expect("it sent").balance;
+    assert_eq!(debt.0, -600_000_000);
+}
+
+#[test]
+fn a_listed_debt_is_tolerated_for_that_sender_at_that_nonce_to_that_amount() {
+    let spend = |bench: &Bench| {
+        let home = bench.keys(0).public().address(23);
+        bench.sign(Transaction::transfer(home, Arktoshi::coins(1_000_000)), 1, 1, FEE)
+    };
+    for (nonce, balance, tolerated) in [(1, -10_000_000, true), (2, -10_000_000, false), (1, -9_999_999, false)] {
+        let mut bench = Bench::of_network(
+            |network| {
+                let testnet = dposlab::scenario::Testnet::generate(dposlab::sim::SeedTree::new(1), 5);
+                let key = *testnet.accounts[1].keys.public();
+                network.exceptions.negative_balances.insert(key, BTreeMap::from([(nonce, balance)]));
+            },
+            |_| {},
+        );
+        bench.forge(Vec::new());
+        let spend = spend(&bench);
+        assert_eq!(bench.try_forge(vec![spend]).is_ok(), tolerated, "{nonce} {balance}");
+    }
+}

@@ -1,0 +1,216 @@
+//! A delegate and its relay: what has to be there before a block is made, and what goes wrong. Source: consensus.md 2.
+
+use super::cluster::{Cluster, Setup, message, rules};
+use dposlab::{
+    actors::{
+        ActorId, Delegate, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
+        message::{NetworkState, NetworkStatus, RoundView},
+    },
+    ledger::{Rules, rules::NodeRules},
+    protocol::Slot,
+};
+use std::{sync::Arc, time::Duration};
+
+/// A delegate whose relay is the test.
+struct Alone {
+    cluster: Cluster,
+    delegate: Delegate,
+    now: SimTime,
+    /// Its next wake-up.
+    next: Option<(SimTime, Wake)>,
+}
+
+impl Alone {
+    /// The delegate that owns the slot that is running, on a chain of genesis alone.
+    fn new() -> Self {
+        let cluster = Setup { rules: rules(Rules::reference()), ..Setup::default() }.build();
+        let keys = cluster.owner(&cluster.tree.genesis().clone(), Slot(50));
+        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone(), Vec::new());
+        Self { cluster, delegate, now: Cluster::at(400), next: None }
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.delegate.step(self.now, input, &mut effects);
+        for effect in &effects {
+            if let Effect::WakeAt { at, wake } = effect {
+                self.next = Some((*at, *wake));
+            }
+        }
+        effects
+    }
+
+    fn hear(&mut self, message: Message) -> Vec<Effect> {
+        self.step(Input::Message { from: ActorId { node: NodeId(0), role: Role::Peer }, message })
+    }
+
+    /// Nothing happens until it wakes up.
+    fn sleep(&mut self) -> (Duration, Vec<Effect>) {
+        let (at, wake) = self.next.take().expect("it never sleeps for ever");
+        let slept = at.since(self.now);
+        self.now = at;
+        (slept, self.step(Input::Wake(wake)))
+    }
+
+    fn round(&self) -> RoundView {
+        let tip = self.cluster.tree.genesis();
+        let round = self.cluster.tree.applied(tip).state.round().clone();
+        RoundView { round, tip: tip.id(), tip_height: tip.height(), tip_slot: Slot(0) }
+    }
+
+    fn network(&self, status: NetworkStatus, in_quorum: u32, forked: u32) -> NetworkState {
+        let tip = self.cluster.tree.genesis();
+        let (height, tip, reached) = (tip.height(), tip.id(), in_quorum + forked);
+        NetworkState { status, height, tip, reached, in_quorum, over_height: 0, forked }
+    }
+}
+
+fn asks(effects: &[Effect], wanted: fn(&Message) -> bool) -> bool {
+    message(effects, |message| wanted(message).then_some(())).is_some()
+}
+
+fn for_round(message: &Message) -> bool {
+    matches!(message, Message::RoundRequest)
+}
+
+fn for_network(message: &Message) -> bool {
+    matches!(message, Message::NetworkStateRequest)
+}
+
+fn for_transactions(message: &Message) -> bool {
+    matches!(message, Message::ForgingTransactionsRequest)
+}
+
+#[test]
+fn a_relay_that_says_nothing_does_not_stop_the_forger() {
+    let mut alone = Alone::new();
+    let effects = alone.step(Input::Start);
+    assert!(asks(&effects, for_round));
+    // No answer for four seconds, then two more before it asks again: every time.
+    for _ in 0..3 {
+        let (waited, effects) = alone.sleep();
+        assert!(waited == Duration::from_secs(4) && !asks(&effects, for_round));
+        let (waited, effects) = alone.sleep();
+        assert!(waited == Duration::from_secs(2) && asks(&effects, for_round));
+    }
+    // In its next slot the relay is there again, but not for the state of the network: no block, and on it goes.
+    alone.now = Cluster::at(8 * 55);
+    let effects = alone.hear(Message::Round(alone.round()));
+    assert!(asks(&effects, for_network));
+    let started = |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerStarted { .. }));
+    assert_eq!(effects.iter().filter(|effect| started(effect)).count(), 1);
+    let (waited, effects) = alone.sleep();
+    assert_eq!(waited, Duration::from_secs(4));
+    let suspended = Effect::Observe(Event::ForgingSuspended { reached: 0, in_quorum: 0 });
+    assert!(effects.iter().any(|effect| format!("{effect:?}") == format!("{suspended:?}")));
+    assert!(asks(&effects, for_round));
+    let effects = alone.hear(Message::Round(alone.round()));
+    assert!(!asks(&effects, for_network) && !effects.iter().any(started), "the slot is lost, and it started only once");
+    let (slept, effects) = alone.sleep();
+    assert!(slept > Duration::from_secs(8) && asks(&effects, |message| matches!(message, Message::WakeUp)));
+}
+
+#[test]
+fn a_pool_that_says_nothing_costs_four_seconds_and_two() {
+    let mut alone = Alone::new();
+    alone.step(Input::Start);
+    alone.hear(Message::Round(alone.round()));
+    let effects = alone.hear(Message::NetworkState(alone.network(NetworkStatus::Default, 3, 0)));
+    assert!(asks(&effects, for_transactions));
+    assert_eq!(alone.sleep().0, Duration::from_secs(4));
+    let (waited, effects) = alone.sleep();
+    assert!(waited == Duration::from_secs(2) && asks(&effects, for_round));
+}
+
+#[test]
+fn any_other_failure_is_told_and_tried_again_after_two_seconds() {
+    let mut alone = Alone::new();
+    alone.step(Input::Start);
+    let effects = alone.hear(Message::RelayFailed { error: Arc::from("no such round") });
+    let told =
+        |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerFailed { error }) if error == "no such round");
+    assert!(effects.iter().any(told));
+    let (waited, effects) = alone.sleep();
+    assert!(waited == Duration::from_secs(2) && asks(&effects, for_round));
+}
+
+#[test]
+fn who_may_forge() {
+    use NetworkStatus::{BelowMinimumPeers, ColdStart, Default, Test};
+    let cases = [
+        (ColdStart, 50, 0, false),
+        (Test, 0, 0, true),
+        (BelowMinimumPeers, 4, 0, false),
+        (Default, 0, 0, false),
+        (Default, 66, 34, true),
+        (Default, 65, 35, false),
+    ];
+    for (status, in_quorum, forked, allowed) in cases {
+        let mut alone = Alone::new();
+        alone.step(Input::Start);
+        alone.hear(Message::Round(alone.round()));
+        let effects = alone.hear(Message::NetworkState(alone.network(status, in_quorum, forked)));
+        assert_eq!(asks(&effects, for_transactions), allowed, "{status:?} with {in_quorum} of {}", in_quorum + forked);
+    }
+}
+
+#[test]
+fn the_block_stands_on_what_the_state_of_the_network_says() {
+    let mut alone = Alone::new();
+    alone.step(Input::Start);
+    alone.hear(Message::Round(alone.round()));
+    // Meanwhile the relay has gone on by one block.
+    let genesis = alone.cluster.tree.genesis().clone();
+    let next = alone.cluster.chain(&genesis, Slot(49), 1).remove(0);
+    let mut state = alone.network(NetworkStatus::Default, 3, 0);
+    (state.height, state.tip) = (next.height(), next.id());
+    alone.hear(Message::NetworkState(state));
+    let effects = alone.hear(Message::ForgingTransactions(Vec::new().into()));
+    let forged = message(&effects, |message| match message {
+        Message::Forged(block) => Some(block.clone()),
+        _ => None,
+    });
+    let block = forged.expect("warned only").1;
+    assert_eq!((block.header.previous, block.header.height.0), (Some(next.id()), 3));
+}
+
+fn forged_in(seconds: u64, change: impl FnOnce(&mut Rules)) -> Cluster {
+    let mut rules = rules(Rules::reference());
+    change(&mut rules);
+    let mut cluster = Setup { rules, ..Setup::default() }.build();
+    cluster.run_for(seconds);
+    cluster
+}
+
+#[test]
+fn a_network_that_starts_cold_leaves_each_delegate_s_first_slot_out() {
+    let warm = forged_in(8 * 20, |_| {});
+    let cold = forged_in(8 * 20, |rules| rules.node = NodeRules { network_start: true, ..NodeRules::reference() });
+    assert_eq!(warm.height(0) - cold.height(0), 5, "once for each of five relays");
+}
+
+#[test]
+fn a_relay_that_reaches_too_few_forbids_to_forge_and_zero_stands_for_twenty() {
+    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(4)).height(0), 20);
+    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(5)).height(0), 1);
+    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(0)).height(0), 1);
+    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = None).height(0), 20);
+}
+
+#[test]
+fn a_delegate_wakes_its_relay_before_its_slot() {
+    // Alone for a while, a node falls behind; it asks for blocks sooner than a minute later, for it forges next.
+    let mut cluster = Setup { delegates: 5, ..Setup::default() }.build();
+    cluster.run_for(100);
+    cluster.cut(|node| u32::from(node == 2));
+    cluster.run_for(36);
+    cluster.heal();
+    let begun = cluster.now;
+    let behind = cluster.height(2);
+    cluster.run_for(45);
+    assert!(cluster.height(2) > behind + 4, "{} after {behind}", cluster.height(2));
+    let asked = cluster.sent.iter().any(|sent| {
+        sent.from == 2 && sent.at >= begun && matches!(sent.message, Message::BlocksRequest { headers_only: false, .. })
+    });
+    assert!(asked);
+}

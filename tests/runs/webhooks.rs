@@ -1,0 +1,145 @@
+//! `dposlab up` with webhooks: several nodes served, a restart, and the example receiver as a process.
+
+use crate::{
+    support::{dposlab, root},
+    testnet::Up,
+};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().expect("a list").iter().map(|text| text.as_str().expect("a text").to_owned()).collect()
+}
+
+fn get(url: &str) -> Value {
+    ureq::get(url).call().expect("it answers").body_mut().read_json().expect("JSON")
+}
+
+#[test]
+fn several_nodes_are_served_each_as_it_sees_the_network() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--api-nodes", "3"]);
+    up.advance(20);
+    let urls = texts(&up.ready["urls"]);
+    assert_eq!((urls.len(), urls[0].as_str()), (3, up.api()));
+    let chains: Vec<Value> = urls.iter().map(|url| get(&format!("{url}/blockchain"))["data"].clone()).collect();
+    assert_eq!(chains[0]["block"]["height"], 21);
+    assert!(chains.iter().all(|chain| *chain == chains[0]), "{chains:?}");
+    for (index, url) in urls.iter().enumerate() {
+        let peers = get(&format!("{url}/peers"))["data"].as_array().expect("a list").clone();
+        assert_eq!(peers.len(), 4);
+        // Nobody is its own peer.
+        assert!(peers.iter().all(|peer| peer["ip"] != format!("198.18.0.{}", index + 1)), "{peers:?}");
+        let log = ureq::get(format!("{url}/node/debug?lines=1")).call().expect("it answers");
+        assert_eq!(log.status(), 200);
+    }
+    up.interrupt();
+}
+
+#[test]
+fn webhooks_are_there_again_after_a_restart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let arguments = ["--pace", "manual", "--delegates", "3", "--data-dir", data.to_str().expect("a text")];
+    let up = Up::start(&arguments);
+    let wanted = json!({"event": "round.created", "target": "http://127.0.0.1:9/", "conditions": []});
+    let (status, created) = up.post("/api/webhooks", &wanted);
+    assert_eq!(status, 201, "{created}");
+    let second = dposlab().args(["up", "--port", "0"]).args(arguments).output().expect("it ends");
+    assert_eq!(second.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another process"), "{second:?}");
+    up.interrupt();
+    let up = Up::start(&arguments);
+    let kept = up.get("/webhooks");
+    assert_eq!((&kept["data"][0]["id"], kept["data"][0].get("token")), (&created["data"]["id"], None));
+    up.interrupt();
+}
+
+#[test]
+fn mistakes_are_told_in_a_line() {
+    for (arguments, why) in [
+        (&["--api-nodes", "4", "--delegates", "3"][..], "--api-nodes 4: the network has 3 nodes"),
+        (&["--port", "65535", "--api-nodes", "2"], "from --port 65535 on there are 1 ports"),
+        (&["--webhook-targets", "localhost"], "no range of addresses"),
+        (&["--rate-limit", "0"], "no limit"),
+        (&["--whitelist", "example.com"], "no pattern of addresses"),
+        (&["--data-dir", "/dev/null/x"], "--data-dir /dev/null/x"),
+    ] {
+        let mut command = dposlab();
+        command.arg("up").args(arguments);
+        if !arguments.contains(&"--port") {
+            command.args(["--port", "0"]);
+        }
+        let output = command.output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn the_example_receives_events_and_refuses_others() {
+    let up = Up::start(&["--pace", "manual", "--delegates", "3"]);
+    let built = Path::new(env!("CARGO_BIN_EXE_dposlab")).with_file_name("examples").join("webhook_receiver");
+    if !built.exists() {
+        let build = ["build", "--example", "webhook_receiver"];
+        let status = Command::new(env!("CARGO")).args(build).current_dir(root()).status();
+        assert!(status.expect("cargo runs this test").success());
+    }
+    let mut receiver = Command::new(built)
+        .args(["--node", up.api(), "--event", "block.applied", "--count", "2"])
+        .args(["--key", "height", "--condition", "between", "--value", r#"{"min":3,"max":6}"#])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("examples are built for the tests");
+    let mut lines =
+        BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map(|line| line.expect("text"));
+    assert_eq!(lines.next().as_deref(), Some("waiting for block.applied"));
+    let hooks = up.get("/webhooks")["data"].clone();
+    let target = hooks[0]["target"].as_str().expect("a text").trim_start_matches("http://").trim_end_matches('/');
+    let mut stranger = TcpStream::connect(target).expect("it listens");
+    let post = "POST / HTTP/1.1\r\nauthorization: guessed\r\ncontent-length: 2\r\n\r\n{}";
+    stranger.write_all(post.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stranger.read_to_string(&mut answer).expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert_eq!(lines.next().as_deref(), Some("refused a post without the token"));
+    up.advance(10);
+    for height in [4, 5] {
+        let line = lines.next().expect("it is posted");
+        let id = up.get(&format!("/blocks/{height}"))["data"]["id"].as_str().expect("a text").to_owned();
+        assert!(line.starts_with("block.applied at "), "{line}");
+        assert!(line.ends_with(&format!("height {height}, id \"{id}\"")), "{line}");
+    }
+    assert_eq!(lines.next().as_deref(), Some("done"));
+    assert!(receiver.wait().expect("it ends").success());
+    assert_eq!(up.get("/webhooks")["data"], json!([]), "it has tidied up");
+    let log = ureq::get(format!("{}/node/debug", up.api())).call().expect("it answers");
+    let log = log.into_body().read_to_string().expect("text");
+    assert!(log.contains("created: block.applied to http://") && log.contains("deleted"), "{log}");
+    up.interrupt();
+}
+
+#[test]
+fn webhooks_change_nothing_in_the_simulation() {
+    // One that hangs: the run must neither wait for it nor come out otherwise.
+    let hanging = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let target = format!("http://{}/", hanging.local_addr().expect("it is bound"));
+    let chain = |hooks: &[&str]| {
+        let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
+        for event in hooks {
+            let (status, body) = up.post("/api/webhooks", &json!({"event": event, "target": target, "conditions": []}));
+            assert_eq!(status, 201, "{body}");
+        }
+        up.advance(100);
+        let lines = up.interrupt();
+        lines.iter().filter(|line| line["event"] == "block").map(|line| line["id"].clone()).collect::<Vec<_>>()
+    };
+    let without = chain(&[]);
+    assert_eq!(without.len(), 100);
+    assert_eq!(chain(&["block.applied", "block.received", "wallet.saved", "round.created"]), without);
+}
