@@ -1,7 +1,9 @@
 //! Whole runs and what holds the house together: one binary, a module an area.
 
 mod bad_input;
+mod crypto_modes;
 mod determinism;
+mod faults;
 mod layering;
 mod ledger_laws;
 mod milestones;
@@ -14,7 +16,9 @@ mod readme;
 mod recorded_chain;
 mod replays;
 mod reports;
+mod scenarios;
 mod support;
 mod sweeps;
 mod testnet;
 mod webhooks;
+mod workload;
