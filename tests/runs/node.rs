@@ -4,6 +4,7 @@
 mod cluster;
 mod delegate;
 mod forks;
+mod laws;
 mod peers;
 mod pushed;
 mod sync;
