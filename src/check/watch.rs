@@ -14,7 +14,7 @@ use super::{
 use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
-    protocol::{Address, BlockId, Kind, SignedTransaction, Slot, TransactionId},
+    protocol::{Address, Block, BlockId, Kind, SignedTransaction, Slot, TransactionId},
     sim::{NetworkEvent, Observer},
 };
 use std::{
@@ -312,14 +312,21 @@ impl Seen {
     }
 
     /// What left a pool without having been forged, outlived or outbid, though it could still be forged.
-    fn judge_removals(&mut self, now: SimTime, node: NodeId) {
+    fn judge_removals(&mut self, now: SimTime, node: NodeId, beside: Option<&Block>) {
         let known = &mut self.nodes[node.0 as usize];
         let removed = std::mem::take(&mut known.removed);
         let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
-        self.judge_gone(now, node, &gone, &conduct::KEPT);
+        self.judge_gone(now, node, &gone, beside, &conduct::KEPT);
     }
 
-    fn judge_gone(&mut self, now: SimTime, node: NodeId, gone: &[Arc<SignedTransaction>], conduct: &Conduct) {
+    fn judge_gone(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        gone: &[Arc<SignedTransaction>],
+        beside: Option<&Block>,
+        conduct: &Conduct,
+    ) {
         let known = &self.nodes[node.0 as usize];
         if gone.is_empty() || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
             return;
@@ -327,8 +334,13 @@ impl Seen {
         let (tree, tip) = (self.tree.clone(), known.tip.clone());
         let applied = tree.applied(&tip);
         let terms = tree.terms(tip.height());
+        let mut state = applied.state.clone();
+        for chosen in beside.iter().flat_map(|block| &block.transactions) {
+            // A block that does not apply is another finding.
+            let _applied_or_not = state.try_apply(chosen, now.seconds(), &terms);
+        }
         let lost = gone.iter().find(|one| {
-            let fits = applied.state.clone().try_apply(one, now.seconds(), &terms).is_ok();
+            let fits = state.clone().try_apply(one, now.seconds(), &terms).is_ok();
             let expired = one.transaction().expiration().is_some_and(|at| at > 0 && at <= tip.height().0 + 1);
             fits && !expired && tree.block_of(&tip, &one.id()).is_none()
         });
@@ -342,7 +354,7 @@ impl Seen {
         let kept: BTreeMap<_, _> = kept.iter().map(|one| (one.id(), one.clone())).collect();
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
         let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
-        self.judge_gone(now, node, &gone, &conduct::KEPT_IN_ROLLBACK);
+        self.judge_gone(now, node, &gone, None, &conduct::KEPT_IN_ROLLBACK);
     }
 }
 
@@ -351,8 +363,11 @@ impl Observer for Watch {
         let mut guard = self.seen();
         let seen = &mut *guard;
         seen.tell(now, node, event);
-        if !matches!(event, Event::PoolRemoved(_)) {
-            seen.judge_removals(now, node);
+        match event {
+            Event::PoolRemoved(_) => {}
+            // What did not fit beside the transactions chosen before it.
+            Event::BlockForged(block) => seen.judge_removals(now, node, Some(block)),
+            _ => seen.judge_removals(now, node, None),
         }
         match event {
             Event::BlockApplied { link, applied } => seen.applied(now, node, link, applied),
