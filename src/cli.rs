@@ -8,6 +8,7 @@ pub mod output;
 mod planted;
 pub mod replay;
 pub mod run;
+pub mod schema;
 pub mod sweep;
 pub mod up;
 
@@ -34,6 +35,7 @@ Examples:
 enum Command {
     Up(Box<up::Up>),
     Run(run::Run),
+    Schema(schema::Schema),
     Sweep(sweep::Sweep),
     Merge(merge::Merge),
     Replay(replay::Replay),
@@ -70,6 +72,7 @@ impl Cli {
         let result = match self.command {
             Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
+            Command::Schema(schema) => schema.run(),
             Command::Sweep(sweep) => sweep.run(),
             Command::Merge(merge) => merge.run(),
             Command::Replay(replay) => replay.run(),

@@ -9,8 +9,10 @@ mod limits;
 mod load;
 pub mod overrides;
 pub mod run;
+mod schema;
 pub mod script;
 pub mod testnet;
+pub mod twice;
 pub mod workload;
 
 pub use crate::sim::Fault;

@@ -7,6 +7,7 @@
 use crate::{
     actors::deviation::InvalidBlock,
     ledger::rules::Gossip,
+    protocol::crypto::CryptoMode,
     scenario::{Action, Deed, Scenario, Wrong, file::NetworkSection},
     sim::{
         Fault, FaultKind, Latency, NetworkModel, SeedTree, Trigger,
@@ -53,6 +54,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         description: String::new(),
         include: Vec::new(),
         rounds: 0,
+        crypto: CryptoMode::default(),
         network: network(draw, frame.delegates),
         rules: toml::Table::new(),
         faults: Vec::new(),

@@ -54,7 +54,7 @@ struct Node {
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
     /// Transactions that gave way and whose successor has not been told yet.
-    evicted: usize,
+    evicted: BTreeSet<TransactionId>,
 }
 
 impl Watch {
@@ -66,7 +66,7 @@ impl Watch {
             forged: None,
             pending: BTreeMap::new(),
             removed: Vec::new(),
-            evicted: 0,
+            evicted: BTreeSet::new(),
         };
         Self(Arc::new(Mutex::new(Seen {
             tree,
@@ -284,8 +284,15 @@ impl Seen {
 
     fn pool_added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
         let known = &mut self.nodes[node.0 as usize];
-        known.evicted = known.evicted.saturating_sub(added.len());
-        known.pending.extend(added.iter().map(|one| (one.id(), one.clone())));
+        // One that was added and gave way within one request is told as given way first and as added after that.
+        let evicted = std::mem::take(&mut known.evicted);
+        let stays = added.iter().filter(|one| !evicted.contains(&one.id()));
+        known.pending.extend(stays.map(|one| (one.id(), one.clone())));
+        let displaced = evicted.iter().filter(|id| added.iter().all(|one| one.id() != **id));
+        known.evicted = displaced.copied().skip(added.len()).collect();
+        if known.deviant {
+            return;
+        }
         let broken = broken_pool(&self.tree, known, added);
         for (conduct, what) in broken {
             self.find(conduct, now, Some(node), None, what);
@@ -297,7 +304,7 @@ impl Seen {
         for rejection in rejected {
             match &rejection.error {
                 PoolError::PoolFull { .. } => self.sometimes.count(conduct::FULL),
-                PoolError::Apply(why) if evicted > 0 => {
+                PoolError::Apply(why) if !evicted.is_empty() => {
                     let what =
                         format!("room was made for {}, which was then refused: {why}", rejection.transaction.id());
                     self.find(&conduct::DISPLACED, now, Some(node), None, what);
@@ -328,7 +335,7 @@ impl Seen {
         conduct: &Conduct,
     ) {
         let known = &self.nodes[node.0 as usize];
-        if gone.is_empty() || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
+        if gone.is_empty() || known.deviant || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
             return;
         }
         let (tree, tip) = (self.tree.clone(), known.tip.clone());
@@ -385,7 +392,7 @@ impl Observer for Watch {
                 seen.nodes[node.0 as usize].pending.remove(&one.id());
                 if matches!(event, Event::PoolEvicted(_)) {
                     seen.sometimes.count(conduct::FULL);
-                    seen.nodes[node.0 as usize].evicted += 1;
+                    seen.nodes[node.0 as usize].evicted.insert(one.id());
                 }
             }
             Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),

@@ -3,6 +3,7 @@
 use super::Failure;
 use crate::{
     check,
+    protocol::crypto::CryptoMode,
     report::{
         Metrics,
         bundle::{About, Bundle, command},
@@ -11,7 +12,10 @@ use crate::{
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
     },
-    scenario::{Outcome, Override, Scenario, StageKind, Verdict},
+    scenario::{
+        Outcome, Override, Scenario, StageKind, Verdict,
+        twice::{Twice, twice},
+    },
     sim::{Observer, Plan, SeedTree},
 };
 use clap::Args;
@@ -39,6 +43,12 @@ pub struct Run {
     /// What hosts the actors; changes the speed, not the outcome.
     #[arg(long, value_enum, default_value_t)]
     stage: StageKind,
+    /// How signatures are treated: modelled ones cost a hash, and change nothing but themselves and ids.
+    #[arg(long, value_enum, value_name = "MODE")]
+    crypto: Option<CryptoMode>,
+    /// Run it twice, and stop at the first event in which the second run differs from the first.
+    #[arg(long)]
+    check_determinism: bool,
     /// Leave summary.json, events.jsonl, tables as CSV and Parquet, and report.html in this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -68,12 +78,28 @@ impl Run {
     /// # Errors
     /// The file is no scenario, the output cannot be written, or the run broke off.
     pub fn run(self) -> Result<(), Failure> {
-        let scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
+        let mut scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
+        scenario.crypto = self.crypto.unwrap_or(scenario.crypto);
+        let crypto = scenario.crypto;
+        crypto.during(|| if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario) })
+    }
+
+    fn run_twice(&self, scenario: &Scenario) -> Result<(), Failure> {
+        match twice(scenario, SeedTree::new(self.seed), self.stage).map_err(|why| self.broken(why))? {
+            Twice::Same { digest, events } => {
+                super::output::line(&format!("{events} events, twice the same\ndigest:  {digest}"));
+                Ok(())
+            }
+            Twice::Differ(difference) => Err(self.broken(difference)),
+        }
+    }
+
+    fn run_once(&self, scenario: &Scenario) -> Result<(), Failure> {
         let seeds = SeedTree::new(self.seed);
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
         let metrics = Metrics::new(&plan);
-        let judge = check::judge(&scenario, &plan)
+        let judge = check::judge(scenario, &plan)
             .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
         let traces = self.traces(&plan)?;
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
@@ -88,7 +114,7 @@ impl Run {
         }
         let figures = metrics.finish(outcome.end);
         let verdicts = judge.verdicts(outcome.end);
-        let about = self.about(&scenario, &outcome);
+        let about = self.about(scenario, &outcome);
         let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
@@ -96,7 +122,7 @@ impl Run {
         if self.json {
             super::output::line(&as_json(&about, &figures, &outcome, &verdicts).to_string());
         } else {
-            super::output::line(&self.as_text(&scenario, &figures, &outcome, &verdicts));
+            super::output::line(&self.as_text(scenario, &figures, &outcome, &verdicts));
         }
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
         if reached < wanted {

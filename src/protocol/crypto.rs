@@ -1,14 +1,18 @@
 //! Hashes and signatures over 32-byte digests. Source: protocol.md 2.
 //!
 //! [`ecdsa`] and [`schnorr`] sign and verify; which of the two a place wants is the business of `transaction` and
-//! `block`. Everything here is a pure function: the curve context is a constant table.
+//! `block`. Everything here is a function of its arguments and of the
+//! thread's [`mode`]; the curve context is a constant table.
 
 mod curve_point;
 pub mod ecdsa;
 mod field;
+pub mod mode;
 mod multiscalar;
 mod residue;
 pub mod schnorr;
+
+pub use mode::CryptoMode;
 
 use secp256k1::{All, Secp256k1};
 use sha2::{Digest, Sha256};

@@ -4,6 +4,7 @@
 use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action, workload::Workload};
 use crate::{
     ledger::rules::Gossip,
+    protocol::crypto::CryptoMode,
     sim::{Fault, NetworkModel},
 };
 use schemars::JsonSchema;
@@ -28,6 +29,9 @@ pub struct Scenario {
     pub include: Vec<String>,
     /// Rounds to play, the one of the genesis block included.
     pub rounds: u32,
+    /// How signatures are treated: "real" (the default), "every-node" or "modelled".
+    #[serde(default)]
+    pub crypto: CryptoMode,
     #[serde(default)]
     pub network: NetworkSection,
     /// The rules of the nodes: `base` is "reference" (the default) or "corrected", and any rule can be set by name.

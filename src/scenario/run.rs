@@ -48,7 +48,8 @@ pub struct Outcome {
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
-        Testnet::with_standby(seeds, self.network.delegates, self.network.standby, self.network.reward)
+        let network = &self.network;
+        self.crypto.during(|| Testnet::with_standby(seeds, network.delegates, network.standby, network.reward))
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give.
@@ -124,6 +125,17 @@ impl Scenario {
     /// # Errors
     /// On the ractor stage, an actor died.
     pub fn play(
+        &self,
+        plan: &Plan,
+        stage: StageKind,
+        observers: Vec<Box<dyn Observer>>,
+        height: impl Fn() -> Height,
+        progress: impl FnMut(Height),
+    ) -> Result<Outcome, ActorDied> {
+        self.crypto.during(|| self.play_on(plan, stage, observers, height, progress))
+    }
+
+    fn play_on(
         &self,
         plan: &Plan,
         stage: StageKind,

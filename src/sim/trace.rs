@@ -59,15 +59,27 @@ impl Observer for TraceDigest {
         let mut hasher = self.lock();
         let mut record = std::mem::take(&mut hasher.record);
         record.clear();
-        record.extend(now.micros().to_le_bytes());
-        record.extend(node.0.to_le_bytes());
-        encode(event, &mut record);
+        write(now, node, event, &mut record);
         // The length keeps two short records from reading as one long one.
         hasher.sha256.update((record.len() as u32).to_le_bytes());
         hasher.sha256.update(&record);
         hasher.record = record;
         hasher.events += 1;
     }
+}
+
+/// A number that stands for all the digest holds of an event.
+pub fn fingerprint(now: SimTime, node: NodeId, event: &Event) -> u64 {
+    let mut record = Vec::new();
+    write(now, node, event, &mut record);
+    let hash: [u8; 32] = Sha256::digest(&record).into();
+    u64::from_le_bytes(hash[..8].try_into().expect("8 of 32 bytes"))
+}
+
+fn write(now: SimTime, node: NodeId, event: &Event, record: &mut Vec<u8>) {
+    record.extend(now.micros().to_le_bytes());
+    record.extend(node.0.to_le_bytes());
+    encode(event, record);
 }
 
 /// A record of what happened: the kind's number, then what identifies its subject.

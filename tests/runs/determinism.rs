@@ -1,22 +1,69 @@
 //! The same seed gives the same run, event for event: twice, on both stages, in two processes.
 
 use crate::support::{play, run, scenarios};
-use dposlab::scenario::{Scenario, StageKind};
+use dposlab::{
+    check::swarm::{Frame, draw},
+    scenario::{
+        Scenario, StageKind,
+        twice::{Twice, compare},
+    },
+    sim::{Digest, SeedTree},
+};
 use serde_json::Value;
 
 #[test]
 fn every_shipped_scenario_gives_one_digest_twice_and_on_both_stages() {
     for file in scenarios() {
         let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
-        let (_, first) = play(&scenario, 7, StageKind::Inline);
-        let (_, second) = play(&scenario, 7, StageKind::Inline);
-        let (_, ractor) = play(&scenario, 7, StageKind::Ractor);
-        let (_, other_seed) = play(&scenario, 8, StageKind::Inline);
-        assert_eq!(first, second, "{} twice on the inline stage", file.display());
-        assert_eq!(first, ractor, "{} on the inline and on the ractor stage", file.display());
-        assert_ne!(first.digest, other_seed.digest, "{} with another seed", file.display());
-        assert!(first.events > 0 && first.delivered > first.events, "or the test compared nothing");
+        let (inline, ractor) = (StageKind::Inline, StageKind::Ractor);
+        let digest = same(&scenario, 7, inline, ractor);
+        let (_, again) = play(&scenario, 7, inline);
+        let (_, other_seed) = play(&scenario, 8, inline);
+        assert_eq!(digest, again.digest, "{} again on the inline stage", file.display());
+        assert_ne!(digest, other_seed.digest, "{} with another seed", file.display());
+        assert!(again.events > 0 && again.delivered > again.events, "or the test compared nothing");
     }
+}
+
+/// Scenarios in which something goes wrong, drawn from seeds.
+#[test]
+fn a_hundred_generated_scenarios_give_one_digest_on_both_stages() {
+    for seed in 0..100 {
+        let mut scenario = draw(&Frame { delegates: Some(7), rounds: Some(3), ..Frame::default() }, seed);
+        scenario.rounds = scenario.rounds.min(12);
+        same(&scenario, 1, StageKind::Inline, StageKind::Ractor);
+    }
+}
+
+/// Plays a scenario on two stages, event for event the same, and answers the digest.
+fn same(scenario: &Scenario, seed: u64, first: StageKind, second: StageKind) -> Digest {
+    match compare(scenario, SeedTree::new(seed), first, second).expect("no actor dies") {
+        Twice::Same { digest, .. } => digest,
+        Twice::Differ(difference) => panic!("{}: {difference}\n{}", scenario.description, scenario.to_toml()),
+    }
+}
+
+#[test]
+fn two_processes_give_one_digest_for_every_shipped_scenario() {
+    for file in scenarios() {
+        let name = file.to_str().expect("a path in UTF-8");
+        let digest = |stage| {
+            let output = run(&["run", name, "--seed", "7", "--json", "--stage", stage]);
+            let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints one JSON object");
+            report["digest"].as_str().expect("a digest").to_owned()
+        };
+        let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
+        let (_, here) = play(&scenario, 7, StageKind::Inline);
+        assert_eq!(digest("inline"), here.digest.to_string(), "{name}");
+    }
+}
+
+#[test]
+fn the_command_repeats_a_run_and_says_that_it_is_the_same() {
+    let output = run(&["run", "scenarios/lossy.toml", "--check-determinism", "--stage", "inline"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("twice the same") && text.contains("digest:"), "{text}");
 }
 
 #[test]

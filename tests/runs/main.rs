@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod checking;
+mod crypto_modes;
 mod determinism;
+mod faults;
 mod layering;
 mod ledger_laws;
 mod milestones;
@@ -15,7 +17,9 @@ mod readme;
 mod recorded_chain;
 mod replays;
 mod reports;
+mod scenarios;
 mod support;
 mod sweeps;
 mod testnet;
 mod webhooks;
+mod workload;

@@ -154,8 +154,10 @@ impl Peer {
         if since <= LONGEST_WINDOW
             && let Some(what) = Endpoint::from_number(what)
             && self.limits.count(now, from, what) == 0
+            && self.limits.count(now, from, Endpoint::Any) == 0
         {
             let then = SimTime::from_micros(now.micros().saturating_sub(since.as_micros() as u64));
+            self.limits.add(then, from, Endpoint::Any);
             self.limits.add(then, from, what);
         }
         self.counted_in(now, from, endpoint, effects)

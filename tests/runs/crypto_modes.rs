@@ -1,0 +1,92 @@
+//! What the treatment of signatures changes: nothing but signatures and the ids made from them.
+
+use crate::support::{run, scenario};
+use dposlab::{
+    actors::NodeId,
+    ledger::Link,
+    protocol::{Block, Transaction, crypto::CryptoMode},
+    report::Rounds,
+    scenario::{Scenario, StageKind},
+    sim::{Observer, SeedTree},
+};
+use std::{path::Path, sync::Arc};
+
+/// The chain a scenario gives, genesis first.
+fn chain(scenario: &Scenario, crypto: CryptoMode) -> Vec<Arc<Block>> {
+    crypto.during(|| {
+        let scenario = Scenario { crypto, ..scenario.clone() };
+        let seeds = SeedTree::new(3);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let rounds = Rounds::new(&plan);
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
+        scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_| {}).expect("no actor dies");
+        let mut links: Vec<Arc<Link>> =
+            std::iter::successors(Some(rounds.tip()), |link| link.parent().cloned()).collect();
+        links.reverse();
+        links.iter().map(|link| link.block().clone()).collect()
+    })
+}
+
+/// A block without its signatures and what follows from them.
+fn bare(block: &Block) -> String {
+    let mut header = block.header.clone();
+    header.signature.clear();
+    (header.previous, header.payload_hash) = (None, [0; 32]);
+    let transactions: Vec<Transaction> = block
+        .transactions
+        .iter()
+        .map(|transaction| {
+            let mut content = transaction.transaction().clone();
+            (content.signature, content.second_signature) = (None, None);
+            content.signatures.clear();
+            content
+        })
+        .collect();
+    format!("{header:?} {transactions:?}")
+}
+
+#[test]
+fn modelled_signatures_change_themselves_and_ids_only() {
+    // Transfers: types that name other transactions differ by those ids too.
+    let text = "version = 1\nrounds = 4\n[network]\ndelegates = 7\n[[workload]]\nkind = \"generate\"\nper_second = 1\n\
+                mix = { transfer = 5, vote = 1, second-signature = 1, multi-payment = 1, business-registration = 1 }\n";
+    let scenario = Scenario::parse(text, Path::new("crypto")).expect("the test writes a scenario");
+    let (real, modelled) = (chain(&scenario, CryptoMode::Real), chain(&scenario, CryptoMode::Modelled));
+    assert_eq!(real.len(), 28);
+    assert!(real.iter().map(|block| block.transactions.len()).sum::<usize>() > 60, "or little was compared");
+    for (real, modelled) in real.iter().zip(&modelled) {
+        assert_eq!(bare(real), bare(modelled));
+        assert_ne!(real.header.signature, modelled.header.signature);
+    }
+    let every = chain(&scenario, CryptoMode::EveryNode);
+    assert!(real.iter().zip(&every).all(|(real, every)| **real == **every), "verifying again changes nothing");
+}
+
+#[test]
+fn forged_signatures_are_refused_in_every_mode() {
+    let mut scenario = scenario("invalid-blocks");
+    scenario.rounds = 2;
+    for fault in &mut scenario.faults {
+        fault.from = dposlab::sim::Trigger::Start;
+    }
+    for crypto in [CryptoMode::Real, CryptoMode::EveryNode, CryptoMode::Modelled] {
+        let chain = chain(&scenario, crypto);
+        let keys = scenario.testnet(SeedTree::new(3)).delegates[16].keys.public().to_owned();
+        assert!(chain.iter().all(|block| block.header.generator != keys), "{crypto:?}");
+    }
+    let _node = NodeId(16);
+}
+
+#[test]
+fn the_command_takes_a_mode() {
+    let digest = |mode: &str| {
+        let output = run(&["run", "scenarios/missed-slots.toml", "--stage", "inline", "--json", "--crypto", mode]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        (json["digest"].as_str().expect("a digest").to_owned(), json["missed_slots"].clone())
+    };
+    let (real, every, modelled) = (digest("real"), digest("every-node"), digest("modelled"));
+    assert_eq!(real, every);
+    assert_ne!(real.0, modelled.0);
+    assert_eq!(real.1, modelled.1, "who forged and missed is the same");
+}

@@ -1,0 +1,228 @@
+//! Faults one by one: that each does what it says, and no more.
+
+use crate::support::play;
+use dposlab::{
+    actors::{Event, InvalidBlock, NodeId, SimTime},
+    check,
+    ledger::BlockRejected,
+    protocol::Height,
+    scenario::{Scenario, StageKind, Verdict},
+    sim::{NetworkEvent, Observer, SeedTree},
+};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+fn scenario(text: &str) -> Scenario {
+    let head = "version = 1\nrounds = 4\n[network]\ndelegates = 11\n";
+    Scenario::parse(&format!("{head}{text}"), Path::new("fault")).expect("the test writes a scenario")
+}
+
+/// Plays it on both stages, which must agree, and answers what the judge says.
+fn verdicts(text: &str) -> Vec<Verdict> {
+    let scenario = scenario(text);
+    let seeds = SeedTree::new(7);
+    let digest = |stage| {
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let judge = check::judge(&scenario, &plan).expect("no invariant is misspelt");
+        let rounds = dposlab::report::Rounds::new(&plan);
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(judge.clone()), Box::new(rounds.clone())];
+        let outcome =
+            scenario.play(&plan, stage, observers, || rounds.height(), |_: Height| {}).expect("no actor dies");
+        (outcome.digest, judge.verdicts(outcome.end))
+    };
+    let (inline, verdicts) = digest(StageKind::Inline);
+    let (ractor, _) = digest(StageKind::Ractor);
+    assert_eq!(inline, ractor, "both stages: {text}");
+    verdicts
+}
+
+fn holds(text: &str) {
+    for verdict in verdicts(text) {
+        assert!(verdict.holds, "{verdict}\n{text}");
+    }
+}
+
+#[test]
+fn isolated_nodes_fall_behind_and_come_back() {
+    holds(
+        "[[fault]]\nkind = \"isolate\"\nnodes = [3]\nfrom = { round = 2 }\nuntil = { round = 3 }\n\
+         [[assert]]\nsometimes = \"agreement < 0.95\"\n[[assert]]\neventually = \"converged\"\nafter_fault = 0\n",
+    );
+}
+
+#[test]
+fn a_heal_ends_partitions() {
+    holds(
+        "[[fault]]\nkind = \"partition\"\ngroups = [[0, 1, 2]]\nfrom = { round = 2 }\n\
+         [[fault]]\nkind = \"heal\"\nfrom = { event = { kind = \"block-refused\", count = 1 } }\n\
+         [[fault]]\nkind = \"heal\"\nfrom = { round = 3 }\n\
+         [[assert]]\nsometimes = \"agreement < 0.8\"\n[[assert]]\neventually = \"converged\"\nafter_fault = 2\n",
+    );
+}
+
+#[test]
+fn dropped_blocks_are_missed_and_delayed_ones_are_late() {
+    holds(
+        "[[fault]]\nkind = \"drop\"\nmessages = [\"block\"]\nreceivers = [4]\nfrom = { round = 2 }\nuntil = { round = 3 }\n\
+         [[assert]]\nsometimes = \"agreement < 1\"\n[[assert]]\nfinally = \"missed <= 4\"\n",
+    );
+    holds(
+        "[[fault]]\nkind = \"delay\"\nby_ms = 1500\njitter_ms = 200\nmessages = [\"status\"]\nfrom = { round = 2 }\n\
+         until = { round = 3 }\n[[assert]]\nsometimes = \"suspended > 0\"\n",
+    );
+    holds(
+        "[[fault]]\nkind = \"duplicate\"\ncopies = 3\nwithin_ms = 900\n[[assert]]\nfinally = \"missed == 0\"\n\
+         [[assert]]\nalways = \"rollbacks == 0\"\n",
+    );
+}
+
+#[test]
+fn a_crashed_node_is_silent_and_a_restarted_one_goes_on() {
+    holds(
+        "[[fault]]\nkind = \"crash\"\nnodes = [\"genesis_3\"]\nkeep_pool = false\nfrom = { round = 2 }\n\
+         until = { after = 120 }\n[[assert]]\nsometimes = \"missed >= 1\"\n\
+         [[assert]]\neventually = \"converged\"\nafter_fault = 0\n",
+    );
+    holds(
+        "[[fault]]\nkind = \"restart\"\nnodes = [5, 6]\nfrom = { height = 15 }\n\
+         [[assert]]\neventually = \"converged\"\nwithin_rounds = 2\nafter_fault = 0\n",
+    );
+}
+
+#[test]
+fn delegates_deviate_and_the_others_go_on() {
+    for (fault, claim) in [
+        ("kind = \"late-forging\"\nby_ms = 7000\n", "sometimes = \"missed >= 1\""),
+        ("kind = \"late-forging\"\nby_ms = 1000\n", "finally = \"missed == 0\""),
+        ("kind = \"withhold\"\n", "sometimes = \"missed >= 1\""),
+        ("kind = \"forge-out-of-turn\"\nevery = 2\n", "sometimes = \"blocks-refused >= 40\""),
+        ("kind = \"offline\"\n", "sometimes = \"missed >= 1\""),
+    ] {
+        holds(&format!(
+            "[[fault]]\n{fault}delegates = [\"genesis_4\"]\nfrom = {{ round = 2 }}\nuntil = {{ round = 3 }}\n\
+             [[assert]]\n{claim}\n[[assert]]\neventually = \"converged\"\nafter_fault = 0\n"
+        ));
+    }
+}
+
+#[test]
+fn nodes_that_take_no_transactions_and_forgers_that_censor() {
+    holds(
+        "[[fault]]\nkind = \"refuse-transactions\"\nnodes = { share = 1 }\n\
+         [[workload]]\nkind = \"generate\"\nper_second = 1\n[[assert]]\nfinally = \"transactions == 0\"\n",
+    );
+    holds(
+        "[[fault]]\nkind = \"censor\"\ndelegates = { share = 1 }\nsender = \"account_1\"\n\
+         [[fault]]\nkind = \"low-fee-flood\"\nper_second = 1\nfrom = { height = 5 }\n\
+         [[assert]]\nsometimes = \"transactions > 50\"\n[[assert]]\nsometimes = \"pool > 2\"\n",
+    );
+}
+
+/// The names of the rules that blocks were refused by.
+#[derive(Clone, Default)]
+struct Refusals(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Refusals {
+    fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
+        if let Event::BlockRefused(why) = event {
+            let text = match why {
+                BlockRejected::NotVerified { errors, .. } => errors.join("; "),
+                other => other.to_string(),
+            };
+            self.0.lock().expect("no one panics while holding it").push(text);
+        }
+    }
+}
+
+#[test]
+fn each_invalid_block_is_refused_by_the_rule_it_breaks() {
+    for rule in InvalidBlock::ALL {
+        let name = serde_json::to_value(rule).expect("a name");
+        let scenario = scenario(&format!(
+            "[[fault]]\nkind = \"forge-invalid\"\ndelegates = [\"genesis_4\"]\nerror = {name}\nfrom = {{ round = 2 }}\n\
+             until = {{ round = 3 }}\n"
+        ));
+        let seeds = SeedTree::new(7);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let (refusals, rounds) = (Refusals::default(), dposlab::report::Rounds::new(&plan));
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(refusals.clone()), Box::new(rounds.clone())];
+        let height = || rounds.height();
+        scenario.play(&plan, StageKind::Inline, observers, height, |_: Height| {}).expect("no actor dies");
+        let refused = refusals.0.lock().expect("no one panics while holding it").clone();
+        let expected = match rule {
+            InvalidBlock::PreviousBlock => "does not chain",
+            InvalidBlock::Reward => "Invalid block reward",
+            InvalidBlock::Signature => "Failed to verify block signature",
+            InvalidBlock::Version => "Invalid block version",
+            InvalidBlock::Timestamp => "lies in slot",
+            InvalidBlock::PayloadSize => "Payload is too large",
+            InvalidBlock::TransactionSignature => "transactions are not verified",
+            InvalidBlock::NumberOfTransactions => "Invalid number of transactions",
+            InvalidBlock::TooManyTransactions => "Transactions length is too high",
+            InvalidBlock::DuplicateTransaction => "duplicate transaction",
+            InvalidBlock::ExpiredTransaction => "expired transaction",
+            InvalidBlock::FutureTransaction => "future transaction",
+            InvalidBlock::TotalAmount => "Invalid total amount",
+            InvalidBlock::TotalFee => "Invalid total fee",
+            InvalidBlock::PayloadHash => "Invalid payload hash",
+            InvalidBlock::Id => "its id should be",
+            InvalidBlock::Nonce => "nonce",
+            InvalidBlock::Overspent => "Insufficient balance",
+            InvalidBlock::MixedVersions => "different versions",
+        };
+        // One that says too much in its header may be told by the schema, which comes first.
+        let named = refused.iter().filter(|text| text.contains(expected)).count();
+        assert!(named >= 5, "{name}: expected '{expected}', found {refused:?}");
+        assert_eq!(rounds.height(), scenario.last_height(), "{name}: the chain goes on");
+    }
+}
+
+/// Counts what happens to messages and faults.
+#[derive(Clone, Default)]
+struct Traffic(Arc<Mutex<(u64, u64, Vec<(usize, bool)>)>>);
+
+impl Observer for Traffic {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        let mut counts = self.0.lock().expect("no one panics while holding it");
+        match event {
+            NetworkEvent::Sent { .. } => counts.0 += 1,
+            NetworkEvent::Lost { .. } => counts.1 += 1,
+            NetworkEvent::FaultBegan { index, .. } => counts.2.push((*index, true)),
+            NetworkEvent::FaultEnded { index, .. } => counts.2.push((*index, false)),
+        }
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn losses_beginnings_and_ends_are_told() {
+    let scenario = scenario(
+        "loss = 0.1\n[[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { height = 12 }\n\
+         [[fault]]\nkind = \"heal\"\nfrom = { height = 16 }\n",
+    );
+    let seeds = SeedTree::new(7);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let (traffic, rounds) = (Traffic::default(), dposlab::report::Rounds::new(&plan));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(traffic.clone()), Box::new(rounds.clone())];
+    scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_: Height| {}).expect("no actor dies");
+    let (sent, lost, faults) = traffic.0.lock().expect("no one panics while holding it").clone();
+    assert_eq!(faults, [(0, true), (1, true), (0, false), (1, false)]);
+    assert!(lost > 100 && sent > lost * 3, "{sent} sent, {lost} lost");
+}
+
+#[test]
+fn other_seeds_lose_other_messages() {
+    let lossy = scenario("loss = 0.2\n");
+    let (_, one) = play(&lossy, 1, StageKind::Inline);
+    let (_, again) = play(&lossy, 1, StageKind::Inline);
+    let (_, other) = play(&lossy, 2, StageKind::Inline);
+    assert_eq!(one, again);
+    assert_ne!(one.digest, other.digest);
+}

@@ -1,0 +1,90 @@
+//! The shipped scenarios: each says what it shows, its assertions hold, and the index tells what was measured.
+
+use crate::support::{root, scenarios};
+use dposlab::{
+    check,
+    protocol::Height,
+    report::Rounds,
+    scenario::{Scenario, StageKind, assertion::Metric},
+    sim::{FaultKind, Observer, SeedTree},
+};
+use std::{collections::BTreeSet, env, fs, path::Path};
+
+/// The seed the index was made with.
+const SEED: u64 = 1;
+/// Set to write the index anew.
+const REWRITE: &str = "REWRITE_INDEX";
+
+#[test]
+fn every_assertion_holds_and_the_index_tells_what_was_measured() {
+    let index = root().join("scenarios/README.md");
+    let text = fs::read_to_string(&index).expect("scenarios have an index");
+    let (head, _) = text.split_once("| Scenario |").expect("the index has a table");
+    let mut table =
+        "| Scenario | What happens | Height | Missed | Longest gap | Refused | Rollbacks | Deepest | Transactions |\n\
+                     |---|---|--:|--:|--:|--:|--:|--:|--:|\n"
+            .to_owned();
+    let mut broken = Vec::new();
+    for file in scenarios() {
+        let (row, wrong) = measured(&file);
+        table.push_str(&row);
+        broken.extend(wrong);
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let wanted = format!("{head}{table}");
+    if env::var_os(REWRITE).is_some() {
+        fs::write(&index, &wanted).expect("the index can be written");
+    }
+    let found = fs::read_to_string(&index).expect("the index was read before");
+    for (wanted, found) in wanted.lines().zip(found.lines()) {
+        assert_eq!(wanted, found, "{REWRITE}=1 writes the index anew");
+    }
+    assert_eq!(wanted, found, "{REWRITE}=1 writes the index anew");
+}
+
+/// The row of a scenario, and the assertions that do not hold.
+fn measured(file: &Path) -> (String, Vec<String>) {
+    let scenario = Scenario::load(file).expect("shipped scenarios are valid");
+    let seeds = SeedTree::new(SEED);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let judge = check::judge(&scenario, &plan).expect("shipped scenarios name invariants that there are");
+    let rounds = Rounds::new(&plan);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone()), Box::new(judge.clone())];
+    let height = || rounds.height();
+    let outcome = scenario.play(&plan, StageKind::Inline, observers, height, |_: Height| {}).expect("no actor dies");
+    let name = file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names");
+    let broken = judge.verdicts(outcome.end).into_iter().filter(|verdict| !verdict.holds);
+    let mut broken: Vec<String> = broken.map(|verdict| format!("{name}: {verdict}")).collect();
+    if rounds.height() < scenario.last_height() {
+        broken.push(format!("{name}: stalled at height {}", rounds.height()));
+    }
+    let number = |metric| judge.metric(metric) as u64;
+    let row = format!(
+        "| [{name}]({name}.toml) | {} | {} | {} | {} s | {} | {} | {} | {} |\n",
+        scenario.description,
+        number(Metric::Height),
+        number(Metric::Missed),
+        number(Metric::LongestGap),
+        number(Metric::BlocksRefused),
+        number(Metric::Rollbacks),
+        number(Metric::RollbackDepth),
+        number(Metric::Transactions),
+    );
+    (row, broken)
+}
+
+#[test]
+fn every_scenario_begins_with_what_it_shows_and_asserts_something() {
+    let (mut kinds, mut count) = (BTreeSet::new(), 0);
+    for file in scenarios() {
+        let text = fs::read_to_string(&file).expect("scenarios are text");
+        assert!(text.starts_with("# ") && text.contains("\n# Shows: "), "{}", file.display());
+        let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
+        assert!(!scenario.description.is_empty() && !scenario.assertions.is_empty(), "{}", file.display());
+        kinds.extend(scenario.faults.iter().map(|fault| fault.kind.name()));
+        count += 1;
+    }
+    assert!(count >= 20, "{count} scenarios");
+    let unseen: Vec<&str> = FaultKind::NAMES.iter().copied().filter(|name| !kinds.contains(name)).collect();
+    assert!(unseen.len() <= 9, "faults no scenario shows: {unseen:?}");
+}

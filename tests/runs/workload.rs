@@ -1,0 +1,84 @@
+//! Transactions drawn from a seed: real ones, of every type, in blocks.
+
+use dposlab::{
+    actors::{Event, NodeId, SimTime},
+    protocol::{Height, Kind},
+    report::Rounds,
+    scenario::{Scenario, StageKind},
+    sim::{Observer, SeedTree},
+};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+/// Counts the transactions of node 0's chain by type.
+#[derive(Clone, Default)]
+struct Kinds(Arc<Mutex<BTreeMap<Kind, u64>>>);
+
+impl Observer for Kinds {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        if let Event::BlockApplied { link, .. } = event
+            && node == NodeId(0)
+        {
+            let mut kinds = self.0.lock().expect("no one panics while holding it");
+            for transaction in &link.block().transactions {
+                *kinds.entry(transaction.kind()).or_default() += 1;
+            }
+        }
+    }
+}
+
+fn play(text: &str) -> (BTreeMap<Kind, u64>, dposlab::sim::source::Counts) {
+    let scenario = Scenario::parse(text, Path::new("workload")).expect("the test writes a scenario");
+    let seeds = SeedTree::new(5);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let (kinds, rounds) = (Kinds::default(), Rounds::new(&plan));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(kinds.clone()), Box::new(rounds.clone())];
+    scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_: Height| {}).expect("no actor dies");
+    assert_eq!(rounds.height(), scenario.last_height());
+    let kinds = kinds.0.lock().expect("no one panics while holding it").clone();
+    (kinds, plan.sources[0].tally.counts())
+}
+
+#[test]
+fn every_type_gets_into_blocks() {
+    let names: Vec<String> = Kind::ALL.iter().map(|kind| kebab(kind.name())).collect();
+    let mix: Vec<String> = names.iter().map(|name| format!("{name} = 1")).collect();
+    let (kinds, counts) = play(&format!(
+        "version = 1\nrounds = 16\n[network]\ndelegates = 9\nstandby = 2\n[[workload]]\nkind = \"generate\"\n\
+         per_second = 3\nwallets = 24\nfunding = 20000\nmix = {{ {} }}\n",
+        mix.join(", ")
+    ));
+    for kind in Kind::ALL {
+        assert!(kinds.get(&kind).is_some_and(|count| *count > 0), "{kind:?} is not among {kinds:?}");
+    }
+    assert!(counts.accepted * 100 >= counts.submitted * 95, "nearly all are taken: {counts:?}");
+}
+
+#[test]
+fn rates_are_kept_and_even_arrivals_are_even() {
+    for arrivals in ["even", "poisson"] {
+        let (kinds, counts) = play(&format!(
+            "version = 1\nrounds = 6\n[network]\ndelegates = 9\n[[workload]]\nkind = \"generate\"\nper_second = 2\n\
+             wallets = 8\narrivals = \"{arrivals}\"\nfee = {{ min = 1, max = 5 }}\namount = 0.5\n"
+        ));
+        let seconds = 8 * 54;
+        let sent = counts.submitted;
+        assert!((seconds * 2 * 6 / 10..seconds * 2 * 11 / 10).contains(&sent), "{arrivals}: {sent} in {seconds} s");
+        let transfers = kinds.get(&Kind::Transfer).copied().unwrap_or(0);
+        assert!(transfers * 10 >= sent * 8, "{arrivals}: {transfers} of {sent} are in blocks");
+    }
+}
+
+fn kebab(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push('-');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}
