@@ -1,41 +1,93 @@
 //! A scenario's assertions, judged with the invariants of this room.
 
-use super::{INVARIANTS, check_all};
+use super::{CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all, trial::deviants};
 use crate::{
+    actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
+    protocol::BlockId,
     scenario::{
         Judge, Scenario,
         assertion::{Claim, Condition},
+        judge::Expert,
     },
-    sim::Plan,
+    sim::{NetworkEvent, Observer, Plan},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-/// The judge of a scenario's run under a plan.
+/// The judge of a scenario's run under a plan. `invariants` stands for all that must hold of every chain; how a node
+/// conducts itself is asked for by name.
 ///
 /// # Errors
 /// An assertion names an invariant that there is not: which one, and which there are.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
+    let mut asked = false;
     for (index, assertion) in scenario.assertions.iter().enumerate() {
         let Ok(claim) = assertion.claim() else { continue };
         let (Claim::Always(condition)
         | Claim::Sometimes(condition)
         | Claim::Eventually(condition)
         | Claim::Finally(condition)) = claim;
-        if let Condition::Invariants(Some(name)) = condition
-            && !INVARIANTS.iter().any(|invariant| invariant.name == name)
-        {
-            let known: Vec<&str> = INVARIANTS.iter().map(|invariant| invariant.name).collect();
-            return Err(format!("key 'assert[{index}]': found invariant '{name}', allowed is {}", known.join("; ")));
+        if let Condition::Invariants(name) = condition {
+            asked = true;
+            if let Some(name) = name.filter(|name| names().all(|known| known != name)) {
+                let known: Vec<&str> = names().collect();
+                return Err(format!(
+                    "key 'assert[{index}]': found invariant '{name}', allowed is {}",
+                    known.join("; ")
+                ));
+            }
         }
     }
-    Ok(Judge::new(scenario, plan, check))
+    let expert = asked.then(|| {
+        let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
+        Box::new(Witness { watch, checked: BTreeMap::new() }) as Box<dyn Expert>
+    });
+    Ok(Judge::new(scenario, plan, expert))
 }
 
-fn check(tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String> {
-    let result = match INVARIANTS.iter().find(|invariant| Some(invariant.name) == name) {
-        Some(invariant) => invariant.check(tree, tip),
-        None => check_all(tree, tip),
-    };
-    result.map_err(|violation| violation.to_string())
+/// The names of all invariants that can be asserted.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let chain = INVARIANTS.iter().map(|invariant| invariant.name);
+    let step = STEP_INVARIANTS.iter().map(|invariant| invariant.name);
+    chain.chain(step).chain(CONDUCT.iter().map(|conduct| conduct.name))
+}
+
+/// What was seen, and the invariants of whole chains that have been held against the last block.
+struct Witness {
+    watch: Watch,
+    checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
+}
+
+impl Expert for Witness {
+    fn check(&mut self, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String> {
+        let is_meant = |found: &str| match name {
+            Some(name) => found == name,
+            None => STEP_INVARIANTS.iter().any(|invariant| invariant.name == found),
+        };
+        if let Some(finding) = self.watch.seen().findings().iter().find(|finding| is_meant(finding.invariant)) {
+            return Err(finding.to_string());
+        }
+        let key = name.map(str::to_owned);
+        if let Some((_, result)) = self.checked.get(&key).filter(|(id, _)| *id == tip.id()) {
+            return result.clone();
+        }
+        let result = match (name, INVARIANTS.iter().find(|invariant| Some(invariant.name) == name)) {
+            (None, _) => check_all(tree, tip),
+            (_, Some(invariant)) => invariant.check(tree, tip),
+            (Some(_), None) => Ok(()),
+        };
+        let result = result.map_err(|violation| violation.to_string());
+        self.checked.insert(key, (tip.id(), result.clone()));
+        result
+    }
+}
+
+impl Observer for Witness {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.watch.observe(now, node, event);
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        self.watch.observe_network(now, event);
+    }
 }

@@ -115,7 +115,11 @@ fn network(scenario: &Scenario) -> Vec<Scenario> {
         |scenario| scenario.network.model.topology = Topology::Mesh,
         |scenario| scenario.network.model.latency = Latency::default(),
         |scenario| scenario.network.model.latency = Latency::uniform(50, 50),
-        |scenario| scenario.network.gossip = Some(Gossip::Once),
+        |scenario| {
+            if scenario.network.model.topology == Topology::Mesh {
+                scenario.network.gossip = Some(Gossip::Once);
+            }
+        },
         |scenario| scenario.network.reward = None,
     ];
     proposals.extend(with(scenario, simpler.to_vec(), |scenario, simplify| simplify(scenario)));

@@ -120,10 +120,13 @@ fn network(draw: &mut ChaCha8Rng, delegates: Option<u32>) -> NetworkSection {
             let least = draw.random_range(1..=60);
             Latency::uniform(least, least + draw.random_range(1..=120))
         }
-        4 => Latency::uniform(100, draw.random_range(200..=900)),
-        _ => Latency::uniform(500, draw.random_range(600..=1_900)),
+        // A peer that takes more than 1.5 seconds to answer counts as gone: with more, nobody could ever forge.
+        4 => Latency::uniform(100, draw.random_range(200..=500)),
+        _ => Latency::uniform(300, draw.random_range(400..=700)),
     };
-    let gossip = *[Gossip::Once, Gossip::Reference, Gossip::Reference].choose(draw).unwrap_or(&Gossip::Once);
+    // Sent once, a block does not come beyond the forger's own peers.
+    let once = topology == Topology::Mesh && draw.random_ratio(1, 3);
+    let gossip = if once { Gossip::Once } else { Gossip::Reference };
     NetworkSection {
         delegates,
         standby,
@@ -156,7 +159,7 @@ fn fault(draw: &mut ChaCha8Rng, network: &NetworkSection) -> FaultKind {
     let forgers = Nodes::List(some(draw, delegates));
     let chance = *[0.05, 0.2, 0.5, 1.0].choose(draw).unwrap_or(&0.5);
     let which = Messages { chance: Some(chance), ..Messages::default() };
-    match draw.random_range(0..22) {
+    match draw.random_range(0..26) {
         0..=3 => {
             // An even split among them, which is the hardest to mend.
             let half = draw.random_bool(0.5);
@@ -273,14 +276,14 @@ impl<'a> Actions<'a> {
         // The first blocks take transactions of the old version only.
         let start = self.draw.random_range(3..=self.last.max(4));
         let (one, two) = (self.anybody(), self.anybody());
-        match self.draw.random_range(0..14) {
+        match self.draw.random_range(0..15) {
             0..=2 => self.payments(start, &one, &two),
             3 | 4 => self.votes(start, &one),
             5 => self.new_delegate(start, &one, &name),
             6 => self.resignation(start),
             7 | 8 => self.lock(start, &one, &two, &name),
             9 => self.second_key(start, &one),
-            10 => self.shared(start, &one, &name),
+            10 | 14 => self.shared(start, &one, &name),
             11 => self.hash(start, &one, &two, &name),
             12 => self.business(start, &one, &name),
             _ => self.batch(start, &one, &two),
@@ -399,9 +402,11 @@ impl<'a> Actions<'a> {
             Deed::ResignBridgechain,
             Deed::ResignBusiness,
         ];
-        for does in deeds {
+        for (index, does) in deeds.into_iter().enumerate() {
+            // Another name for the same chain.
+            let name = if index == 3 { format!("{name}-again") } else { name.to_owned() };
             if self.draw.random_ratio(4, 5) {
-                actions.push(Action { name: Some(name.to_owned()), wrong: None, ..self.at(height, one, does) });
+                actions.push(Action { name: Some(name), wrong: None, ..self.at(height, one, does) });
             }
             height = self.later(height, 4);
         }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
-    protocol::{Address, BlockId, Kind, SignedTransaction, Slot, TransactionId},
+    protocol::{Address, Block, BlockId, Kind, SignedTransaction, Slot, TransactionId},
     sim::{NetworkEvent, Observer},
 };
 use std::{
@@ -54,7 +54,7 @@ struct Node {
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
     /// Transactions that gave way and whose successor has not been told yet.
-    evicted: usize,
+    evicted: BTreeSet<TransactionId>,
 }
 
 impl Watch {
@@ -66,7 +66,7 @@ impl Watch {
             forged: None,
             pending: BTreeMap::new(),
             removed: Vec::new(),
-            evicted: 0,
+            evicted: BTreeSet::new(),
         };
         Self(Arc::new(Mutex::new(Seen {
             tree,
@@ -284,8 +284,15 @@ impl Seen {
 
     fn pool_added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
         let known = &mut self.nodes[node.0 as usize];
-        known.evicted = known.evicted.saturating_sub(added.len());
-        known.pending.extend(added.iter().map(|one| (one.id(), one.clone())));
+        // One that was added and gave way within one request is told as given way first and as added after that.
+        let evicted = std::mem::take(&mut known.evicted);
+        let stays = added.iter().filter(|one| !evicted.contains(&one.id()));
+        known.pending.extend(stays.map(|one| (one.id(), one.clone())));
+        let displaced = evicted.iter().filter(|id| added.iter().all(|one| one.id() != **id));
+        known.evicted = displaced.copied().skip(added.len()).collect();
+        if known.deviant {
+            return;
+        }
         let broken = broken_pool(&self.tree, known, added);
         for (conduct, what) in broken {
             self.find(conduct, now, Some(node), None, what);
@@ -297,7 +304,7 @@ impl Seen {
         for rejection in rejected {
             match &rejection.error {
                 PoolError::PoolFull { .. } => self.sometimes.count(conduct::FULL),
-                PoolError::Apply(why) if evicted > 0 => {
+                PoolError::Apply(why) if !evicted.is_empty() => {
                     let what =
                         format!("room was made for {}, which was then refused: {why}", rejection.transaction.id());
                     self.find(&conduct::DISPLACED, now, Some(node), None, what);
@@ -312,23 +319,35 @@ impl Seen {
     }
 
     /// What left a pool without having been forged, outlived or outbid, though it could still be forged.
-    fn judge_removals(&mut self, now: SimTime, node: NodeId) {
+    fn judge_removals(&mut self, now: SimTime, node: NodeId, beside: Option<&Block>) {
         let known = &mut self.nodes[node.0 as usize];
         let removed = std::mem::take(&mut known.removed);
         let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
-        self.judge_gone(now, node, &gone, &conduct::KEPT);
+        self.judge_gone(now, node, &gone, beside, &conduct::KEPT);
     }
 
-    fn judge_gone(&mut self, now: SimTime, node: NodeId, gone: &[Arc<SignedTransaction>], conduct: &Conduct) {
+    fn judge_gone(
+        &mut self,
+        now: SimTime,
+        node: NodeId,
+        gone: &[Arc<SignedTransaction>],
+        beside: Option<&Block>,
+        conduct: &Conduct,
+    ) {
         let known = &self.nodes[node.0 as usize];
-        if gone.is_empty() || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
+        if gone.is_empty() || known.deviant || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
             return;
         }
         let (tree, tip) = (self.tree.clone(), known.tip.clone());
         let applied = tree.applied(&tip);
         let terms = tree.terms(tip.height());
+        let mut state = applied.state.clone();
+        for chosen in beside.iter().flat_map(|block| &block.transactions) {
+            // A block that does not apply is another finding.
+            let _applied_or_not = state.try_apply(chosen, now.seconds(), &terms);
+        }
         let lost = gone.iter().find(|one| {
-            let fits = applied.state.clone().try_apply(one, now.seconds(), &terms).is_ok();
+            let fits = state.clone().try_apply(one, now.seconds(), &terms).is_ok();
             let expired = one.transaction().expiration().is_some_and(|at| at > 0 && at <= tip.height().0 + 1);
             fits && !expired && tree.block_of(&tip, &one.id()).is_none()
         });
@@ -342,7 +361,7 @@ impl Seen {
         let kept: BTreeMap<_, _> = kept.iter().map(|one| (one.id(), one.clone())).collect();
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
         let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
-        self.judge_gone(now, node, &gone, &conduct::KEPT_IN_ROLLBACK);
+        self.judge_gone(now, node, &gone, None, &conduct::KEPT_IN_ROLLBACK);
     }
 }
 
@@ -351,8 +370,11 @@ impl Observer for Watch {
         let mut guard = self.seen();
         let seen = &mut *guard;
         seen.tell(now, node, event);
-        if !matches!(event, Event::PoolRemoved(_)) {
-            seen.judge_removals(now, node);
+        match event {
+            Event::PoolRemoved(_) => {}
+            // What did not fit beside the transactions chosen before it.
+            Event::BlockForged(block) => seen.judge_removals(now, node, Some(block)),
+            _ => seen.judge_removals(now, node, None),
         }
         match event {
             Event::BlockApplied { link, applied } => seen.applied(now, node, link, applied),
@@ -370,7 +392,7 @@ impl Observer for Watch {
                 seen.nodes[node.0 as usize].pending.remove(&one.id());
                 if matches!(event, Event::PoolEvicted(_)) {
                     seen.sometimes.count(conduct::FULL);
-                    seen.nodes[node.0 as usize].evicted += 1;
+                    seen.nodes[node.0 as usize].evicted.insert(one.id());
                 }
             }
             Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),

@@ -19,8 +19,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// Holds the invariants of a chain, or the one of a name, against a block: what is wrong, if anything.
-pub type CheckInvariants = fn(&BlockTree, &Arc<Link>, Option<&str>) -> Result<(), String>;
+/// Who watches a run beside the judge and knows its invariants.
+pub trait Expert: Observer {
+    /// Holds the invariants of a chain, or the one of a name, against what was seen so far and the block that ends the
+    /// winning chain: what is wrong, if anything.
+    fn check(&mut self, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
+}
 
 /// Watches a run. Clones share what they saw: one goes to the stage, one stays to be asked.
 #[derive(Clone)]
@@ -51,9 +55,7 @@ struct Case {
     tips: Vec<Arc<Link>>,
     pools: Vec<i64>,
     counts: Counts,
-    check: CheckInvariants,
-    /// The last block whose invariants were checked, by name, and what came of it.
-    checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
+    expert: Option<Box<dyn Expert>>,
     /// The slot at whose end the network is looked at next.
     slot: Slot,
     assertions: Vec<Watched>,
@@ -103,8 +105,8 @@ enum From {
 }
 
 impl Judge {
-    /// A judge of a scenario's run under a plan.
-    pub fn new(scenario: &Scenario, plan: &Plan, check: CheckInvariants) -> Self {
+    /// A judge of a scenario's run under a plan. Without an expert, invariants are taken to hold.
+    pub fn new(scenario: &Scenario, plan: &Plan, expert: Option<Box<dyn Expert>>) -> Self {
         let slots = plan.tree.slots();
         let usernames = scenario.usernames();
         let node = |node: &NodeRef| match node {
@@ -145,8 +147,7 @@ impl Judge {
             tips: vec![plan.tip.clone(); plan.nodes.len()],
             pools: vec![0; plan.nodes.len()],
             counts: Counts::default(),
-            check,
-            checked: BTreeMap::new(),
+            expert,
             slot: slots.slot(plan.start.seconds()),
             assertions: watched.collect(),
             tree: plan.tree.clone(),
@@ -178,6 +179,9 @@ impl Observer for Judge {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         let mut case = self.lock();
         case.look_until(now);
+        if let Some(expert) = &mut case.expert {
+            expert.observe(now, node, event);
+        }
         case.count(node, event);
         case.event_passed(node, event);
     }
@@ -185,6 +189,9 @@ impl Observer for Judge {
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         let mut case = self.lock();
         case.look_until(now);
+        if let Some(expert) = &mut case.expert {
+            expert.observe_network(now, event);
+        }
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
@@ -241,9 +248,8 @@ impl Case {
             }
             Condition::Invariants(name) => {
                 let tip = self.winner();
-                let known = self.checked.get(name).filter(|(id, _)| *id == tip.id()).map(|(_, result)| result.clone());
-                let result = known.unwrap_or_else(|| (self.check)(&self.tree, &tip, name.as_deref()));
-                self.checked.insert(name.clone(), (tip.id(), result.clone()));
+                let (tree, name) = (self.tree.clone(), name.as_deref());
+                let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(&tree, &tip, name));
                 (result.is_ok(), result.err().unwrap_or_else(|| "all hold".to_owned()))
             }
             Condition::Compare { metric, comparison, value } => {

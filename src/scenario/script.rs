@@ -304,10 +304,10 @@ impl Script {
             Deed::ResignBusiness => Transaction::business_resignation(),
             Deed::Bridgechain => {
                 let ports = IndexMap::from([("@scope/p2p".to_owned(), 4002)]);
-                let (hash, repository) = (sha256(name.as_bytes()), "https://repository.example");
+                let (hash, repository) = (hash_of(&name), "https://repository.example");
                 Transaction::bridgechain_registration(name, vec!["1.2.3.4".to_owned()], hash, repository, None, ports)
             }
-            Deed::ResignBridgechain => Transaction::bridgechain_resignation(sha256(name.as_bytes())),
+            Deed::ResignBridgechain => Transaction::bridgechain_resignation(hash_of(&name)),
         })
     }
 
@@ -358,6 +358,11 @@ impl Script {
         }
         next
     }
+}
+
+/// The genesis hash of a bridgechain; `NAME-again` is that of `NAME` under another name.
+fn hash_of(name: &str) -> [u8; 32] {
+    sha256(name.strip_suffix("-again").unwrap_or(name).as_bytes())
 }
 
 fn secret_of(name: &str) -> [u8; 32] {
