@@ -127,7 +127,8 @@ fn any_other_failure_is_told_and_tried_again_after_two_seconds() {
     let mut alone = Alone::new();
     alone.step(Input::Start);
     let effects = alone.hear(Message::RelayFailed { error: Arc::from("no such round") });
-    let told = |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerFailed { error }) if error == "no such round");
+    let told =
+        |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerFailed { error }) if error == "no such round");
     assert!(effects.iter().any(told));
     let (waited, effects) = alone.sleep();
     assert!(waited == Duration::from_secs(2) && asks(&effects, for_round));

@@ -28,12 +28,8 @@ fn added(effects: &[Effect]) -> Vec<u32> {
 
 #[test]
 fn who_calls_too_often_is_cut_off() {
-    let blocks = |number| Message::BlocksRequest {
-        inquiry: Inquiry(number),
-        above: Height(1),
-        limit: 400,
-        headers_only: false,
-    };
+    let blocks =
+        |number| Message::BlocksRequest { inquiry: Inquiry(number), above: Height(1), limit: 400, headers_only: false };
     let ids: Arc<[_]> = Vec::new().into();
     let common = |number| Message::CommonBlocksRequest { inquiry: Inquiry(number), ids: ids.clone() };
     // How often in how many seconds.
@@ -43,7 +39,8 @@ fn who_calls_too_often_is_cut_off() {
         for limited in [true, false] {
             let cluster = quiet(|rules| rules.rate_limits = limited);
             let mut lone = Lone::new(&cluster.tree, cluster.tree.genesis(), 0, &[1, 2, 3], Cluster::at(800));
-            let mut calls = |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
+            let mut calls =
+                |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
             let answers = calls(&mut lone);
             assert!(answers[..allowed as usize].iter().all(|effects| !effects.is_empty() && !hung_up(effects)));
             assert_eq!(hung_up(&answers[allowed as usize]), limited, "{:?}", call(0));
@@ -141,7 +138,9 @@ fn peers_tell_each_other_of_more() {
         for node in 1..12 {
             let connected: BTreeSet<u32> = cluster.peer(node).connected().map(|node| node.0).collect();
             match discovery {
-                true => assert!(connected.len() >= 8, "node {node} has three quarters of what it heard of: {connected:?}"),
+                true => {
+                    assert!(connected.len() >= 8, "node {node} has three quarters of what it heard of: {connected:?}")
+                }
                 false => assert_eq!(connected, BTreeSet::from([0])),
             }
         }
@@ -209,7 +208,9 @@ impl Claim {
                 probes += 1;
                 effects = lone.hear(1, Message::CommonBlocks { inquiry, height, common });
             } else if let Some((_, (inquiry, above, limit))) = message(&effects, |message| match message {
-                Message::BlocksRequest { inquiry, above, limit, headers_only: true } => Some((*inquiry, *above, *limit)),
+                Message::BlocksRequest { inquiry, above, limit, headers_only: true } => {
+                    Some((*inquiry, *above, *limit))
+                }
                 _ => None,
             }) {
                 assert_eq!(above.0, self.common, "the highest common block was found");
