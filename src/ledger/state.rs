@@ -225,6 +225,11 @@ impl State {
         self.ipfs.contains_key(multihash)
     }
 
+    /// All registered multihashes with who registered them, ascending.
+    pub fn ipfs_hashes(&self) -> impl Iterator<Item = (&Vec<u8>, &Address)> {
+        self.ipfs.iter()
+    }
+
     /// Who registered a multihash.
     pub fn ipfs_owner(&self, multihash: &[u8]) -> Option<&Address> {
         self.ipfs.get(multihash)

@@ -1,0 +1,71 @@
+//! Random transactions and chains for property tests: what somebody may try, as values that shrink.
+//!
+//! ```text
+//!   Attempt  a transaction of any of the 17 types, valid or not          strategies/attempt.rs
+//!   Stage    a block: slots left empty, blocks to go back before, attempts
+//!   Play     a small network on which stages are played, fork by fork    strategies/play.rs
+//! ```
+//!
+//! Indexes wrap around, so every value means something; whether an attempt is allowed, the chain it is made on decides.
+
+mod attempt;
+mod play;
+
+pub use attempt::{Attempt, attempt};
+pub use play::{Outcome, Play};
+
+use proptest::prelude::*;
+
+/// A block to be: what happens before it, and what somebody wants in it.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// Slots left empty before the block.
+    pub missed: u32,
+    /// Blocks to go back before forging; more than 0 is a fork.
+    pub back: u32,
+    /// Who tries what, in order.
+    pub tries: Vec<Try>,
+}
+
+/// Somebody's attempt.
+#[derive(Clone, Debug)]
+pub struct Try {
+    /// Number of the sender, see [`Play::SENDERS`].
+    pub sender: usize,
+    pub attempt: Attempt,
+    pub flaw: Option<Flaw>,
+}
+
+/// What is wrong with a transaction whatever its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// One nonce too many.
+    NonceGap,
+    /// The nonce of the transaction before.
+    NonceAgain,
+    /// A second signature by a key that is not the wallet's.
+    WrongSecondKey,
+    /// More than the sender has, as the fee.
+    Fee,
+}
+
+/// One to so many stages, most of them on top of each other; one in six goes back up to five blocks, so forks arise, some
+/// across the end of a round.
+pub fn stages(most: usize) -> impl Strategy<Value = Vec<Stage>> {
+    prop::collection::vec(stage(), 1..=most)
+}
+
+/// One stage with up to four attempts.
+pub fn stage() -> impl Strategy<Value = Stage> {
+    let missed = prop_oneof![4 => Just(0u32), 1 => 1..8u32];
+    let back = prop_oneof![5 => Just(0u32), 1 => 1..6u32];
+    let flaw = prop_oneof![
+        12 => Just(None),
+        1 => Just(Some(Flaw::NonceGap)),
+        1 => Just(Some(Flaw::NonceAgain)),
+        1 => Just(Some(Flaw::WrongSecondKey)),
+        1 => Just(Some(Flaw::Fee)),
+    ];
+    let one = (0..Play::SENDERS, attempt(), flaw).prop_map(|(sender, attempt, flaw)| Try { sender, attempt, flaw });
+    (missed, back, prop::collection::vec(one, 0..5)).prop_map(|(missed, back, tries)| Stage { missed, back, tries })
+}
