@@ -13,8 +13,8 @@ use dposlab::{
     api::{ApiContext, Request, Server, View, answer},
     ledger::{BlockTree, Link},
     protocol::{Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction},
-    scenario::{Testnet, testnet::rules_for},
-    sim::{LiveHandle, SeedTree},
+    scenario::{Testnet, run::on_current_thread, testnet::rules_for},
+    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
 use std::{
     collections::BTreeMap,
@@ -48,7 +48,11 @@ fn main() {
         searches(DEEP);
         return;
     }
-    requests(arguments.first().map_or("", String::as_str));
+    let only = arguments.first().map_or("", String::as_str);
+    requests(only);
+    if "submit".contains(only) {
+        submissions();
+    }
 }
 
 /// A chain forged by hand, with the keys that forge and send on it.
@@ -271,6 +275,107 @@ async fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
     }
 }
 
+/// Batches that each connection posts, and transactions in each.
+const BATCHES: usize = 20;
+const BATCH: usize = 40;
+
+/// Transfers posted to a network of 51 delegates, and requests to it while it forges a hundred times as fast as time.
+fn submissions() {
+    let seeds = SeedTree::new(2);
+    let testnet = Testnet::generate(seeds, 51);
+    let mut rules = rules_for(51);
+    rules.pool.max_transactions_per_sender = BATCHES * BATCH;
+    let tree = testnet.tree(rules).expect("as many delegates as it wants");
+    let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
+    let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+    let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
+    let tip = tree.genesis().clone();
+    let plan = Plan::new(tree.clone(), tip, nodes, seeds, start);
+    let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
+    let view = view.with_neighbours((0..51).map(NodeId));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
+    let (sender, handles) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        on_current_thread(async {
+            let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
+            let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
+            sender.send(handle).expect("somebody waits for it");
+            live.run().await.expect("no actor dies");
+        });
+    });
+    let handle = handles.recv().expect("the network starts");
+    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), ApiContext::new(view, handle.clone()));
+    let server = server.expect("a free port");
+    let address = server.local_address();
+    thread::spawn(move || runtime().block_on(server.serve(std::future::pending())));
+    let client = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    client.block_on(handle.advance(3)).expect("it runs");
+    let batches = |connection: usize| -> Vec<(String, Vec<SignedTransaction>)> {
+        let keys = &testnet.accounts[connection].keys;
+        let transfer = |number: usize| {
+            let transfer = Transaction::transfer(recipient(number as u32), amount(1)).fee(amount(10_000_000));
+            transfer.nonce(Nonce(1 + number as u64)).sign(keys)
+        };
+        let batch = |first: usize| {
+            let transactions: Vec<_> = (first..first + BATCH).map(transfer).collect();
+            let json: Vec<_> = transactions.iter().map(SignedTransaction::to_json).collect();
+            (serde_json::json!({ "transactions": json }).to_string(), transactions)
+        };
+        (0..BATCHES).map(|number| batch(number * BATCH)).collect()
+    };
+    let all: Vec<_> = (0..CONNECTIONS).map(batches).collect();
+    // What verification alone allows: the same transactions as they are made, on as many threads as there are cores.
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let fresh: Vec<&SignedTransaction> = all.iter().flatten().flat_map(|(_, transactions)| transactions).collect();
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        for part in fresh.chunks(fresh.len().div_ceil(cores)) {
+            scope.spawn(|| part.iter().for_each(|transaction| assert!(transaction.verified(), "signed above")));
+        }
+    });
+    let alone = fresh.len() as f64 / begin.elapsed().as_secs_f64();
+    let begin = Instant::now();
+    let accepted: usize = client.block_on(async {
+        let posts = all.iter().map(|batches| {
+            let bodies: Vec<String> = batches.iter().map(|(body, _)| body.clone()).collect();
+            tokio::spawn(post(address, bodies))
+        });
+        let mut accepted = 0;
+        for post in posts.collect::<Vec<_>>() {
+            accepted += post.await.expect("no panic");
+        }
+        accepted
+    });
+    let rate = accepted as f64 / begin.elapsed().as_secs_f64();
+    println!("posted in batches of {BATCH}: {accepted} of {} accepted, {rate:.0} a second", fresh.len());
+    println!("verification alone on {cores} cores: {alone:.0} a second; ratio {:.2}", rate / alone);
+    client.block_on(handle.set_pace(Pace::Speed(100.0))).expect("it runs");
+    for target in ["/api/node/status", "/api/blocks?limit=100", "/api/transactions?limit=100", "/api/wallets?limit=100"]
+    {
+        let mut measured = Measured::default();
+        (0..2 * SLICES).for_each(|_| client.block_on(load(address, target, &mut measured)));
+        println!("forging at 100x: {target:<40} {:>8.0} a second, p99 {:.2} ms", measured.rate(), measured.p99_ms());
+    }
+    handle.stop();
+}
+
+/// Posts bodies one after the other; how many transactions were accepted.
+async fn post(address: SocketAddr, bodies: Vec<String>) -> usize {
+    let mut stream = TcpStream::connect(address).await.expect("the server listens");
+    stream.set_nodelay(true).expect("a socket");
+    let (mut buffer, mut accepted) = (vec![0; 256 << 10], 0);
+    for body in bodies {
+        let head = "POST /api/transactions HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n";
+        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(request.as_bytes()).await.expect("connected");
+        let length = read(&mut stream, &mut buffer).await;
+        let begin = memchr::memmem::find(&buffer, b"\r\n\r\n").expect("read to the end") + 4;
+        let answer: serde_json::Value = serde_json::from_slice(&buffer[begin..begin + length]).expect("JSON");
+        accepted += answer["data"]["accept"].as_array().map_or(0, Vec::len);
+    }
+    accepted
+}
+
 fn searches(transactions: u32) {
     let begin = Instant::now();
     let mut forge = Forge::new(51);
@@ -294,6 +399,7 @@ fn searches(transactions: u32) {
     let begin = Instant::now();
     let context = forge.context();
     println!("indexed in {:.1?}", begin.elapsed());
+    println!("processor time of one answer, none of which was given before:");
     let sender = forge.senders[0].0.public().to_string();
     let (one, other) = (recipient(5), recipient(77));
     for target in [
@@ -314,7 +420,7 @@ fn searches(transactions: u32) {
         "/api/transactions?timestamp.from=40000&timestamp.to=41000".to_owned(),
         "/api/blocks?page=60".to_owned(),
         "/api/blocks?numberOfTransactions.from=151".to_owned(),
-        "/api/node/fees?days=30".to_owned(),
+        "/api/node/fees?days=3".to_owned(),
     ] {
         let request = Request::new(Method::GET, &target);
         let runtime = Builder::new_current_thread().build().expect("a runtime");
@@ -322,14 +428,19 @@ fn searches(transactions: u32) {
         let mut bytes = 0;
         for again in 0..5 {
             // Not the answer that was given before.
-            let request = Request { query: format!("{}&limit={}", request.query, 100 - again), ..request.clone() };
-            let begin = Instant::now();
+            let query = match target.contains("fees") {
+                true => format!("{}{again}", request.query.trim_end_matches(char::is_numeric)).replace("=0", "=7"),
+                false => format!("{}&limit={}", request.query, 100 - again),
+            };
+            let request = Request { query, ..request.clone() };
+            let begin = processor();
             let reply = runtime.block_on(answer(&context, &request, async { Ok(Vec::new()) }));
-            times.push(begin.elapsed());
+            times.push(processor() - begin);
             bytes = reply.body.len();
-            assert!(reply.status == 200 || target.contains("fees"), "{target}");
+            assert!(reply.status == 200, "{target}");
         }
         times.sort();
-        println!("{target:<118} median {:>8.2?} worst {:>8.2?} {bytes:>7} bytes", times[2], times[4]);
+        let target: String = target.chars().take(90).collect();
+        println!("{target:<90} median {:>8.2?} worst {:>8.2?} {bytes:>7} bytes", times[2], times[4]);
     }
 }

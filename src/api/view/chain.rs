@@ -11,6 +11,7 @@ use crate::{
     },
 };
 use imbl::{HashMap, Vector};
+use memchr::memmem::Finder;
 use std::sync::Arc;
 
 /// A block with what lists look at.
@@ -22,7 +23,9 @@ pub struct Entry {
     /// Of its transactions, in their order.
     pub facts: Box<[Facts]>,
     /// The vendor fields of its transactions, one after another with a zero byte between.
-    pub vendor_fields: Box<str>,
+    vendor_fields: Box<str>,
+    /// Where each of them begins, and whose it is.
+    vendor_starts: Box<[(u32, u32)]>,
 }
 
 /// The numbers of a transaction, beside each other for all of a block, so that a million are looked at in no time.
@@ -92,6 +95,17 @@ impl Entry {
     /// Its height.
     pub fn height(&self) -> Height {
         self.link.height()
+    }
+
+    /// The transactions whose vendor field has a text without zero bytes in it, each once, ascending.
+    pub fn with_vendor_field(&self, text: &Finder<'_>) -> Vec<usize> {
+        let found = text.find_iter(self.vendor_fields.as_bytes()).filter_map(|at| {
+            let after = self.vendor_starts.partition_point(|(start, _)| *start as usize <= at);
+            Some(self.vendor_starts.get(after.checked_sub(1)?)?.1 as usize)
+        });
+        let mut found: Vec<usize> = found.collect();
+        found.dedup();
+        found
     }
 
     /// Transactions of the chain below it.
@@ -221,7 +235,7 @@ impl Chain {
         let block = link.block();
         let height = link.height();
         let mut facts = Vec::with_capacity(block.transactions.len());
-        let mut vendor_fields = String::new();
+        let (mut vendor_fields, mut vendor_starts) = (String::new(), Vec::new());
         for (index, transaction) in block.transactions.iter().enumerate() {
             let spot = Spot { height, index: index as u32 };
             let sender = transaction.sender_address();
@@ -246,6 +260,7 @@ impl Chain {
             }
             self.own_timestamps += u64::from(version == 1 && height > Height::GENESIS);
             if let Some(text) = &transaction.transaction().vendor_field {
+                vendor_starts.push((vendor_fields.len() as u32, index as u32));
                 vendor_fields.push_str(text);
                 vendor_fields.push('\0');
             }
@@ -256,6 +271,7 @@ impl Chain {
             generator: block.header.generator.address(network),
             facts: facts.into(),
             vendor_fields: vendor_fields.into(),
+            vendor_starts: vendor_starts.into(),
         }));
     }
 

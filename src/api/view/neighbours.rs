@@ -2,7 +2,10 @@
 
 use crate::{actors::NodeId, ledger::Link, protocol::Height, sim::network::Network};
 use dashmap::DashMap;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
 
 /// The other nodes.
 #[derive(Debug, Default)]
@@ -11,12 +14,19 @@ pub struct Neighbours {
     tips: DashMap<NodeId, Arc<Link>>,
     /// How long a message takes to each of them and back [ms], where that is known.
     latencies: DashMap<NodeId, u32>,
+    /// How often a node was seen.
+    seen: AtomicU32,
+    /// How often one had been seen when the median height was found, and that height: asked for far more often than it
+    /// changes.
+    median: AtomicU64,
 }
 
 impl Neighbours {
     /// A node was seen on a block.
     pub(super) fn saw(&self, node: NodeId, tip: &Arc<Link>) {
         self.tips.insert(node, tip.clone());
+        // After the insertion: a median that was found in between is found again.
+        self.seen.fetch_add(1, Ordering::Release);
     }
 
     /// The block a node was last seen on, and how far there and back in milliseconds, 0 if unknown.
@@ -35,7 +45,7 @@ impl Neighbours {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.tips.is_empty()
+        self.seen.load(Ordering::Relaxed) == 0
     }
 
     /// Who, how high, and how far there and back in milliseconds, 0 if unknown; ascending.
@@ -49,8 +59,15 @@ impl Neighbours {
 
     /// Their median height, 0 without any. Source: api.md 7.
     pub fn median_height(&self) -> Height {
+        let seen = u64::from(self.seen.load(Ordering::Acquire));
+        let found = self.median.load(Ordering::Relaxed);
+        if found >> 32 == seen {
+            return Height(found as u32);
+        }
         let mut heights: Vec<Height> = self.tips.iter().map(|tip| tip.height()).collect();
         heights.sort_unstable();
-        heights.get(heights.len() / 2).copied().unwrap_or_default()
+        let median = heights.get(heights.len() / 2).copied().unwrap_or_default();
+        self.median.store(seen << 32 | u64::from(median.0), Ordering::Relaxed);
+        median
     }
 }

@@ -279,13 +279,18 @@ impl<'s> Search<'s> {
         };
         let mut found = Vec::new();
         if let Candidates::All(chain) = candidates {
-            let text = self.call.parameters.text("vendorField").map(|text| Finder::new(text.as_bytes()));
+            // What has a zero byte may begin in one field and end in the next, over what is looked for.
+            let text = self.call.parameters.text("vendorField").filter(|text| !text.contains('\0'));
+            let text = text.map(|text| Finder::new(text.as_bytes()));
             for entry in chain.blocks() {
-                if text.as_ref().is_some_and(|text| text.find(entry.vendor_fields.as_bytes()).is_none()) {
-                    continue;
+                let at = |index: usize| Spot { height: entry.height(), index: index as u32 };
+                match &text {
+                    Some(text) => {
+                        let indexes = entry.with_vendor_field(text).into_iter();
+                        found.extend(indexes.filter(|index| accepts(entry, *index)).map(at));
+                    }
+                    None => found.extend((0..entry.facts.len()).filter(|index| accepts(entry, *index)).map(at)),
                 }
-                let spots = (0..entry.facts.len()).filter(|index| accepts(entry, *index));
-                found.extend(spots.map(|index| Spot { height: entry.height(), index: index as u32 }));
             }
             return found;
         }
