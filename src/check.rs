@@ -32,7 +32,7 @@ pub use conduct::{CONDUCT, Conduct, INTERESTING};
 pub use finding::{Finding, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
 pub use minimal::{Minimal, minimise};
-pub use simulation::Simulation;
 pub use rebuilt::check_rebuilt;
+pub use simulation::Simulation;
 pub use step::{STEP_INVARIANTS, StepInvariant, check_step};
 pub use watch::{Seen, Watch};

@@ -95,6 +95,7 @@ impl Simulation {
             description: String::new(),
             include: Vec::new(),
             rounds: 3,
+            crypto: crate::protocol::crypto::CryptoMode::default(),
             network: NetworkSection::default(),
             rules: toml::Table::new(),
             faults: Vec::new(),
