@@ -14,7 +14,7 @@ pub mod finding;
 pub mod interval;
 pub mod invariants;
 pub mod minimal;
-#[cfg(any(test, feature = "planted"))]
+#[cfg(feature = "planted")]
 pub(crate) mod power;
 pub mod rebuilt;
 pub mod search;

@@ -23,6 +23,10 @@ macro_rules! planted {
 }
 
 #[cfg(any(test, feature = "planted"))]
+#[cfg_attr(
+    not(feature = "planted"),
+    expect(unused_imports, reason = "the search over all of them is the feature's")
+)]
 pub(crate) use switch::{Planted, is_planted, plant};
 
 #[cfg(any(test, feature = "planted"))]
@@ -60,6 +64,7 @@ mod switch {
                 }
 
                 /// The rule it breaks, and how.
+                #[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "the table of them is the feature's"))]
                 pub(crate) fn words(self) -> &'static str {
                     match self { $(Self::$fault => $words,)* }
                 }

@@ -41,7 +41,7 @@ pub fn minimise(
     let first = shows(scenario, invariant, networks)?;
     let asks_for_liveness = is_liveness(invariant);
     let fitted = |scenario: Scenario| if asks_for_liveness { fit(scenario) } else { scenario };
-    let passes: [&dyn Fn(&Scenario) -> Vec<Scenario>; 8] =
+    let passes: [Pass<'_, Scenario>; 8] =
         [&actions, &faults, &rounds, &network, &delegates, &rules, &fault_details, &action_details];
     let passes: Vec<_> = passes
         .iter()

@@ -23,7 +23,10 @@ pub const RUN_SEED: u64 = 1;
 
 /// Generated networks, made once for each number of delegates.
 #[derive(Default)]
-pub struct Networks(Mutex<BTreeMap<(u32, u32, Option<u64>), Arc<Testnet>>>);
+pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
+
+/// What makes two networks the same: delegates, delegates standing by, reward.
+type Sort = (u32, u32, Option<u64>);
 
 impl Networks {
     /// The network of a scenario.

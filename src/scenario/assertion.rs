@@ -162,7 +162,8 @@ impl Assertion {
     /// # Errors
     /// None or several claims are made, or a condition cannot be read: key, what was found, what is allowed.
     pub fn claim(&self) -> Result<Claim, Misread> {
-        let make: [(&'static str, &Option<String>, fn(Condition) -> Claim); 4] = [
+        type Kind<'a> = (&'static str, &'a Option<String>, fn(Condition) -> Claim);
+        let make: [Kind<'_>; 4] = [
             ("always", &self.always, Claim::Always),
             ("sometimes", &self.sometimes, Claim::Sometimes),
             ("eventually", &self.eventually, Claim::Eventually),

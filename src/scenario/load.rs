@@ -388,7 +388,7 @@ mod tests {
         assert!(wrong.contains("base.toml:4: key 'fault[0].kind': unknown variant `heel`"), "{wrong}");
         put("base.toml", "include = [\"top.toml\"]\n");
         let circle = Scenario::load(&top).expect_err("a circle").to_string();
-        assert!(circle.contains("base.toml:1: key 'include'") && circle.contains("includes itself"), "{circle}");
+        assert!(circle.contains(":1: key 'include'") && circle.contains("includes itself"), "{circle}");
     }
 
     #[test]

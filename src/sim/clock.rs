@@ -45,8 +45,8 @@ impl Clock {
         let scaled = passed * 1_000_000 / (1_000_000 + i128::from(self.drift_ppm)).max(1);
         // The division rounds: the true instant is this one or one of the next two.
         let near = (since + scaled - 1).max(0);
-        let near = (0..4).map(|step| SimTime::from_micros(u64::try_from(near + step).unwrap_or(u64::MAX)));
-        near.clone().find(|at| self.local(*at) >= local).or(near.last()).unwrap_or(local)
+        let mut near = (0..4).map(|step| SimTime::from_micros(u64::try_from(near + step).unwrap_or(u64::MAX)));
+        near.clone().find(|at| self.local(*at) >= local).or(near.next_back()).unwrap_or(local)
     }
 
     /// The clock with a further error from now on.

@@ -24,8 +24,9 @@ fn record(file: &Path, pace: &[&str]) -> Value {
     let mut arguments = vec!["--delegates", "7", "--seed", "3", "--record", file.to_str().expect("a path in UTF-8")];
     arguments.extend(pace);
     let up = Up::start(&arguments);
+    up.advance(4);
     submit(&up, &[transfer(&up, 1)]);
-    up.advance(12);
+    up.advance(8);
     submit(&up, &[transfer(&up, 2), transfer(&up, 3)]);
     up.advance(1);
     submit(&up, &[transfer(&up, 4)]);

@@ -84,7 +84,9 @@ impl Replayed {
 impl Source for Replayed {
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll {
         let mut submissions: Vec<(NodeId, Transactions)> = Vec::new();
-        while let Some(block) = self.blocks.pop_front_if(|block| SimTime::from_seconds(block.timestamp) <= now) {
+        while self.blocks.front().is_some_and(|block| SimTime::from_seconds(block.timestamp) <= now)
+            && let Some(block) = self.blocks.pop_front()
+        {
             for bytes in block.transactions {
                 let node = self.network.nodes[self.handed_in % self.network.nodes.len()];
                 self.handed_in += 1;

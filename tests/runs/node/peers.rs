@@ -33,14 +33,14 @@ fn who_calls_too_often_is_cut_off() {
     let ids: Arc<[_]> = Vec::new().into();
     let common = |number| Message::CommonBlocksRequest { inquiry: Inquiry(number), ids: ids.clone() };
     // How often in how many seconds.
-    let limits: [(&dyn Fn(u32) -> Message, u32, u64); 4] =
+    type Limit<'a> = (&'a dyn Fn(u32) -> Message, u32, u64);
+    let limits: [Limit<'_>; 4] =
         [(&|_| Message::StatusRequest, 2, 1), (&|_| Message::PeersRequest, 1, 1), (&blocks, 1, 2), (&common, 9, 1)];
     for (call, allowed, seconds) in limits {
         for limited in [true, false] {
             let cluster = quiet(|rules| rules.rate_limits = limited);
             let mut lone = Lone::new(&cluster.tree, cluster.tree.genesis(), 0, &[1, 2, 3], Cluster::at(800));
-            let mut calls =
-                |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
+            let calls = |lone: &mut Lone| (0..=allowed).map(|number| lone.hear(1, call(number))).collect::<Vec<_>>();
             let answers = calls(&mut lone);
             assert!(answers[..allowed as usize].iter().all(|effects| !effects.is_empty() && !hung_up(effects)));
             assert_eq!(hung_up(&answers[allowed as usize]), limited, "{:?}", call(0));

@@ -21,7 +21,7 @@ fn quiet(change: impl FnOnce(&mut Rules)) -> Cluster {
 
 fn refusals(cluster: &Cluster, node: u32) -> Vec<&BlockRejected> {
     let refused = |event| match event {
-        &Event::BlockRefused(ref why) => Some(why),
+        Event::BlockRefused(why) => Some(why),
         _ => None,
     };
     cluster.events(node).filter_map(refused).collect()
