@@ -20,11 +20,13 @@ fn quiet(change: impl FnOnce(&mut Rules)) -> Cluster {
 }
 
 fn refusals(cluster: &Cluster, node: u32) -> Vec<&BlockRejected> {
-    let refused = |event| match event {
-        Event::BlockRefused(why) => Some(why),
-        _ => None,
-    };
-    cluster.events(node).filter_map(refused).collect()
+    cluster
+        .events(node)
+        .filter_map(|event| match event {
+            Event::BlockRefused(why) => Some(why),
+            _ => None,
+        })
+        .collect()
 }
 
 fn pushed_on(cluster: &Cluster, node: u32) -> usize {
