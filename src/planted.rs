@@ -37,7 +37,7 @@ mod switch {
         static IN_FORCE: Cell<Option<Planted>> = const { Cell::new(None) };
     }
 
-    /// Declares the faults with what each breaks, in the words of the table in docs/checking.md.
+    /// Declares the faults with what each breaks, in the words of the table that `dposlab check --planted` prints.
     macro_rules! faults {
         ($($fault:ident: $words:literal,)*) => {
             /// One rule broken.
