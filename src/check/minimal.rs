@@ -292,12 +292,10 @@ impl Minimal {
     fn assertion(&self) -> Assertion {
         let invariant = self.finding.invariant;
         match liveness(&self.scenario).filter(|_| is_liveness(invariant)) {
-            Some(asked) if invariant == conduct::CONVERGED.name => Assertion {
-                eventually: Some("converged".to_owned()),
-                within_rounds: Some(asked.within_rounds),
-                after: Some(Trigger::Seconds(asked.from_seconds)),
-                ..Assertion::default()
-            },
+            // The run ends when the time to recover does.
+            Some(_) if invariant == conduct::CONVERGED.name => {
+                Assertion { finally: Some("converged".to_owned()), ..Assertion::default() }
+            }
             Some(_) => Assertion {
                 finally: Some(format!("height >= {}", self.scenario.last_height())),
                 ..Assertion::default()

@@ -207,7 +207,7 @@ impl Bundle<'_> {
         sheet.finish()
     }
 
-    /// The winning chain.
+    /// The winning chain, without the block of genesis, which nobody forged.
     fn blocks(&self, folder: &Path) -> Result<(), SheetError> {
         let columns = [
             ("height", Kind::Count),
@@ -220,7 +220,7 @@ impl Bundle<'_> {
         ];
         let mut sheet = Sheet::create(folder, "blocks", columns.map(|(name, kind)| column(name, kind)).to_vec())?;
         let tip = &self.figures.tip;
-        let first = self.figures.chain.first().map_or(1, |round| round.first_height);
+        let first = self.figures.chain.first().map_or(1, |round| round.first_height).max(Height::GENESIS.0 + 1);
         for height in (first..=tip.height().0).map(Height) {
             let link = tip.ancestor(height).expect("the height is the tip's at most");
             let header = &link.block().header;

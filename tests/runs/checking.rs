@@ -72,7 +72,6 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
 }
 
 #[test]
-#[ignore = "no finding is shipped yet"]
 fn each_shipped_finding_shows_what_it_says() {
     let folder = root().join("scenarios/findings");
     let mut shown = 0;

@@ -55,14 +55,13 @@ proptest! {
 }
 
 #[test]
-#[ignore = "the strategy does not reach resignations of businesses yet"]
 fn the_strategy_reaches_every_type_both_ways() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
     let mut runner = TestRunner::deterministic();
     let (mut taken, mut refused) = (BTreeMap::new(), BTreeMap::new());
     let (mut forks, mut reasons, mut together) = (0, BTreeMap::new(), 0);
-    for _ in 0..60 {
-        let stages = stages(14).new_tree(&mut runner).expect("a value").current();
+    for _ in 0..100 {
+        let stages = stages(60).new_tree(&mut runner).expect("a value").current();
         let mut play = Play::new();
         for stage in &stages {
             forks += usize::from(stage.back > 0 && play.tip.height().0 > 2);

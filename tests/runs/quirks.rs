@@ -80,13 +80,12 @@ fn the_coin_of_a_claimed_lock_weighs_for_its_recipient_or_for_the_claimant() {
 
 /// Q2.
 #[test]
-#[ignore = "chooses none; why is open"]
 fn two_resignations_where_one_fits_are_chosen_both_or_one() {
     for on in [false, true] {
         let mut bench = Bench::new(|rules| rules.pool.resignations_counted_on_chain = on);
         let sixth = bench.sign(Transaction::delegate_registration("sixth"), 1, 1, coins(25).value());
         bench.forge(vec![sixth]);
-        let resign = |index| by_delegate(&bench, index, Transaction::delegate_resignation(), 1);
+        let resign = |index| by_delegate(&bench, index, Transaction::delegate_resignation(), 3);
         let both = [resign(0), resign(1)];
         assert_eq!(bench.submit(&both).accept.len(), 2);
         let chosen = bench.chosen();

@@ -63,7 +63,6 @@ fn parquet_rows(file: &Path) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-#[ignore = "the tables count genesis otherwise than the trace"]
 fn a_run_leaves_a_summary_tables_a_trace_and_a_page_that_agree() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let scenario = scenario_in(folder.path());
@@ -157,7 +156,6 @@ fn the_page_stands_alone(page: &str, summary: &Value) {
 }
 
 #[test]
-#[ignore = "the tables count genesis otherwise than the trace"]
 fn a_partition_and_its_end_are_in_the_figures() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let out = folder.path().join("out");

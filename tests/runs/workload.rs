@@ -58,7 +58,6 @@ fn every_type_gets_into_blocks() {
 }
 
 #[test]
-#[ignore = "transactions of one sender arrive out of order at different nodes"]
 fn rates_are_kept_and_even_arrivals_are_even() {
     for arrivals in ["even", "poisson"] {
         let (kinds, counts) = play(&format!(

@@ -190,8 +190,9 @@ impl Forgery<'_> {
 
 /// What these transactions pay.
 const FEE: Arktoshi = Arktoshi::coins(1);
-/// Recipients of one payment: as many as the testnet allows.
-const PAYMENTS: usize = 256;
+/// Recipients of one payment: twice what the testnet allows, for as many transactions as a block may hold do not exceed
+/// its payload otherwise.
+const PAYMENTS: usize = 512;
 
 fn more(amount: Arktoshi) -> Arktoshi {
     Arktoshi::new(amount.value() + 1).unwrap_or(amount)

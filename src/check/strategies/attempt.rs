@@ -75,6 +75,19 @@ pub enum Attempt {
 }
 
 impl Attempt {
+    /// Whether it is about a business or its bridgechains.
+    pub(super) fn is_business(&self) -> bool {
+        matches!(
+            self,
+            Self::Business { .. }
+                | Self::UpdateBusiness { .. }
+                | Self::ResignBusiness
+                | Self::Bridgechain { .. }
+                | Self::UpdateBridgechain { .. }
+                | Self::ResignBridgechain { .. }
+        )
+    }
+
     /// Its type.
     pub fn kind(&self) -> Kind {
         match self {
@@ -101,7 +114,7 @@ impl Attempt {
 
 /// Any attempt; those that others build on come more often.
 pub fn attempt() -> impl Strategy<Value = Attempt> {
-    prop_oneof![4 => money(), 4 => voting(), 3 => locks(), 3 => businesses(), 2 => keys()]
+    prop_oneof![4 => money(), 4 => voting(), 3 => locks(), 5 => businesses(), 2 => keys()]
 }
 
 /// From nothing at all to twice what an account begins with.
@@ -153,7 +166,7 @@ fn keys() -> impl Strategy<Value = Attempt> {
         1 => Just(Attempt::SecondSignature),
         2 => (any::<usize>(), 1..4u8, prop::bool::weighted(0.8))
             .prop_map(|(first, min, whole)| Attempt::MultiSignature { first, min, whole }),
-        2 => (any::<usize>(), 1..1_000_000_000u64, 0..4usize)
+        2 => (any::<usize>(), 1..1_000_000_000u64, 1..4usize)
             .prop_map(|(to, amount, signers)| Attempt::SpendTogether { to, amount, signers }),
     ]
 }

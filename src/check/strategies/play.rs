@@ -4,8 +4,8 @@ use super::{Attempt, Flaw, Stage, Try};
 use crate::{
     ledger::{ApplyError, BlockRejected, BlockTree, Link, State},
     protocol::{
-        Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp,
-        Transaction, TransactionId, Vote,
+        Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp, Transaction,
+        TransactionId, Vote,
         crypto::sha256,
         keys::multisignature_key,
         transaction::{Expiration, Payment, TransactionBuilder},
@@ -156,6 +156,19 @@ impl Play {
         }
     }
 
+    /// One of the senders, or the last wallet of three participants.
+    fn recipient(&self, index: usize) -> PublicKey {
+        match &self.shared {
+            Some((owners, min)) if index % (Self::SENDERS + 1) == Self::SENDERS => self.shared_key(owners, *min),
+            _ => *self.senders[index % Self::SENDERS].public(),
+        }
+    }
+
+    fn shared_key(&self, owners: &[usize], min: u8) -> PublicKey {
+        let publics: Vec<PublicKey> = owners.iter().map(|owner| *self.senders[*owner].public()).collect();
+        multisignature_key(min, &publics).expect("keys on the curve have a sum")
+    }
+
     fn signed_together(
         &self,
         one: &Try,
@@ -164,8 +177,7 @@ impl Play {
         signers: usize,
         state: &State,
     ) -> SignedTransaction {
-        let publics: Vec<PublicKey> = owners.iter().map(|owner| *self.senders[*owner].public()).collect();
-        let wallet = multisignature_key(min, &publics).expect("keys on the curve have a sum");
+        let wallet = self.shared_key(owners, min);
         let unsigned = self.complete(one, &wallet, state).sender(wallet);
         let signing = owners.iter().enumerate().take(signers);
         signing
@@ -189,8 +201,7 @@ impl Play {
     }
 
     fn build(&self, attempt: &Attempt, state: &State) -> TransactionBuilder {
-        let address =
-            |index: usize| -> Address { self.senders[index % Self::SENDERS].public().address(state.network_byte()) };
+        let address = |index: usize| self.recipient(index).address(state.network_byte());
         let delegate = |index: usize| {
             let delegates: Vec<_> = state.delegates().collect();
             delegates[index % delegates.len()].public_key.expect("a delegate's key is known")

@@ -7,7 +7,9 @@ use super::{
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{Link, State},
-    protocol::{Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, transaction::Payment},
+    protocol::{
+        Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId, transaction::Payment,
+    },
     sim::source::{Poll, Source},
 };
 use rand::{Rng, seq::SliceRandom};
@@ -48,6 +50,8 @@ struct Pending {
     held_up: bool,
     /// When the last one was handed in.
     last: SimTime,
+    /// The last one handed in.
+    id: Option<TransactionId>,
 }
 
 enum Funding {
@@ -118,9 +122,9 @@ impl Generator {
         let mut order: Vec<usize> = (0..self.senders.len()).collect();
         let (some, _) = order.partial_shuffle(&mut self.random, TRIES);
         let some = some.to_vec();
-        let made = some.into_iter().find_map(|index| self.made_by(index, kind, now, state))?;
-        let node = self.network.nodes[self.random.random_range(0..self.network.nodes.len())];
-        Some((node, one(made)))
+        let (index, made) = some.into_iter().find_map(|index| Some((index, self.made_by(index, kind, now, state)?)))?;
+        // Always the same node for one sender: at another, a later nonce could arrive before an earlier one.
+        Some((self.network.nodes[index % self.network.nodes.len()], one(made)))
     }
 
     fn made_by(&mut self, index: usize, kind: KindName, now: SimTime, state: &State) -> Option<SignedTransaction> {
@@ -130,7 +134,7 @@ impl Generator {
         let (sender, pending) = &mut self.senders[index];
         let on_chain = nonce(state, &sender.keys, byte);
         if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
-            *pending = Pending { nonce: on_chain, held_up: false, last: pending.last };
+            *pending = Pending { nonce: on_chain, held_up: false, ..*pending };
         }
         let waiting = pending.nonce - on_chain;
         if pending.held_up || waiting >= PENDING_LIMIT || (holds_up(kind) && waiting > 0) {
@@ -145,7 +149,8 @@ impl Generator {
             fee,
         };
         let made = maker.make(kind, sender, pending.nonce + 1)?;
-        *pending = Pending { nonce: pending.nonce + 1, held_up: holds_up(kind), last: now };
+        let (nonce, held_up) = (pending.nonce + 1, holds_up(kind));
+        *pending = Pending { nonce, held_up, last: now, id: Some(made.id()) };
         Some(made)
     }
 
@@ -201,7 +206,14 @@ impl Source for Generator {
         Poll { submissions, again: self.due }
     }
 
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
+    /// The nonce of what was refused is free again.
+    fn answered(&mut self, _: SimTime, submission: &Submission) {
+        for (id, _) in &submission.errors {
+            if let Some((_, pending)) = self.senders.iter_mut().find(|(_, pending)| pending.id == Some(*id)) {
+                *pending = Pending { nonce: pending.nonce - 1, held_up: false, last: pending.last, id: None };
+            }
+        }
+    }
 }
 
 /// The nonce of a wallet on the chain.
