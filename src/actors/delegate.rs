@@ -96,9 +96,9 @@ impl Delegate {
         match input {
             Input::Start => self.look(now, effects),
             Input::Wake(Wake::Forge { plan }) if plan == self.plan => self.woken(now, effects),
-            Input::Message { message: Message::Round(round), .. } => self.round_known(now, round, effects),
+            Input::Message { message: Message::Round(round), .. } => self.round_known(now, *round, effects),
             Input::Message { message: Message::RoundChanged(round), .. } => self.round_changed(now, &round, effects),
-            Input::Message { message: Message::NetworkState(state), .. } => self.network_known(now, state, effects),
+            Input::Message { message: Message::NetworkState(state), .. } => self.network_known(now, *state, effects),
             Input::Message { message: Message::ForgingTransactions(transactions), .. } => {
                 self.forge(now, &transactions, effects);
             }

@@ -91,7 +91,7 @@ pub enum Message {
     CommonBlocks {
         inquiry: Inquiry,
         height: Height,
-        common: Option<BlockId>,
+        common: Option<Box<BlockId>>,
     },
     /// Asks for [`Message::Peers`] (`getPeers`).
     PeersRequest,
@@ -103,12 +103,12 @@ pub enum Message {
     // Between a delegate and the peer it trusts, its relay.
     /// Asks for [`Message::Round`].
     RoundRequest,
-    Round(RoundView),
+    Round(Box<RoundView>),
     /// Unasked: the relay's chain entered a new round, or left the one it was in.
-    RoundChanged(RoundView),
+    RoundChanged(Box<RoundView>),
     /// Asks for [`Message::NetworkState`], after the relay has pinged its peers.
     NetworkStateRequest,
-    NetworkState(NetworkState),
+    NetworkState(Box<NetworkState>),
     /// Asks for the transactions of the next block; the relay hands it on to its pool.
     ForgingTransactionsRequest,
     ForgingTransactions(Transactions),

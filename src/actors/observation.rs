@@ -23,7 +23,7 @@ pub enum Event {
     /// `transaction.applied` and the typed ones.
     BlockApplied { link: Arc<Link>, applied: Arc<Applied> },
     /// Not accepted; the reference's node writes it to its log only.
-    BlockRefused(BlockRejected),
+    BlockRefused(Box<BlockRejected>),
     /// The delegate owned the slot and did not forge, because its relay lacks peers or quorum.
     ForgingSuspended { reached: u32, in_quorum: u32 },
     /// `transaction.pool.added`.

@@ -182,7 +182,7 @@ impl Peer {
     /// An actor of the same node speaks.
     fn told(&mut self, now: SimTime, message: Message, effects: &mut Vec<Effect>) {
         match message {
-            Message::RoundRequest => self.tell(Role::Delegate, Message::Round(self.round_view()), effects),
+            Message::RoundRequest => self.tell(Role::Delegate, Message::Round(self.round_view().into()), effects),
             Message::NetworkStateRequest => self.ping_before_forging(now, effects),
             Message::ForgingTransactionsRequest => {
                 self.tell(Role::Pool, Message::ChooseTransactions { tip: self.tip.clone() }, effects);
@@ -211,7 +211,7 @@ impl Peer {
                 send(from, Message::Blocks { inquiry, height, blocks }, effects);
             }
             Message::CommonBlocksRequest { inquiry, ids } => {
-                let (height, common) = (self.tip.height(), self.highest_common(&ids));
+                let (height, common) = (self.tip.height(), self.highest_common(&ids).map(Box::new));
                 send(from, Message::CommonBlocks { inquiry, height, common }, effects);
             }
             Message::PeersRequest => send(from, Message::Peers(self.neighbours.numbers()), effects),
@@ -222,7 +222,7 @@ impl Peer {
             }
             Message::CommonBlocks { inquiry, height, common } => {
                 self.neighbours.stands_at(from, height);
-                self.common_answered(now, from, inquiry, common, effects);
+                self.common_answered(now, from, inquiry, common.as_deref().copied(), effects);
             }
             Message::Peers(list) => self.peers_answered(now, from, &list, effects),
             Message::HungUp => self.drop_peer(now, from, effects),

@@ -59,7 +59,7 @@ impl Peer {
     pub(super) fn block_pushed(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
         match self.enter(now, &block) {
             Entry::SeenBefore => {}
-            Entry::Refused(why) | Entry::FromFuture(why) => observe(Event::BlockRefused(why), effects),
+            Entry::Refused(why) | Entry::FromFuture(why) => observe(Event::BlockRefused(why.into()), effects),
             Entry::Disregarded => observe(Event::BlockDisregarded(block), effects),
             Entry::Queued => self.take_in(now, &block, effects),
         }
@@ -170,7 +170,7 @@ impl Peer {
                     self.gossip(now, block, effects);
                 }
             }
-            BlockOutcome::Rejected(why) => observe(Event::BlockRefused(why.clone()), effects),
+            BlockOutcome::Rejected(why) => observe(Event::BlockRefused(why.clone().into()), effects),
             BlockOutcome::Rollback(cause) => {
                 let blocks = (*cause == RollbackCause::NeverReady).then_some(self.node_rules().rollback_max);
                 self.fork(now, blocks, *cause, effects);

@@ -20,7 +20,7 @@ impl Peer {
     }
 
     pub(super) fn tell_round(&self, effects: &mut Vec<Effect>) {
-        self.tell(Role::Delegate, Message::RoundChanged(self.round_view()), effects);
+        self.tell(Role::Delegate, Message::RoundChanged(self.round_view().into()), effects);
     }
 
     pub(super) fn ping_before_forging(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
@@ -43,7 +43,7 @@ impl Peer {
         }
         let status = self.network_status(reached);
         let state = NetworkState { status, height, tip, reached, in_quorum, over_height, forked };
-        self.tell(Role::Delegate, Message::NetworkState(state), effects);
+        self.tell(Role::Delegate, Message::NetworkState(state.into()), effects);
     }
 
     fn network_status(&mut self, reached: u32) -> NetworkStatus {

@@ -344,7 +344,7 @@ fn message_line(message: &Message) -> MessageLine {
         Message::StatusRequest => line("status-request", None, None),
         Message::BlocksRequest { .. } => line("blocks-request", None, None),
         Message::CommonBlocksRequest { ids, .. } => line("common-blocks-request", None, Some(ids.len())),
-        Message::CommonBlocks { common, .. } => line("common-blocks", common.map(|id| id.to_string()), None),
+        Message::CommonBlocks { common, .. } => line("common-blocks", common.as_ref().map(|id| id.to_string()), None),
         Message::PeersRequest => line("peers-request", None, None),
         Message::Peers(peers) => line("peers", None, Some(peers.len())),
         Message::HungUp => line("hung-up", None, None),

@@ -95,7 +95,7 @@ fn a_relay_that_says_nothing_does_not_stop_the_forger() {
     }
     // In its next slot the relay is there again, but not for the state of the network: no block, and on it goes.
     alone.now = Cluster::at(8 * 55);
-    let effects = alone.hear(Message::Round(alone.round()));
+    let effects = alone.hear(Message::Round(alone.round().into()));
     assert!(asks(&effects, for_network));
     let started = |effect: &Effect| matches!(effect, Effect::Observe(Event::ForgerStarted { .. }));
     assert_eq!(effects.iter().filter(|effect| started(effect)).count(), 1);
@@ -104,7 +104,7 @@ fn a_relay_that_says_nothing_does_not_stop_the_forger() {
     let suspended = Effect::Observe(Event::ForgingSuspended { reached: 0, in_quorum: 0 });
     assert!(effects.iter().any(|effect| format!("{effect:?}") == format!("{suspended:?}")));
     assert!(asks(&effects, for_round));
-    let effects = alone.hear(Message::Round(alone.round()));
+    let effects = alone.hear(Message::Round(alone.round().into()));
     assert!(!asks(&effects, for_network) && !effects.iter().any(started), "the slot is lost, and it started only once");
     let (slept, effects) = alone.sleep();
     assert!(slept > Duration::from_secs(8) && asks(&effects, |message| matches!(message, Message::WakeUp)));
@@ -114,8 +114,8 @@ fn a_relay_that_says_nothing_does_not_stop_the_forger() {
 fn a_pool_that_says_nothing_costs_four_seconds_and_two() {
     let mut alone = Alone::new();
     alone.step(Input::Start);
-    alone.hear(Message::Round(alone.round()));
-    let effects = alone.hear(Message::NetworkState(alone.network(NetworkStatus::Default, 3, 0)));
+    alone.hear(Message::Round(alone.round().into()));
+    let effects = alone.hear(Message::NetworkState(alone.network(NetworkStatus::Default, 3, 0).into()));
     assert!(asks(&effects, for_transactions));
     assert_eq!(alone.sleep().0, Duration::from_secs(4));
     let (waited, effects) = alone.sleep();
@@ -148,8 +148,8 @@ fn who_may_forge() {
     for (status, in_quorum, forked, allowed) in cases {
         let mut alone = Alone::new();
         alone.step(Input::Start);
-        alone.hear(Message::Round(alone.round()));
-        let effects = alone.hear(Message::NetworkState(alone.network(status, in_quorum, forked)));
+        alone.hear(Message::Round(alone.round().into()));
+        let effects = alone.hear(Message::NetworkState(alone.network(status, in_quorum, forked).into()));
         assert_eq!(asks(&effects, for_transactions), allowed, "{status:?} with {in_quorum} of {}", in_quorum + forked);
     }
 }
@@ -158,13 +158,13 @@ fn who_may_forge() {
 fn the_block_stands_on_what_the_state_of_the_network_says() {
     let mut alone = Alone::new();
     alone.step(Input::Start);
-    alone.hear(Message::Round(alone.round()));
+    alone.hear(Message::Round(alone.round().into()));
     // Meanwhile the relay has gone on by one block.
     let genesis = alone.cluster.tree.genesis().clone();
     let next = alone.cluster.chain(&genesis, Slot(49), 1).remove(0);
     let mut state = alone.network(NetworkStatus::Default, 3, 0);
     (state.height, state.tip) = (next.height(), next.id());
-    alone.hear(Message::NetworkState(state));
+    alone.hear(Message::NetworkState(state.into()));
     let effects = alone.hear(Message::ForgingTransactions(Vec::new().into()));
     let forged = message(&effects, |message| match message {
         Message::Forged(block) => Some(block.clone()),

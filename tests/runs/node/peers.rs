@@ -210,7 +210,7 @@ impl Claim {
                 let common = ids.iter().filter_map(|id| self.cluster.tree.link(id)).filter(has);
                 let common = common.max_by_key(|link| link.height()).map(|link| link.id());
                 probes += 1;
-                effects = lone.hear(1, Message::CommonBlocks { inquiry, height, common });
+                effects = lone.hear(1, Message::CommonBlocks { inquiry, height, common: common.map(Box::new) });
             } else if let Some((_, (inquiry, above, limit))) = message(&effects, |message| match message {
                 Message::BlocksRequest { inquiry, above, limit, headers_only: true } => {
                     Some((*inquiry, *above, *limit))
@@ -270,6 +270,9 @@ fn a_peer_that_stops_answering_in_the_middle_of_a_verification_is_not_taken_up()
     lone.now = lone.now + Duration::from_secs(5);
     lone.step(Input::Wake(Wake::Unanswered(inquiry)));
     let common = Some(claim.cluster.tree.genesis().id());
-    assert!(lone.hear(1, Message::CommonBlocks { inquiry, height: Height(24), common }).is_empty(), "too late");
+    assert!(
+        lone.hear(1, Message::CommonBlocks { inquiry, height: Height(24), common: common.map(Box::new) }).is_empty(),
+        "too late"
+    );
     assert_eq!(lone.peer.connected().count(), 0);
 }
