@@ -7,6 +7,7 @@
 pub mod block;
 pub mod crypto;
 pub mod genesis;
+pub mod hashing;
 pub mod keys;
 pub mod milestones;
 pub mod network;

@@ -69,8 +69,6 @@ pub enum RollbackCause {
     DoubleForging,
     /// The same block was too far ahead more than five times.
     NeverReady,
-    /// The operator asked for it.
-    Ordered,
 }
 
 impl fmt::Display for RollbackCause {
@@ -79,7 +77,6 @@ impl fmt::Display for RollbackCause {
             Self::Forked => "forked",
             Self::DoubleForging => "double-forging",
             Self::NeverReady => "never-ready",
-            Self::Ordered => "ordered",
         })
     }
 }

@@ -112,13 +112,15 @@ impl TransactionPool {
         let milestone = tree.config().milestones.at(self.tip.height());
         let limit = milestone.block.max_transactions;
         let (now, terms, applied) = (self.now.seconds(), tree.terms(self.tip.height()), tree.applied(&self.tip));
+        let expires_next = (!tree.rules().pool.chooses_what_expires_next).then(|| self.tip.height().next().0);
         let mut scratch = Scratch::new(&applied.state, &tree.rules().pool);
         let (mut chosen, mut failed, mut bytes) = (Vec::with_capacity(limit), Vec::new(), 0);
         for transaction in self.store.in_forging_order().take(10 * limit) {
             if chosen.len() == limit {
                 break;
             }
-            if tree.block_of(&self.tip, &transaction.id()).is_some() {
+            let expires = |height| self.expires_at(transaction).is_some_and(|expiry| expiry <= i64::from(height));
+            if expires_next.is_some_and(expires) || tree.block_of(&self.tip, &transaction.id()).is_some() {
                 failed.push(transaction.id());
             } else if scratch.try_apply(transaction, now, &terms).is_ok() {
                 bytes += transaction.bytes().len();

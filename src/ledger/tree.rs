@@ -17,7 +17,7 @@ use super::{
 };
 use crate::protocol::{
     Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, SignedTransaction, Slot, TransactionContext,
-    TransactionId, crypto::CryptoMode, keys::multisignature_key, slots::Slots, transaction::Version,
+    TransactionId, crypto::CryptoMode, hashing::IdHash, keys::multisignature_key, slots::Slots, transaction::Version,
 };
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
@@ -52,9 +52,9 @@ pub struct BlockTree {
     rules: Arc<Rules>,
     schedule: RoundSchedule,
     slots: Slots,
-    links: DashMap<BlockId, Arc<Link>>,
+    links: DashMap<BlockId, Arc<Link>, IdHash>,
     /// The blocks that hold a transaction, one for each fork it is on.
-    transactions: DashMap<TransactionId, Vec<Arc<Link>>>,
+    transactions: DashMap<TransactionId, Vec<Arc<Link>>, IdHash>,
     genesis: Arc<Link>,
     /// Blocks whose states are at hand, in the order in which they were computed.
     with_state: Mutex<VecDeque<Weak<Link>>>,
@@ -158,8 +158,8 @@ impl BlockTree {
             config,
             rules,
             schedule,
-            links: DashMap::new(),
-            transactions: DashMap::new(),
+            links: DashMap::default(),
+            transactions: DashMap::default(),
             genesis: genesis.clone(),
             with_state: Mutex::default(),
         };

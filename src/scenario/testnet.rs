@@ -3,7 +3,8 @@
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
-        Arktoshi, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase, network::Network,
+        Address, Arktoshi, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase,
+        network::Network,
     },
     sim::SeedTree,
 };
@@ -44,6 +45,7 @@ pub struct NamedDelegate {
 pub struct Account {
     pub passphrase: String,
     pub keys: KeyPair,
+    pub address: Address,
     pub balance: Arktoshi,
 }
 
@@ -68,7 +70,7 @@ impl Testnet {
         let accounts: Vec<Account> = (1..=ACCOUNTS_LIMIT)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/account/{number}"));
-                Account { passphrase, keys, balance: ACCOUNT_BALANCE }
+                Account { passphrase, address: keys.public().address(network_byte), keys, balance: ACCOUNT_BALANCE }
             })
             .collect();
         let (_, premine) = secret(seeds, "keys/premine");
@@ -80,11 +82,7 @@ impl Testnet {
             premine,
             delegates: delegates.iter().map(|delegate| (delegate.username.clone(), delegate.keys.clone())).collect(),
             total: TOTAL,
-            accounts: accounts
-                .iter()
-                .map(|account| (account.keys.public().address(network_byte), account.balance))
-                .chain(lead)
-                .collect(),
+            accounts: accounts.iter().map(|account| (account.address, account.balance)).chain(lead).collect(),
         };
         let config =
             NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");

@@ -11,6 +11,7 @@ mod milestones;
 mod missed_slots;
 mod node;
 mod pool;
+mod pool_laws;
 mod pool_refusals;
 mod quirks;
 mod readme;

@@ -483,3 +483,25 @@ fn listed_senders_have_no_quota() {
         assert_eq!(accepted, taken);
     }
 }
+
+/// Not in the table of quirks: it follows from sections 3.4 and 5.6 together.
+#[test]
+fn a_transfer_that_expires_at_the_next_height_is_chosen_or_dropped() {
+    for on in [false, true] {
+        let mut bench = Bench::new(|rules| rules.pool.chooses_what_expires_next = on);
+        let builder = Transaction::transfer(address(&bench, 0), coins(1)).expiration(bench.tip.height().0 + 2);
+        let last_chance = bench.sign(builder, 1, 1, FEE);
+        assert_eq!(bench.submit(std::slice::from_ref(&last_chance)).accept.len(), 1);
+        bench.forge(Vec::new());
+        // Whoever forges now, and whenever: the next height stays the same until a block is accepted.
+        for _ in 0..3 {
+            let chosen = bench.chosen();
+            assert_eq!(chosen.len(), usize::from(on));
+            let refused = bench.try_forge(chosen).map_err(|why| why.to_string());
+            match refused {
+                Err(why) => assert!(on && why.contains("expired transaction"), "{why}"),
+                Ok(()) => assert!(!on),
+            }
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! How much one address may send in a time, and how a peer keeps within what others allow. Source: consensus.md 6.
 //!
-//! Limits count in windows that begin with the first message. Most callers are far from any limit: their last call,
-//! which stands in their record, tells. Windows are kept for the others only, and forgotten when they are over.
+//! Limits count in windows that begin with the first message. Most callers are far from any limit: their last two calls,
+//! which stand in their record, tell. Windows are kept for the others only, and forgotten when they are over.
 
-use super::{Peer, send};
+use super::{Peer, neighbours::Call, send};
 use crate::actors::{Effect, Message, NodeId, SimTime, Wake};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -143,22 +143,27 @@ impl Peer {
         if !limited {
             return true;
         }
-        let centiseconds = |time: SimTime| (time.micros() / 10_000) as u32;
-        let (before, what) = (neighbour.called, neighbour.called_for);
-        (neighbour.called, neighbour.called_for) = (centiseconds(now), endpoint as u8);
-        let since = Duration::from_millis(10 * u64::from(centiseconds(now).wrapping_sub(before)));
-        if since > LONGEST_WINDOW && self.limits.blocked.is_empty() {
+        let call = Call { at: (now.micros() / 10_000) as u32, what: endpoint as u8 };
+        let since = |call: Call, other: Call| Duration::from_millis(10 * u64::from(call.at.wrapping_sub(other.at)));
+        let [first, last] = neighbour.calls;
+        neighbour.calls = [last, call];
+        let unblocked = self.limits.blocked.is_empty();
+        if unblocked && since(call, last) > LONGEST_WINDOW {
+            neighbour.calls[0] = Call::NONE;
             return true;
         }
-        // The call before this one was not counted if nothing was near a limit then.
-        if since <= LONGEST_WINDOW
-            && let Some(what) = Endpoint::from_number(what)
-            && self.limits.count(now, from, what) == 0
-            && self.limits.count(now, from, Endpoint::Any) == 0
-        {
-            let then = SimTime::from_micros(now.micros().saturating_sub(since.as_micros() as u64));
-            self.limits.add(then, from, Endpoint::Any);
-            self.limits.add(then, from, what);
+        // Every endpoint allows a first call.
+        let is_second = first.what == Call::COUNTED && last.what != Call::COUNTED;
+        if unblocked && is_second && last.what != call.what {
+            return true;
+        }
+        neighbour.calls = [Call::NONE, Call { what: Call::COUNTED, ..call }];
+        for before in [first, last] {
+            if let Some(what) = Endpoint::from_number(before.what) {
+                let then = SimTime::from_micros(now.micros().saturating_sub(since(call, before).as_micros() as u64));
+                self.limits.add(then, from, Endpoint::Any);
+                self.limits.add(then, from, what);
+            }
         }
         self.counted_in(now, from, endpoint, effects)
     }

@@ -14,6 +14,10 @@ impl TransactionPool {
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
             self.recent.clear();
+            if tip.parent().is_some_and(|parent| Arc::ptr_eq(parent, &self.tip)) {
+                self.block_applied(tip, effects);
+                return self.expire(effects);
+            }
             let mut forward = Vec::new();
             let mut at = tip.clone();
             while !self.tip.descends_from(&at) {
@@ -42,6 +46,9 @@ impl TransactionPool {
     /// A block on top of the pool's tip: what it holds leaves the pool, and of a sender who has others in it that do
     /// not fit what is pending, everything leaves.
     fn hold_against(&mut self, block: &Block, effects: &mut Vec<Effect>) {
+        if block.transactions.is_empty() || self.store.len() == 0 {
+            return;
+        }
         let tree = self.tree.clone();
         let (terms, applied) = (tree.terms(self.tip.height()), tree.applied(&self.tip));
         // The senders' wallets in the pool as they go through the block; `None` once a sender was dropped.

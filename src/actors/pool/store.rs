@@ -4,13 +4,14 @@
 use super::nonce;
 use crate::{
     ledger::Wallet,
-    protocol::{Address, Arktoshi, Asset, Kind, SignedTransaction, TransactionId, transaction::Version},
+    protocol::{
+        Address, Arktoshi, Asset, Kind, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version,
+    },
 };
 use indexmap::{IndexMap, IndexSet};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, VecDeque},
-    hash::{BuildHasherDefault, Hasher},
     sync::Arc,
 };
 
@@ -24,10 +25,10 @@ pub(super) type Arrival = u64;
 /// All pending transactions.
 #[derive(Default)]
 pub(super) struct Store {
-    pending: IndexMap<TransactionId, (Arrival, Arc<SignedTransaction>), BuildHasherDefault<IdHasher>>,
+    pending: IndexMap<TransactionId, (Arrival, Arc<SignedTransaction>), IdHash>,
     /// Highest fee first, then first come.
     by_fee: BTreeMap<(Reverse<Arktoshi>, Arrival), Arc<SignedTransaction>>,
-    senders: BTreeMap<Address, Sender>,
+    senders: IndexMap<Address, Sender, IdHash>,
     /// Senders by when their first pending transaction came.
     by_age: BTreeMap<Arrival, Address>,
     /// Transfers of version 2 that expire, by height.
@@ -135,7 +136,7 @@ impl Store {
             sender.stale = true;
             if sender.own.is_empty() {
                 self.by_age.remove(&sender.entered);
-                self.senders.remove(&address);
+                self.senders.swap_remove(&address);
             }
         }
         Some(transaction)
@@ -244,7 +245,7 @@ impl Store {
 /// Ids handed in since the last block, the oldest dropped first. Source: consensus.md 5.1 (1).
 #[derive(Default)]
 pub(super) struct RecentIds {
-    ids: IndexSet<TransactionId, BuildHasherDefault<IdHasher>>,
+    ids: IndexSet<TransactionId, IdHash>,
     by_age: VecDeque<TransactionId>,
 }
 
@@ -267,23 +268,5 @@ impl RecentIds {
     pub(super) fn clear(&mut self) {
         self.ids.clear();
         self.by_age.clear();
-    }
-}
-
-/// Ids are hashes already: their first eight bytes do. What is listed is never listed in this order.
-#[derive(Default)]
-pub(super) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
-        }
-    }
-
-    fn write_usize(&mut self, _length: usize) {}
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

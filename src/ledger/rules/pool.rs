@@ -59,6 +59,10 @@ pub struct PoolRules {
     /// Q26: a peer's message with one refused transaction, be it a duplicate, is not sent on. Off, what is new in it
     /// is.
     pub refusal_stops_relay: bool,
+    /// A transfer that expires at the next height is still pending (5.6) and is chosen for a block that it makes invalid
+    /// (3.4), by one forger after the other, so the chain stands still. Not among the quirks of section 8: it follows
+    /// from those two rules. Off, the forger drops it.
+    pub chooses_what_expires_next: bool,
 }
 
 /// Minimum fees by size. Source: consensus.md 5.3.
@@ -94,6 +98,7 @@ impl PoolRules {
             refunded_coin_hidden_from_forger: false,
             uneven_removal_events: true,
             refusal_stops_relay: true,
+            chooses_what_expires_next: true,
         }
     }
 
@@ -104,6 +109,7 @@ impl PoolRules {
             ipfs_hashes_seen_of_delegates: false,
             refund_rule_reads_wrong_field: false,
             too_large_ends_request: false,
+            chooses_what_expires_next: false,
             ..Self::reference()
         }
     }

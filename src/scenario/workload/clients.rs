@@ -103,20 +103,20 @@ impl Source for Flooder {
             return Poll { submissions: Vec::new(), again };
         }
         let (byte, index) = (tree.config().network.pub_key_hash, self.made % self.nonces.len());
-        let keys = &self.network.testnet.accounts[index].keys;
+        let account = &self.network.testnet.accounts[index];
         let used = &mut self.nonces[index];
-        *used = nonce(&tree.applied(tip).state, keys, byte).max(*used) + 1;
+        *used = nonce(&tree.applied(tip).state, &account.address).max(*used) + 1;
         let amount = Arktoshi::new(1).expect("one is an amount");
-        let transfer = Transaction::transfer(keys.public().address(byte), amount).network(byte).nonce(Nonce(*used));
+        let transfer = Transaction::transfer(account.address, amount).network(byte).nonce(Nonce(*used));
         let rate = tree.rules().pool.dynamic_fees.as_ref().map(|fees| fees.min_fee_pool);
         let fee = match (self.plan.fee, rate) {
             (Some(fee), _) => Arktoshi::new(fee),
-            (None, Some(rate)) => Some(tree.rules().pool.least_fee(&transfer.clone().sign(keys), rate)),
+            (None, Some(rate)) => Some(tree.rules().pool.least_fee(&transfer.clone().sign(&account.keys), rate)),
             (None, None) => None,
         };
         let signed = match fee {
-            Some(fee) => transfer.fee(fee).sign(keys),
-            None => transfer.sign(keys),
+            Some(fee) => transfer.fee(fee).sign(&account.keys),
+            None => transfer.sign(&account.keys),
         };
         let node = self.network.nodes[self.made % self.network.nodes.len()];
         self.made += 1;
@@ -140,7 +140,7 @@ impl Swing {
         let accounts = self.network.testnet.accounts.iter().take(self.plan.voters as usize);
         let votes: Vec<Arc<SignedTransaction>> = accounts
             .flat_map(|account| {
-                let (keys, mut nonce) = (&account.keys, nonce(state, &account.keys, byte));
+                let (keys, mut nonce) = (&account.keys, nonce(state, &account.address));
                 let old: Option<PublicKey> = state.wallet(&keys.public().address(byte)).and_then(|wallet| wallet.vote);
                 // Only one vote of a sender can be pending: one who has to take one back is heard in another block.
                 let vote = old.map_or(Vote::For(target), Vote::Against);
@@ -188,7 +188,7 @@ impl Source for Resignations {
         let (byte, applied) = (tree.config().network.pub_key_hash, tree.applied(tip));
         let resign = |node: &NodeId| {
             let keys = &self.network.testnet.delegates.get(node.0 as usize)?.keys;
-            let nonce = Nonce(nonce(&applied.state, keys, byte) + 1);
+            let nonce = Nonce(nonce(&applied.state, &keys.public().address(byte)) + 1);
             Some((*node, one(Transaction::delegate_resignation().network(byte).nonce(nonce).sign(keys))))
         };
         Poll { submissions: self.who.iter().filter_map(resign).collect(), again: None }

@@ -69,10 +69,14 @@ impl Generator {
                 return keys;
             }
         };
+        let byte = network.tree.config().network.pub_key_hash;
         let senders = (0..plan.wallets)
             .map(|number| {
                 let (first, second) = (keys(&mut random), keys(&mut random));
-                (Sender { keys: first, second, number, made: 0 }, Pending::default())
+                (
+                    Sender { address: first.public().address(byte), keys: first, second, number, made: 0 },
+                    Pending::default(),
+                )
             })
             .collect();
         let mix = match plan.mix.is_empty() {
@@ -86,13 +90,10 @@ impl Generator {
     fn fund(&mut self, state: &State) -> Vec<(NodeId, Transactions)> {
         let byte = self.network.tree.config().network.pub_key_hash;
         let amount = Arktoshi::coins(self.plan.funding.into());
-        let payments: Vec<Payment> = self
-            .senders
-            .iter()
-            .map(|(sender, _)| Payment { amount, recipient: sender.keys.public().address(byte) })
-            .collect();
+        let payments: Vec<Payment> =
+            self.senders.iter().map(|(sender, _)| Payment { amount, recipient: sender.address }).collect();
         let accounts = self.network.testnet.accounts.clone();
-        let mut nonces: Vec<u64> = accounts.iter().map(|account| nonce(state, &account.keys, byte)).collect();
+        let mut nonces: Vec<u64> = accounts.iter().map(|account| nonce(state, &account.address)).collect();
         let mut handed_in = Vec::new();
         for (index, part) in payments.chunks(FUNDED_AT_ONCE).enumerate() {
             let (account, nonce) = (&accounts[index % accounts.len()], &mut nonces[index % accounts.len()]);
@@ -130,9 +131,8 @@ impl Generator {
     fn made_by(&mut self, index: usize, kind: KindName, now: SimTime, state: &State) -> Option<SignedTransaction> {
         let amount = self.plan.amount.draw(&mut self.random) * 1e8;
         let fee = self.plan.fee.draw(&mut self.random);
-        let byte = self.network.tree.config().network.pub_key_hash;
         let (sender, pending) = &mut self.senders[index];
-        let on_chain = nonce(state, &sender.keys, byte);
+        let on_chain = nonce(state, &sender.address);
         if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
             *pending = Pending { nonce: on_chain, held_up: false, ..*pending };
         }
@@ -176,8 +176,7 @@ impl Generator {
     }
 
     fn is_funded(&self, state: &State) -> bool {
-        let byte = self.network.tree.config().network.pub_key_hash;
-        self.senders.iter().all(|(sender, _)| state.wallet(&sender.keys.public().address(byte)).is_some())
+        self.senders.iter().all(|(sender, _)| state.wallet(&sender.address).is_some())
     }
 }
 
@@ -217,9 +216,8 @@ impl Source for Generator {
 }
 
 /// The nonce of a wallet on the chain.
-pub fn nonce(state: &State, keys: &KeyPair, network: u8) -> u64 {
-    let address: Address = keys.public().address(network);
-    state.wallet(&address).map_or(0, |wallet| wallet.nonce.0)
+pub fn nonce(state: &State, address: &Address) -> u64 {
+    state.wallet(address).map_or(0, |wallet| wallet.nonce.0)
 }
 
 /// One transaction, to be handed in.

@@ -1,0 +1,26 @@
+//! A hasher for maps that are asked by id.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Builds [`IdHasher`]s.
+pub type IdHash = BuildHasherDefault<IdHasher>;
+
+/// Ids are hashes already: their first eight bytes do. A map with this hasher is never to be listed in its own order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*first);
+        }
+    }
+
+    fn write_usize(&mut self, _length: usize) {}
+
+    fn write_isize(&mut self, _variant: isize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
