@@ -127,7 +127,7 @@ struct Refusals(Arc<Mutex<Vec<String>>>);
 impl Observer for Refusals {
     fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
         if let Event::BlockRefused(why) = event {
-            let text = match why {
+            let text = match &**why {
                 BlockRejected::NotVerified { errors, .. } => errors.join("; "),
                 other => other.to_string(),
             };

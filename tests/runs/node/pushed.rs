@@ -23,7 +23,7 @@ fn refusals(cluster: &Cluster, node: u32) -> Vec<&BlockRejected> {
     cluster
         .events(node)
         .filter_map(|event| match event {
-            Event::BlockRefused(why) => Some(why),
+            Event::BlockRefused(why) => Some(&**why),
             _ => None,
         })
         .collect()
