@@ -42,6 +42,8 @@ conduct! {
     KEPT: "a pool keeps what can still be forged", "consensus.md 8 Q4";
     /// A rollback gives up nothing that could still be forged.
     KEPT_IN_ROLLBACK: "a rollback keeps what is pending", "consensus.md 5.7";
+    /// What a rollback takes off the chain is pending again, where it could be forged again.
+    RETURNED: "what a rollback takes off the chain is pending again", "consensus.md 5.7";
     /// Of each sender a pool holds the next nonces without a gap.
     POOL_NONCES: "pending nonces follow the chain's without a gap", "I13";
     /// A pool holds no more than it may.

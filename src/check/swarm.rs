@@ -27,6 +27,15 @@ const BOUND_SECONDS: u32 = 1_800;
 /// Slots in which things go wrong, give or take.
 const TROUBLED_SLOTS: u32 = 120;
 
+/// Errors of a block that nothing shows but a block that has them: drawn twice as often as others.
+const SEEN_ALONE: [InvalidBlock; 5] = [
+    InvalidBlock::Reward,
+    InvalidBlock::Signature,
+    InvalidBlock::TransactionSignature,
+    InvalidBlock::ExpiredTransaction,
+    InvalidBlock::PayloadHash,
+];
+
 /// What a search draws its scenarios around.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
@@ -200,7 +209,8 @@ fn fault(draw: &mut ChaCha8Rng, network: &NetworkSection) -> FaultKind {
         17 | 18 => FaultKind::DoubleForge(SomeDelegates { delegates: forgers }),
         19 => FaultKind::ForgeOutOfTurn(ForgeOutOfTurn { delegates: forgers, every: draw.random_range(1..=5) }),
         _ => {
-            let error = *InvalidBlock::ALL.choose(draw).unwrap_or(&InvalidBlock::Reward);
+            let all: Vec<_> = InvalidBlock::ALL.into_iter().chain(SEEN_ALONE).collect();
+            let error = *all.choose(draw).unwrap_or(&InvalidBlock::Reward);
             FaultKind::ForgeInvalid(ForgeInvalid { delegates: forgers, error })
         }
     }

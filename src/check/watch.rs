@@ -53,6 +53,8 @@ struct Node {
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
+    /// Those that were pending until a block of its chain took them in.
+    taken: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Transactions that gave way and whose successor has not been told yet.
     evicted: BTreeSet<TransactionId>,
 }
@@ -66,6 +68,7 @@ impl Watch {
             forged: None,
             pending: BTreeMap::new(),
             removed: Vec::new(),
+            taken: BTreeMap::new(),
             evicted: BTreeSet::new(),
         };
         Self(Arc::new(Mutex::new(Seen {
@@ -323,6 +326,8 @@ impl Seen {
         let known = &mut self.nodes[node.0 as usize];
         let removed = std::mem::take(&mut known.removed);
         let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
+        let forged = gone.iter().filter(|one| self.tree.block_of(&known.tip, &one.id()).is_some());
+        known.taken.extend(forged.map(|one| (one.id(), one.clone())));
         self.judge_gone(now, node, &gone, beside, &conduct::KEPT);
     }
 
@@ -362,6 +367,13 @@ impl Seen {
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
         let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
         self.judge_gone(now, node, &gone, None, &conduct::KEPT_IN_ROLLBACK);
+        let (tree, known) = (self.tree.clone(), &mut self.nodes[node.0 as usize]);
+        let (taken, tip) = (std::mem::take(&mut known.taken), known.tip.clone());
+        let (still, reverted): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            taken.into_iter().partition(|(id, _)| tree.block_of(&tip, id).is_some());
+        known.taken = still;
+        let lost: Vec<_> = reverted.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
+        self.judge_gone(now, node, &lost, None, &conduct::RETURNED);
     }
 }
 

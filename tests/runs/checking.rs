@@ -3,13 +3,20 @@
 use crate::support::{dposlab, root};
 use dposlab::{
     check::{
+        interval::wilson,
         minimise,
         search::{Networks, Search, play},
         swarm::{Frame, draw},
     },
     scenario::Scenario,
 };
-use std::sync::atomic::AtomicBool;
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    thread,
+};
 
 fn rules(base: &str) -> toml::Table {
     toml::Table::from_iter([("base".to_owned(), base.into())])
@@ -63,7 +70,7 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
     assert!(size(&small.scenario) <= size(&start) && small.scenario.network.nodes() <= start.network.nodes());
     let folder = tempfile::tempdir().expect("a folder of our own");
     let file = folder.path().join(small.file_name());
-    std::fs::write(&file, small.to_toml()).expect("it can be written");
+    fs::write(&file, small.to_toml()).expect("it can be written");
     let output = dposlab().args(["run", "--stage", "inline"]).arg(&file).output().expect("the binary was built");
     let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{said}{error}");
@@ -73,14 +80,95 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
 
 #[test]
 fn each_shipped_finding_shows_what_it_says() {
-    let folder = root().join("scenarios/findings");
-    let mut shown = 0;
-    for entry in std::fs::read_dir(folder).expect("findings are shipped") {
-        let file = entry.expect("it can be listed").path();
-        let output = dposlab().args(["run", "--stage", "inline"]).arg(&file).output().expect("the binary was built");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{}: {error}", file.display());
-        shown += 1;
+    let files = findings();
+    for file in &files {
+        let (code, error) = played(file, &[]);
+        assert_eq!(code, Some(1), "{}: {error}", file.display());
     }
-    assert!(shown >= 8, "at least eight weaknesses of the reference are shown");
+    assert!(files.len() >= 8, "at least eight weaknesses of the reference are shown");
+}
+
+/// Set to write the table of the findings anew.
+const REWRITE: &str = "REWRITE_FINDINGS";
+
+#[test]
+fn the_table_of_findings_is_what_is_measured() {
+    let document = root().join("docs/findings.md");
+    let text = fs::read_to_string(&document).expect("findings have a document");
+    let (head, rest) = text.split_once("| Finding |").expect("the document has a table");
+    let (_, tail) = rest.split_once("\n\n").expect("the table ends");
+    let search = |rules: &'static str| thread::spawn(move || runs_that_break(rules));
+    let [reference, corrected] = ["reference", "corrected"].map(search).map(|search| search.join().expect("it ends"));
+    let mut rows: Vec<(u64, String)> = findings().iter().map(|file| row(file, &reference, &corrected)).collect();
+    rows.sort_by(|(one, row), (other, next)| other.cmp(one).then(row.cmp(next)));
+    let mut table = "| Finding | Section | Reference, of 300 | Corrected, of 300 | The file, corrected |\n\
+                     |---|---|--:|--:|---|\n"
+        .to_owned();
+    table.extend(rows.into_iter().map(|(_, row)| row));
+    let wanted = format!("{head}{table}\n{tail}");
+    if env::var_os(REWRITE).is_some() {
+        fs::write(&document, &wanted).expect("the document can be written");
+    } else {
+        assert!(wanted == text, "{REWRITE}=1 writes the table anew, as\n{table}");
+    }
+    let shown: Vec<String> = findings().iter().map(|file| broken(file).0).collect();
+    let unshipped: Vec<&String> = reference.keys().filter(|name| !shown.contains(name)).collect();
+    assert!(unshipped.is_empty(), "found, but without a file: {unshipped:?}");
+    for name in shown {
+        let heading = format!("\n## {}{}\n", name[..1].to_uppercase(), &name[1..]);
+        assert!(text.contains(&heading), "nothing is said of '{name}'");
+    }
+}
+
+/// Runs of a finding under the rules of the reference, and its row.
+fn row(file: &Path, reference: &BTreeMap<String, u64>, corrected: &BTreeMap<String, u64>) -> (u64, String) {
+    let (name, section) = broken(file);
+    let (code, error) = played(file, &["--set", "rules.base=corrected"]);
+    let held = match code {
+        Some(0) => "holds",
+        Some(1) => "breaks",
+        _ => panic!("{}: {error}", file.display()),
+    };
+    let runs = |under: &BTreeMap<String, u64>| under.get(&name).copied().unwrap_or(0);
+    let share = |runs: u64| {
+        let (low, high) = wilson(runs, 300);
+        format!("{runs} ({:.1} % to {:.1} %)", 100.0 * low, 100.0 * high)
+    };
+    let path = format!("findings/{}", file.file_name().expect("a file has a name").to_string_lossy());
+    let (before, after) = (share(runs(reference)), share(runs(corrected)));
+    (runs(reference), format!("| [{name}](../scenarios/{path}) | {section} | {before} | {after} | {held} |\n"))
+}
+
+/// What a file says is broken in it, and where that stands.
+fn broken(file: &Path) -> (String, String) {
+    let text = fs::read_to_string(file).expect("scenarios are text");
+    let line = text.lines().next().and_then(|line| line.strip_prefix("# Broken: ")).expect("it begins so");
+    let (name, source) = line.trim_end_matches('.').split_once(" (").expect("the source stands behind the name");
+    (name.to_owned(), source.trim_end_matches(')').replace("consensus.md ", ""))
+}
+
+/// Of 300 runs, how many broke what.
+fn runs_that_break(rules: &str) -> BTreeMap<String, u64> {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let search = ["check", "--json", "--runs", "300", "--seed", "1", "--budget", "0", "--jobs", "1", "--rules", rules];
+    let output = dposlab().args(search).arg("--out").arg(folder.path()).output().expect("the binary was built");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(said["runs"], 300);
+    let found = said["found"].as_array().expect("it is a list").iter();
+    let runs = found.map(|one| (one["invariant"].as_str(), one["runs"].as_u64()));
+    runs.map(|(name, runs)| (name.expect("it has a name").to_owned(), runs.expect("it is a number"))).collect()
+}
+
+fn findings() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("scenarios/findings")).expect("findings are shipped");
+    let mut files: Vec<PathBuf> = folder.map(|entry| entry.expect("it can be listed").path()).collect();
+    files.sort();
+    files
+}
+
+/// The exit code of a scenario's run, and what it says of errors.
+fn played(file: &Path, changes: &[&str]) -> (Option<i32>, String) {
+    let command = dposlab().args(["run", "--stage", "inline"]).args(changes).arg(file).output();
+    let output = command.expect("the binary was built");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }

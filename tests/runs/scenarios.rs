@@ -5,7 +5,7 @@ use dposlab::{
     check,
     protocol::Height,
     report::Rounds,
-    scenario::{Scenario, StageKind, assertion::Metric},
+    scenario::{Judge, Scenario, StageKind, assertion::Metric},
     sim::{FaultKind, Observer, SeedTree},
 };
 use std::{collections::BTreeSet, env, fs, path::Path};
@@ -42,23 +42,39 @@ fn every_assertion_holds_and_the_index_tells_what_was_measured() {
     assert_eq!(wanted, found, "{REWRITE}=1 writes the index anew");
 }
 
-/// The row of a scenario, and the assertions that do not hold.
-fn measured(file: &Path) -> (String, Vec<String>) {
-    let scenario = Scenario::load(file).expect("shipped scenarios are valid");
+/// What came of a scenario.
+struct Played {
+    judge: Judge,
+    /// The assertions that do not hold.
+    broken: Vec<String>,
+}
+
+fn played(file: &Path, scenario: &Scenario) -> Played {
     let seeds = SeedTree::new(SEED);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-    let judge = check::judge(&scenario, &plan).expect("shipped scenarios name invariants that there are");
+    let judge = check::judge(scenario, &plan).expect("shipped scenarios name invariants that there are");
     let rounds = Rounds::new(&plan);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone()), Box::new(judge.clone())];
     let height = || rounds.height();
     let outcome = scenario.play(&plan, StageKind::Inline, observers, height, |_: Height| {}).expect("no actor dies");
-    let name = file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names");
+    let name = name(file);
     let broken = judge.verdicts(outcome.end).into_iter().filter(|verdict| !verdict.holds);
     let mut broken: Vec<String> = broken.map(|verdict| format!("{name}: {verdict}")).collect();
     if rounds.height() < scenario.last_height() {
         broken.push(format!("{name}: stalled at height {}", rounds.height()));
     }
-    let number = |metric| judge.metric(metric) as u64;
+    Played { judge, broken }
+}
+
+fn name(file: &Path) -> &str {
+    file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names")
+}
+
+/// The row of a scenario, and the assertions that do not hold.
+fn measured(file: &Path) -> (String, Vec<String>) {
+    let scenario = Scenario::load(file).expect("shipped scenarios are valid");
+    let Played { judge, broken } = played(file, &scenario);
+    let (name, number) = (name(file), |metric| judge.metric(metric) as u64);
     let row = format!(
         "| [{name}]({name}.toml) | {} | {} | {} | {} s | {} | {} | {} | {} |\n",
         scenario.description,
@@ -75,16 +91,43 @@ fn measured(file: &Path) -> (String, Vec<String>) {
 
 #[test]
 fn every_scenario_begins_with_what_it_shows_and_asserts_something() {
-    let (mut kinds, mut count) = (BTreeSet::new(), 0);
+    let mut count = 0;
     for file in scenarios() {
         let text = fs::read_to_string(&file).expect("scenarios are text");
         assert!(text.starts_with("# ") && text.contains("\n# Shows: "), "{}", file.display());
         let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
         assert!(!scenario.description.is_empty() && !scenario.assertions.is_empty(), "{}", file.display());
-        kinds.extend(scenario.faults.iter().map(|fault| fault.kind.name()));
         count += 1;
     }
     assert!(count >= 20, "{count} scenarios");
+}
+
+#[test]
+fn every_kind_of_fault_is_shown_by_a_scenario() {
+    let mut kinds = BTreeSet::new();
+    for file in scenarios() {
+        let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
+        kinds.extend(scenario.faults.iter().map(|fault| fault.kind.name()));
+    }
     let unseen: Vec<&str> = FaultKind::NAMES.iter().copied().filter(|name| !kinds.contains(name)).collect();
-    assert!(unseen.len() <= 9, "faults no scenario shows: {unseen:?}");
+    assert!(unseen.is_empty(), "faults no scenario shows: {unseen:?}");
+}
+
+/// Or it would show nothing of them.
+#[test]
+fn no_scenario_with_faults_holds_without_them() {
+    let mut idle = Vec::new();
+    for file in scenarios() {
+        let mut scenario = Scenario::load(&file).expect("shipped scenarios are valid");
+        if scenario.faults.is_empty() {
+            continue;
+        }
+        scenario.faults.clear();
+        // What is counted from the end of a fault is counted from the start.
+        scenario.assertions.iter_mut().for_each(|assertion| assertion.after_fault = None);
+        if played(&file, &scenario).broken.is_empty() {
+            idle.push(file);
+        }
+    }
+    assert!(idle.is_empty(), "they hold without their faults: {idle:?}");
 }
