@@ -150,7 +150,7 @@ impl Delegate {
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
-        let ours = ours || planted!(ForgesOutOfTurn) && slot.0.is_multiple_of(7);
+        let ours = ours || planted!(ForgesOutOfTurn) && self.owns_slot_before(slot, &round);
         let over = round.tip_slot >= slot || self.done >= Some(slot);
         if !ours || over || self.is_offline(&round) {
             self.plan_after(now, slot, &round, effects);
@@ -252,6 +252,8 @@ impl Delegate {
     fn plan_after(&mut self, now: SimTime, slot: Slot, round: &RoundView, effects: &mut Vec<Effect>) {
         let slots = self.tree.slots();
         let next = self.public_key().and_then(|key| round.round.next_slot_of(key, Slot(slot.0.saturating_add(1))));
+        let again = Slot(slot.0.saturating_add(1));
+        let next = if planted!(ForgesOutOfTurn) && self.owns_slot_before(again, round) { Some(again) } else { next };
         // Past the last second that a timestamp can hold there are no slots.
         let Some(next) = next.filter(|next| slots.slot(slots.start(*next)) == *next) else {
             // Not active in this round: the relay tells when the next one begins.
@@ -273,6 +275,11 @@ impl Delegate {
 
     fn public_key(&self) -> Option<&PublicKey> {
         self.keys.as_ref().map(KeyPair::public)
+    }
+
+    fn owns_slot_before(&self, slot: Slot, round: &RoundView) -> bool {
+        let before = Slot(slot.0.saturating_sub(1));
+        Some(&round.round.owner(before).public_key) == self.public_key()
     }
 
     fn is_offline(&self, round: &RoundView) -> bool {

@@ -303,7 +303,7 @@ impl Script {
             }
             Deed::ResignBusiness => Transaction::business_resignation(),
             Deed::Bridgechain => {
-                let ports = IndexMap::from([("@scope/p2p".to_owned(), 4002)]);
+                let ports = IndexMap::from([("@arkecosystem/core-api".to_owned(), 4003)]);
                 let (hash, repository) = (hash_of(&name), "https://repository.example");
                 Transaction::bridgechain_registration(name, vec!["1.2.3.4".to_owned()], hash, repository, None, ports)
             }

@@ -21,8 +21,7 @@ pub fn in_forging_order(
     }
     let mut emitted: BTreeSet<TransactionId> = BTreeSet::new();
     by_fee.into_iter().flat_map(move |transaction| {
-        let by_nonce = nonce(&transaction).filter(|_| !planted!(PoolOrderByFeeAlone));
-        let Some(nonce) = by_nonce else { return vec![transaction] };
+        let Some(nonce) = nonce(&transaction) else { return vec![transaction] };
         if emitted.contains(&transaction.id()) {
             return Vec::new();
         }

@@ -178,7 +178,7 @@ impl Store {
             let address = transaction.sender_address();
             let own = &self.senders[&address].own[..];
             let at = own.partition_point(|(other, _)| other < arrival);
-            let due = if nonce(transaction).is_none() {
+            let due = if nonce(transaction).is_none() || planted!(PoolOrderByFeeAlone) {
                 &own[at..=at]
             } else {
                 let last = come.get(&address).copied();
