@@ -106,3 +106,23 @@ fn who_forged_on_the_wrong_block_of_two_is_left_behind_and_comes_back() {
         assert_eq!(!cluster.rollbacks(node).is_empty(), fooled.contains(&node), "node {node}");
     }
 }
+
+#[test]
+fn what_a_rolled_back_chain_held_is_pending_again_and_forged_on_the_other() {
+    let mut cluster = split(Rules::reference(), 7, 4, 60);
+    let transfer = Arc::new(cluster.transfer(0, 1).remove(0));
+    cluster.submit(0, std::slice::from_ref(&transfer));
+    cluster.run_for(840);
+    let stands_on = |cluster: &Cluster, node| cluster.tree.block_of(cluster.tip(node), &transfer.id()).is_some();
+    assert!(
+        stands_on(&cluster, 0) && !stands_on(&cluster, 14),
+        "the minority has forged it, the majority not heard of it"
+    );
+    cluster.heal();
+    cluster.run_for(3_600);
+    let back =
+        |event: &Event| matches!(event, Event::PoolReplaced(all) if all.iter().any(|one| one.id() == transfer.id()));
+    assert!((0..4).any(|node| cluster.events(node).any(back)), "it is pending again");
+    assert!(cluster.on_one_chain(cluster.numbers()));
+    assert!(cluster.numbers().all(|node| stands_on(&cluster, node)), "and one of the four has forged it anew");
+}

@@ -261,3 +261,23 @@ fn a_forged_block_is_told_whatever_its_relay_says_unless_ruled_otherwise() {
         assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Observe(Event::BlockForged(_)))), !q18);
     }
 }
+
+#[test]
+fn a_block_with_a_transaction_of_the_chain_is_not_taken_and_passed_on_and_the_pool_hears_of_it() {
+    let cluster = quiet(|rules| rules.gossip = Gossip::Reference);
+    let genesis = cluster.tree.genesis().clone();
+    // Of version 1: a nonce that comes again is found out before the id is looked for.
+    let again = genesis.block().transactions[0].clone();
+    let block = cluster.block(&genesis, Slot(2), vec![again.clone()]);
+    let mut lone = Lone::new(&cluster.tree, &genesis, 0, &[1, 2, 3], Cluster::at(8 * 2 + 3));
+    let effects = lone.hear(1, Message::Block(block.clone()));
+    let told = message(&effects, |message| match message {
+        Message::AlreadyForged { ids, .. } => Some(ids.to_vec()),
+        _ => None,
+    });
+    assert_eq!(told.map(|(to, ids)| (to.role, ids)), Some((Role::Pool, vec![again.id()])));
+    let waits = |effect: &Effect| matches!(effect, Effect::WakeAt { wake: Wake::Gossip(id), .. } if *id == block.id);
+    assert!(effects.iter().any(waits), "it is passed on: {effects:?}");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Observe(Event::BlockRefused(_)))), "discarded");
+    assert_eq!(lone.peer.tip().id(), genesis.id());
+}

@@ -1,13 +1,13 @@
 //! Catching up: starting late, being left behind, and health checks. Source: consensus.md 3.5, 6.
 
-use super::cluster::{Cluster, Setup, rules};
+use super::cluster::{Cluster, Lone, Setup, rules};
 use dposlab::{
-    actors::{Event, Message, RollbackCause, SimTime},
+    actors::{Effect, Event, Input, Message, RollbackCause, SimTime, Wake},
     ledger::{
         Rules,
         rules::{NodeRules, RollbackTarget},
     },
-    protocol::Round,
+    protocol::{Round, Slot},
 };
 use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -52,6 +52,43 @@ fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
     let before = cluster.height(IDLE);
     cluster.run_for(80);
     assert!(cluster.height(IDLE) >= before + 8, "new blocks reach it");
+}
+
+#[test]
+fn a_chunk_behind_one_that_failed_is_kept_and_not_asked_for_again() {
+    let cluster = Setup::default().build();
+    let genesis = cluster.tree.genesis().clone();
+    let chain = cluster.chain(&genesis, Slot(1), 1_100);
+    let tip = chain[1_099].clone();
+    let mut lone = Lone::new(&cluster.tree, &genesis, 0, &[1, 2, 3], Cluster::at(8 * 1_200));
+    for peer in 1..=3 {
+        lone.hear(peer, Message::Status { tip: tip.block().clone() });
+    }
+    lone.now = lone.now + Duration::from_secs(60);
+    let mut effects = lone.step(Input::Wake(Wake::WakeUp));
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        let mut answers = Vec::new();
+        for effect in &effects {
+            let Effect::Send { to, message: Message::BlocksRequest { inquiry, above, limit, .. } } = effect else {
+                continue;
+            };
+            asked.push(above.0);
+            // At first nobody has the second chunk.
+            let lacks = above.0 == 401 && lone.peer.tip().id() == genesis.id();
+            let count = if lacks { 0 } else { *limit as usize };
+            let blocks = chain[above.0 as usize - 1..].iter().take(count).map(|link| link.block().clone());
+            let (height, blocks) = (tip.height(), blocks.collect());
+            answers.push((to.node.0, Message::Blocks { inquiry: *inquiry, height, blocks }));
+        }
+        effects = answers.into_iter().flat_map(|(peer, answer)| lone.hear(peer, answer)).collect();
+        lone.now = lone.now + Duration::from_secs(3);
+        effects.extend(lone.step(Input::Wake(Wake::Throttled)));
+    }
+    assert_eq!(lone.peer.tip().id(), tip.id(), "{asked:?}");
+    let times = |wanted: u32| asked.iter().filter(|above| **above == wanted).count();
+    assert_eq!((times(1), times(801)), (1, 1), "what came is kept: {asked:?}");
+    assert!(times(401) > 1, "what did not come is asked for again: {asked:?}");
 }
 
 #[test]
