@@ -14,9 +14,10 @@ impl TransactionPool {
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
             self.recent.clear();
-            if tip.parent().is_some_and(|parent| Arc::ptr_eq(parent, &self.tip)) {
-                self.block_applied(tip, effects);
-                return self.expire(effects);
+            // To an empty pool the blocks between say nothing.
+            if self.store.len() == 0 && tip.descends_from(&self.tip) {
+                self.tip = tip.clone();
+                return;
             }
             let mut forward = Vec::new();
             let mut at = tip.clone();
