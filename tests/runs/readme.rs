@@ -20,7 +20,7 @@ struct Shown {
 #[test]
 fn every_command_shown_prints_what_is_shown() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-    let mut running: Option<Child> = None;
+    let mut running: Option<Running> = None;
     let mut ran = 0;
     for shown in shown_in_documents() {
         let command = shown.command.replace("4003", &port.to_string());
@@ -30,7 +30,7 @@ fn every_command_shown_prints_what_is_shown() {
             if arguments.first().map(String::as_str) == Some("up") {
                 stop(running.take());
                 let (child, printed) = start(&arguments, port, &expected);
-                running = Some(child);
+                running = Some(Running(child));
                 compare(&name, &expected, &printed);
             } else {
                 let output = dposlab().args(&arguments).output().expect("the binary was built for this test");
@@ -104,11 +104,21 @@ fn start(arguments: &[String], port: u16, expected: &[String]) -> (Child, Vec<St
     (child, printed)
 }
 
-fn stop(child: Option<Child>) {
-    if let Some(mut child) = child {
-        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+/// A testnet that does not outlive the test, however that ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Of one that has ended there is nothing left to kill.
+        let _ended = self.0.kill();
+    }
+}
+
+fn stop(running: Option<Running>) {
+    if let Some(mut running) = running {
+        let killed = Command::new("kill").args(["-INT", &running.0.id().to_string()]).status();
         assert!(killed.expect("kill is there").success());
-        assert!(child.wait().expect("it ends").success());
+        assert!(running.0.wait().expect("it ends").success());
     }
 }
 
