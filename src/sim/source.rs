@@ -17,8 +17,8 @@ pub trait Source: Send {
     /// Called when it begins and at each instant it asked for; `tip` ends the highest chain of the network.
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll;
 
-    /// A node has answered what was handed in.
-    fn answered(&mut self, now: SimTime, submission: &Submission);
+    /// A node has answered what was handed in; most sources do not care.
+    fn answered(&mut self, _now: SimTime, _submission: &Submission) {}
 }
 
 /// What a [`Source`] wants.

@@ -2,7 +2,7 @@
 
 use super::{Chain, List, Network, generate::one};
 use crate::{
-    actors::{NodeId, SimTime, Submission, message::Transactions},
+    actors::{NodeId, SimTime, message::Transactions},
     ledger::Link,
     protocol::{Height, SignedTransaction, Timestamp},
     sim::source::{Poll, Source},
@@ -70,8 +70,6 @@ impl Source for Listed {
             again: (self.next < self.plan.transactions.len()).then_some(again),
         }
     }
-
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
 }
 
 impl Replayed {
@@ -96,8 +94,6 @@ impl Source for Replayed {
         let again = self.blocks.front().map(|block| SimTime::from_seconds(block.timestamp));
         Poll { submissions, again }
     }
-
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
 }
 
 /// A transaction of these bytes, unless they are none on this network.

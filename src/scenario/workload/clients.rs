@@ -5,7 +5,7 @@ use super::{
     generate::{nonce, one},
 };
 use crate::{
-    actors::{NodeId, SimTime, Submission, message::Transactions},
+    actors::{NodeId, SimTime, message::Transactions},
     ledger::Link,
     protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Round, SignedTransaction, Slot, Transaction, Vote},
     sim::{
@@ -85,8 +85,6 @@ impl Source for Spammer {
         let submissions = made.into_iter().map(|made| (node, one(made))).collect();
         Poll { submissions, again: Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second)) }
     }
-
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
 }
 
 impl Flooder {
@@ -122,8 +120,6 @@ impl Source for Flooder {
         self.made += 1;
         Poll { submissions: vec![(node, one(signed))], again }
     }
-
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
 }
 
 impl Swing {
@@ -171,8 +167,6 @@ impl Source for Swing {
         self.done = true;
         Poll { submissions: self.votes(tip), again: None }
     }
-
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
 }
 
 impl Resignations {
@@ -193,6 +187,4 @@ impl Source for Resignations {
         };
         Poll { submissions: self.who.iter().filter_map(resign).collect(), again: None }
     }
-
-    fn answered(&mut self, _: SimTime, _: &Submission) {}
 }

@@ -134,7 +134,8 @@ impl Generator {
         let (sender, pending) = &mut self.senders[index];
         let on_chain = nonce(state, &sender.address);
         if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
-            *pending = Pending { nonce: on_chain, held_up: false, ..*pending };
+            // Whatever becomes of the last one now, its nonce is not waited for any more.
+            *pending = Pending { nonce: on_chain, held_up: false, last: pending.last, id: None };
         }
         let waiting = pending.nonce - on_chain;
         if pending.held_up || waiting >= PENDING_LIMIT || (holds_up(kind) && waiting > 0) {
