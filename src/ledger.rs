@@ -14,6 +14,7 @@ pub mod scratch;
 pub mod state;
 pub mod tree;
 pub mod wallet;
+pub mod wallets;
 
 pub use apply::ApplyError;
 pub use balance::Balance;
@@ -23,3 +24,4 @@ pub use scratch::Scratch;
 pub use state::{Applied, BlockRejected, State};
 pub use tree::{BlockTree, Link};
 pub use wallet::{DelegateAttributes, Wallet};
+pub use wallets::Wallets;

@@ -6,6 +6,7 @@ use super::{
     round::{Member, Round, RoundPosition, RoundSchedule},
     rules::{LedgerRules, MissedBlocks},
     wallet::{DelegateAttributes, LastBlock, Lock},
+    wallets::Wallets,
 };
 use crate::protocol::{
     Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber, SignedTransaction, Slot,
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub struct State {
     height: Height,
     timestamp: Timestamp,
-    wallets: OrdMap<Address, Arc<Wallet>>,
+    wallets: Wallets,
     /// Every registered username, resigned ones included: they stay taken for ever.
     usernames: OrdMap<Arc<str>, Address>,
     /// Registered delegates that have not resigned.
@@ -97,7 +98,7 @@ impl State {
         let mut state = Self {
             height: Height::GENESIS,
             timestamp: block.header.timestamp,
-            wallets: OrdMap::new(),
+            wallets: Wallets::new(),
             usernames: OrdMap::new(),
             live_delegates: 0,
             locks: OrdMap::new(),
@@ -179,9 +180,14 @@ impl State {
         self.wallets.get(address)
     }
 
-    /// All wallets, ascending by address.
+    /// All wallets, ascending by address (of one network).
     pub fn wallets(&self) -> impl ExactSizeIterator<Item = &Arc<Wallet>> {
-        self.wallets.values()
+        self.wallets.iter()
+    }
+
+    /// The wallets that are not the same in another state, ascending by address. It costs what differs.
+    pub fn wallets_changed_since(&self, before: &Self) -> Vec<&Arc<Wallet>> {
+        self.wallets.changed_since(&before.wallets)
     }
 
     /// The wallet of a delegate, resigned or not.
@@ -196,7 +202,7 @@ impl State {
 
     /// All delegates' wallets, resigned ones included, ascending by username.
     pub fn delegates(&self) -> impl Iterator<Item = &Arc<Wallet>> {
-        self.usernames.values().map(|address| &self.wallets[address])
+        self.usernames.values().filter_map(|address| self.wallets.get(address))
     }
 
     /// Registered delegates that have not resigned.
@@ -263,8 +269,7 @@ impl State {
 
     /// The wallet at an address, made if the chain names it for the first time.
     pub(super) fn wallet_mut(&mut self, address: Address) -> &mut Wallet {
-        let first_seen = self.wallets.len() as u32;
-        Arc::make_mut(self.wallets.entry(address).or_insert_with(|| Arc::new(Wallet::cold(address, first_seen))))
+        self.wallets.get_mut(address)
     }
 
     pub(super) fn add_vote_weight(&mut self, delegate: Address, change: Balance) {

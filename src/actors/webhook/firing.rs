@@ -144,7 +144,7 @@ impl Firing<'_> {
         }
         self.fire("block.applied", || Some(block.header_json(&tree.config().milestones)));
         if self.wants("wallet.saved") {
-            for wallet in changed(before, after) {
+            for wallet in after.wallets_changed_since(before) {
                 let shown = payload::of_wallet(wallet, tree);
                 let was = before.wallet(&wallet.address).map(|wallet| payload::of_wallet(wallet, tree));
                 if was.as_ref() != Some(&shown) {
@@ -208,13 +208,4 @@ fn ranked_as_before(wallet: &Arc<Wallet>, before: &State) -> Wallet {
         (delegate.rank, delegate.round) = (was.rank, was.round);
     }
     wallet
-}
-
-/// The wallets of a state that are not those of another one, ascending by address.
-fn changed<'s>(before: &'s State, after: &'s State) -> impl Iterator<Item = &'s Arc<Wallet>> {
-    let mut old = before.wallets().peekable();
-    after.wallets().filter(move |wallet| {
-        while old.next_if(|old| old.address < wallet.address).is_some() {}
-        !old.next_if(|old| old.address == wallet.address).is_some_and(|old| Arc::ptr_eq(old, wallet))
-    })
 }
