@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     ledger::rules::Gossip,
+    protocol::crypto::CryptoMode,
     scenario::{Action, Assertion, Scenario},
     sim::{
         Fault, FaultKind, Latency, Trigger,
@@ -41,8 +42,8 @@ pub fn minimise(
     let first = shows(scenario, invariant, networks)?;
     let asks_for_liveness = is_liveness(invariant);
     let fitted = |scenario: Scenario| if asks_for_liveness { fit(scenario) } else { scenario };
-    let passes: [Pass<'_, Scenario>; 8] =
-        [&actions, &faults, &rounds, &network, &delegates, &rules, &fault_details, &action_details];
+    let passes: [Pass<'_, Scenario>; 9] =
+        [&actions, &faults, &rounds, &network, &delegates, &rules, &fault_details, &action_details, &signatures];
     let passes: Vec<_> = passes
         .iter()
         .map(|pass| move |scenario: &Scenario| pass(scenario).into_iter().map(fitted).collect::<Vec<_>>())
@@ -210,6 +211,11 @@ fn rules(scenario: &Scenario) -> Vec<Scenario> {
     with(scenario, keys, |scenario, key| {
         scenario.rules.remove(&key);
     })
+}
+
+/// Real signatures, once everything else is small: they take time.
+fn signatures(scenario: &Scenario) -> Vec<Scenario> {
+    with(scenario, vec![CryptoMode::default()], |scenario, crypto| scenario.crypto = crypto)
 }
 
 /// Fewer nodes, less time.

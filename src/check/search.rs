@@ -6,6 +6,7 @@ use super::{
     trial::{self, Liveness, Outcome},
 };
 use crate::{
+    protocol::crypto::CryptoMode,
     scenario::{Scenario, Testnet},
     sim::SeedTree,
 };
@@ -25,14 +26,14 @@ pub const RUN_SEED: u64 = 1;
 #[derive(Default)]
 pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
 
-/// What makes two networks the same: delegates, delegates standing by, reward.
-type Sort = (u32, u32, Option<u64>);
+/// What makes two networks the same: delegates, delegates standing by, reward, and how it is signed.
+type Sort = (u32, u32, Option<u64>, CryptoMode);
 
 impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
         let network = &scenario.network;
-        let key = (network.delegates, network.standby, network.reward);
+        let key = (network.delegates, network.standby, network.reward, scenario.crypto);
         let mut known = self.0.lock().expect("no one panics while holding it");
         known.entry(key).or_insert_with(|| Arc::new(scenario.testnet(SeedTree::new(RUN_SEED)))).clone()
     }

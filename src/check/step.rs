@@ -126,6 +126,6 @@ impl Step<'_> {
     }
 }
 
-fn equal<T: PartialEq + std::fmt::Display>(what: &str, found: T, expected: T) -> Result<(), String> {
-    if found == expected { Ok(()) } else { Err(format!("{what}: found {found}, expected {expected}")) }
+fn equal<T: PartialEq + std::fmt::Display>(what: impl FnOnce() -> String, found: T, expected: T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{}: found {found}, expected {expected}", what())) }
 }

@@ -43,6 +43,8 @@ pub struct Frame {
     pub base: Option<Scenario>,
     /// The rules of all nodes.
     pub rules: toml::Table,
+    /// How signatures are treated, if not as in the base, or really.
+    pub crypto: Option<CryptoMode>,
     /// Delegates, if not drawn.
     pub delegates: Option<u32>,
     /// Rounds in which things go wrong, if not derived from the number of delegates.
@@ -94,6 +96,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     let deeds = *[0, 10, 30, 30, 60, 120].choose(draw).unwrap_or(&30);
     scenario.actions.extend(Actions::new(draw, &scenario.network, troubled * seats).draw(deeds));
     scenario.rounds = troubled + rounds_to_converge(seats) + 1;
+    scenario.crypto = frame.crypto.unwrap_or(scenario.crypto);
     scenario
 }
 
@@ -134,7 +137,7 @@ fn network(draw: &mut ChaCha8Rng, delegates: Option<u32>) -> NetworkSection {
         _ => Latency::uniform(300, draw.random_range(400..=700)),
     };
     // Sent once, a block does not come beyond the forger's own peers.
-    let once = topology == Topology::Mesh && draw.random_ratio(1, 3);
+    let once = topology == Topology::Mesh && draw.random_bool(0.5);
     let gossip = if once { Gossip::Once } else { Gossip::Reference };
     NetworkSection {
         delegates,

@@ -48,6 +48,16 @@ pub fn play(
     liveness: Option<Liveness>,
     until: Option<&str>,
 ) -> Outcome {
+    scenario.crypto.during(|| play_out(scenario, testnet, seeds, liveness, until))
+}
+
+fn play_out(
+    scenario: &Scenario,
+    testnet: &Testnet,
+    seeds: SeedTree,
+    liveness: Option<Liveness>,
+    until: Option<&str>,
+) -> Outcome {
     let plan = scenario.plan(testnet, seeds);
     let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];

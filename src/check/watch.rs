@@ -488,6 +488,7 @@ fn refused_id(why: &BlockRejected) -> BlockId {
     match why {
         BlockRejected::NotChained { id, .. }
         | BlockRejected::WrongId { id, .. }
+        | BlockRejected::Crowded { id, .. }
         | BlockRejected::NotVerified { id, .. }
         | BlockRejected::FromFuture { id, .. }
         | BlockRejected::MixedVersions { id, .. }

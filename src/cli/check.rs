@@ -10,17 +10,18 @@ use crate::{
         swarm::Frame,
     },
     ledger::Rules,
+    protocol::crypto::CryptoMode,
     scenario::Scenario,
 };
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -43,6 +44,9 @@ pub struct Check {
     /// The rules of all nodes.
     #[arg(long, default_value = "corrected", value_parser = ["reference", "corrected"])]
     rules: String,
+    /// How signatures are treated; modelled, if not given, or as the scenario says.
+    #[arg(long, value_enum, value_name = "MODE")]
+    crypto: Option<CryptoMode>,
     /// Delegates of every network; drawn, if not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1000))]
     delegates: Option<u32>,
@@ -89,8 +93,7 @@ impl Check {
         let mut found: Vec<&Found> = summary.found.values().collect();
         found.sort_by_key(|found| (found.index, found.finding.invariant));
         let mut files = Vec::new();
-        for one in &found {
-            let minimal = self.minimal(one, &search, &networks, &stop);
+        for minimal in self.minimals(&found, &search, &networks, &stop) {
             let file = minimal.as_ref().map(|minimal| self.write(minimal)).transpose()?;
             files.push((minimal, file));
         }
@@ -110,17 +113,44 @@ impl Check {
         let mut rules = toml::Table::new();
         rules.insert("base".to_owned(), self.rules.clone().into());
         Rules::from_toml(&rules).map_err(Failure::usage)?;
-        let frame = Frame { base, rules, delegates: self.delegates, rounds: self.rounds };
+        // Rules are looked for and not curves: the model of a signature is refused where the signature would be.
+        let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
+        let frame = Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds };
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
         Ok(Search { frame, runs: self.runs, seed: self.seed, jobs })
     }
 
-    /// The finding made small; nothing if that was not asked for, or is not waited for any more.
-    fn minimal(&self, found: &Found, search: &Search, networks: &Networks, stop: &AtomicBool) -> Option<Minimal> {
-        if self.budget == 0 || stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        let bar = bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}");
+    /// All findings made small, on as many threads as the search; nothing for one where that was not asked for, or is
+    /// not waited for any more.
+    fn minimals(
+        &self,
+        found: &[&Found],
+        search: &Search,
+        networks: &Networks,
+        stop: &AtomicBool,
+    ) -> Vec<Option<Minimal>> {
+        let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
+        let minimals: Vec<OnceLock<Minimal>> = found.iter().map(|_| OnceLock::new()).collect();
+        let work = || {
+            while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < found.len()) {
+                if self.budget > 0
+                    && !stop.load(Ordering::Relaxed)
+                    && let Some(minimal) = self.minimal(found[index], search, networks, &bars)
+                {
+                    minimals[index].get_or_init(|| minimal);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..search.jobs.clamp(1, found.len().max(1)) {
+                scope.spawn(work);
+            }
+        });
+        minimals.into_iter().map(OnceLock::into_inner).collect()
+    }
+
+    fn minimal(&self, found: &Found, search: &Search, networks: &Networks, bars: &MultiProgress) -> Option<Minimal> {
+        let bar = bars.add(bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}"));
         let scenario = search.scenario(found.index);
         let minimal = minimise(&scenario, found.finding.invariant, networks, self.budget, |tried, best| {
             bar.set_position(tried as u64);

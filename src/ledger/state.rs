@@ -9,8 +9,8 @@ use super::{
     wallets::Wallets,
 };
 use crate::protocol::{
-    Address, Arktoshi, Block, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber, SignedTransaction, Slot,
-    Timestamp, TransactionId, slots::Slots,
+    Address, Arktoshi, Block, BlockError, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber,
+    SignedTransaction, Slot, Timestamp, TransactionId, slots::Slots,
 };
 use imbl::OrdMap;
 use std::sync::Arc;
@@ -69,8 +69,10 @@ pub enum BlockRejected {
     NotChained { id: BlockId, height: Height, tip: BlockId, tip_height: Height },
     #[error("block {id} at height {height}: its id should be {computed}")]
     WrongId { id: BlockId, height: Height, computed: BlockId },
-    #[error("block {id} at height {height} is not verified: {}", errors.join("; "))]
-    NotVerified { id: BlockId, height: Height, errors: Vec<String> },
+    #[error("Received block {id} at height {height} contained too many transactions ({count}).")]
+    Crowded { id: BlockId, height: Height, count: usize },
+    #[error("block {id} at height {height} is not verified: {}", texts(errors))]
+    NotVerified { id: BlockId, height: Height, errors: Arc<[BlockError]> },
     #[error("block {id} at height {height} lies in slot {slot}, the clock is in slot {now}")]
     FromFuture { id: BlockId, height: Height, slot: Slot, now: Slot },
     #[error("block {id} at height {height} holds transactions of different versions")]
@@ -83,6 +85,10 @@ pub enum BlockRejected {
     NotApplicable { id: BlockId, height: Height, transaction: TransactionId, source: ApplyError },
     #[error("block {id} at height {height} ends a round: expected to find {expected} delegates but only found {found}")]
     TooFewDelegates { id: BlockId, height: Height, expected: usize, found: usize },
+}
+
+fn texts(errors: &[BlockError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl State {

@@ -335,12 +335,11 @@ impl BlockTree {
         }
         let only_unverified = errors
             .iter()
-            .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified { .. }));
+            .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified(_)));
         if only_unverified && block.unverified().all(|transaction| self.is_vouched_for(transaction, block, state)) {
             return Ok(());
         }
-        let errors = errors.iter().map(ToString::to_string).collect();
-        Err(BlockRejected::NotVerified { id: block.id, height: block.header.height, errors })
+        Err(BlockRejected::NotVerified { id: block.id, height: block.header.height, errors: errors.clone() })
     }
 
     /// By the sender's wallet before the block or, where the rules let it, as a transaction earlier in the block makes it.

@@ -46,7 +46,7 @@ pub struct Block {
     pub header: BlockHeader,
     pub transactions: Vec<Arc<SignedTransaction>>,
     /// What [`Block::check_content`] found. A clone starts anew, so changing a clone is safe.
-    content: OnceLock<Vec<BlockError>>,
+    content: OnceLock<Arc<[BlockError]>>,
 }
 
 impl Block {

@@ -237,7 +237,7 @@ mod tests {
         for milestones in [Milestones::testnet(), Milestones::unitnet()] {
             let config = NetworkConfig::from_plan(plan(milestones.clone(), 4)).unwrap();
             let (genesis, context) = (&config.genesis, config.block_context());
-            assert_eq!(genesis.block.check_content(&context), []);
+            assert_eq!(**genesis.block.check_content(&context), []);
             assert_eq!(genesis.block.header.total_amount, Arktoshi::coins(125_000_000));
             assert_eq!(genesis.block.transactions.len(), 13);
             assert!(genesis.json["previousBlock"].is_null());

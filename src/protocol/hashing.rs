@@ -1,4 +1,4 @@
-//! A hasher for maps that are asked by id.
+//! A hasher for maps that are asked by id or by number.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -14,6 +14,11 @@ impl Hasher for IdHasher {
         if let Some(first) = bytes.first_chunk::<8>() {
             self.0 ^= u64::from_le_bytes(*first);
         }
+    }
+
+    /// A small number is spread over all bits (by 2⁶⁴ over the golden ratio).
+    fn write_u64(&mut self, number: u64) {
+        self.0 ^= number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
     fn write_usize(&mut self, _length: usize) {}

@@ -50,6 +50,8 @@ pub struct BlockRules {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Milestones {
     merged: Vec<Milestone>,
+    /// Their heights: the one in force is looked up with every message that brings a block.
+    heights: Vec<Height>,
 }
 
 impl Milestones {
@@ -64,12 +66,13 @@ impl Milestones {
     pub fn from_json(list: &Value) -> Result<Self, MilestoneError> {
         let merged = merge::merged(list)?.into_iter().map(read::milestone).collect::<Result<Vec<_>, _>>()?;
         check_rounds(&merged)?;
-        Ok(Self { merged })
+        let heights = merged.iter().map(|milestone| milestone.height).collect();
+        Ok(Self { merged, heights })
     }
 
     /// The milestone in force at a height; below height 1 that of height 1.
     pub fn at(&self, height: Height) -> &Milestone {
-        let later = self.merged.partition_point(|milestone| milestone.height <= height);
+        let later = self.heights.partition_point(|begins| *begins <= height);
         &self.merged[later.saturating_sub(1)]
     }
 
@@ -79,7 +82,7 @@ impl Milestones {
     }
 
     pub fn is_milestone(&self, height: Height) -> bool {
-        self.merged.binary_search_by_key(&height, |milestone| milestone.height).is_ok()
+        self.heights.binary_search(&height).is_ok()
     }
 
     /// The first milestone above a height.

@@ -131,7 +131,7 @@ proptest! {
             transactions,
         };
         let block = Block::forge(draft, &KeyPair::from_passphrase("forger"), milestones);
-        prop_assert_eq!(block.check_content(&context), []);
+        prop_assert_eq!(&**block.check_content(&context), []);
         let bytes = block.to_bytes(milestones);
         prop_assert_eq!(bytes.len(), block.size(milestones));
         prop_assert_eq!(&Block::from_bytes(&bytes, &context).unwrap(), &block);

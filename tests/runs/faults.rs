@@ -4,7 +4,6 @@ use crate::support::play;
 use dposlab::{
     actors::{Event, InvalidBlock, NodeId, SimTime},
     check,
-    ledger::BlockRejected,
     protocol::Height,
     scenario::{Scenario, StageKind, Verdict},
     sim::{NetworkEvent, Observer, SeedTree},
@@ -127,11 +126,7 @@ struct Refusals(Arc<Mutex<Vec<String>>>);
 impl Observer for Refusals {
     fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
         if let Event::BlockRefused(why) = event {
-            let text = match &**why {
-                BlockRejected::NotVerified { errors, .. } => errors.join("; "),
-                other => other.to_string(),
-            };
-            self.0.lock().expect("no one panics while holding it").push(text);
+            self.0.lock().expect("no one panics while holding it").push(why.to_string());
         }
     }
 }

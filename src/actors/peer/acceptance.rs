@@ -96,9 +96,7 @@ impl Peer {
         if count <= limit {
             return Ok(());
         }
-        let (id, height) = (block.id, block.header.height);
-        let error = format!("Received block {id} at height {height} contained too many transactions ({count}).");
-        Err(BlockRejected::NotVerified { id, height, errors: vec![error] })
+        Err(BlockRejected::Crowded { id: block.id, height: block.header.height, count })
     }
 
     /// The own delegate hands a block in: out of its slot, or too late in it, it is dropped without a word.

@@ -64,7 +64,7 @@ impl Peer {
     fn push_to(&mut self, now: SimTime, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let to = self.some_peers(count);
         if !to.is_empty() {
-            self.push_block(now, &to, &Message::Block(block.clone()), effects);
+            self.push_block(now, &to, block, effects);
         }
     }
 

@@ -4,8 +4,12 @@
 //! which stand in their record, tell. Windows are kept for the others only, and forgotten when they are over.
 
 use super::{Peer, neighbours::Call, send};
-use crate::actors::{Effect, Message, NodeId, SimTime, Wake};
-use std::{collections::BTreeMap, time::Duration};
+use crate::{
+    actors::{Effect, Message, NodeId, SimTime, Wake},
+    protocol::{Block, hashing::IdHash},
+};
+use indexmap::IndexMap;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How long who breaks the limit of all calls together is not answered.
 const BLOCKED_FOR: Duration = Duration::from_secs(60);
@@ -69,10 +73,15 @@ impl Endpoint {
 /// Messages counted, by who sent or gets them and what for.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    windows: BTreeMap<(NodeId, Endpoint), (SimTime, u16)>,
+    windows: IndexMap<u64, (SimTime, u16), IdHash>,
     /// Who is not answered, and until when.
     blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
+}
+
+/// A node and an endpoint in one number.
+fn key(node: NodeId, endpoint: Endpoint) -> u64 {
+    u64::from(node.0) << 8 | endpoint as u64
 }
 
 impl Limits {
@@ -94,7 +103,7 @@ impl Limits {
     /// How many messages the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u16 {
         let Some((_, length)) = endpoint.allowance() else { return 0 };
-        match self.windows.get(&(node, endpoint)) {
+        match self.windows.get(&key(node, endpoint)) {
             Some((begun, count)) if now < *begun + length => *count,
             _ => 0,
         }
@@ -114,7 +123,7 @@ impl Limits {
             self.windows.retain(|_, (begun, _)| now < *begun + LONGEST_WINDOW);
             self.forget_at = 2 * self.windows.len();
         }
-        let window = self.windows.entry((node, endpoint)).or_insert((now, 0));
+        let window = self.windows.entry(key(node, endpoint)).or_insert((now, 0));
         if now >= window.0 + length {
             *window = (now, 0);
         }
@@ -205,7 +214,7 @@ impl Peer {
 
     /// Sends a block on. The limit is looked at where a third one goes out in its time; who got the two before is not
     /// remembered, so all count as having got them.
-    pub(super) fn push_block(&mut self, now: SimTime, to: &[NodeId], message: &Message, effects: &mut Vec<Effect>) {
+    pub(super) fn push_block(&mut self, now: SimTime, to: &[NodeId], block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let length = Endpoint::Block.allowance().map_or(Duration::ZERO, |(_, length)| length);
         let before = self.pushed;
         self.pushed = [before[1], Some(now)];
@@ -216,9 +225,10 @@ impl Peer {
                     self.sent.add(*time, *node, Endpoint::Block);
                 });
             }
+            let message = Message::Block(block.clone());
             match near {
-                true => self.call(now, *node, message.clone(), effects),
-                false => send(*node, message.clone(), effects),
+                true => self.call(now, *node, message, effects),
+                false => send(*node, message, effects),
             }
         }
     }

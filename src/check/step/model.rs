@@ -58,23 +58,22 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
     let header = &step.block.header;
     let generator = model.account(header.generator.address(step.before.network_byte()));
     generator.balance += i128::from(header.reward.value()) + i128::from(header.total_fee.value());
-    for wallet in step.after.state.wallets() {
-        let old = step.before.wallet(&wallet.address);
-        if old.is_some_and(|old| Arc::ptr_eq(old, wallet)) && !model.accounts.contains_key(&wallet.address) {
-            continue;
-        }
-        let found = Account::of(wallet);
+    for wallet in step.after.state.wallets_changed_since(step.before) {
         let expected = match model.accounts.remove(&wallet.address) {
             Some(expected) => expected,
-            None => old.map(|old| Account::of(old)).unwrap_or_default(),
+            None => step.before.wallet(&wallet.address).map(|old| Account::of(old)).unwrap_or_default(),
         };
-        found.held_against(&expected, wallet)?;
+        Account::of(wallet).held_against(&expected, wallet)?;
     }
-    let nothing = Account::default();
-    match model.accounts.into_iter().find(|(_, account)| *account != nothing) {
-        Some((address, _)) => Err(format!("{address} should have a wallet")),
-        None => Ok(()),
+    // What the judge touched and the block did not.
+    for (address, expected) in model.accounts {
+        match step.after.state.wallet(&address) {
+            Some(wallet) => Account::of(wallet).held_against(&expected, wallet)?,
+            None if expected == Account::default() => {}
+            None => return Err(format!("{address} should have a wallet")),
+        }
     }
+    Ok(())
 }
 
 /// One block more, its reward and fees, for its forger and for nobody else.
@@ -93,9 +92,9 @@ pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
         let forged = wallet.public_key == Some(header.generator);
         let of = |what: &str| format!("{what} of {}", new.username);
         let gain = |amount: Arktoshi| if forged { Balance::from(amount) } else { Balance::ZERO };
-        equal(&of("blocks"), new.produced_blocks, blocks + u32::from(forged))?;
-        equal(&of("rewards"), new.forged_rewards, rewards + gain(header.reward))?;
-        equal(&of("fees"), new.forged_fees, fees + gain(header.total_fee))?;
+        equal(|| of("blocks"), new.produced_blocks, blocks + u32::from(forged))?;
+        equal(|| of("rewards"), new.forged_rewards, rewards + gain(header.reward))?;
+        equal(|| of("fees"), new.forged_fees, fees + gain(header.total_fee))?;
     }
     Ok(())
 }
@@ -121,12 +120,12 @@ impl Account {
 
     fn held_against(&self, expected: &Self, wallet: &Wallet) -> Result<(), String> {
         let of = |what: &str| format!("{what} of {}", wallet.address);
-        equal(&of("balance"), self.balance, expected.balance)?;
-        equal(&of("locked balance"), self.locked, expected.locked)?;
+        equal(|| of("balance"), self.balance, expected.balance)?;
+        equal(|| of("locked balance"), self.locked, expected.locked)?;
         let open: i128 =
             wallet.htlc.iter().flat_map(|htlc| htlc.locks.values()).map(|lock| i128::from(lock.amount.value())).sum();
-        equal(&of("coin in open locks"), open, expected.locked)?;
-        equal(&of("nonce"), self.nonce, expected.nonce)?;
+        equal(|| of("coin in open locks"), open, expected.locked)?;
+        equal(|| of("nonce"), self.nonce, expected.nonce)?;
         // A key is known as soon as anybody names it; that it is known is no part of what is judged.
         let same = Self { key: None, ..self.clone() } == Self { key: None, ..expected.clone() };
         let unknown = expected.key.is_some_and(|key| self.key != Some(key));
@@ -202,7 +201,7 @@ impl<'a> Model<'a> {
         };
         let cost = fee + payments + i128::from(transaction.amount().value());
         if let Version::Two(nonce) = content.version {
-            equal("nonce", nonce.0, before.nonce + 1)?;
+            equal(|| "nonce".to_owned(), nonce.0, before.nonce + 1)?;
         }
         if before.balance < cost {
             return Err(format!("it costs {cost}, its sender has {}", before.balance));

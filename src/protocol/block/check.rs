@@ -10,7 +10,7 @@ use crate::protocol::{
     slots::Slots,
     transaction::Version,
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// What is wrong with a block; `Display` is the reference's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,12 +36,9 @@ pub enum BlockError {
         /// Some of them carry `signatures`, so the sender's wallet may yet vouch for them.
         contains_multi_signatures: bool,
     },
-    #[error("=> {bytes}")]
-    NotVerified {
-        id: TransactionId,
-        /// The wire bytes in hex.
-        bytes: String,
-    },
+    /// Its text are the wire bytes in hex.
+    #[error("=> {}", hex::encode(.0.bytes()))]
+    NotVerified(Arc<SignedTransaction>),
     #[error("Invalid number of transactions")]
     NumberOfTransactions { found: usize, said: u32 },
     #[error("Transactions length is too high")]
@@ -79,12 +76,14 @@ impl Block {
 
     /// Everything that is wrong whatever the time, in the reference's order. Computed once for a block, in the first
     /// network that asks: blocks are shared, and one process verifies a block for one network.
-    pub fn check_content(&self, context: &BlockContext<'_>) -> &[BlockError] {
+    pub fn check_content(&self, context: &BlockContext<'_>) -> &Arc<[BlockError]> {
         if !mode::remembers() && self.content.get().is_some() {
             let again = self.find_errors(context);
-            debug_assert!(self.is_exception(context) || self.content.get() == Some(&again), "it is a pure function");
+            let same = self.content.get().is_some_and(|first| **first == *again);
+            debug_assert!(self.is_exception(context) || same, "it is a pure function");
         }
-        self.content.get_or_init(|| if self.is_exception(context) { Vec::new() } else { self.find_errors(context) })
+        let find = || if self.is_exception(context) { Vec::new() } else { self.find_errors(context) };
+        self.content.get_or_init(|| find().into())
     }
 
     /// Whether the block comes from a slot that has not begun.
@@ -94,10 +93,9 @@ impl Block {
     }
 
     /// The transactions that are not verified by themselves.
-    pub fn unverified(&self) -> impl Iterator<Item = &SignedTransaction> {
+    pub fn unverified(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
         self.transactions
             .iter()
-            .map(|transaction| &**transaction)
             .filter(|transaction| !transaction.verified() && !planted!(TransactionSignatureUnchecked))
     }
 
@@ -148,15 +146,12 @@ impl Block {
             errors.push(BlockError::PayloadSize { found, limit });
         }
         SignedTransaction::verify_all(&self.transactions);
-        let unverified: Vec<&SignedTransaction> = self.unverified().collect();
+        let unverified: Vec<&Arc<SignedTransaction>> = self.unverified().collect();
         if !unverified.is_empty() {
             let contains_multi_signatures =
                 unverified.iter().any(|transaction| !transaction.transaction().signatures.is_empty());
             errors.push(BlockError::TransactionsNotVerified { contains_multi_signatures });
-            errors.extend(unverified.into_iter().map(|transaction| BlockError::NotVerified {
-                id: transaction.id(),
-                bytes: hex::encode(transaction.bytes()),
-            }));
+            errors.extend(unverified.into_iter().cloned().map(BlockError::NotVerified));
         }
         let (found, said) = (self.transactions.len(), self.header.number_of_transactions);
         if found != said as usize {

@@ -1,6 +1,7 @@
 //! The key a multisignature wallet is known by. Source: protocol.md 1.1.
 
 use super::{KeyPair, PublicKey};
+use std::sync::OnceLock;
 
 /// Why keys and a minimum give no wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,14 +20,21 @@ pub fn derive(min: u8, keys: &[PublicKey]) -> Result<PublicKey, MultiSignatureEr
     if min < 1 || usize::from(min) > keys.len() {
         return Err(MultiSignatureError::Minimum { min, keys: keys.len() });
     }
-    let minimum = *KeyPair::from_passphrase(&format!("{min:02x}")).public();
     let points = keys
         .iter()
-        .chain([&minimum])
         .map(|key| key.to_point().ok_or(MultiSignatureError::OffCurve(*key)))
         .collect::<Result<Vec<_>, _>>()?;
-    let sum = secp256k1::PublicKey::combine_keys(&points.iter().collect::<Vec<_>>());
+    let sum = secp256k1::PublicKey::combine_keys(&points.iter().chain([of_minimum(min)]).collect::<Vec<_>>());
     sum.map(|sum| PublicKey::from_bytes(sum.serialize())).map_err(|_| MultiSignatureError::Infinity)
+}
+
+/// The point of a minimum's key, computed once in a process.
+fn of_minimum(min: u8) -> &'static secp256k1::PublicKey {
+    static POINTS: [OnceLock<secp256k1::PublicKey>; 256] = [const { OnceLock::new() }; 256];
+    POINTS[usize::from(min)].get_or_init(|| {
+        let key = *KeyPair::from_passphrase(&format!("{min:02x}")).public();
+        key.to_point().expect("the key of a passphrase is on the curve")
+    })
 }
 
 #[cfg(test)]
