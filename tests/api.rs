@@ -18,6 +18,8 @@ mod recorded;
 mod replayed;
 #[path = "api/searches.rs"]
 mod searches;
+#[path = "api/submitted.rs"]
+mod submitted;
 #[path = "api/support.rs"]
 mod support;
 #[path = "api/torn.rs"]

@@ -18,7 +18,7 @@ use crate::{
     },
     sim::{Observer, Plan, SeedTree},
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::{
@@ -77,9 +77,13 @@ impl Run {
     ///
     /// # Errors
     /// The file is no scenario, the output cannot be written, or the run broke off.
-    pub fn run(self) -> Result<(), Failure> {
-        let mut scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
-        scenario.crypto = self.crypto.unwrap_or(scenario.crypto);
+    pub fn run(mut self) -> Result<(), Failure> {
+        // What the run leaves names it like any other value that was replaced.
+        let mode = self.crypto.and_then(|mode| mode.to_possible_value());
+        self.set.extend(
+            mode.map(|mode| format!("crypto={}", mode.get_name()).parse()).transpose().map_err(Failure::usage)?,
+        );
+        let scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
         let crypto = scenario.crypto;
         crypto.during(|| if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario) })
     }

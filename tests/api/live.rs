@@ -165,6 +165,40 @@ fn a_transfer_goes_from_the_pool_into_a_block() {
 }
 
 #[test]
+fn what_is_refused_is_named_as_it_was_sent() {
+    let network = Network::start(5);
+    network.advance(5);
+    let sender = &network.testnet.accounts[0].keys;
+    let recipient = network.testnet.accounts[1].keys.public();
+    let transfer = |byte| {
+        let transfer = Transaction::transfer(recipient.address(byte), Arktoshi::coins(1));
+        transfer.nonce(Nonce(1)).fee(Arktoshi::coins(1)).sign(sender).to_json()
+    };
+    let refused = |item: Value| {
+        let answered = network.post("/api/transactions", &json!({ "transactions": [item] }));
+        let id = item["id"].as_str().expect("an id").to_owned();
+        assert_eq!(answered.body["data"]["invalid"], json!([id]), "{}", answered.body);
+        answered.body["errors"][&id][0].clone()
+    };
+    let mut broken = transfer(23);
+    broken["signature"] = json!("12".repeat(64));
+    assert_eq!(refused(broken)["type"], "ERR_BAD_DATA", "its own id is that of another transaction");
+    let foreign = recipient.address(30).to_string();
+    let mut elsewhere = transfer(23);
+    elsewhere["recipientId"] = json!(foreign);
+    let message = format!("Recipient {foreign} is not on the same network: 23");
+    assert_eq!(refused(elsewhere), json!({ "type": "ERR_INVALID_RECIPIENT", "message": message }));
+    let mut early = transfer(23);
+    early["timestamp"] = json!(999_999_999);
+    assert_eq!(refused(early)["type"], "ERR_FROM_FUTURE", "though version 2 has no timestamp");
+    let mut shapeless = transfer(23);
+    shapeless.as_object_mut().expect("an object").remove("type");
+    let answered = network.post("/api/transactions", &json!({ "transactions": [shapeless] }));
+    let message = "data should have required property '.type',should match some schema in anyOf";
+    assert_eq!((answered.status, &answered.body["message"]), (422, &json!(message)));
+}
+
+#[test]
 fn no_errors_are_null() {
     let network = Network::start(4);
     network.advance(5);

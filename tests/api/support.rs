@@ -3,7 +3,7 @@
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     api::{ApiContext, Dialect, Reply, Request, Settings, View, answer},
-    ledger::{BlockTree, Rules},
+    ledger::{BlockTree, Link, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
     scenario::testnet::Testnet,
     sim::{LiveHandle, Observer, SeedTree},
@@ -60,8 +60,8 @@ pub fn exchanges(file: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
 }
 
-/// The recorded network at a height, with the recorded pool if it is the last one.
-pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiContext {
+/// The recorded network at a height: the chain's end there, and what an API that has seen it so far shows.
+pub fn recorded_view(folder: &Path, height: usize) -> (Arc<Link>, View) {
     let config = NetworkConfig::load(&folder.join("network")).expect("a preset");
     // What the recorded node was run with.
     let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
@@ -75,6 +75,13 @@ pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiCont
         let now = SimTime::from_seconds(block.header.timestamp);
         view.observe(now, NodeId(0), &Event::BlockApplied { link: tip.clone(), applied: tree.applied(&tip) });
     }
+    (tip, view)
+}
+
+/// The recorded network at a height, with the recorded pool if it is the last one.
+pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiContext {
+    let (tip, mut view) = recorded_view(folder, height);
+    let tree = view.tree().clone();
     let pool = fs::read_to_string(folder.join("chain/pool.json")).expect("recordings are text");
     let pool: Vec<Value> = serde_json::from_str(&pool).expect("a list");
     if tip.height().0 == 111 {

@@ -1,8 +1,10 @@
-//! The same seed gives the same run, event for event: twice, on both stages, in two processes.
+//! The same seed gives the same run, event for event: twice, on both stages, in two processes, and in any build: the
+//! digests stand in `tests/data/digests.txt`, which debug and release builds are held against alike.
 
-use crate::support::{play, run, scenarios};
+use crate::support::{play, root, run, scenarios};
 use dposlab::{
     check::swarm::{Frame, draw},
+    protocol::crypto::sha256,
     scenario::{
         Scenario, StageKind,
         twice::{Twice, compare},
@@ -10,9 +12,29 @@ use dposlab::{
     sim::{Digest, SeedTree},
 };
 use serde_json::Value;
+use std::{collections::BTreeMap, env, fs};
+
+/// Set to write the file of digests anew.
+const REWRITE: &str = "REWRITE_DIGESTS";
+
+/// Holds digests against the file: each line's name, and the digest of the run or runs it is for.
+fn hold_against_file(digests: &BTreeMap<String, String>) {
+    let path = root().join("tests/data/digests.txt");
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let mut known: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    if env::var_os(REWRITE).is_some() {
+        known.extend(digests.iter().map(|(name, digest)| (name.as_str(), digest.as_str())));
+        let lines: Vec<String> = known.iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
+        fs::write(&path, lines.concat()).expect("it can be written");
+    }
+    let differ: Vec<_> =
+        digests.iter().filter(|(name, digest)| known.get(name.as_str()) != Some(&digest.as_str())).collect();
+    assert!(differ.is_empty(), "other digests than in {}: {differ:?}; {REWRITE}=1 writes them anew", path.display());
+}
 
 #[test]
 fn every_shipped_scenario_gives_one_digest_twice_and_on_both_stages() {
+    let mut digests = BTreeMap::new();
     for file in scenarios() {
         let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
         let (inline, ractor) = (StageKind::Inline, StageKind::Ractor);
@@ -22,17 +44,22 @@ fn every_shipped_scenario_gives_one_digest_twice_and_on_both_stages() {
         assert_eq!(digest, again.digest, "{} again on the inline stage", file.display());
         assert_ne!(digest, other_seed.digest, "{} with another seed", file.display());
         assert!(again.events > 0 && again.delivered > again.events, "or the test compared nothing");
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names");
+        digests.insert(name.to_owned(), digest.to_string());
     }
+    hold_against_file(&digests);
 }
 
 /// Scenarios in which something goes wrong, drawn from seeds.
 #[test]
 fn a_hundred_generated_scenarios_give_one_digest_on_both_stages() {
+    let mut all = Vec::new();
     for seed in 0..100 {
         let mut scenario = draw(&Frame { delegates: Some(7), rounds: Some(3), ..Frame::default() }, seed);
         scenario.rounds = scenario.rounds.min(12);
-        same(&scenario, 1, StageKind::Inline, StageKind::Ractor);
+        all.extend(same(&scenario, 1, StageKind::Inline, StageKind::Ractor).0);
     }
+    hold_against_file(&BTreeMap::from([("100-generated".to_owned(), hex::encode(sha256(&all)))]));
 }
 
 /// Plays a scenario on two stages, event for event the same, and answers the digest.

@@ -126,6 +126,26 @@ fn a_row_is_that_of_the_run_alone() {
 }
 
 #[test]
+fn signatures_are_treated_in_a_sweep_as_in_the_run_that_repeats_it() {
+    let place = Place::new();
+    let clients = "\n[[workload]]\nkind = \"generate\"\nper_second = 1\nmix = { transfer = 1 }\n";
+    fs::write(place.path("s.toml"), format!("{SCENARIO}{clients}")).expect("it can be written");
+    let (file, out) = (place.path("s.toml"), place.path("out"));
+    ok(dposlab().args(["sweep", &file, "--seeds", "7..8", "--vary", "crypto=real,modelled", "--out", &out]));
+    let mut csv = csv::Reader::from_path(Path::new(&out).join("runs.csv")).expect("it is there");
+    let rows: Vec<BTreeMap<String, String>> = csv.deserialize().map(|row| row.expect("whole")).collect();
+    let digests = ["real", "modelled"].map(|mode| {
+        let alone = run(&["run", &file, "--seed", "7", "--crypto", mode, "--json"]);
+        let alone: Value = serde_json::from_slice(&alone.stdout).expect("--json prints one object");
+        let command = alone["reproduce"].as_str().expect("a command").to_owned();
+        assert!(command.contains(&format!("--set crypto={mode}")), "{command}");
+        alone["digest"].as_str().expect("a digest").to_owned()
+    });
+    assert_eq!([&rows[0]["digest"], &rows[1]["digest"]], [&digests[0], &digests[1]]);
+    assert_ne!(digests[0], digests[1], "signatures are part of blocks");
+}
+
+#[test]
 fn parts_that_are_merged_are_the_whole() {
     let place = Place::new();
     ok(&mut place.sweep("10..17", "whole", &[]));

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::{
-    actors::Submission,
+    actors::{PoolError, Submission},
     api::{
         ApiError, Reply,
         context::Spoken,
@@ -12,12 +12,12 @@ use crate::{
     },
     protocol::{
         SignedTransaction, TransactionId,
-        transaction::{Kind, TransactionContext, TransactionError},
+        transaction::{BytesError, Kind, TransactionContext, TransactionError},
     },
 };
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// What the answer looks like. `errors` is null, or left out in the other dialect, if there are none.
 pub const SHAPE: Shape = Shape::Members(&[
@@ -43,6 +43,7 @@ const NO_SCHEMA: &str = "should match some schema in anyOf";
 pub fn submit(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let batch = decode_all(&call)?;
+        let sent_as = batch.sent_as;
         let submission = if batch.transactions.is_empty() {
             Submission::default()
         } else {
@@ -52,7 +53,7 @@ pub fn submit(call: Call<'_>) -> Answer<'_> {
             }
             call.context.live.submit(call.context.view.node(), batch.transactions.into()).await?
         };
-        Ok(Reply::json(write(&call, &submission, batch.refused)))
+        Ok(Reply::json(write(&call, &submission, batch.refused, &sent_as)))
     })
 }
 
@@ -60,8 +61,10 @@ pub fn submit(call: Call<'_>) -> Answer<'_> {
 #[derive(Default)]
 struct Batch {
     transactions: Vec<Arc<SignedTransaction>>,
-    /// Items that are no transactions, by the id they were sent with.
+    /// Items that are refused before the pool sees them, by the id they were sent with.
     refused: IndexMap<String, Refusal>,
+    /// The ids of those that were sent with another one.
+    sent_as: BTreeMap<TransactionId, String>,
 }
 
 /// Why a transaction is invalid.
@@ -82,9 +85,16 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
     let tree = call.context.view.tree();
     let context = tree.transaction_context(call.head.height());
     let mut batch = Batch::default();
+    let now = call.context.view.now().seconds().0;
     for item in items(&call.body, tree.rules().pool.max_transactions_per_request)? {
-        match decode(item, &context) {
-            Ok(transaction) => batch.transactions.push(Arc::new(transaction)),
+        match decode(item, &context).and_then(|transaction| check_sent_time(item, transaction, now)) {
+            Ok(transaction) => {
+                let (id, sent) = (transaction.id(), sent_id(item));
+                if id.to_string() != sent {
+                    batch.sent_as.insert(id, sent);
+                }
+                batch.transactions.push(Arc::new(transaction));
+            }
             Err(ItemError::Request(message)) => return Err(ApiError::Unprocessable(message)),
             Err(ItemError::Item(refusal)) => {
                 batch.refused.entry(sent_id(item)).or_insert(refusal);
@@ -120,22 +130,53 @@ fn decode(item: &Value, context: &TransactionContext<'_>) -> Result<SignedTransa
             refuse("ERR_TRANSACTION_SCHEMA", error.reference_text())
         }
         TransactionError::Schema(schema) => Err(ItemError::Request(format!("{},{NO_SCHEMA}", schema.reference_text()))),
+        TransactionError::UnknownType { .. } if item.get("type").is_none() => {
+            Err(ItemError::Request(format!("data should have required property '.type',{NO_SCHEMA}")))
+        }
         TransactionError::UnknownType { .. } => match as_core_type(item, context) {
             Some(kind) => {
                 refuse("ERR_UNSUPPORTED", format!("Invalidating transaction of unsupported type '{}'", kind.name()))
             }
             None => Err(ItemError::Request(format!("should pass \"transactionType\" keyword validation,{NO_SCHEMA}"))),
         },
+        // The pool looks at the recipient before it makes bytes of a transfer; of other types it does not.
+        TransactionError::Bytes(BytesError::RecipientNetwork { allowed, .. }) if is_core_type(item, 0) => {
+            let recipient = item.get("recipientId").and_then(Value::as_str).unwrap_or_default();
+            Err(ItemError::Item(
+                PoolError::InvalidRecipient { address: recipient.to_owned(), network: *allowed }.into(),
+            ))
+        }
         _ => refuse("ERR_UNKNOWN", error.reference_text()),
+    }
+}
+
+/// A `timestamp` counts even where it is no part of the transaction, from version 2 on: more than an hour ahead, it is
+/// from the future.
+fn check_sent_time(item: &Value, transaction: SignedTransaction, now: u32) -> Result<SignedTransaction, ItemError> {
+    let sent = item.get("timestamp").and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
+    match sent {
+        Some(sent) if transaction.nonce().is_some() && sent > now.saturating_add(3_600) => {
+            Err(ItemError::Item(PoolError::FromFuture { id: transaction.id(), seconds: sent - now }.into()))
+        }
+        _ => Ok(transaction),
+    }
+}
+
+fn is_core_type(item: &Value, number: u64) -> bool {
+    let group = item.get("typeGroup").map_or(Some(1), Value::as_u64);
+    group == Some(1) && item.get("type").and_then(Value::as_u64) == Some(number)
+}
+
+impl From<PoolError> for Refusal {
+    fn from(error: PoolError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
     }
 }
 
 /// Whether an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
 /// wrong asset does, because the schemas of types without one fit it too.
 fn passes_the_batch(item: &Value, wrong: &str) -> bool {
-    let group = item.get("typeGroup").map_or(Some(1), Value::as_u64);
-    let is_multi_payment = group == Some(1) && item.get("type").and_then(Value::as_u64) == Some(6);
-    is_multi_payment && (wrong.starts_with("asset") || wrong == "vendorField")
+    is_core_type(item, 6) && (wrong.starts_with("asset") || wrong == "vendorField")
 }
 
 /// The core type whose schema an item of an unknown type fits, were it of group 1.
@@ -150,10 +191,17 @@ fn sent_id(item: &Value) -> String {
     item.get("id").and_then(Value::as_str).unwrap_or("null").to_owned()
 }
 
-fn write(call: &Call<'_>, submission: &Submission, mut refused: IndexMap<String, Refusal>) -> Vec<u8> {
+fn write(
+    call: &Call<'_>,
+    submission: &Submission,
+    mut refused: IndexMap<String, Refusal>,
+    sent_as: &BTreeMap<TransactionId, String>,
+) -> Vec<u8> {
     for (id, error) in &submission.errors {
-        let refusal = Refusal { code: error.code(), message: error.to_string() };
-        refused.entry(id.to_string()).or_insert(refusal);
+        // One whose signature does not hold is named as it was sent, for its own id is that of another transaction.
+        let sent = sent_as.get(id).filter(|_| matches!(error, PoolError::NotVerified));
+        let name = sent.cloned().unwrap_or_else(|| id.to_string());
+        refused.entry(name).or_insert_with(|| error.clone().into());
     }
     let ids =
         |out: &mut Vec<u8>, ids: &[TransactionId]| write_list(out, ids, |out, id| write_value(out, &id.to_string()));

@@ -277,14 +277,12 @@ impl<'a> Model<'a> {
     fn outlasts_a_round(&self, expiration: Expiration) -> Result<(), String> {
         let (tree, state) = (self.step.tree, self.state());
         let seats = tree.config().milestones.at(state.height()).active_delegates;
+        let least = if tree.rules().ledger.minimum_lock_expiration { seats } else { 0 };
         let outlasts = match expiration {
-            Expiration::EpochTime(seconds) => seconds > state.timestamp().0 + tree.slots().blocktime() * seats,
-            Expiration::BlockHeight(height) => height > state.height().0 + seats,
+            Expiration::EpochTime(seconds) => seconds > state.timestamp().0 + tree.slots().blocktime() * least,
+            Expiration::BlockHeight(height) => height > state.height().0 + least,
         };
-        if outlasts || !tree.rules().ledger.minimum_lock_expiration {
-            return Ok(());
-        }
-        Err("the lock expires too soon".to_owned())
+        if outlasts { Ok(()) } else { Err("the lock expires too soon".to_owned()) }
     }
 
     fn take_effect(&mut self, transaction: &'a SignedTransaction, address: Address) {

@@ -8,9 +8,9 @@ use crate::{
 
 /// A lock must outlast a round, or its recipient could hardly claim it.
 pub(super) fn check_lock(expiration: Expiration, state: &impl Look, terms: &Terms<'_>) -> Result<(), ApplyError> {
-    let round = terms.milestone.active_delegates;
+    // Without a minimum, it must at least not be over already.
+    let round = if terms.rules.ledger.minimum_lock_expiration { terms.milestone.active_delegates } else { 0 };
     let too_short = match expiration {
-        _ if !terms.rules.ledger.minimum_lock_expiration => false,
         Expiration::EpochTime(seconds) => {
             u64::from(seconds) <= u64::from(state.timestamp().0) + u64::from(terms.blocktime) * u64::from(round)
         }

@@ -100,9 +100,8 @@ fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
     for (index, cell) in sweep.cells.iter().enumerate() {
         let scenario = &cell.scenario;
         if sweep.cells[..index].iter().all(|before| before.scenario.assertions != scenario.assertions) {
-            let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            judge(scenario, &plan)
-                .map_err(|why| SweepError::Assertion { file: sweep.manifest.scenario.clone(), why })?;
+            let judged = scenario.crypto.during(|| judge(scenario, &scenario.plan(&scenario.testnet(seeds), seeds)));
+            judged.map_err(|why| SweepError::Assertion { file: sweep.manifest.scenario.clone(), why })?;
         }
     }
     Ok(())
@@ -138,8 +137,8 @@ fn next_undone(
 /// One run. A panic is a finding of that run: the sweep goes on.
 fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
     let died = || Row { status: Status::Died, broken: 0, figures: vec![None; FIGURES.len()], digest: [0; 32] };
-    catch_unwind(AssertUnwindSafe(|| {
-        let scenario = &cell.scenario;
+    let scenario = &cell.scenario;
+    let play = || {
         let seeds = SeedTree::new(seed);
         let testnet = scenario.testnet(seeds);
         let plan = scenario.plan(&testnet, seeds);
@@ -158,6 +157,6 @@ fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
             false => Status::Ok,
         };
         Row { status, broken, figures: columns::figures(&figures.total), digest: outcome.digest.0 }
-    }))
-    .unwrap_or_else(|_| died())
+    };
+    catch_unwind(AssertUnwindSafe(|| scenario.crypto.during(play))).unwrap_or_else(|_| died())
 }

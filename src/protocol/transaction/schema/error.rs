@@ -68,7 +68,9 @@ impl SchemaError {
     /// About as the reference's validator says it. Its long lists of tried alternatives are not reproduced.
     pub fn reference_text(&self) -> String {
         let path = &self.path;
-        let (parent, member) = match path.rsplit_once('.') {
+        // A member whose name is no identifier stands in brackets.
+        let bracket = path.rfind("['").filter(|_| path.ends_with("']")).map(|at| path.split_at(at));
+        let (parent, member) = match bracket.or_else(|| path.rsplit_once('.')) {
             Some((parent, member)) => (format!("data.{parent}"), member),
             None => ("data".to_owned(), path.as_str()),
         };
