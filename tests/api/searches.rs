@@ -1,7 +1,13 @@
 //! Searches, by POST and by GET, as the published specification has them, on a generated network.
 
 use crate::support::{Answered, ask, at_genesis, get, recorded_chain, recordings};
-use dposlab::api::{ApiContext, Dialect, Request};
+use dposlab::{
+    actors::{NodeId, SimTime},
+    api::{ApiContext, Dialect, Request, View},
+    ledger::Rules,
+    scenario::Testnet,
+    sim::{LiveHandle, SeedTree},
+};
 use serde_json::{Value, json};
 use warp::http::Method;
 
@@ -43,6 +49,26 @@ fn searches_take_numbers_for_ranges_and_the_old_names() {
     }
     assert_eq!(get(&context, "/api/locks/search").status, 200);
     assert_eq!(get(&at_genesis(Dialect::Core26).1, "/api/locks/search").status, 422);
+}
+
+#[test]
+fn short_pages_and_long_ones_have_one_order() {
+    let testnet = Testnet::generate(SeedTree::new(1), 60);
+    let tree = testnet.tree(Rules::reference()).expect("as many delegates as it wants");
+    let view = View::new(NodeId(0), tree.clone(), tree.genesis().clone(), SimTime::default());
+    let context = ApiContext::new(view, LiveHandle::ended());
+    let ids = |order: &str, limit: usize| -> Vec<Value> {
+        let pages = (1..).map(|page| {
+            let target = format!("/api/transactions?orderBy={order}&limit={limit}&page={page}");
+            get(&context, &target).body["data"].as_array().expect("a list").clone()
+        });
+        pages.take_while(|page| !page.is_empty()).flatten().map(|row| row["id"].clone()).collect()
+    };
+    for order in ["amount:desc", "amount:asc", "fee:asc", "type:desc", "timestamp:asc", "nonce:asc"] {
+        let long = ids(order, 100);
+        assert!(long.len() > 150, "{order}: or nothing is let go: {}", long.len());
+        assert_eq!(ids(order, 7), long, "{order}");
+    }
 }
 
 #[test]

@@ -50,6 +50,9 @@ struct Numbers {
     to: u64,
 }
 
+/// Transactions that are held at least before those behind the page are let go.
+const LEAST_ROOM: usize = 64;
+
 /// Transactions among which all that are searched for are, in the order of the chain.
 enum Candidates<'s> {
     All(&'s Chain),
@@ -322,18 +325,30 @@ impl<'s> Search<'s> {
         range: Range<usize>,
     ) -> Vec<Spot> {
         let chain = self.call.head.chain();
+        let order =
+            |one: &(u64, Spot), other: &(u64, Spot)| one.0.cmp(&other.0).then_with(|| self.break_tie(one.1, other.1));
+        // Now and then what lies behind the page is let go, and nothing like it is taken up again.
+        let (keep, room) = (range.end, range.end.saturating_mul(4).max(LEAST_ROOM));
+        let mut bound = u64::MAX;
         let mut last: Option<&Arc<Entry>> = None;
-        let mut keyed: Vec<(u64, Spot)> = Vec::with_capacity(found.len());
+        let mut keyed: Vec<(u64, Spot)> = Vec::with_capacity(found.len().min(room));
         for spot in found {
             if last.is_none_or(|entry| entry.height() != spot.height) {
                 last = chain.at(spot.height);
             }
             // Descending by a number is ascending by what is left above it.
             let number = last.map_or(0, |entry| of(&entry.facts[spot.index as usize]));
-            keyed.push((if descending { !number } else { number }, spot));
+            let number = if descending { !number } else { number };
+            if number > bound {
+                continue;
+            }
+            keyed.push((number, spot));
+            if keyed.len() == room {
+                let (_, first_behind, _) = keyed.select_nth_unstable_by(keep, order);
+                bound = first_behind.0;
+                keyed.truncate(keep);
+            }
         }
-        let order =
-            |one: &(u64, Spot), other: &(u64, Spot)| one.0.cmp(&other.0).then_with(|| self.break_tie(one.1, other.1));
         let mut page = &mut keyed[..];
         if range.end < page.len() {
             page = page.select_nth_unstable_by(range.end, order).0;
