@@ -14,7 +14,7 @@ pub mod scratch;
 pub mod state;
 pub mod tree;
 pub mod wallet;
-pub mod wallets;
+mod wallets;
 
 pub use apply::ApplyError;
 pub use balance::Balance;
@@ -24,4 +24,3 @@ pub use scratch::Scratch;
 pub use state::{Applied, BlockRejected, State};
 pub use tree::{BlockTree, Link};
 pub use wallet::{DelegateAttributes, Wallet};
-pub use wallets::Wallets;

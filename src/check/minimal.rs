@@ -25,18 +25,19 @@ pub struct Minimal {
     pub finding: Finding,
     /// Runs it took to get there.
     pub runs: usize,
-    /// Whether the budget ran out before everything was tried.
+    /// Whether it had to end before everything was tried.
     pub cut_short: bool,
 }
 
-/// Shrinks a scenario in which an invariant is broken, with at most `budget` runs. `progress` hears of each.
+/// Shrinks a scenario in which an invariant is broken, for as long as `may_try` allows another run after so many.
+/// `progress` hears of each.
 ///
 /// `None` if the scenario does not break it.
 pub fn minimise(
     scenario: &Scenario,
     invariant: &str,
     networks: &Networks,
-    budget: usize,
+    may_try: impl Fn(usize) -> bool,
     mut progress: impl FnMut(usize, &Scenario),
 ) -> Option<Minimal> {
     let first = shows(scenario, invariant, networks)?;
@@ -58,7 +59,7 @@ pub fn minimise(
         None => false,
     };
     let Shrunk { value, tried, cut_short } =
-        shrink(scenario.clone(), &passes, budget, fails, |tried, best| progress(tried, best));
+        shrink(scenario.clone(), &passes, may_try, fails, |tried, best| progress(tried, best));
     Some(Minimal { scenario: value, finding: last, runs: tried, cut_short })
 }
 

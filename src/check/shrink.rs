@@ -14,16 +14,16 @@ pub struct Shrunk<T> {
     pub value: T,
     /// Proposals tried.
     pub tried: usize,
-    /// Whether the budget ran out before everything was tried.
+    /// Whether it had to end before everything was tried.
     pub cut_short: bool,
 }
 
-/// Makes `value`, which fails, smaller with at most `budget` tries. `fails` tells whether a proposal still shows the
-/// failure; `progress` hears the number of tries and the smallest value so far, after each try.
+/// Makes `value`, which fails, smaller for as long as `may_try` allows another try after so many. `fails` tells whether a
+/// proposal still shows the failure; `progress` hears the number of tries and the smallest value so far, after each try.
 pub fn shrink<T: Clone + PartialEq>(
     value: T,
     passes: &[Pass<'_, T>],
-    budget: usize,
+    may_try: impl Fn(usize) -> bool,
     mut fails: impl FnMut(&T) -> bool,
     mut progress: impl FnMut(usize, &T),
 ) -> Shrunk<T> {
@@ -31,7 +31,7 @@ pub fn shrink<T: Clone + PartialEq>(
     loop {
         let before = shrunk.value.clone();
         for pass in passes {
-            if !exhaust(&mut shrunk, pass, budget, &mut fails, &mut progress) {
+            if !exhaust(&mut shrunk, pass, &may_try, &mut fails, &mut progress) {
                 shrunk.cut_short = true;
                 return shrunk;
             }
@@ -43,11 +43,11 @@ pub fn shrink<T: Clone + PartialEq>(
 }
 
 /// One pass until it has nothing left to propose that fails. A proposal that was refused is not tried again in the
-/// same place: after a success the pass goes on where it was. `false` if the budget ran out.
+/// same place: after a success the pass goes on where it was. `false` if it may try no more.
 fn exhaust<T: Clone + PartialEq>(
     shrunk: &mut Shrunk<T>,
     pass: &dyn Fn(&T) -> Vec<T>,
-    budget: usize,
+    may_try: &impl Fn(usize) -> bool,
     fails: &mut impl FnMut(&T) -> bool,
     progress: &mut impl FnMut(usize, &T),
 ) -> bool {
@@ -59,7 +59,7 @@ fn exhaust<T: Clone + PartialEq>(
         else {
             return true;
         };
-        if shrunk.tried == budget {
+        if !may_try(shrunk.tried) {
             return false;
         }
         shrunk.tried += 1;
@@ -125,15 +125,21 @@ mod tests {
         };
         let start: Vec<u32> = (0..200).map(|index| index * 7 % 31).collect();
         let mut last = 0;
-        let shrunk = shrink(start.clone(), &[&items, &numbers], 2_000, fails, |tried, _| {
-            assert_eq!(tried, last + 1, "progress is told after each try");
-            last = tried;
-        });
+        let shrunk = shrink(
+            start.clone(),
+            &[&items, &numbers],
+            |tried| tried < 2_000,
+            fails,
+            |tried, _| {
+                assert_eq!(tried, last + 1, "progress is told after each try");
+                last = tried;
+            },
+        );
         assert_eq!((shrunk.value, shrunk.cut_short), (vec![10, 3], false));
         assert!(shrunk.tried < 200, "{}", shrunk.tried);
-        let again = shrink(start.clone(), &[&items, &numbers], 2_000, fails, |_, _| {});
+        let again = shrink(start.clone(), &[&items, &numbers], |tried| tried < 2_000, fails, |_, _| {});
         assert_eq!(again.tried, shrunk.tried, "the same every time");
-        let short = shrink(start, &[&items, &numbers], 5, fails, |_, _| {});
+        let short = shrink(start, &[&items, &numbers], |tried| tried < 5, fails, |_, _| {});
         assert!(short.cut_short && short.tried == 5 && fails(&short.value));
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     ledger::{BlockTree, Link, State, state::Applied},
     protocol::Block,
 };
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 /// A block, and the states on both sides of it.
 pub(super) struct Step<'a> {
@@ -126,6 +126,7 @@ impl Step<'_> {
     }
 }
 
-fn equal<T: PartialEq + std::fmt::Display>(what: impl FnOnce() -> String, found: T, expected: T) -> Result<(), String> {
-    if found == expected { Ok(()) } else { Err(format!("{}: found {found}, expected {expected}", what())) }
+/// `what` is put into words only where the two differ.
+fn equal<T: PartialEq + Display>(what: impl Display, found: T, expected: T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: found {found}, expected {expected}")) }
 }

@@ -120,8 +120,8 @@ impl Check {
         Ok(Search { frame, runs: self.runs, seed: self.seed, jobs })
     }
 
-    /// All findings made small, on as many threads as the search; nothing for one where that was not asked for, or is
-    /// not waited for any more.
+    /// All findings made small, on as many threads as the search, or as small as they are when it is not waited for any
+    /// more; nothing for those not begun.
     fn minimals(
         &self,
         found: &[&Found],
@@ -131,12 +131,13 @@ impl Check {
     ) -> Vec<Option<Minimal>> {
         let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
         let minimals: Vec<OnceLock<Minimal>> = found.iter().map(|_| OnceLock::new()).collect();
+        let may_try = |runs| runs < self.budget && !stop.load(Ordering::Relaxed);
         let work = || {
-            while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < found.len()) {
-                if self.budget > 0
-                    && !stop.load(Ordering::Relaxed)
-                    && let Some(minimal) = self.minimal(found[index], search, networks, &bars)
-                {
+            while may_try(0)
+                && let index = next.fetch_add(1, Ordering::Relaxed)
+                && index < found.len()
+            {
+                if let Some(minimal) = self.minimal(found[index], search, networks, &bars, may_try) {
                     minimals[index].get_or_init(|| minimal);
                 }
             }
@@ -149,10 +150,17 @@ impl Check {
         minimals.into_iter().map(OnceLock::into_inner).collect()
     }
 
-    fn minimal(&self, found: &Found, search: &Search, networks: &Networks, bars: &MultiProgress) -> Option<Minimal> {
+    fn minimal(
+        &self,
+        found: &Found,
+        search: &Search,
+        networks: &Networks,
+        bars: &MultiProgress,
+        may_try: impl Fn(usize) -> bool,
+    ) -> Option<Minimal> {
         let bar = bars.add(bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}"));
         let scenario = search.scenario(found.index);
-        let minimal = minimise(&scenario, found.finding.invariant, networks, self.budget, |tried, best| {
+        let minimal = minimise(&scenario, found.finding.invariant, networks, may_try, |tried, best| {
             bar.set_position(tried as u64);
             let (faults, actions) = (best.faults.len(), best.actions.len());
             bar.set_message(format!("{} nodes, {faults} faults, {actions} actions", best.network.nodes()));

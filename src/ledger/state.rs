@@ -104,7 +104,7 @@ impl State {
         let mut state = Self {
             height: Height::GENESIS,
             timestamp: block.header.timestamp,
-            wallets: Wallets::new(),
+            wallets: Wallets::default(),
             usernames: OrdMap::new(),
             live_delegates: 0,
             locks: OrdMap::new(),

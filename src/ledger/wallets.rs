@@ -30,21 +30,6 @@ enum Child {
 }
 
 impl Wallets {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The wallet at an address.
     pub fn get(&self, address: &Address) -> Option<&Arc<Wallet>> {
         let mut node = &*self.root;
@@ -241,7 +226,7 @@ mod tests {
             before in prop::collection::vec((address(), 1..9_u64), 0..40),
             after in prop::collection::vec((address(), 1..9_u64), 0..10),
         ) {
-            let (mut wallets, mut plain) = (Wallets::new(), Plain::new());
+            let (mut wallets, mut plain) = (Wallets::default(), Plain::new());
             for (address, amount) in before {
                 credit(&mut wallets, &mut plain, address, amount);
             }
@@ -251,7 +236,6 @@ mod tests {
                 prop_assert_eq!(wallets.get(&address).map(|wallet| wallet.address), Some(address));
             }
             prop_assert_eq!(contents(&wallets), plain.values().copied().collect::<Vec<_>>());
-            prop_assert_eq!(wallets.len(), plain.len());
             prop_assert_eq!(wallets.iter().len(), plain.len());
             prop_assert_eq!(contents(&kept), as_it_was);
             let expected: Vec<_> = wallets.iter().filter(|now| kept.get(&now.address) != Some(now)).collect();

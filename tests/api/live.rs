@@ -1,6 +1,6 @@
 //! A small network that runs, its API on a real socket, and a client that speaks HTTP by hand.
 
-use crate::support::Answered;
+use crate::support::{Answered, host};
 use dposlab::{
     actors::{NodeId, SimTime},
     api::{ApiContext, Reply, Server, View},
@@ -9,13 +9,12 @@ use dposlab::{
         run::on_current_thread,
         testnet::{Testnet, rules_for},
     },
-    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{LiveHandle, NodePlan, Observer, Plan, SeedTree},
 };
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
-    sync::mpsc,
     thread::{self, JoinHandle},
 };
 use tokio::sync::oneshot;
@@ -42,19 +41,10 @@ impl Network {
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
         let plan = Plan::new(tree, tip, nodes, seeds, start);
-        let (sender, handles) = mpsc::channel();
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
-        let simulation = thread::spawn(move || {
-            on_current_thread(async {
-                let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
-                let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
-                sender.send(handle).expect("the test waits for it");
-                live.run().await.expect("no actor dies");
-            });
-        });
-        let handle = handles.recv().expect("the network starts");
+        let (handle, simulation) = host(plan, observers);
         let context = ApiContext::new(view, handle.clone());
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
         let address = server.local_address();

@@ -3,21 +3,14 @@
 //! Those it accepted stand in the recorded chain, which tells between which blocks the others were handed in. A node on
 //! the same block must answer the same.
 
-use crate::support::{Answered, ask, exchanges, recorded_view, recordings};
+use crate::support::{Answered, ask, exchanges, host, recorded_view, recordings};
 use dposlab::{
     actors::SimTime,
     api::{ApiContext, Dialect, Request, Settings},
-    scenario::run::on_current_thread,
-    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{LiveHandle, NodePlan, Observer, Plan, SeedTree},
 };
 use serde_json::Value;
-use std::{
-    ops::RangeInclusive,
-    path::Path,
-    sync::mpsc,
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::{ops::RangeInclusive, path::Path, thread::JoinHandle, time::Duration};
 use warp::http::Method;
 
 /// Which of the recorded submissions were made on which height.
@@ -38,16 +31,7 @@ impl Node {
         let nodes = vec![NodePlan { forger: None, offline: Vec::new() }];
         let plan = Plan::new(view.tree().clone(), tip, nodes, SeedTree::new(1), start);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
-        let (sender, handles) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            on_current_thread(async {
-                let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
-                let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
-                sender.send(handle).expect("the test waits for it");
-                live.run().await.expect("no actor dies");
-            });
-        });
-        let handle = handles.recv().expect("the node starts");
+        let (handle, thread) = host(plan, observers);
         let settings = Settings { dialect: Dialect::Core26, ..Settings::default() };
         let context = ApiContext { settings, ..ApiContext::new(view, handle.clone()) };
         Self { context, handle, thread: Some(thread) }

@@ -5,14 +5,15 @@ use dposlab::{
     api::{ApiContext, Dialect, Reply, Request, Settings, View, answer},
     ledger::{BlockTree, Link, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
-    scenario::testnet::Testnet,
-    sim::{LiveHandle, Observer, SeedTree},
+    scenario::{run::on_current_thread, testnet::Testnet},
+    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
 use serde_json::Value;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, mpsc},
+    thread::{self, JoinHandle},
 };
 use warp::http::Method;
 
@@ -90,4 +91,18 @@ pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiCont
         view.observe(view.now(), NodeId(0), &Event::PoolAdded(pending.collect()));
     }
     ApiContext { settings: Settings { dialect, ..Settings::default() }, ..ApiContext::new(view, LiveHandle::ended()) }
+}
+
+/// Hosts a plan in which nothing happens until it is told to, on a thread of its own.
+pub fn host(plan: Plan, observers: Vec<Box<dyn Observer>>) -> (LiveHandle, JoinHandle<()>) {
+    let (sender, handles) = mpsc::channel();
+    let simulation = thread::spawn(move || {
+        on_current_thread(async {
+            let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
+            let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
+            sender.send(handle).expect("the test waits for it");
+            live.run().await.expect("no actor dies");
+        });
+    });
+    (handles.recv().expect("the network starts"), simulation)
 }

@@ -65,7 +65,8 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
     let summary = search.run(&networks, &AtomicBool::new(false), |_| {});
     let found = summary.found.values().min_by_key(|found| found.index).expect("the reference has weaknesses");
     let start = search.scenario(found.index);
-    let small = minimise(&start, found.finding.invariant, &networks, 120, |_, _| {}).expect("it was found there");
+    let small = minimise(&start, found.finding.invariant, &networks, |runs| runs < 120, |_, _| {});
+    let small = small.expect("it was found there");
     let size = |scenario: &Scenario| scenario.faults.len() + scenario.actions.len();
     assert!(size(&small.scenario) <= size(&start) && small.scenario.network.nodes() <= start.network.nodes());
     let folder = tempfile::tempdir().expect("a folder of our own");

@@ -156,11 +156,9 @@ impl TransactionPool {
 
     /// Steps 4 and 5.
     fn check_time(&self, transaction: &SignedTransaction) -> Result<(), PoolError> {
-        let (id, seconds) = (transaction.id(), self.now.seconds().0);
-        if let Version::One(timestamp) = transaction.transaction().version
-            && timestamp.0 > seconds.saturating_add(3_600)
-        {
-            return Err(PoolError::FromFuture { id, seconds: timestamp.0 - seconds });
+        let id = transaction.id();
+        if let Version::One(timestamp) = transaction.transaction().version {
+            PoolError::check_timestamp(id, timestamp, self.now.seconds())?;
         }
         let height = i64::from(self.tip.height().0);
         match self.expires_at(transaction) {

@@ -2,7 +2,7 @@
 
 use crate::{
     ledger::ApplyError,
-    protocol::{Arktoshi, SignedTransaction, TransactionId},
+    protocol::{Arktoshi, SignedTransaction, Timestamp, TransactionId},
 };
 use std::sync::Arc;
 
@@ -64,7 +64,21 @@ pub enum PoolError {
     RefundPending,
 }
 
+/// How far ahead of the clock a timestamp may be, in seconds.
+const AHEAD_SECONDS: u32 = 3_600;
+
 impl PoolError {
+    /// Refuses a transaction by its timestamp. Source: consensus.md 5.1, step 4.
+    ///
+    /// # Errors
+    /// The timestamp is more than an hour ahead of the clock.
+    pub fn check_timestamp(id: TransactionId, timestamp: Timestamp, now: Timestamp) -> Result<(), Self> {
+        match timestamp.0.checked_sub(now.0) {
+            Some(seconds) if seconds > AHEAD_SECONDS => Err(Self::FromFuture { id, seconds }),
+            _ => Ok(()),
+        }
+    }
+
     /// The `type` of the error as the API shows it. Source: consensus.md 5.1.
     pub fn code(&self) -> &'static str {
         match self {

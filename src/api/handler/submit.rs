@@ -11,7 +11,7 @@ use crate::{
         shape::{self, Shape},
     },
     protocol::{
-        SignedTransaction, TransactionId,
+        SignedTransaction, Timestamp, TransactionId,
         transaction::{BytesError, Kind, TransactionContext, TransactionError},
     },
 };
@@ -63,7 +63,7 @@ struct Batch {
     transactions: Vec<Arc<SignedTransaction>>,
     /// Items that are refused before the pool sees them, by the id they were sent with.
     refused: IndexMap<String, Refusal>,
-    /// The ids of those that were sent with another one.
+    /// What those were sent as whose own signature does not hold.
     sent_as: BTreeMap<TransactionId, String>,
 }
 
@@ -85,15 +85,13 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
     let tree = call.context.view.tree();
     let context = tree.transaction_context(call.head.height());
     let mut batch = Batch::default();
-    let now = call.context.view.now().seconds().0;
+    let now = call.context.view.now().seconds();
+    let mut sent = Vec::new();
     for item in items(&call.body, tree.rules().pool.max_transactions_per_request)? {
         match decode(item, &context).and_then(|transaction| check_sent_time(item, transaction, now)) {
             Ok(transaction) => {
-                let (id, sent) = (transaction.id(), sent_id(item));
-                if id.to_string() != sent {
-                    batch.sent_as.insert(id, sent);
-                }
                 batch.transactions.push(Arc::new(transaction));
+                sent.push(item);
             }
             Err(ItemError::Request(message)) => return Err(ApiError::Unprocessable(message)),
             Err(ItemError::Item(refusal)) => {
@@ -103,6 +101,8 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
     }
     // On this thread and its like, so that the pool, which is one actor, finds every signature looked at.
     SignedTransaction::verify_all(&batch.transactions);
+    let unverified = batch.transactions.iter().zip(sent).filter(|(transaction, _)| !transaction.verified());
+    batch.sent_as = unverified.map(|(transaction, item)| (transaction.id(), sent_id(item))).collect();
     Ok(batch)
 }
 
@@ -152,14 +152,17 @@ fn decode(item: &Value, context: &TransactionContext<'_>) -> Result<SignedTransa
 
 /// A `timestamp` counts even where it is no part of the transaction, from version 2 on: more than an hour ahead, it is
 /// from the future.
-fn check_sent_time(item: &Value, transaction: SignedTransaction, now: u32) -> Result<SignedTransaction, ItemError> {
+fn check_sent_time(
+    item: &Value,
+    transaction: SignedTransaction,
+    now: Timestamp,
+) -> Result<SignedTransaction, ItemError> {
     let sent = item.get("timestamp").and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
-    match sent {
-        Some(sent) if transaction.nonce().is_some() && sent > now.saturating_add(3_600) => {
-            Err(ItemError::Item(PoolError::FromFuture { id: transaction.id(), seconds: sent - now }.into()))
-        }
-        _ => Ok(transaction),
+    if let Some(sent) = sent.filter(|_| transaction.nonce().is_some()) {
+        PoolError::check_timestamp(transaction.id(), Timestamp(sent), now)
+            .map_err(|error| ItemError::Item(error.into()))?;
     }
+    Ok(transaction)
 }
 
 fn is_core_type(item: &Value, number: u64) -> bool {

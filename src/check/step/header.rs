@@ -14,20 +14,20 @@ pub(super) fn content(step: &Step<'_>) -> Result<(), String> {
     let (block, milestones) = (step.block, &step.tree.config().milestones);
     let (header, milestone) = (&block.header, milestones.at(block.header.height));
     let hash = sha256(&header.to_bytes(milestones, true));
-    equal(|| "id".to_owned(), block.id, BlockId::of_hash(hash, milestone.block.id_full_sha256))?;
+    equal("id", block.id, BlockId::of_hash(hash, milestone.block.id_full_sha256))?;
     if header.previous != Some(step.parent.id()) {
         return Err(format!("it names another block than its parent {}", step.parent.id()));
     }
-    equal(|| "height".to_owned(), header.height, step.parent.height().next())?;
-    equal(|| "version".to_owned(), header.version, milestone.block.version)?;
-    equal(|| "transactions".to_owned(), header.number_of_transactions as usize, block.transactions.len())?;
+    equal("height", header.height, step.parent.height().next())?;
+    equal("version", header.version, milestone.block.version)?;
+    equal("transactions", header.number_of_transactions as usize, block.transactions.len())?;
     let amount: u128 = block.transactions.iter().map(|one| u128::from(one.amount().value())).sum();
-    equal(|| "total amount".to_owned(), u128::from(header.total_amount.value()), amount)?;
+    equal("total amount", u128::from(header.total_amount.value()), amount)?;
     let fee: u128 = block.transactions.iter().map(|one| u128::from(one.fee().value())).sum();
-    equal(|| "total fee".to_owned(), u128::from(header.total_fee.value()), fee)?;
+    equal("total fee", u128::from(header.total_fee.value()), fee)?;
     let ids: Vec<TransactionId> = block.transactions.iter().map(|one| one.id()).collect();
     let joined: Vec<u8> = ids.iter().flat_map(|id| id.0).collect();
-    equal(|| "payload hash".to_owned(), hex::encode(header.payload_hash), hex::encode(sha256(&joined)))?;
+    equal("payload hash", hex::encode(header.payload_hash), hex::encode(sha256(&joined)))?;
     if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
         return Err("it holds a transaction twice".to_owned());
     }
@@ -47,10 +47,10 @@ pub(super) fn signature(step: &Step<'_>) -> Result<(), String> {
 
 pub(super) fn reward(step: &Step<'_>) -> Result<(), String> {
     let header = &step.block.header;
-    equal(|| "reward".to_owned(), header.reward, step.tree.config().milestones.at(header.height).reward)
+    equal("reward", header.reward, step.tree.config().milestones.at(header.height).reward)
 }
 
 pub(super) fn supply(step: &Step<'_>) -> Result<(), String> {
     let reward = step.tree.config().milestones.at(step.block.header.height).reward;
-    equal(|| "supply".to_owned(), step.after.state.supply(), step.before.supply() + Balance::from(reward))
+    equal("supply", step.after.state.supply(), step.before.supply() + Balance::from(reward))
 }

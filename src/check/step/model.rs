@@ -90,11 +90,10 @@ pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
             (old.produced_blocks, old.forged_rewards, old.forged_fees)
         });
         let forged = wallet.public_key == Some(header.generator);
-        let of = |what: &str| format!("{what} of {}", new.username);
         let gain = |amount: Arktoshi| if forged { Balance::from(amount) } else { Balance::ZERO };
-        equal(|| of("blocks"), new.produced_blocks, blocks + u32::from(forged))?;
-        equal(|| of("rewards"), new.forged_rewards, rewards + gain(header.reward))?;
-        equal(|| of("fees"), new.forged_fees, fees + gain(header.total_fee))?;
+        equal(format_args!("blocks of {}", new.username), new.produced_blocks, blocks + u32::from(forged))?;
+        equal(format_args!("rewards of {}", new.username), new.forged_rewards, rewards + gain(header.reward))?;
+        equal(format_args!("fees of {}", new.username), new.forged_fees, fees + gain(header.total_fee))?;
     }
     Ok(())
 }
@@ -119,20 +118,19 @@ impl Account {
     }
 
     fn held_against(&self, expected: &Self, wallet: &Wallet) -> Result<(), String> {
-        let of = |what: &str| format!("{what} of {}", wallet.address);
-        equal(|| of("balance"), self.balance, expected.balance)?;
-        equal(|| of("locked balance"), self.locked, expected.locked)?;
+        equal(format_args!("balance of {}", wallet.address), self.balance, expected.balance)?;
+        equal(format_args!("locked balance of {}", wallet.address), self.locked, expected.locked)?;
         let open: i128 =
             wallet.htlc.iter().flat_map(|htlc| htlc.locks.values()).map(|lock| i128::from(lock.amount.value())).sum();
-        equal(|| of("coin in open locks"), open, expected.locked)?;
-        equal(|| of("nonce"), self.nonce, expected.nonce)?;
+        equal(format_args!("coin in open locks of {}", wallet.address), open, expected.locked)?;
+        equal(format_args!("nonce of {}", wallet.address), self.nonce, expected.nonce)?;
         // A key is known as soon as anybody names it; that it is known is no part of what is judged.
         let same = Self { key: None, ..self.clone() } == Self { key: None, ..expected.clone() };
         let unknown = expected.key.is_some_and(|key| self.key != Some(key));
         if same && !unknown {
             Ok(())
         } else {
-            Err(format!("{}: not what its transactions make of it", of("attributes")))
+            Err(format!("attributes of {}: not what its transactions make of it", wallet.address))
         }
     }
 }
@@ -201,7 +199,7 @@ impl<'a> Model<'a> {
         };
         let cost = fee + payments + i128::from(transaction.amount().value());
         if let Version::Two(nonce) = content.version {
-            equal(|| "nonce".to_owned(), nonce.0, before.nonce + 1)?;
+            equal("nonce", nonce.0, before.nonce + 1)?;
         }
         if before.balance < cost {
             return Err(format!("it costs {cost}, its sender has {}", before.balance));

@@ -39,7 +39,7 @@ pub(super) fn owner(step: &Step<'_>) -> Result<(), String> {
     let order = forging_order(step);
     let slot = step.slot(step.block.header.timestamp.0);
     let owner = order[slot as usize % order.len()];
-    equal(|| format!("forger of slot {slot}"), step.block.header.generator, owner)
+    equal(format_args!("forger of slot {slot}"), step.block.header.generator, owner)
 }
 
 /// `forger.missing`: one for each empty slot, at most a round of them, none after genesis.
@@ -50,7 +50,7 @@ pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
     let empty = (first..slot).take(if step.before.height().0 == 1 { 0 } else { turns });
     let expected: Vec<PublicKey> = empty.map(|slot| order[slot as usize % turns]).collect();
     let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key)).collect::<Vec<_>>().join(", ");
-    equal(|| "delegates who missed a slot".to_owned(), names(&step.after.missing), names(&expected))
+    equal("delegates who missed a slot", names(&step.after.missing), names(&expected))
 }
 
 pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
@@ -60,7 +60,7 @@ pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
         return Err(said.to_owned());
     }
     let (old, new) = (step.before.round().number(), step.after.state.round().number());
-    equal(|| "number of the round".to_owned(), new.0, old.0 + u32::from(ends))
+    equal("number of the round", new.0, old.0 + u32::from(ends))
 }
 
 /// Heaviest first, ties by key; resigned delegates are out and have no rank.
@@ -82,15 +82,15 @@ pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
     expected.sort_unstable();
     for (index, (_, key)) in expected.iter().enumerate() {
         let rank = state.delegate_of(key).and_then(|delegate| delegate.rank).unwrap_or(0);
-        equal(|| format!("rank of {}", step.name(key)), rank, index as u32 + 1)?;
+        equal(format_args!("rank of {}", step.name(key)), rank, index as u32 + 1)?;
     }
     let next = step.block.header.height.next();
     let seats = step.tree.config().milestones.at(next).active_delegates as usize;
     let members: Vec<PublicKey> = state.round().members.iter().map(|member| member.public_key).collect();
-    equal(|| "members".to_owned(), members.len(), seats)?;
+    equal("members", members.len(), seats)?;
     let wrong = members.iter().zip(&expected).find(|(found, (_, expected))| *found != expected);
     match wrong {
-        Some((found, (_, expected))) => equal(|| "member".to_owned(), step.name(found), step.name(expected)),
+        Some((found, (_, expected))) => equal("member", step.name(found), step.name(expected)),
         None => Ok(()),
     }
 }

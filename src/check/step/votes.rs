@@ -17,7 +17,7 @@ pub(super) fn weights(step: &Step<'_>) -> Result<(), String> {
     for wallet in state.delegates() {
         let Some((delegate, key)) = wallet.delegate.as_deref().zip(wallet.public_key) else { continue };
         let expected = weights.get(&key).copied().unwrap_or_default();
-        equal(|| format!("weight of {}", delegate.username), delegate.vote_balance.0, expected)?;
+        equal(format_args!("weight of {}", delegate.username), delegate.vote_balance.0, expected)?;
     }
     Ok(())
 }
