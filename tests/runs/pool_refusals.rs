@@ -58,6 +58,28 @@ fn what_is_wrong_by_itself_is_refused_in_these_words() {
 }
 
 #[test]
+fn what_is_pending_is_not_taken_again_though_its_id_is_not_remembered() {
+    let mut bench = Bench::new(|rules| rules.pool.recent_ids = 0);
+    let transfer = bench.transfer(1, 1, FEE);
+    let both = bench.submit(&[transfer.clone(), transfer.clone()]);
+    assert_eq!((both.accept.len(), codes(&both).len()), (1, 0), "twice in one request is once");
+    let message = format!("Duplicate transaction {}", transfer.id());
+    assert_eq!(one(&mut bench, transfer), ("ERR_DUPLICATE", message));
+}
+
+#[test]
+fn types_that_are_not_in_force_are_refused_by_number() {
+    let off = serde_json::json!({ "height": 3, "htlcEnabled": false });
+    let mut bench = Bench::of_network(|network| milestone_at(network, off), |_| {});
+    bench.forge(Vec::new());
+    bench.forge(Vec::new());
+    let (home, expiration) = (bench.keys(0).public().address(23), Expiration::BlockHeight(100));
+    let lock = bench.sign(Transaction::htlc_lock(home, Arktoshi::coins(1), [1; 32], expiration), 1, 1, FEE);
+    let message = "Transaction type Core/8 is deactivated.".to_owned();
+    assert_eq!(one(&mut bench, lock), ("ERR_UNKNOWN", message));
+}
+
+#[test]
 fn version_one_is_not_taken_from_the_future_nor_when_it_is_old() {
     let mut bench = Bench::at_genesis(|_| {});
     let now = bench.tip.block().header.timestamp.0 + bench.late;
