@@ -15,6 +15,8 @@ use dposlab::{
     ledger::{Wallet, apply::Terms},
     protocol::{Address, Arktoshi, Height, Nonce, Transaction},
 };
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::{
     collections::BTreeMap,
     fs,
@@ -62,6 +64,7 @@ fn main() {
     let count = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(50_000u32);
     blocks(count.max(3 * WINDOW));
     wallets(count.max(3 * WINDOW));
+    plain(count.max(3 * WINDOW));
 }
 
 fn blocks(count: u32) {
@@ -87,6 +90,8 @@ fn blocks(count: u32) {
     times.report("block");
 }
 
+/// Blocks of 150 transfers, on one state after the other: three of four to an address not named before, the fourth to
+/// any of those that were.
 fn wallets(count: u32) {
     let bench = Bench::new(51, 10);
     let mut chain = bench.start();
@@ -94,28 +99,54 @@ fn wallets(count: u32) {
     let tree = chain.tree.clone();
     let mut state = tree.applied(&chain.tip).state.clone();
     let terms: Terms<'_> = tree.terms(chain.tip.height());
-    let (mut times, mut kept) = (Times::default(), state.clone());
-    let (mut plain_times, mut plain) = (Times::default(), BTreeMap::new());
-    for number in 1..=count {
-        let mut address = [23; 21];
-        address[1..5].copy_from_slice(&number.wrapping_mul(2_654_435_761).to_be_bytes());
-        let transfer = Transaction::transfer(Address::from_bytes(address), Arktoshi::new(1).unwrap());
-        let transfer =
-            Arc::new(transfer.fee(Arktoshi::new(1).unwrap()).nonce(Nonce(number.into())).sign(bench.keys(0)));
-        let start = Instant::now();
+    let (mut new, mut old, mut kept) = (Times::default(), Times::default(), state.clone());
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let (mut named, mut nonce) = (vec![bench.address(0)], Nonce(0));
+    while named.len() < count as usize {
+        let mut transfer = |to| {
+            nonce = nonce.next();
+            let transfer = Transaction::transfer(to, Arktoshi::new(1).unwrap()).fee(Arktoshi::new(1).unwrap());
+            Arc::new(transfer.nonce(nonce).sign(bench.keys(0)))
+        };
+        let before = named.len();
+        let transfers: Vec<_> = (0..150)
+            .map(|place| {
+                let is_old = place % 4 == 3;
+                let to = if is_old { named[random.random_range(0..before)] } else { address(&mut random) };
+                named.extend((!is_old).then_some(to));
+                (named.len() as u32, is_old, transfer(to))
+            })
+            .collect();
         // As each block does: the state before stays, and the next one shares with it.
-        if number % 150 == 0 {
-            kept = state.clone();
+        kept = state.clone();
+        for (number, is_old, transfer) in &transfers {
+            let start = Instant::now();
+            state.try_apply(transfer, state.timestamp(), &terms).unwrap();
+            let times = if *is_old { &mut old } else { &mut new };
+            times.add(*number, count, start.elapsed());
         }
-        state.try_apply(&transfer, state.timestamp(), &terms).unwrap();
-        times.add(number, count, start.elapsed());
-        let start = Instant::now();
-        let wallet = plain.entry(Address::from_bytes(address)).or_insert_with_key(|to| Box::new(Wallet::cold(*to, 0)));
-        wallet.balance += Arktoshi::new(1).unwrap();
-        plain_times.add(number, count, start.elapsed());
     }
     assert!(kept.wallets().len() <= state.wallets().len());
     println!("growth/wallets: {} wallets", state.wallets().len());
-    times.report("transfer to a new wallet");
-    plain_times.report("new wallet in a plain map");
+    new.report("transfer to a new wallet");
+    old.report("transfer to one of all wallets");
+}
+
+fn plain(count: u32) {
+    let mut addresses = ChaCha8Rng::seed_from_u64(1);
+    let (mut times, mut plain) = (Times::default(), BTreeMap::new());
+    for number in 1..=count {
+        let address = address(&mut addresses);
+        let start = Instant::now();
+        let wallet = plain.entry(address).or_insert_with_key(|to| Box::new(Wallet::cold(*to, 0)));
+        wallet.balance += Arktoshi::new(1).unwrap();
+        times.add(number, count, start.elapsed());
+    }
+    times.report("new wallet in a plain map");
+}
+
+fn address(random: &mut ChaCha8Rng) -> Address {
+    let mut bytes: [u8; 21] = random.random();
+    bytes[0] = 23;
+    Address::from_bytes(bytes)
 }

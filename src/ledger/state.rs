@@ -186,12 +186,13 @@ impl State {
         self.wallets.get(address)
     }
 
-    /// All wallets, ascending by address (of one network).
+    /// All wallets, in the order in which the chain first named them.
     pub fn wallets(&self) -> impl ExactSizeIterator<Item = &Arc<Wallet>> {
         self.wallets.iter()
     }
 
-    /// The wallets that are not the same in another state, ascending by address. It costs what differs.
+    /// The wallets that are not the same in another state, in the order of [`State::wallets`]. Between two states of one
+    /// tree it costs what differs.
     pub fn wallets_changed_since(&self, before: &Self) -> Vec<&Arc<Wallet>> {
         self.wallets.changed_since(&before.wallets)
     }

@@ -1,122 +1,157 @@
 //! The wallets of a state: a persistent map by address, made for many states that differ in few wallets.
 //!
-//! A trie of four branches: an address, read two bits at a time, is its own path, so the shape depends on the addresses
-//! alone and the order is theirs. Changing a wallet copies the nodes on its path, and a copy counts its reference to each
-//! child: those counts lie far apart in memory, so the nodes are narrow, and all counts are looked at before the first is
-//! changed, which lets the machine fetch them at the same time instead of one after the other.
+//! ```text
+//!   address ──► number ──► root ──► node ──► ... ──► leaf ──► wallet
+//!         Numbers, shared      four branches each, a state's own where it differs
+//! ```
+//!
+//! All states of a network share one table of numbers, and a state is a trie by number. Changing a wallet copies the
+//! nodes on its path. Wallets that are made one after the other are neighbours, so a new one costs the same however many
+//! there are: its path was copied just before. A copy counts its reference to each child: those counts may lie far apart
+//! in memory, so the nodes are narrow, and all counts are looked at before the first is changed, which lets the machine
+//! fetch them at the same time instead of one after the other.
+
+mod numbers;
 
 use super::Wallet;
 use crate::protocol::Address;
-use std::{array, hint::black_box, slice, sync::Arc};
+use numbers::Numbers;
+use std::{array, hint::black_box, sync::Arc};
 
-const BRANCHES: usize = 4;
+/// Bits of a number that choose a branch.
+const BITS: u32 = 2;
+const BRANCHES: usize = 1 << BITS;
 
 /// All wallets by address. A clone shares everything.
 #[derive(Clone, Debug, Default)]
 pub struct Wallets {
-    root: Arc<Node>,
+    numbers: Arc<Numbers>,
+    root: Child,
+    /// Nodes on the way to each wallet: the root is the first of them. Nought while there is no wallet.
+    levels: u32,
     len: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Child {
+    #[default]
+    Nothing,
+    Node(Arc<Node>),
+    Wallet(Arc<Wallet>),
 }
 
 #[derive(Debug, Default)]
 struct Node {
-    children: [Option<Child>; BRANCHES],
-}
-
-#[derive(Clone, Debug)]
-enum Child {
-    Node(Arc<Node>),
-    Wallet(Arc<Wallet>),
+    children: [Child; BRANCHES],
 }
 
 impl Wallets {
     /// The wallet at an address.
     pub fn get(&self, address: &Address) -> Option<&Arc<Wallet>> {
-        let mut node = &*self.root;
-        for depth in 0.. {
-            match node.children[branch(address, depth)].as_ref()? {
-                Child::Node(next) => node = next,
-                Child::Wallet(wallet) => return Some(wallet).filter(|wallet| wallet.address == *address),
+        let number = self.numbers.get(address)?;
+        if !self.reaches(number) {
+            return None;
+        }
+        let (mut child, mut level) = (&self.root, self.levels);
+        loop {
+            match child {
+                Child::Nothing => return None,
+                Child::Wallet(wallet) => return Some(wallet),
+                Child::Node(node) => {
+                    level -= 1;
+                    child = &node.children[branch(number, level)];
+                }
             }
         }
-        None
     }
 
     /// The wallet at an address, to be changed; where there is none, a cold one is put there.
     pub(super) fn get_mut(&mut self, address: Address) -> &mut Wallet {
-        let first_seen = self.len as u32;
-        let mut node = Arc::make_mut(&mut self.root);
-        let mut depth = 0;
-        loop {
-            let child = &mut node.children[branch(&address, depth)];
-            depth += 1;
-            // Two wallets in one place go a node deeper, as often as their addresses agree.
-            if let Some(Child::Wallet(other)) = child
-                && other.address != address
-            {
-                let mut below = Node::default();
-                below.children[branch(&other.address, depth)] = Some(Child::Wallet(other.clone()));
-                *child = Some(Child::Node(Arc::new(below)));
-            }
-            let child = child.get_or_insert_with(|| {
-                self.len += 1;
-                Child::Wallet(Arc::new(Wallet::cold(address, first_seen)))
-            });
-            match child {
-                Child::Node(next) => node = Arc::make_mut(next),
-                Child::Wallet(wallet) => return Arc::make_mut(wallet),
-            }
+        let number = self.numbers.get_or_give(address);
+        while !self.reaches(number) {
+            let below = std::mem::take(&mut self.root);
+            self.root =
+                Child::Node(Arc::new(Node { children: [below, Child::Nothing, Child::Nothing, Child::Nothing] }));
+            self.levels += 1;
         }
+        let mut child = &mut self.root;
+        for level in (0..self.levels).rev() {
+            if let Child::Nothing = child {
+                *child = Child::Node(Arc::default());
+            }
+            let Child::Node(node) = child else { unreachable!("wallets lie below all levels") };
+            child = &mut Arc::make_mut(node).children[branch(number, level)];
+        }
+        if let Child::Nothing = child {
+            *child = Child::Wallet(Arc::new(Wallet::cold(address, self.len as u32)));
+            self.len += 1;
+        }
+        let Child::Wallet(wallet) = child else { unreachable!("no node lies below all levels") };
+        Arc::make_mut(wallet)
     }
 
-    /// All, ascending by the address's hash, then by network byte.
-    pub fn iter(&self) -> Iter<'_> {
-        Iter { walk: self.root.walk(), left: self.len }
+    /// All, in the order in which the chain first named them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Wallet>> {
+        let mut all = Vec::with_capacity(self.len);
+        self.root.differences(&Child::Nothing, &mut all);
+        in_order(all).into_iter()
     }
 
-    /// Those that are not the same in `before`, new ones included, in the order of [`Wallets::iter`]. Wallets of
-    /// `before` alone are not among them. What the two share is not looked at.
+    /// Those that are not the same in `before`, an earlier state or one of a fork, new ones included, in the order of
+    /// [`Wallets::iter`]. Wallets of `before` alone are not among them. What the two share is not looked at.
     pub fn changed_since(&self, before: &Self) -> Vec<&Arc<Wallet>> {
-        let mut changed = Vec::new();
-        if !Arc::ptr_eq(&self.root, &before.root) {
-            self.root.differences(&before.root, &mut changed);
+        if !Arc::ptr_eq(&self.numbers, &before.numbers) {
+            return self.iter().filter(|wallet| before.get(&wallet.address) != Some(wallet)).collect();
         }
-        changed
+        let mut changed = Vec::new();
+        let (mut now, mut was) = (&self.root, &before.root);
+        // What one reaches and the other does not lies beside the first branch.
+        for _ in self.levels..before.levels {
+            was = was.branches().map_or(&Child::Nothing, |[first, ..]| first);
+        }
+        for _ in before.levels..self.levels {
+            let Some([first, others @ ..]) = now.branches() else { break };
+            others.iter().for_each(|child| child.differences(&Child::Nothing, &mut changed));
+            now = first;
+        }
+        now.differences(was, &mut changed);
+        in_order(changed)
+    }
+
+    fn reaches(&self, number: u32) -> bool {
+        u64::from(number) >> (BITS * self.levels) == 0
+    }
+}
+
+impl Child {
+    fn branches(&self) -> Option<&[Child; BRANCHES]> {
+        match self {
+            Child::Node(node) => Some(&node.children),
+            _ => None,
+        }
+    }
+
+    /// Gathers the wallets that are not in the same place in `before`.
+    fn differences<'a>(&'a self, before: &Self, changed: &mut Vec<&'a Arc<Wallet>>) {
+        match (self, before) {
+            (Child::Nothing, _) => {}
+            (Child::Wallet(wallet), Child::Wallet(was)) if Arc::ptr_eq(wallet, was) => {}
+            (Child::Wallet(wallet), _) => changed.push(wallet),
+            (Child::Node(node), Child::Node(was)) if Arc::ptr_eq(node, was) => {}
+            (Child::Node(node), _) => {
+                let was = before.branches().map(|branches| branches.each_ref());
+                let was = was.unwrap_or([&Child::Nothing; BRANCHES]);
+                node.children.iter().zip(was).for_each(|(child, was)| child.differences(was, changed));
+            }
+        }
     }
 }
 
 impl Node {
-    fn differences<'a>(&'a self, before: &Self, changed: &mut Vec<&'a Arc<Wallet>>) {
-        for (child, was) in self.children.iter().zip(&before.children) {
-            match (child, was) {
-                (None, _) => {}
-                (Some(Child::Node(node)), Some(Child::Node(was))) => {
-                    if !Arc::ptr_eq(node, was) {
-                        node.differences(was, changed);
-                    }
-                }
-                (Some(Child::Wallet(wallet)), Some(Child::Wallet(was))) => {
-                    if !Arc::ptr_eq(wallet, was) {
-                        changed.push(wallet);
-                    }
-                }
-                (Some(Child::Wallet(wallet)), _) => changed.push(wallet),
-                (Some(Child::Node(node)), Some(Child::Wallet(was))) => {
-                    changed.extend(node.walk().filter(|wallet| !Arc::ptr_eq(wallet, was)));
-                }
-                (Some(Child::Node(node)), None) => changed.extend(node.walk()),
-            }
-        }
-    }
-
-    /// All below, ascending.
-    fn walk(&self) -> Walk<'_> {
-        Walk { path: vec![self.children.iter()] }
-    }
-
     /// Looks at what a change of all children's reference counts will change.
     fn look_at_counts(&self) {
-        let counts = self.children.iter().flatten().map(|child| match child {
+        let counts = self.children.iter().map(|child| match child {
+            Child::Nothing => 0,
             Child::Node(node) => Arc::strong_count(node),
             Child::Wallet(wallet) => Arc::strong_count(wallet),
         });
@@ -137,55 +172,16 @@ impl Drop for Node {
     }
 }
 
-/// Two bits of an address, from the top of its hash; the network byte, which tells hardly any apart, comes last.
-fn branch(address: &Address, depth: usize) -> usize {
-    let byte = address.as_bytes()[(depth / 4 + 1) % 21];
-    usize::from(byte >> (6 - depth % 4 * 2)) % BRANCHES
+/// Which branch leads to a number, so many levels above the wallets.
+fn branch(number: u32, level: u32) -> usize {
+    (number >> (BITS * level)) as usize % BRANCHES
 }
 
-/// Wallets, ascending by address.
-struct Walk<'a> {
-    /// What is left of each node on the path.
-    path: Vec<slice::Iter<'a, Option<Child>>>,
+/// In the order in which the chain first named them. They come nearly so: numbers follow the chain that was first.
+fn in_order(mut wallets: Vec<&Arc<Wallet>>) -> Vec<&Arc<Wallet>> {
+    wallets.sort_by_key(|wallet| wallet.first_seen);
+    wallets
 }
-
-impl<'a> Iterator for Walk<'a> {
-    type Item = &'a Arc<Wallet>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.path.last_mut()?.next() {
-                None => {
-                    self.path.pop();
-                }
-                Some(None) => {}
-                Some(Some(Child::Node(node))) => self.path.push(node.children.iter()),
-                Some(Some(Child::Wallet(wallet))) => return Some(wallet),
-            }
-        }
-    }
-}
-
-/// All wallets, ascending by address.
-pub struct Iter<'a> {
-    walk: Walk<'a>,
-    left: usize,
-}
-
-impl<'a> Iterator for Iter<'a> {
-    type Item = &'a Arc<Wallet>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.saturating_sub(1);
-        self.walk.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl ExactSizeIterator for Iter<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -208,39 +204,59 @@ mod tests {
         wallets.iter().map(|wallet| (wallet.address, wallet.balance, wallet.first_seen)).collect()
     }
 
-    type Plain = BTreeMap<([u8; 20], u8), (Address, Balance, u32)>;
+    type Plain = BTreeMap<Address, (Balance, u32)>;
 
-    fn credit(wallets: &mut Wallets, plain: &mut Plain, address: Address, amount: u64) {
-        let amount = Balance::from(Arktoshi::new(amount).unwrap());
-        wallets.get_mut(address).balance += amount;
-        let hash: [u8; 20] = address.as_bytes()[1..].try_into().unwrap();
-        let first_seen = plain.len() as u32;
-        plain.entry((hash, address.network_byte())).or_insert((address, Balance::ZERO, first_seen)).1 += amount;
+    fn contents_of_plain(plain: &Plain) -> Vec<(Address, Balance, u32)> {
+        let mut all: Vec<_> = plain.iter().map(|(address, (balance, seen))| (*address, *balance, *seen)).collect();
+        all.sort_unstable_by_key(|(_, _, first_seen)| *first_seen);
+        all
+    }
+
+    fn credit(wallets: &mut Wallets, plain: &mut Plain, payments: &[(Address, u64)]) {
+        for (address, amount) in payments {
+            let amount = Balance::from(Arktoshi::new(*amount).unwrap());
+            wallets.get_mut(*address).balance += amount;
+            let first_seen = plain.len() as u32;
+            plain.entry(*address).or_insert((Balance::ZERO, first_seen)).0 += amount;
+        }
+    }
+
+    fn payments(most: usize) -> impl Strategy<Value = Vec<(Address, u64)>> {
+        prop::collection::vec((address(), 1..9_u64), 0..most)
     }
 
     proptest! {
-        /// What a plain map does, this does; a clone taken before stays as it was; and what changed since is what a
-        /// comparison of all says.
+        /// What a plain map does, this does; a clone taken before stays as it was; and what changed since, or differs
+        /// from a fork that shares the numbers, or from a network that does not, is what a comparison of all says.
         #[test]
         fn is_a_map_whose_clones_do_not_change(
-            before in prop::collection::vec((address(), 1..9_u64), 0..40),
-            after in prop::collection::vec((address(), 1..9_u64), 0..10),
+            before in payments(40),
+            after in payments(10),
+            fork in payments(20),
         ) {
             let (mut wallets, mut plain) = (Wallets::default(), Plain::new());
-            for (address, amount) in before {
-                credit(&mut wallets, &mut plain, address, amount);
+            credit(&mut wallets, &mut plain, &before);
+            let (kept, as_it_was) = (wallets.clone(), plain.clone());
+            let (mut forked, mut plain_fork) = (wallets.clone(), plain.clone());
+            credit(&mut forked, &mut plain_fork, &fork);
+            credit(&mut wallets, &mut plain, &after);
+            let mut foreign = Wallets::default();
+            credit(&mut foreign, &mut Plain::new(), &fork);
+            for (one, plain) in [(&wallets, &plain), (&kept, &as_it_was), (&forked, &plain_fork)] {
+                prop_assert_eq!(contents(one), contents_of_plain(plain));
+                prop_assert_eq!(one.iter().len(), plain.len());
+                for (address, _) in before.iter().chain(&after).chain(&fork) {
+                    prop_assert_eq!(one.get(address).is_some(), plain.contains_key(address));
+                }
+                for other in [&wallets, &kept, &forked, &foreign] {
+                    let expected: Vec<_> = one.iter().filter(|now| other.get(&now.address) != Some(now)).collect();
+                    let differing = one.changed_since(other);
+                    prop_assert!(expected.iter().all(|wallet| differing.contains(wallet)));
+                    // Two may have become equal apart from one another.
+                    prop_assert!(differing.len() == expected.len() || !fork.is_empty());
+                }
             }
-            let (kept, as_it_was) = (wallets.clone(), plain.values().copied().collect::<Vec<_>>());
-            for (address, amount) in after {
-                credit(&mut wallets, &mut plain, address, amount);
-                prop_assert_eq!(wallets.get(&address).map(|wallet| wallet.address), Some(address));
-            }
-            prop_assert_eq!(contents(&wallets), plain.values().copied().collect::<Vec<_>>());
-            prop_assert_eq!(wallets.iter().len(), plain.len());
-            prop_assert_eq!(contents(&kept), as_it_was);
-            let expected: Vec<_> = wallets.iter().filter(|now| kept.get(&now.address) != Some(now)).collect();
-            prop_assert_eq!(wallets.changed_since(&kept), expected);
-            prop_assert!(kept.get(&Address::from_bytes([255; 21])).is_none());
+            prop_assert!(wallets.get(&Address::from_bytes([255; 21])).is_none());
         }
     }
 }

@@ -5,14 +5,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Builds [`IdHasher`]s.
 pub type IdHash = BuildHasherDefault<IdHasher>;
 
-/// Ids are hashes already: their first eight bytes do. A map with this hasher is never to be listed in its own order.
+/// Ids are hashes already: their last eight bytes do (an address begins with its network's byte, as all others do). A map with this hasher is never to be listed in its own order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
+        if let Some(last) = bytes.last_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*last);
         }
     }
 

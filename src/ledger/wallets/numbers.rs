@@ -1,0 +1,28 @@
+//! A number for each address that any state of a network names.
+
+use crate::protocol::{Address, hashing::IdHash};
+use dashmap::DashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Addresses by the order in which they were first asked for. What number an address has says nothing about a chain:
+/// forks, and whoever else looks ahead, share the numbers. They only save each state a map of its own.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    known: DashMap<Address, u32, IdHash>,
+    next: AtomicU32,
+}
+
+impl Numbers {
+    /// The number of an address, if it has one.
+    pub fn get(&self, address: &Address) -> Option<u32> {
+        self.known.get(address).map(|number| *number)
+    }
+
+    /// The number of an address, given to it now if it has none.
+    pub fn get_or_give(&self, address: Address) -> u32 {
+        match self.get(&address) {
+            Some(number) => number,
+            None => *self.known.entry(address).or_insert_with(|| self.next.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+}
