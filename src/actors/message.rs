@@ -215,8 +215,8 @@ pub enum Wake {
     PingAgain { ping: u32 },
     /// Peer: time to see whether blocks still come in.
     WakeUp,
-    /// Peer: time is up for the answer to this inquiry.
-    Unanswered(Inquiry),
+    /// Peer: time may be up for the answer to some inquiry.
+    Unanswered,
     /// Peer: messages held back by the limits may go out.
     Throttled,
     /// Peer: time to look for more peers.
@@ -230,6 +230,11 @@ pub enum Wake {
 pub enum Effect {
     Send {
         to: ActorId,
+        message: Message,
+    },
+    /// The same to the peers of other nodes, one after the other.
+    SendToPeers {
+        to: Vec<NodeId>,
         message: Message,
     },
     /// [`Effect::Send`] at a later instant. Honest actors send at once.
@@ -247,6 +252,6 @@ pub enum Effect {
     /// The outcome of an [`Input::Submit`].
     Answer {
         request: RequestId,
-        submission: Submission,
+        submission: Box<Submission>,
     },
 }

@@ -171,7 +171,7 @@ impl Peer {
             Wake::PingOver { ping } => self.ping_over(now, ping, effects),
             Wake::PingAgain { ping } => self.send_pings(now, ping, effects),
             Wake::WakeUp => self.check_late(now, effects),
-            Wake::Unanswered(inquiry) => self.unanswered(now, inquiry, effects),
+            Wake::Unanswered => self.see_unanswered(now, effects),
             Wake::Throttled => self.send_held_back(now, effects),
             Wake::Discover => self.discover_again(now, effects),
             Wake::DiscoveryOver { step } => self.discovery_over(now, step, effects),

@@ -98,7 +98,7 @@ impl TransactionPool {
             effects.push(Effect::Send { to, message: Message::Broadcast(broadcast) });
         }
         if let Some(request) = request {
-            effects.push(Effect::Answer { request, submission });
+            effects.push(Effect::Answer { request, submission: submission.into() });
         }
     }
 

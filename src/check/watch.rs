@@ -14,9 +14,10 @@ use super::{
 use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
-    protocol::{Address, Block, BlockId, Kind, SignedTransaction, Slot, TransactionId},
+    protocol::{Address, Block, BlockId, Kind, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     sim::{NetworkEvent, Observer},
 };
+use indexmap::IndexMap;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
@@ -33,7 +34,7 @@ pub struct Watch(Arc<Mutex<Seen>>);
 pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
-    judged: BTreeMap<BlockId, Arc<Applied>>,
+    judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
     /// The first of each invariant, in the order found.
     findings: Vec<Finding>,
     sometimes: Sometimes,
@@ -74,7 +75,7 @@ impl Watch {
         Self(Arc::new(Mutex::new(Seen {
             tree,
             nodes: (0..nodes).map(node).collect(),
-            judged: BTreeMap::new(),
+            judged: IndexMap::default(),
             findings: Vec::new(),
             sometimes: Sometimes::default(),
             told: VecDeque::new(),

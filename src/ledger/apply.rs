@@ -19,8 +19,8 @@ use super::{
     wallet::{DelegateAttributes, Lock, MultiSignature},
 };
 use crate::protocol::{
-    Address, Arktoshi, Asset, Kind, Milestone, SignedTransaction, Timestamp, Vote, keys::multisignature_key,
-    network::Exceptions, transaction::Version,
+    Address, Arktoshi, Asset, Kind, Milestone, PublicKey, SignedTransaction, Timestamp, Vote, network::Exceptions,
+    transaction::Version,
 };
 use std::sync::Arc;
 
@@ -249,7 +249,9 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
         }
         Asset::DelegateRegistration { username } => state.register_delegate(username.as_str().into(), address),
         Asset::DelegateResignation => state.count_resignation(),
-        Asset::MultiSignature { min, public_keys } => found_multi_signature(*min, public_keys, state),
+        Asset::MultiSignature { min, public_keys } => {
+            found_multi_signature(transaction.registers(), *min, public_keys, state);
+        }
         Asset::Ipfs { multihash } => state.index_ipfs(multihash, address),
         Asset::BusinessRegistration { .. } => state.index_business(address),
         Asset::HtlcLock { .. } => {
@@ -278,8 +280,8 @@ fn add_own_weight(state: &mut State, vote: Option<Address>, change: Balance) {
 }
 
 /// The wallet of the derived key belongs to its participants from now on, and its key is known.
-fn found_multi_signature(min: u8, public_keys: &[crate::protocol::PublicKey], state: &mut State) {
-    if let Ok(key) = multisignature_key(min, public_keys) {
+fn found_multi_signature(key: Option<PublicKey>, min: u8, public_keys: &[PublicKey], state: &mut State) {
+    if let Some(key) = key {
         let wallet = state.wallet_mut(key.address(state.network_byte()));
         wallet.public_key = Some(key);
         wallet.multi_signature = Some(Arc::new(MultiSignature { min, public_keys: public_keys.to_vec() }));

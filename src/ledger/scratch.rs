@@ -8,7 +8,7 @@ use super::{
     rules::PoolRules,
     wallet::{Lock, MultiSignature},
 };
-use crate::protocol::{Address, Asset, Height, SignedTransaction, Timestamp, TransactionId, keys::multisignature_key};
+use crate::protocol::{Address, Asset, Height, SignedTransaction, Timestamp, TransactionId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -78,7 +78,7 @@ impl<'a> Scratch<'a> {
             }
             Asset::DelegateResignation => self.delegates -= 1,
             Asset::MultiSignature { min, public_keys } => {
-                if let Ok(key) = multisignature_key(*min, public_keys) {
+                if let Some(key) = transaction.registers() {
                     let wallet = self.wallet_mut(key.address(self.base.network_byte()));
                     wallet.public_key = Some(key);
                     wallet.multi_signature =

@@ -214,15 +214,12 @@ impl Network {
         {
             at = at + Duration::from_micros(self.random.random_range(0..=u64::from(by_ms) * 1_000));
         }
-        let mut all = vec![at];
-        if self.happens(self.model.duplication) {
-            all.push(sent + self.latency(from, to) + verdict.delay);
+        let again = self.happens(self.model.duplication).then(|| sent + self.latency(from, to) + verdict.delay);
+        if again.is_none() && verdict.copies.is_empty() {
+            return Route::Arrives(at);
         }
-        all.extend(verdict.copies.iter().map(|later| at + *later));
-        match all.len() {
-            1 => Route::Arrives(at),
-            _ => Route::ArrivesAt(all),
-        }
+        let copies = verdict.copies.iter().map(|later| at + *later);
+        Route::ArrivesAt([at].into_iter().chain(again).chain(copies).collect())
     }
 
     /// When the last byte of a message has left: a link carries one message after the other.

@@ -1,73 +1,68 @@
 //! The event queue: ordered by time, then by the order of scheduling, so ties have an answer.
 //!
 //! ```text
-//!   front    due at `last`, in the order scheduled            ◄── pop
-//!   buckets  b: times whose highest bit that differs from `last` is bit b, in the order scheduled
-//!   events   the events themselves, which stay where they are while their places move from bucket to bucket
+//!   front   due at `last`, in the order scheduled              ◄── pop
+//!   levels  l, d: times that agree with `last` above digit l and have there the digit d, in the order scheduled
 //! ```
 //!
-//! Time never goes back, so a radix heap does: a place moves to a lower bucket each time, at most once for each bit of
-//! the time until it is due, and equal times never part, nor change their order.
+//! Time never goes back, so a radix heap does: an event moves to a lower level each time, at most once for each digit of
+//! the time until it is due, and equal times never part, nor change their order. A digit has six bits, so that one word
+//! says which buckets of a level hold something.
 
 use crate::actors::SimTime;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, mem};
 
-/// Events to come.
+/// Events to come. They are moved about, so they should be small.
 #[derive(Debug)]
 pub struct EventQueue<T> {
     /// The earliest time of all, when `front` was filled; nothing earlier can come.
     last: u64,
-    front: VecDeque<Place>,
-    buckets: [Vec<(u64, Place)>; BITS],
-    /// Bit b: bucket b holds something.
+    front: VecDeque<T>,
+    levels: Box<[Level<T>; LEVELS]>,
+    /// Bit l: level l holds something.
     filled: u64,
-    events: Vec<Option<T>>,
-    free: Vec<Place>,
 }
 
-/// Bits of a time.
-const BITS: usize = u64::BITS as usize;
+/// The times that first differ from `last` in one digit.
+#[derive(Debug)]
+struct Level<T> {
+    buckets: [Vec<(u64, T)>; 1 << DIGIT],
+    /// Bit d: the bucket of digit d holds something.
+    filled: u64,
+}
 
-/// Index of an event in [`EventQueue::events`].
-type Place = u32;
+/// Bits of a digit.
+const DIGIT: u32 = 6;
+/// Digits of a time.
+const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 
 impl<T> EventQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
-        Self {
-            last: 0,
-            front: VecDeque::new(),
-            buckets: std::array::from_fn(|_| Vec::new()),
-            filled: 0,
-            events: Vec::new(),
-            free: Vec::new(),
-        }
+        let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0 };
+        Self { last: 0, front: VecDeque::new(), levels: Box::new(std::array::from_fn(level)), filled: 0 }
     }
 
     /// Schedules an event. One that would be due before the last event that was taken is due with that one.
-    ///
-    /// # Panics
-    /// With more than 2³² events to come.
     pub fn push(&mut self, time: SimTime, event: T) {
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None => {
-                self.events.push(None);
-                Place::try_from(self.events.len() - 1).expect("so many events do not fit into memory")
-            }
-        };
-        self.events[place as usize] = Some(event);
-        self.put(time.micros().max(self.last), place);
+        self.put(time.micros().max(self.last), event);
     }
 
-    fn put(&mut self, time: u64, place: Place) {
-        match (time ^ self.last).checked_ilog2() {
-            None => self.front.push_back(place),
-            Some(bucket) => {
-                self.buckets[bucket as usize].push((time, place));
-                self.filled |= 1 << bucket;
-            }
-        }
+    fn put(&mut self, time: u64, event: T) {
+        let Some(highest) = (time ^ self.last).checked_ilog2() else { return self.front.push_back(event) };
+        let level = highest / DIGIT;
+        let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
+        let Level { buckets, filled } = &mut self.levels[level as usize];
+        buckets[digit as usize].push((time, event));
+        *filled |= 1 << digit;
+        self.filled |= 1 << level;
+    }
+
+    /// The bucket that holds the earliest events, as level and digit; `None` if there is none behind the front.
+    fn lowest(&self) -> Option<(usize, usize)> {
+        self.filled.checked_ilog2()?;
+        let level = self.filled.trailing_zeros() as usize;
+        Some((level, self.levels[level].filled.trailing_zeros() as usize))
     }
 
     /// The time of the next event.
@@ -75,8 +70,8 @@ impl<T> EventQueue<T> {
         if !self.front.is_empty() {
             return Some(SimTime::from_micros(self.last));
         }
-        let lowest = self.filled.checked_ilog2().map(|_| self.filled.trailing_zeros() as usize)?;
-        self.buckets[lowest].iter().map(|(time, _)| SimTime::from_micros(*time)).min()
+        let (level, digit) = self.lowest()?;
+        self.levels[level].buckets[digit].iter().map(|(time, _)| SimTime::from_micros(*time)).min()
     }
 
     /// The next event, if it is due at `through` or before.
@@ -88,28 +83,33 @@ impl<T> EventQueue<T> {
         if time > through {
             return None;
         }
-        let place = self.front.pop_front()?;
-        self.free.push(place);
-        self.events[place as usize].take().map(|event| (time, event))
+        self.front.pop_front().map(|event| (time, event))
     }
 
-    /// Spreads the lowest bucket over those below, so that its earliest events come to the front, if they are due.
+    /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due.
     fn advance(&mut self, through: SimTime) -> Option<()> {
-        if self.filled == 0 {
-            return None;
-        }
-        let lowest = self.filled.trailing_zeros() as usize;
-        let earliest = self.buckets[lowest].iter().map(|(time, _)| *time).min()?;
+        let (level, digit) = self.lowest()?;
+        let Level { buckets, filled } = &mut self.levels[level];
+        let bucket = &mut buckets[digit];
+        let earliest = bucket.iter().map(|(time, _)| *time).min()?;
         if earliest > through.micros() {
             return None;
         }
-        self.last = earliest;
-        self.filled &= !(1 << lowest);
-        let mut spread = std::mem::take(&mut self.buckets[lowest]);
-        for (time, place) in spread.drain(..) {
-            self.put(time, place);
+        *filled &= !(1 << digit);
+        if *filled == 0 {
+            self.filled &= !(1 << level);
         }
-        self.buckets[lowest] = spread;
+        self.last = earliest;
+        // On the lowest level all times of a bucket are the same.
+        if level == 0 {
+            self.front.extend(bucket.drain(..).map(|(_, event)| event));
+            return Some(());
+        }
+        let mut spread = mem::take(bucket);
+        for (time, event) in spread.drain(..) {
+            self.put(time, event);
+        }
+        self.levels[level].buckets[digit] = spread;
         Some(())
     }
 }

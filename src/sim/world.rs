@@ -8,6 +8,7 @@
 //! ```
 
 mod agenda;
+mod coming;
 mod faults;
 mod names;
 mod nodes;
@@ -16,7 +17,6 @@ use super::{
     Plan,
     network::{Network, Route},
     plan,
-    queue::EventQueue,
     source::{Poll, Source},
 };
 use crate::{
@@ -27,9 +27,10 @@ use crate::{
     ledger::Link,
 };
 use agenda::Agenda;
+use coming::{Arrival, Coming};
 use faults::Faults;
 use nodes::{Nodes, Reach};
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 pub use names::Names;
 
@@ -107,7 +108,7 @@ const FROM_SOURCE: u64 = 1 << 63;
 pub struct World {
     plan: Plan,
     now: SimTime,
-    queue: EventQueue<Item>,
+    queue: Coming,
     network: Network,
     nodes: Nodes,
     agenda: Agenda,
@@ -118,6 +119,8 @@ pub struct World {
     /// Some observer wants to hear of messages.
     tells_messages: bool,
     answers: Vec<(RequestId, Submission)>,
+    /// Kept for its room.
+    arrivals: Vec<Arrival>,
     requests: u64,
     delivered: u64,
 }
@@ -125,7 +128,7 @@ pub struct World {
 impl World {
     /// The world of a plan at its first instant: every actor is about to start.
     pub fn new(plan: &Plan, actors: impl Iterator<Item = ActorId>, observers: Vec<Box<dyn Observer>>) -> Self {
-        let mut queue = EventQueue::new();
+        let mut queue = Coming::default();
         for to in actors {
             queue.push(plan.start, Item::Input { to, generation: 0, input: Input::Start });
         }
@@ -141,6 +144,7 @@ impl World {
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
             observers,
             answers: Vec::new(),
+            arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
             plan: plan.clone(),
@@ -207,6 +211,7 @@ impl World {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send { to, message } => self.send(from, to, message),
+                Effect::SendToPeers { to, message } => self.send_to_peers(from, &to, message),
                 Effect::SendAt { at, to, message } => {
                     let at = self.true_time(from.node, at);
                     self.queue.push(at, Item::Post { from, to, message });
@@ -217,7 +222,7 @@ impl World {
                     self.queue.push(at, Item::Input { to: from, generation, input: Input::Wake(wake) });
                 }
                 Effect::Observe(event) => self.observe(from.node, &event),
-                Effect::Answer { request, submission } => self.answer(request, submission),
+                Effect::Answer { request, submission } => self.answer(request, *submission),
             }
         }
     }
@@ -275,6 +280,26 @@ impl World {
                 }
             }
         }
+    }
+
+    fn send_to_peers(&mut self, from: ActorId, to: &[NodeId], message: Message) {
+        let mut arrivals = mem::take(&mut self.arrivals);
+        for node in to {
+            let route = self.network.route(self.now, from.node, *node, &message);
+            if self.tells_messages {
+                self.tell_route(from, ActorId { node: *node, role: Role::Peer }, &message, &route);
+            }
+            let generation = self.nodes.generation(*node);
+            let arrival = |at| Arrival { at, to: *node, generation };
+            match route {
+                Route::Lost => {}
+                Route::Arrives(at) => arrivals.push(arrival(at)),
+                Route::ArrivesAt(all) => arrivals.extend(all.into_iter().map(arrival)),
+            }
+        }
+        self.queue.push_all(from, message, &arrivals);
+        arrivals.clear();
+        self.arrivals = arrivals;
     }
 
     fn tell_route(&mut self, from: ActorId, to: ActorId, message: &Message, route: &Route) {

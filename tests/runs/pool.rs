@@ -84,7 +84,7 @@ impl Bench {
             Effect::Answer { submission, .. } => Some(submission),
             _ => None,
         });
-        answer.expect("every request is answered")
+        *answer.expect("every request is answered")
     }
 
     /// What would go into the next block.

@@ -131,6 +131,18 @@ impl Deviance {
                     let (at, message) = (now + *release, Message::Block(block));
                     return effects.push(Effect::SendAt { at, to, message });
                 }
+                (
+                    Deviation::Withhold { release: Some(release) },
+                    Effect::SendToPeers { to, message: Message::Block(block) },
+                ) if self.own == Some(block.id) => {
+                    let at = now + *release;
+                    effects.extend(to.into_iter().map(|node| Effect::SendAt {
+                        at,
+                        to: ActorId { node, role: Role::Peer },
+                        message: Message::Block(block.clone()),
+                    }));
+                    return;
+                }
                 (Deviation::DoubleForge, Effect::Send { to, message: Message::Forged(block) }) => {
                     effects.push(Effect::Send { to, message: Message::Forged(block.clone()) });
                     if let Actor::Delegate(delegate) = actor {
@@ -168,7 +180,7 @@ impl Deviance {
                 let error = || PoolError::Unavailable("This node takes no transactions.");
                 let errors = transactions.iter().map(|transaction| (transaction.id(), error())).collect();
                 let submission = Submission { errors, ..Submission::default() };
-                effects.push(Effect::Answer { request: *request, submission });
+                effects.push(Effect::Answer { request: *request, submission: submission.into() });
                 true
             }
             Input::Message { message: Message::Transactions(_), .. } => true,
@@ -231,10 +243,7 @@ impl Deviance {
     }
 
     fn push<'a>(&self, to: impl Iterator<Item = &'a NodeId>, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        effects.extend(to.map(|node| Effect::Send {
-            to: ActorId { node: *node, role: Role::Peer },
-            message: Message::Block(block.clone()),
-        }));
+        effects.push(Effect::SendToPeers { to: to.copied().collect(), message: Message::Block(block.clone()) });
     }
 
     fn is_on(&self, deviation: &Deviation) -> bool {

@@ -70,7 +70,8 @@ impl Peer {
         if let Err(why) = self.check_size(block) {
             return Entry::Refused(why);
         }
-        if let Some(passing) = self.passing.as_mut().filter(|passing| passing.block.id == block.id) {
+        let is_same = |other: &Arc<Block>| Arc::ptr_eq(other, block) || other.id == block.id;
+        if let Some(passing) = self.passing.as_mut().filter(|passing| is_same(&passing.block)) {
             passing.seen += 1;
             passing.last = now;
             return Entry::SeenBefore;
@@ -91,9 +92,8 @@ impl Peer {
     }
 
     fn check_size(&self, block: &Block) -> Result<(), BlockRejected> {
-        let limit = self.tree.config().milestones.at(self.tip.height()).block.max_transactions;
         let count = block.transactions.len();
-        if count <= limit {
+        if count == 0 || count <= self.tree.config().milestones.at(self.tip.height()).block.max_transactions {
             return Ok(());
         }
         Err(BlockRejected::Crowded { id: block.id, height: block.header.height, count })

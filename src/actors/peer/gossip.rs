@@ -2,7 +2,7 @@
 
 use super::Peer;
 use crate::{
-    actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
+    actors::{Effect, NodeId, SimTime, Wake, message::Transactions},
     ledger::rules::Gossip,
     protocol::{Block, BlockId},
 };
@@ -64,13 +64,15 @@ impl Peer {
     fn push_to(&mut self, now: SimTime, count: usize, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let to = self.some_peers(count);
         if !to.is_empty() {
-            self.push_block(now, &to, block, effects);
+            self.push_block(now, to, block, effects);
         }
     }
 
     pub(super) fn broadcast(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let to = self.some_peers(TRANSACTION_FANOUT);
-        self.push_transactions(now, &to, &Message::Transactions(transactions.clone()), effects);
+        if !to.is_empty() {
+            self.push_transactions(now, to, transactions, effects);
+        }
     }
 
     /// So many peers chosen at random, or all in order where that is all of them.

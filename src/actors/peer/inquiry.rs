@@ -27,21 +27,32 @@ pub(super) enum Purpose {
 #[derive(Debug, Default)]
 pub(super) struct Inquiries {
     asked: u32,
-    open: BTreeMap<Inquiry, (NodeId, Purpose)>,
+    open: BTreeMap<Inquiry, Open>,
+    /// When the peer will be woken to see what is unanswered, the next time last. Not once for each question: hardly any
+    /// stays unanswered, and a peer that is in doubt asks thousands.
+    alarms: Vec<SimTime>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    to: NodeId,
+    purpose: Purpose,
+    /// When time is up.
+    until: SimTime,
 }
 
 impl Inquiries {
     /// A question to a node, by its number.
-    fn open(&mut self, to: NodeId, purpose: Purpose) -> Inquiry {
+    fn open(&mut self, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
         self.asked = self.asked.wrapping_add(1);
         let inquiry = Inquiry(self.asked);
-        self.open.insert(inquiry, (to, purpose));
+        self.open.insert(inquiry, Open { to, purpose, until });
         inquiry
     }
 
     /// Closes a question that this node answers, and says what it was for.
     pub(super) fn close(&mut self, inquiry: Inquiry, from: NodeId) -> Option<Purpose> {
-        let (to, purpose) = *self.open.get(&inquiry)?;
+        let Open { to, purpose, .. } = *self.open.get(&inquiry)?;
         if to != from {
             return None;
         }
@@ -51,12 +62,28 @@ impl Inquiries {
 
     /// Closes all questions of a kind.
     pub(super) fn give_up(&mut self, given_up: impl Fn(NodeId, Purpose) -> bool) {
-        self.open.retain(|_, (to, purpose)| !given_up(*to, *purpose));
+        self.open.retain(|_, open| !given_up(open.to, open.purpose));
     }
 
     fn of(&self, node: NodeId) -> Vec<(Inquiry, Purpose)> {
-        let of_node = self.open.iter().filter(|(_, (to, _))| *to == node);
-        of_node.map(|(inquiry, (_, purpose))| (*inquiry, *purpose)).collect()
+        let of_node = self.open.iter().filter(|(_, open)| open.to == node);
+        of_node.map(|(inquiry, open)| (*inquiry, open.purpose)).collect()
+    }
+
+    /// The questions for which time is up, the first one first.
+    fn overdue(&self, now: SimTime) -> Vec<Inquiry> {
+        let overdue = self.open.iter().filter(|(_, open)| open.until <= now);
+        let mut overdue: Vec<_> = overdue.map(|(inquiry, open)| (open.until, *inquiry)).collect();
+        overdue.sort_unstable();
+        overdue.into_iter().map(|(_, inquiry)| inquiry).collect()
+    }
+
+    /// Sees that the peer is woken then, or before.
+    fn wake_by(&mut self, at: SimTime, effects: &mut Vec<Effect>) {
+        if self.alarms.last().is_none_or(|next| at < *next) {
+            self.alarms.push(at);
+            effects.push(Effect::WakeAt { at, wake: Wake::Unanswered });
+        }
     }
 }
 
@@ -71,8 +98,8 @@ impl Peer {
         question: impl FnOnce(Inquiry) -> Message,
         effects: &mut Vec<Effect>,
     ) {
-        let inquiry = self.inquiries.open(to, purpose);
-        effects.push(Effect::WakeAt { at: now + time, wake: Wake::Unanswered(inquiry) });
+        let inquiry = self.inquiries.open(to, purpose, now + time);
+        self.inquiries.wake_by(now + time, effects);
         self.call(now, to, question(inquiry), effects);
     }
 
@@ -104,13 +131,19 @@ impl Peer {
         }
     }
 
-    /// Time is up: who does not answer is dropped without a word. Source: consensus.md 6.
-    pub(super) fn unanswered(&mut self, now: SimTime, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-        let Some((node, purpose)) = self.inquiries.open.get(&inquiry).copied() else { return };
-        self.inquiries.open.remove(&inquiry);
-        self.failed(now, node, purpose, effects);
-        if matches!(purpose, Purpose::Chunk(_)) {
-            self.drop_peer(now, node, effects);
+    /// Time is up for some: who does not answer is dropped without a word. Source: consensus.md 6.
+    pub(super) fn see_unanswered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.inquiries.alarms.pop();
+        for inquiry in self.inquiries.overdue(now) {
+            // What failed before may have closed it.
+            let Some(Open { to, purpose, .. }) = self.inquiries.open.remove(&inquiry) else { continue };
+            self.failed(now, to, purpose, effects);
+            if matches!(purpose, Purpose::Chunk(_)) {
+                self.drop_peer(now, to, effects);
+            }
+        }
+        if let Some(next) = self.inquiries.open.values().map(|open| open.until).min() {
+            self.inquiries.wake_by(next, effects);
         }
     }
 

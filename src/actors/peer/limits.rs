@@ -5,7 +5,7 @@
 
 use super::{Peer, neighbours::Call, send};
 use crate::{
-    actors::{Effect, Message, NodeId, SimTime, Wake},
+    actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
     protocol::{Block, hashing::IdHash},
 };
 use indexmap::IndexMap;
@@ -109,26 +109,51 @@ impl Limits {
         }
     }
 
-    /// Whether one more message keeps within the limits.
-    pub(super) fn allows(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
-        [endpoint, Endpoint::Any]
-            .into_iter()
-            .all(|endpoint| endpoint.allowance().is_none_or(|(allowed, _)| self.count(now, node, endpoint) < allowed))
+    /// Counts a message if it keeps within the limits, and says whether it does.
+    pub(super) fn add_if_allowed(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
+        self.forget_old(now);
+        // What is changed only once both are known to allow it.
+        let mut running = [None; 2];
+        for (running, endpoint) in running.iter_mut().zip([Endpoint::Any, endpoint]) {
+            let Some((allowed, length)) = endpoint.allowance() else { continue };
+            if let Some((place, _, (begun, count))) = self.windows.get_full(&key(node, endpoint))
+                && now < *begun + length
+            {
+                if *count >= allowed {
+                    return false;
+                }
+                *running = Some(place);
+            }
+        }
+        for (running, endpoint) in running.into_iter().zip([Endpoint::Any, endpoint]) {
+            match running {
+                Some(place) => self.windows[place].1 += 1,
+                None if endpoint.allowance().is_some() => {
+                    self.windows.insert(key(node, endpoint), (now, 1));
+                }
+                None => {}
+            }
+        }
+        true
     }
 
     /// Counts a message, and says whether it keeps within the limit of its endpoint.
     pub(super) fn add(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
         let Some((allowed, length)) = endpoint.allowance() else { return true };
-        if self.windows.len() >= self.forget_at.max(WINDOWS_KEPT) {
-            self.windows.retain(|_, (begun, _)| now < *begun + LONGEST_WINDOW);
-            self.forget_at = 2 * self.windows.len();
-        }
+        self.forget_old(now);
         let window = self.windows.entry(key(node, endpoint)).or_insert((now, 0));
         if now >= window.0 + length {
             *window = (now, 0);
         }
         window.1 = window.1.saturating_add(1);
         window.1 <= allowed
+    }
+
+    fn forget_old(&mut self, now: SimTime) {
+        if self.windows.len() >= self.forget_at.max(WINDOWS_KEPT) {
+            self.windows.retain(|_, (begun, _)| now < *begun + LONGEST_WINDOW);
+            self.forget_at = 2 * self.windows.len();
+        }
     }
 }
 
@@ -194,11 +219,8 @@ impl Peer {
     /// Sends a call as soon as the receiver's limits allow it. Source: consensus.md 6, sender self-throttles.
     pub(super) fn call(&mut self, now: SimTime, to: NodeId, message: Message, effects: &mut Vec<Effect>) {
         let endpoint = Endpoint::of(&message).unwrap_or(Endpoint::Any);
-        if !self.node_rules().rate_limits || self.sent.allows(now, to, endpoint) {
-            self.sent.add(now, to, Endpoint::Any);
-            self.sent.add(now, to, endpoint);
-            send(to, message, effects);
-            return;
+        if !self.node_rules().rate_limits || self.sent.add_if_allowed(now, to, endpoint) {
+            return send(to, message, effects);
         }
         if self.held_back.is_empty() {
             effects.push(Effect::WakeAt { at: now + LOOK_AGAIN, wake: Wake::Throttled });
@@ -214,22 +236,22 @@ impl Peer {
 
     /// Sends a block on. The limit is looked at where a third one goes out in its time; who got the two before is not
     /// remembered, so all count as having got them.
-    pub(super) fn push_block(&mut self, now: SimTime, to: &[NodeId], block: &Arc<Block>, effects: &mut Vec<Effect>) {
+    pub(super) fn push_block(&mut self, now: SimTime, to: Vec<NodeId>, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let length = Endpoint::Block.allowance().map_or(Duration::ZERO, |(_, length)| length);
         let before = self.pushed;
         self.pushed = [before[1], Some(now)];
         let near = before[0].is_some_and(|time| now < time + length);
+        let message = Message::Block(block.clone());
+        if !near {
+            return effects.push(Effect::SendToPeers { to, message });
+        }
         for node in to {
-            if near && self.sent.count(now, *node, Endpoint::Block) == 0 {
+            if self.sent.count(now, node, Endpoint::Block) == 0 {
                 before.iter().flatten().for_each(|time| {
-                    self.sent.add(*time, *node, Endpoint::Block);
+                    self.sent.add(*time, node, Endpoint::Block);
                 });
             }
-            let message = Message::Block(block.clone());
-            match near {
-                true => self.call(now, *node, message, effects),
-                false => send(*node, message, effects),
-            }
+            self.call(now, node, message.clone(), effects);
         }
     }
 
@@ -237,24 +259,24 @@ impl Peer {
     pub(super) fn push_transactions(
         &mut self,
         now: SimTime,
-        to: &[NodeId],
-        message: &Message,
+        to: Vec<NodeId>,
+        transactions: &Transactions,
         effects: &mut Vec<Effect>,
     ) {
         let (begun, count) = self.transactions_sent;
         let running = now < begun + LOOK_AGAIN;
         self.transactions_sent = if running { (begun, count + 1) } else { (now, 1) };
-        let near = running && count >= TRANSACTIONS_UNCOUNTED;
+        let message = Message::Transactions(transactions.clone());
+        if !(running && count >= TRANSACTIONS_UNCOUNTED) {
+            return effects.push(Effect::SendToPeers { to, message });
+        }
         for node in to {
-            if near && self.sent.count(now, *node, Endpoint::Any) == 0 {
+            if self.sent.count(now, node, Endpoint::Any) == 0 {
                 (0..TRANSACTIONS_UNCOUNTED).for_each(|_| {
-                    self.sent.add(begun, *node, Endpoint::Any);
+                    self.sent.add(begun, node, Endpoint::Any);
                 });
             }
-            match near {
-                true => self.call(now, *node, message.clone(), effects),
-                false => send(*node, message.clone(), effects),
-            }
+            self.call(now, node, message.clone(), effects);
         }
     }
 }

@@ -315,6 +315,9 @@ impl Peer {
 
     /// Blocks of the own chain above a height, for whoever asks.
     pub(super) fn blocks_above(&self, height: Height, limit: u32) -> Arc<[Arc<Block>]> {
+        if height >= self.tip.height() {
+            return Arc::default();
+        }
         let last = self.tip.height().0.min(height.0.saturating_add(limit.min(CHUNK)));
         (height.0.saturating_add(1)..=last)
             .filter_map(|height| self.tip.ancestor(Height(height)))

@@ -14,7 +14,7 @@ use crate::{
     ledger::Link,
     protocol::{Block, BlockError, BlockId, Height},
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Parts an interval is cut into, with a block asked for at each end of each.
 const PARTS: u32 = 8;
@@ -163,8 +163,9 @@ impl Peer {
 
     /// Which of these blocks this node has highest on its chain.
     pub(super) fn highest_common(&self, ids: &[BlockId]) -> Option<BlockId> {
-        let own = ids.iter().filter_map(|id| self.tree.link(id)).filter(|link| self.tip.descends_from(link));
-        own.max_by_key(|link| link.height()).map(|link| link.id())
+        let mut known: Vec<Arc<Link>> = ids.iter().filter_map(|id| self.tree.link(id)).collect();
+        known.sort_by_key(|link| Reverse(link.height()));
+        known.iter().find(|link| self.tip.descends_from(link)).map(|link| link.id())
     }
 }
 

@@ -11,10 +11,7 @@ use crate::{
         transaction::{Expiration, Version},
     },
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All that the judge follows of a wallet.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -43,8 +40,8 @@ struct Model<'a> {
     locks: BTreeMap<TransactionId, Option<(Address, Lock)>>,
     usernames: BTreeSet<&'a str>,
     hashes: BTreeSet<&'a [u8]>,
-    /// Delegates that have not resigned.
-    live: usize,
+    /// Delegates registered in the block and not resigned, less those that resigned.
+    newly_live: i64,
 }
 
 /// Each transaction, held against what was before it.
@@ -79,13 +76,9 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
 /// One block more, its reward and fees, for its forger and for nobody else.
 pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
     let header = &step.block.header;
-    for wallet in step.after.state.delegates() {
-        let old = step.before.wallet(&wallet.address);
-        if old.is_some_and(|old| Arc::ptr_eq(old, wallet)) {
-            continue;
-        }
+    for wallet in step.after.state.wallets_changed_since(step.before) {
         let Some(new) = wallet.delegate.as_deref() else { continue };
-        let old = old.and_then(|old| old.delegate.as_deref());
+        let old = step.before.wallet(&wallet.address).and_then(|old| old.delegate.as_deref());
         let (blocks, rewards, fees) = old.map_or((0, Balance::ZERO, Balance::ZERO), |old| {
             (old.produced_blocks, old.forged_rewards, old.forged_fees)
         });
@@ -143,12 +136,14 @@ impl<'a> Model<'a> {
             locks: BTreeMap::new(),
             usernames: BTreeSet::new(),
             hashes: BTreeSet::new(),
-            live: step
-                .before
-                .delegates()
-                .filter(|wallet| wallet.delegate.as_ref().is_some_and(|delegate| !delegate.resigned))
-                .count(),
+            newly_live: 0,
         }
+    }
+
+    /// Delegates that have not resigned.
+    fn live(&self) -> i64 {
+        let before = self.step.before.delegates().filter_map(|wallet| wallet.delegate.as_ref());
+        before.filter(|delegate| !delegate.resigned).count() as i64 + self.newly_live
     }
 
     fn play(mut self) -> Result<Self, String> {
@@ -241,11 +236,11 @@ impl<'a> Model<'a> {
                 refuse("the hash is registered")
             }
             Asset::DelegateResignation => {
-                let seats = self.step.tree.config().milestones.at(state.height()).active_delegates as usize;
+                let seats = self.step.tree.config().milestones.at(state.height()).active_delegates;
                 match (&sender.username, sender.resigned) {
                     (None, _) => refuse("its sender is no delegate"),
                     (_, true) => refuse("its sender has resigned"),
-                    _ if self.live <= seats => refuse("too few delegates would be left"),
+                    _ if self.live() <= i64::from(seats) => refuse("too few delegates would be left"),
                     _ => Ok(()),
                 }
             }
@@ -296,11 +291,11 @@ impl<'a> Model<'a> {
             Asset::SecondSignature { public_key } => self.account(address).second = Some(*public_key),
             Asset::DelegateRegistration { username } => {
                 self.usernames.insert(username);
-                self.live += 1;
+                self.newly_live += 1;
                 self.account(address).username = Some(username.clone());
             }
             Asset::DelegateResignation => {
-                self.live -= 1;
+                self.newly_live -= 1;
                 self.account(address).resigned = true;
             }
             Asset::Vote(Vote::For(key)) => self.account(address).vote = Some(*key),

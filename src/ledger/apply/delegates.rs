@@ -3,7 +3,7 @@
 use super::{ApplyError, Terms};
 use crate::{
     ledger::{Wallet, apply::Look},
-    protocol::{PublicKey, SignedTransaction, Vote, keys::multisignature_key},
+    protocol::{PublicKey, SignedTransaction, Vote},
 };
 
 pub(super) fn check_second_key(sender: &Wallet) -> Result<(), ApplyError> {
@@ -69,7 +69,7 @@ pub(super) fn check_multi_signature(
         return Err(ApplyError::MultiSignatureKeyCountMismatch);
     }
     // A key off the curve has no sum, so nobody could ever sign for the wallet.
-    let derived = multisignature_key(min, keys).map_err(|_| ApplyError::InvalidMultiSignature)?;
+    let derived = transaction.registers().ok_or(ApplyError::InvalidMultiSignature)?;
     let target = state.wallet(&derived.address(state.network_byte()));
     if target.is_some_and(|wallet| wallet.multi_signature.is_some()) {
         return Err(ApplyError::MultiSignatureAlreadyRegistered);

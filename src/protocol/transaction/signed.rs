@@ -1,7 +1,10 @@
 //! A transaction together with what is computed from it once.
 
-use super::{Asset, Kind, Transaction, TransactionContext, TransactionError, TransactionId, encode, schema};
-use crate::protocol::{Address, Arktoshi, Nonce, PublicKey, crypto::sha256};
+use super::{
+    Asset, Kind, MultiSignatureCheckError, Transaction, TransactionContext, TransactionError, TransactionId, encode,
+    schema,
+};
+use crate::protocol::{Address, Arktoshi, Nonce, PublicKey, crypto::sha256, keys::multisignature_key};
 use std::sync::OnceLock;
 
 /// A transaction with its wire bytes and id. That it is well-formed is proved if it came from bytes or JSON; one from
@@ -16,6 +19,23 @@ pub struct SignedTransaction {
     body: usize,
     standing: Standing,
     verified: OnceLock<bool>,
+    known: OnceLock<Box<Known>>,
+}
+
+/// What few transactions are asked, and those by every node that sees them: the first answer, with what it was for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub second: OnceLock<(PublicKey, bool)>,
+    pub multi: OnceLock<Counted>,
+    pub registers: OnceLock<Option<PublicKey>>,
+}
+
+/// What counting `signatures` gave.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    pub min: u8,
+    pub keys: Vec<PublicKey>,
+    pub outcome: Result<bool, MultiSignatureCheckError>,
 }
 
 /// What the place where a transaction was read says about its `verified` flag.
@@ -65,6 +85,7 @@ impl SignedTransaction {
             body,
             standing: Standing::Judged,
             verified: OnceLock::new(),
+            known: OnceLock::new(),
         }
     }
 
@@ -137,5 +158,16 @@ impl SignedTransaction {
 
     pub(super) fn verified_once(&self) -> &OnceLock<bool> {
         &self.verified
+    }
+
+    pub(super) fn known(&self) -> &Known {
+        self.known.get_or_init(Box::default)
+    }
+
+    /// The key of the multisignature wallet that the transaction registers; `None` if it registers none, or one that
+    /// cannot be (see [`multisignature_key`]). Computed once.
+    pub fn registers(&self) -> Option<PublicKey> {
+        let Asset::MultiSignature { min, public_keys } = self.asset() else { return None };
+        *self.known().registers.get_or_init(|| multisignature_key(*min, public_keys).ok())
     }
 }

@@ -1,6 +1,9 @@
 //! Whether signatures hold. Source: protocol.md 2.3-2.5.
 
-use super::{SignedTransaction, Version, signed::Standing};
+use super::{
+    SignedTransaction, Version,
+    signed::{Counted, Standing},
+};
 use crate::protocol::{
     PublicKey,
     crypto::{ecdsa, mode, schnorr, sha256, sha256_of},
@@ -39,23 +42,37 @@ impl SignedTransaction {
         self.standing() != Standing::Gated
     }
 
-    /// Whether the second signature is there and is this key's.
+    /// Whether the second signature is there and is this key's. Computed once for one key.
     pub fn verify_second(&self, key: &PublicKey) -> bool {
-        let transaction = self.transaction();
-        let Some(second) = &transaction.second_signature else { return false };
-        let hash = match transaction.version {
-            Version::One(_) => transaction.hash_for_second_signature(),
-            Version::Two(_) => {
-                let signature = transaction.signature.as_deref().unwrap_or_default();
-                sha256_of(&[self.body(), signature, self.indexed_bytes()])
-            }
-        };
-        self.holds(&hash, second, key)
+        let Some(second) = &self.transaction().second_signature else { return false };
+        if let Some((known, outcome)) = self.known().second.get()
+            && known == key
+            && mode::remembers()
+        {
+            return *outcome;
+        }
+        let outcome = self.holds(&self.hash_for_second_signature(), second, key);
+        // What was asked first stays.
+        let _ = self.known().second.set((*key, outcome));
+        outcome
     }
 
     /// Whether at least `min` of `signatures` hold for the keys they name. Signatures after the last one needed are
-    /// not looked at.
+    /// not looked at. Computed once for one minimum and list of keys.
     pub fn verify_multi(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
+        if let Some(known) = self.known().multi.get()
+            && (known.min, known.keys.as_slice()) == (min, keys)
+            && mode::remembers()
+        {
+            return known.outcome;
+        }
+        let outcome = self.count_signatures(min, keys);
+        // What was asked first stays.
+        let _ = self.known().multi.set(Counted { min, keys: keys.to_vec(), outcome });
+        outcome
+    }
+
+    fn count_signatures(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
         let signatures = &self.transaction().signatures;
         let hash = self.hash_for_signatures();
         let (mut seen, mut valid) = ([false; 256], 0);
@@ -82,6 +99,17 @@ impl SignedTransaction {
         match self.transaction().version {
             Version::One(_) => self.transaction().hash_for_signature(),
             Version::Two(_) => sha256_of(&[self.body(), self.indexed_bytes()]),
+        }
+    }
+
+    fn hash_for_second_signature(&self) -> [u8; 32] {
+        let transaction = self.transaction();
+        match transaction.version {
+            Version::One(_) => transaction.hash_for_second_signature(),
+            Version::Two(_) => {
+                let signature = transaction.signature.as_deref().unwrap_or_default();
+                sha256_of(&[self.body(), signature, self.indexed_bytes()])
+            }
         }
     }
 

@@ -160,6 +160,11 @@ impl Cluster {
         match effect {
             // Only deviating delegates send later than at once, and none does here.
             Effect::Send { to, message } | Effect::SendAt { to, message, .. } => self.send(from, to, message),
+            Effect::SendToPeers { to, message } => {
+                for node in to {
+                    self.send(from, ActorId { node, role: Role::Peer }, message.clone());
+                }
+            }
             Effect::WakeAt { at, wake } => self.queue.push(at.max(self.now), (from, life, Input::Wake(wake))),
             Effect::Observe(event) => self.seen.push(Seen { at: self.now, node: from.node.0, event }),
             Effect::Answer { .. } => {}
@@ -334,7 +339,7 @@ impl Lone {
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.peer.step(self.now, input, &mut effects);
-        effects
+        effects.into_iter().flat_map(one_by_one).collect()
     }
 
     /// What another node's peer says.
@@ -342,6 +347,13 @@ impl Lone {
         let from = ActorId { node: NodeId(from), role: Role::Peer };
         self.step(Input::Message { from, message })
     }
+}
+
+/// What is said to many, said to each.
+pub fn one_by_one(effect: Effect) -> Vec<Effect> {
+    let Effect::SendToPeers { to, message } = effect else { return vec![effect] };
+    let send = |node| Effect::Send { to: ActorId { node, role: Role::Peer }, message: message.clone() };
+    to.into_iter().map(send).collect()
 }
 
 /// The first message among effects that fits, and whom it is for.

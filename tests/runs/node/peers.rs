@@ -268,7 +268,7 @@ fn a_peer_that_stops_answering_in_the_middle_of_a_verification_is_not_taken_up()
     let (ActorId { node, .. }, inquiry) = asked.expect("the tip is not known");
     assert_eq!(node, NodeId(1));
     lone.now = lone.now + Duration::from_secs(5);
-    lone.step(Input::Wake(Wake::Unanswered(inquiry)));
+    lone.step(Input::Wake(Wake::Unanswered));
     let common = Some(claim.cluster.tree.genesis().id());
     assert!(
         lone.hear(1, Message::CommonBlocks { inquiry, height: Height(24), common: common.map(Box::new) }).is_empty(),
