@@ -17,7 +17,7 @@ use super::{
 };
 use crate::protocol::{
     Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, SignedTransaction, Slot, TransactionContext,
-    TransactionId, crypto::CryptoMode, hashing::IdHash, keys::multisignature_key, slots::Slots, transaction::Version,
+    TransactionId, crypto::CryptoMode, hashing::IdHash, slots::Slots, transaction::Version,
 };
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
@@ -351,8 +351,7 @@ impl BlockTree {
         let sender = transaction.sender();
         before.into_iter().any(|other| match other.asset() {
             Asset::MultiSignature { min, public_keys } => {
-                multisignature_key(*min, public_keys).is_ok_and(|key| key == *sender)
-                    && matches!(transaction.verify_multi(*min, public_keys), Ok(true))
+                other.registers() == Some(*sender) && matches!(transaction.verify_multi(*min, public_keys), Ok(true))
             }
             _ => false,
         })

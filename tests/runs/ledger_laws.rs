@@ -3,7 +3,7 @@
 use dposlab::{
     check::{
         check_all, check_rebuilt, check_step,
-        strategies::{Attempt, Play, stages},
+        strategies::{Attempt, Play, Stage, Try, stages},
     },
     ledger::{ApplyError, BlockRejected},
     protocol::{Arktoshi, Block, BlockDraft, KeyPair, Kind, Nonce, Transaction},
@@ -52,6 +52,19 @@ proptest! {
             check_rebuilt(&play.tree, link).unwrap_or_else(|violation| panic!("{violation}"));
         }
     }
+}
+
+/// Found by the law above, once in a thousand chains: a wallet that is made, paid and spent from within one block.
+#[test]
+fn a_shared_wallet_is_spent_from_in_a_later_block_than_it_is_made_in() {
+    let attempt = |sender, attempt| Try { sender, attempt, flaw: None };
+    let make = attempt(0, Attempt::MultiSignature { first: 0, min: 1, whole: true });
+    let pay = attempt(0, Attempt::MultiPayment { to: [0, Play::SENDERS], amounts: [31, 53_603_142_080] });
+    let spend = attempt(4, Attempt::SpendTogether { to: 1, amount: 992_551_725, signers: 3 });
+    let stage = |tries: &[&Try]| Stage { missed: 0, back: 0, tries: tries.iter().map(|one| (*one).clone()).collect() };
+    let mut play = Play::new();
+    assert_eq!(play.play(&stage(&[&make, &pay, &spend])).expect("it waits").forged.len(), 2);
+    assert_eq!(play.play(&stage(&[&spend])).expect("its turn has come").forged.len(), 1);
 }
 
 #[test]

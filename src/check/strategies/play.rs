@@ -2,7 +2,7 @@
 
 use super::{Attempt, Flaw, Stage, Try};
 use crate::{
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, State},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, State, apply::Look},
     protocol::{
         Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp, Transaction,
         TransactionId, Vote,
@@ -71,9 +71,15 @@ impl Play {
             self.tip = self.tip.parent().filter(|parent| parent.height().0 > 1).unwrap_or(&self.tip).clone();
         }
         let mut outcome = Outcome::default();
-        let mut scratch = self.tree.applied(&self.tip).state.clone();
+        let before = self.tree.applied(&self.tip);
+        let waits = self.tree.rules().ledger.multi_signature_waits_for_block;
+        let mut scratch = before.state.clone();
         for one in &stage.tries {
             let transaction = Arc::new(self.transaction(one, &scratch));
+            // Its wallet is registered in this very block, and a block asks the state before (Q21).
+            if waits && scratch.vouches_for(&transaction) && !before.state.vouches_for(&transaction) {
+                continue;
+            }
             let terms = self.tree.terms(self.tip.height());
             match scratch.try_apply(&transaction, self.slot_start(stage.missed), &terms) {
                 Ok(()) => {

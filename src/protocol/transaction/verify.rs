@@ -186,3 +186,28 @@ impl SignedTransaction {
         &self.bytes()[self.bytes().len() - 65 * self.transaction().signatures.len()..]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::{Arktoshi, KeyPair, PublicKey, Transaction, crypto::CryptoMode};
+
+    /// What was answered for one wallet says nothing for another.
+    #[test]
+    fn an_answer_that_is_remembered_is_that_of_its_question() {
+        let people = ["first", "second", "third"].map(KeyPair::from_passphrase);
+        let keys: [PublicKey; 3] = people.each_ref().map(|keys| *keys.public());
+        let others = [keys[1], keys[0], keys[2]];
+        let transfer = Transaction::transfer(keys[0].address(23), Arktoshi::new(1).unwrap());
+        let shared = transfer.clone().sender(keys[0]).multi_sign(0, &people[0]).multi_sign(1, &people[1]).finish();
+        let twice = transfer.sign(&people[0]).second_sign(&people[1]);
+        for _ in 0..2 {
+            assert_eq!(shared.verify_multi(2, &keys), Ok(true));
+            assert_eq!(shared.verify_multi(2, &others), Ok(false));
+            assert_eq!(shared.verify_multi(3, &keys), Ok(false));
+            assert!(twice.verify_second(&keys[1]) && !twice.verify_second(&keys[2]));
+        }
+        let every_node =
+            CryptoMode::EveryNode.during(|| (shared.verify_multi(2, &keys), twice.verify_second(&keys[1])));
+        assert_eq!(every_node, (Ok(true), true));
+    }
+}
