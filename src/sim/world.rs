@@ -1,7 +1,7 @@
 //! The world a stage plays in: the clock and queue, the network, what goes wrong, and those who watch.
 //!
 //! ```text
-//!   queue ──► a node's actor ──► effects ──► network ──► queue        world.rs
+//!   queue ──► a node's actor ──► effects ──► network ──► queue        world.rs, world/coming.rs
 //!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
 //!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs
 //!     └──► a client hands in transactions                             source.rs
