@@ -4,7 +4,7 @@ use crate::pool::{Bench, FEE, codes};
 use dposlab::{
     actors::{Event, Submission},
     protocol::{
-        Arktoshi, Milestones, NetworkConfig, SignedTransaction, Timestamp, Transaction, Vote,
+        Arktoshi, Milestones, NetworkConfig, Nonce, SignedTransaction, Timestamp, Transaction, Vote,
         crypto::sha256,
         transaction::{Expiration, TransactionBuilder},
     },
@@ -135,6 +135,24 @@ fn one_pending_of_a_kind_is_enough() {
     bench.submit(&[claim]);
     let message = format!("HtlcClaim for \"{}\" already in the pool", lock.id());
     assert_eq!(one(&mut bench, again), ("ERR_PENDING", message));
+}
+
+#[test]
+fn of_two_who_register_a_shared_wallet_one_is_chosen_for_a_block() {
+    let mut bench = Bench::new(|_| {});
+    let people = [0, 1].map(|account| bench.keys(account).clone());
+    let keys: Vec<_> = people.iter().map(|keys| *keys.public()).collect();
+    let register = |account| {
+        let builder = Transaction::multi_signature(2, keys.clone()).nonce(Nonce(1)).fee(Arktoshi::coins(50));
+        let signed =
+            people.iter().enumerate().fold(builder.sender(*bench.keys(account).public()), |signed, (index, who)| {
+                signed.multi_sign(index as u8, who)
+            });
+        Arc::new(signed.sign(bench.keys(account)).finish())
+    };
+    let [first, second] = [2, 3].map(register);
+    assert_eq!(bench.submit(&[first.clone(), second]).accept.len(), 2, "each follows from the chain");
+    assert_eq!(bench.chosen(), [first]);
 }
 
 #[test]
