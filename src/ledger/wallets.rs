@@ -248,12 +248,17 @@ mod tests {
                 for (address, _) in before.iter().chain(&after).chain(&fork) {
                     prop_assert_eq!(one.get(address).is_some(), plain.contains_key(address));
                 }
-                for other in [&wallets, &kept, &forked, &foreign] {
-                    let expected: Vec<_> = one.iter().filter(|now| other.get(&now.address) != Some(now)).collect();
-                    let differing = one.changed_since(other);
-                    prop_assert!(expected.iter().all(|wallet| differing.contains(wallet)));
-                    // Two may have become equal apart from one another.
-                    prop_assert!(differing.len() == expected.len() || !fork.is_empty());
+                let changed = |other: &Wallets| -> Vec<_> {
+                    one.iter().filter(|now| other.get(&now.address) != Some(now)).collect()
+                };
+                prop_assert_eq!(one.changed_since(&kept), changed(&kept));
+                prop_assert_eq!(one.changed_since(&foreign), changed(&foreign));
+                // Two forks may make the same of a wallet apart from one another: only then more is told.
+                let (one_since, other_since) = (one.changed_since(&forked), one.changed_since(&wallets));
+                for (since, other) in [(one_since, &forked), (other_since, &wallets)] {
+                    let told = since.iter().filter(|now| other.get(&now.address) != Some(now)).copied();
+                    prop_assert!(told.eq(changed(other)));
+                    prop_assert!(since.iter().all(|now| !other.get(&now.address).is_some_and(|was| Arc::ptr_eq(was, now))));
                 }
             }
             prop_assert!(wallets.get(&Address::from_bytes([255; 21])).is_none());

@@ -5,7 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Builds [`IdHasher`]s.
 pub type IdHash = BuildHasherDefault<IdHasher>;
 
-/// Ids are hashes already: their last eight bytes do (an address begins with its network's byte, as all others do). A map with this hasher is never to be listed in its own order.
+/// Ids are hashes already: their last eight bytes do (all addresses of a network begin alike). A map with this hasher is
+/// never to be listed in its own order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 

@@ -28,7 +28,7 @@ pub(super) enum Purpose {
 pub(super) struct Inquiries {
     asked: u32,
     open: BTreeMap<Inquiry, Open>,
-    /// When the peer will be woken to see what is unanswered, the next time last. Not once for each question: hardly any
+    /// When the peer will be woken to see what is unanswered, the next alarm last. Not once for each question: hardly any
     /// stays unanswered, and a peer that is in doubt asks thousands.
     alarms: Vec<SimTime>,
 }
@@ -78,9 +78,10 @@ impl Inquiries {
         overdue.into_iter().map(|(_, inquiry)| inquiry).collect()
     }
 
-    /// Sees that the peer is woken then, or before.
-    fn wake_by(&mut self, at: SimTime, effects: &mut Vec<Effect>) {
-        if self.alarms.last().is_none_or(|next| at < *next) {
+    /// Sees that the peer is woken then, or before. An alarm that should have gone off was set by a clock that has been
+    /// put forward since: when it will, nobody knows.
+    fn wake_by(&mut self, now: SimTime, at: SimTime, effects: &mut Vec<Effect>) {
+        if self.alarms.last().is_none_or(|next| at < *next || *next < now) {
             self.alarms.push(at);
             effects.push(Effect::WakeAt { at, wake: Wake::Unanswered });
         }
@@ -99,7 +100,7 @@ impl Peer {
         effects: &mut Vec<Effect>,
     ) {
         let inquiry = self.inquiries.open(to, purpose, now + time);
-        self.inquiries.wake_by(now + time, effects);
+        self.inquiries.wake_by(now, now + time, effects);
         self.call(now, to, question(inquiry), effects);
     }
 
@@ -143,7 +144,7 @@ impl Peer {
             }
         }
         if let Some(next) = self.inquiries.open.values().map(|open| open.until).min() {
-            self.inquiries.wake_by(next, effects);
+            self.inquiries.wake_by(now, next, effects);
         }
     }
 

@@ -74,7 +74,7 @@ impl Coming {
         let cast = &mut self.casts[place];
         cast.left -= 1;
         if cast.left > 0 {
-            // Most of all are blocks, and to match on every other message first takes as long as all the rest.
+            // Most of all are blocks: they are spared the match on all other messages.
             let copy = match &cast.message {
                 Message::Block(block) => Message::Block(block.clone()),
                 other => other.clone(),

@@ -255,6 +255,25 @@ fn verification_looks_at_the_next_rounds_first_block_unless_ruled_otherwise() {
     }
 }
 
+/// One alarm does for all that is asked while it is set, unless the clock was put forward beyond it.
+#[test]
+fn open_questions_share_an_alarm_that_can_be_relied_on() {
+    let claim = Claim::new(20, 4, |_| {}, None);
+    let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[], Cluster::at(8 * 1_000));
+    let mut alarms = |from: u32, later: u64| {
+        lone.now = lone.now + Duration::from_secs(later);
+        let effects = lone.hear(from, Message::StatusRequest);
+        let alarms = effects.iter().filter_map(|effect| match effect {
+            Effect::WakeAt { at, wake: Wake::Unanswered } => Some(at.since(lone.now).as_secs()),
+            _ => None,
+        });
+        alarms.collect::<Vec<_>>()
+    };
+    assert_eq!(alarms(1, 0), [5]);
+    assert_eq!(alarms(2, 1), [0; 0], "the first alarm will do");
+    assert_eq!(alarms(3, 60), [5], "it should have gone off");
+}
+
 #[test]
 fn a_peer_that_stops_answering_in_the_middle_of_a_verification_is_not_taken_up() {
     let claim = Claim::new(20, 4, |_| {}, None);
