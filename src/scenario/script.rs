@@ -24,14 +24,10 @@ use crate::{
     },
     sim::source::{Poll, Source},
 };
-use dashmap::DashMap;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// One transaction of a script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -195,12 +191,12 @@ impl Parties {
 
     /// The keys of a name; a name nobody bears gives keys of its own.
     fn keys(&self, name: &str) -> KeyPair {
-        self.keys.get(name).cloned().unwrap_or_else(|| keys_of(name))
+        self.keys.get(name).cloned().unwrap_or_else(|| KeyPair::from_passphrase(name))
     }
 
     /// The three keys of a shared wallet.
     fn owners(name: &str) -> [KeyPair; 3] {
-        ["first", "second", "third"].map(|which| keys_of(&format!("{which} owner of {name}")))
+        ["first", "second", "third"].map(|which| KeyPair::from_passphrase(&format!("{which} owner of {name}")))
     }
 
     fn owners_of(name: &str) -> Vec<PublicKey> {
@@ -217,17 +213,6 @@ impl Parties {
     fn address(&self, name: &str) -> Address {
         self.public(name).address(self.network)
     }
-}
-
-/// The keys of a passphrase, computed once in a process: a search plays thousands of scripts that name the same parties.
-fn keys_of(passphrase: &str) -> KeyPair {
-    static KNOWN: LazyLock<DashMap<String, KeyPair>> = LazyLock::new(DashMap::new);
-    if let Some(keys) = KNOWN.get(passphrase) {
-        return keys.clone();
-    }
-    let keys = KeyPair::from_passphrase(passphrase);
-    KNOWN.insert(passphrase.to_owned(), keys.clone());
-    keys
 }
 
 /// Plays a script.
@@ -348,7 +333,7 @@ impl Script {
             }
         }
         let keys = match action.wrong {
-            Some(Wrong::Forged) => keys_of("somebody else"),
+            Some(Wrong::Forged) => KeyPair::from_passphrase("somebody else"),
             _ => self.parties.keys(&action.by),
         };
         unsigned = unsigned.sign(&keys);
@@ -360,7 +345,7 @@ impl Script {
     }
 
     fn second(&self, name: &str) -> KeyPair {
-        keys_of(&format!("second key of {name} in {}", self.parties.public(name)))
+        KeyPair::from_passphrase(&format!("second key of {name} in {}", self.parties.public(name)))
     }
 
     fn next_nonce(&mut self, address: &Address, state: &State) -> u64 {
