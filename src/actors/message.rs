@@ -53,7 +53,7 @@ pub type Transactions = Arc<[Arc<SignedTransaction>]>;
 
 /// Which request of a peer an answer is for; numbered by the peer that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Inquiry(pub u32);
+pub struct Inquiry(pub u64);
 
 /// What one actor tells another.
 #[derive(Clone, Debug)]
@@ -80,9 +80,9 @@ pub enum Message {
     Blocks {
         inquiry: Inquiry,
         height: Height,
-        blocks: Arc<[Arc<Block>]>,
+        blocks: Box<[Arc<Block>]>,
     },
-    /// Asks which of these blocks the receiver has on its chain (`getCommonBlocks`).
+    /// Asks which of these blocks, ascending by height, the receiver has on its chain (`getCommonBlocks`).
     CommonBlocksRequest {
         inquiry: Inquiry,
         ids: Arc<[BlockId]>,

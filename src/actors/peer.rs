@@ -152,6 +152,27 @@ impl Peer {
         }
     }
 
+    /// [`Peer::step`] of a message that need not be taken along.
+    pub fn read(&mut self, now: SimTime, from: ActorId, message: &Message, effects: &mut Vec<Effect>) {
+        match message {
+            Message::Block(block) if from.node != self.node => {
+                if self.lets_in(now, from.node, Endpoint::Block, effects) {
+                    self.block_pushed(now, block, effects);
+                }
+            }
+            Message::StatusRequest if from.node != self.node => {
+                if self.lets_in(now, from.node, Endpoint::Status, effects) {
+                    self.say_status(from.node, effects);
+                }
+            }
+            _ => self.step(now, Input::Message { from, message: message.clone() }, effects),
+        }
+    }
+
+    fn say_status(&self, to: NodeId, effects: &mut Vec<Effect>) {
+        send(to, Message::Status { tip: self.tip.block().clone() }, effects);
+    }
+
     fn start(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.last_accepted = now;
         if self.neighbours.knows_nobody() {
@@ -203,9 +224,9 @@ impl Peer {
             return;
         }
         match message {
-            Message::Block(block) => self.block_pushed(now, block, effects),
+            Message::Block(block) => self.block_pushed(now, &block, effects),
             Message::Transactions(transactions) => self.to_pool(transactions, None, effects),
-            Message::StatusRequest => send(from, Message::Status { tip: self.tip.block().clone() }, effects),
+            Message::StatusRequest => self.say_status(from, effects),
             Message::BlocksRequest { inquiry, above, limit, .. } => {
                 let (height, blocks) = (self.tip.height(), self.blocks_above(above, limit));
                 send(from, Message::Blocks { inquiry, height, blocks }, effects);

@@ -135,7 +135,7 @@ impl Alive {
             let mut tips: Vec<_> = seen.tips().cloned().collect();
             tips.sort_by_key(|tip| tip.id());
             tips.dedup_by_key(|tip| tip.id());
-            let lowest = tips.iter().map(|tip| common(tip, &best).height()).min().unwrap_or(best.height());
+            let lowest = tips.iter().map(|tip| common(tip, &best)).min().unwrap_or(best.height());
             let what = format!(
                 "{rounds} rounds after the last fault the nodes stand on {} tips, with height {lowest} in common",
                 tips.len()

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
-    protocol::{Address, Block, BlockId, Kind, SignedTransaction, Slot, TransactionId, hashing::IdHash},
+    protocol::{Address, Block, BlockId, Height, Kind, SignedTransaction, Slot, TransactionId, hashing::IdHash},
     sim::{NetworkEvent, Observer},
 };
 use indexmap::IndexMap;
@@ -35,6 +35,8 @@ pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
+    /// The last that a node took in: the next one takes in the same, as a rule.
+    last: Option<(Arc<Link>, Arc<Applied>)>,
     /// The first of each invariant, in the order found.
     findings: Vec<Finding>,
     sometimes: Sometimes,
@@ -76,6 +78,7 @@ impl Watch {
             tree,
             nodes: (0..nodes).map(node).collect(),
             judged: IndexMap::default(),
+            last: None,
             findings: Vec::new(),
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
@@ -142,10 +145,14 @@ impl Seen {
     }
 
     fn applied(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
-        match self.judged.get(&link.id()) {
-            None => self.judge(now, node, link, applied),
-            Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
-            Some(_) => {}
+        let same = |(last, known): &(Arc<Link>, Arc<Applied>)| Arc::ptr_eq(last, link) && Arc::ptr_eq(known, applied);
+        if !self.last.as_ref().is_some_and(same) {
+            match self.judged.get(&link.id()) {
+                None => self.judge(now, node, link, applied),
+                Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
+                Some(_) => {}
+            }
+            self.last = Some((link.clone(), applied.clone()));
         }
         let known = &self.nodes[node.0 as usize];
         let slots = self.tree.slots();
@@ -155,7 +162,7 @@ impl Seen {
             self.find(&conduct::EARLY, now, Some(node), Some(link), what);
         }
         let before = &self.nodes[node.0 as usize].tip;
-        if link.parent().is_none_or(|parent| parent.id() != before.id()) {
+        if link.parent().is_none_or(|parent| !Arc::ptr_eq(parent, before) && parent.id() != before.id()) {
             let what = format!("it stood on {:?} and took in {link:?}", before);
             self.find(&conduct::CHAIN, now, Some(node), Some(link), what);
         }
@@ -279,9 +286,9 @@ impl Seen {
     }
 
     /// The height up to which most of the other nodes share a chain.
-    fn common_with_others(&self, node: NodeId, from: &Arc<Link>) -> Option<crate::protocol::Height> {
+    fn common_with_others(&self, node: NodeId, from: &Arc<Link>) -> Option<Height> {
         let others = self.nodes.iter().enumerate().filter(|(index, _)| *index != node.0 as usize);
-        let mut shared: Vec<_> = others.map(|(_, other)| common(&other.tip, from).height()).collect();
+        let mut shared: Vec<_> = others.map(|(_, other)| common(&other.tip, from)).collect();
         shared.sort_unstable();
         shared.get(shared.len() / 2).copied()
     }
@@ -467,21 +474,19 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
 const ONE_OF_A_KIND: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];
 
-/// The highest block of both chains.
-pub(super) fn common(a: &Arc<Link>, b: &Arc<Link>) -> Arc<Link> {
-    let lower = a.height().min(b.height());
-    let at = |link: &Arc<Link>, height| link.ancestor(height).expect("the height is not above either");
-    let (mut low, mut high) = (1, lower.0);
+/// The height up to which two chains are one.
+pub(super) fn common(a: &Arc<Link>, b: &Arc<Link>) -> Height {
+    let (mut low, mut high) = (1, a.height().min(b.height()).0);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        let height = crate::protocol::Height(middle);
-        if at(a, height).id() == at(b, height).id() {
+        let at = |link: &Arc<Link>| link.ancestor(Height(middle)).expect("the height is not above either").id();
+        if at(a) == at(b) {
             low = middle;
         } else {
             high = middle - 1;
         }
     }
-    at(a, crate::protocol::Height(low))
+    Height(low)
 }
 
 /// The block a refusal is about.

@@ -24,7 +24,7 @@ use dashmap::DashMap;
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Mutex, OnceLock, Weak},
 };
 
 /// Blocks below the newest whose states are kept at hand: more than the reference ever rolls back at random (102).
@@ -42,6 +42,8 @@ pub struct Link {
     /// An ancestor farther back, so that any height is found in logarithmic time.
     jump: Option<Arc<Link>>,
     applied: ArcSwapOption<Applied>,
+    /// The first block that followed this one, as it was first handed in: all other nodes ask for the same.
+    child: OnceLock<(Arc<Block>, Weak<Link>)>,
     /// Transactions on the chain up to and with this block.
     transactions: u64,
 }
@@ -81,13 +83,18 @@ impl Link {
         self.parent.as_ref()
     }
 
+    /// The first block that followed this one, if that is what is asked for.
+    fn child(&self, block: &Arc<Block>) -> Option<&Weak<Link>> {
+        self.child.get().filter(|(child, _)| Arc::ptr_eq(child, block)).map(|(_, link)| link)
+    }
+
     /// Transactions on the chain up to and with this block.
     pub fn transactions(&self) -> u64 {
         self.transactions
     }
 
     /// The block of this chain at a height, in logarithmic time; `None` above this block.
-    pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<Arc<Link>> {
+    pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<&Arc<Link>> {
         let mut link = self;
         if height.0 == 0 || height > link.height() {
             return None;
@@ -98,7 +105,7 @@ impl Link {
                 _ => link.parent.as_ref().expect("only genesis has no parent, and its height is the least"),
             };
         }
-        Some(link.clone())
+        Some(link)
     }
 
     /// Whether `other` is this block or below it on the same chain.
@@ -152,6 +159,7 @@ impl BlockTree {
             parent: None,
             jump: None,
             applied: ArcSwapOption::from_pointee(Applied { state, missing: Vec::new(), round_end: None }),
+            child: OnceLock::new(),
         });
         let tree = Self {
             slots: config.slots(),
@@ -241,17 +249,14 @@ impl BlockTree {
     /// # Errors
     /// Why the block cannot follow `parent`, by the first rule of consensus.md 3.3 that it breaks.
     pub fn extend(&self, parent: &Arc<Link>, block: &Arc<Block>) -> Result<Arc<Link>, BlockRejected> {
-        let id = block.id;
-        if let Some(known) = self.link(&id)
-            && known.parent.as_ref().is_some_and(|known| known.id() == parent.id())
-            && (Arc::ptr_eq(&known.block, block) || *known.block == **block)
-        {
+        if let Some(known) = self.known(parent, block) {
             if CryptoMode::current() == CryptoMode::EveryNode {
                 // What it finds is known; that it is looked for anew is what the mode is for.
                 let _known = known.block.check_content(&self.config.block_context());
             }
             return Ok(known);
         }
+        let id = block.id;
         let applied = self.applied(parent);
         let state = &applied.state;
         let ids = block.transactions.iter().map(|transaction| transaction.id());
@@ -265,12 +270,27 @@ impl BlockTree {
             jump: Some(Link::jump_over(parent)),
             parent: Some(parent.clone()),
             applied: ArcSwapOption::from_pointee(self.apply(state, block)?),
+            child: OnceLock::new(),
             transactions: parent.transactions + block.transactions.len() as u64,
         });
         self.insert(&link);
+        // An exception may stand where it does not fit.
+        if self.fits_on(parent, block) {
+            let _one_came_before = parent.child.set((block.clone(), Arc::downgrade(&link)));
+        }
         self.drop_old_state(&link);
         self.remember_state(&link);
         Ok(link)
+    }
+
+    /// The link of a block that has followed `parent` before.
+    fn known(&self, parent: &Link, block: &Arc<Block>) -> Option<Arc<Link>> {
+        if let Some(child) = parent.child(block).and_then(Weak::upgrade) {
+            return Some(child);
+        }
+        let known = self.link(&block.id)?;
+        let follows = known.parent.as_ref().is_some_and(|known| known.id() == parent.id());
+        (follows && (Arc::ptr_eq(&known.block, block) || *known.block == **block)).then_some(known)
     }
 
     /// Rules 2 to 7 of consensus.md 3.3.
@@ -312,14 +332,18 @@ impl BlockTree {
     }
 
     /// `chained(P, B)` of consensus.md 3.1.
-    pub fn chains(&self, parent: &Link, block: &Block) -> bool {
+    pub fn chains(&self, parent: &Link, block: &Arc<Block>) -> bool {
+        parent.child(block).is_some() || self.fits_on(parent, block)
+    }
+
+    fn fits_on(&self, parent: &Link, block: &Block) -> bool {
         block.header.previous == Some(parent.id())
             && block.header.height == parent.height().next()
             && self.slots.slot(block.header.timestamp) > self.slots.slot(parent.block.header.timestamp)
     }
 
     fn check_chained(&self, parent: &Link, block: &Block) -> Result<(), BlockRejected> {
-        if self.chains(parent, block) {
+        if self.fits_on(parent, block) {
             return Ok(());
         }
         let (id, height) = (block.id, block.header.height);

@@ -27,11 +27,12 @@ use crate::{
     ledger::Link,
 };
 use agenda::Agenda;
-use coming::{Arrival, Coming};
+use coming::{Arrival, Coming, Next};
 use faults::Faults;
 use nodes::{Nodes, Reach};
 use std::{mem, sync::Arc};
 
+pub use coming::{Copied, Kept};
 pub use names::Names;
 
 /// Someone who watches a run; may not change it.
@@ -71,7 +72,16 @@ pub struct Delivery {
     pub to: ActorId,
     /// What the node's clock shows.
     pub now: SimTime,
-    pub stimulus: Stimulus,
+    pub what: What,
+}
+
+/// What an actor is handed.
+#[derive(Debug)]
+pub enum What {
+    /// Its own, to be fetched with [`World::stimulus`].
+    Kept(Kept),
+    /// To be read at [`World::copied`] and given back with [`World::heard`], or taken with [`World::taken`].
+    Copy(Copied),
 }
 
 /// What waits in the queue.
@@ -172,33 +182,94 @@ impl World {
     /// The next event for an actor due at `through` or before; the clock moves onto it.
     pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
         loop {
-            let (now, item) = self.queue.pop(through)?;
+            let (now, next) = self.queue.pop(through)?;
             self.now = now;
-            match item {
-                Item::Input { to, generation, input } => match self.nodes.reach(to.node, generation, now) {
-                    Reach::Now => return Some(self.delivery(to, Stimulus::Input(input))),
-                    Reach::Later(at) => self.queue.push(at, Item::Input { to, generation, input }),
-                    Reach::Held => self.nodes.hold(to, input),
-                    Reach::Never => self.lost_with_its_node(input),
-                },
-                // A node that is down hears nothing; when it comes back, it is told anew what makes it deviate.
-                Item::Stimulus { to, .. } if !self.nodes.is_up(to.node) => {}
-                Item::Stimulus { to, stimulus } => return Some(self.delivery(to, stimulus)),
-                Item::Post { from, to, message } => {
-                    if self.nodes.is_up(from.node) {
-                        self.send(from, to, message);
+            match next {
+                Next::Copy { copy, to, generation } => {
+                    let to = ActorId { node: to, role: Role::Peer };
+                    match self.nodes.reach(to.node, generation, now) {
+                        Reach::Now(local) => return Some(self.delivery(to, local, What::Copy(copy))),
+                        reach => {
+                            let input = self.taken(copy);
+                            self.not_now(reach, to, generation, input);
+                        }
                     }
                 }
-                Item::Begin(index) => self.begin(index),
-                Item::End(index) => self.end(index),
-                Item::Poll(index) => self.poll(index),
+                Next::Item(kept) => {
+                    if let Some(delivery) = self.item(kept) {
+                        return Some(delivery);
+                    }
+                }
             }
         }
     }
 
-    fn delivery(&mut self, to: ActorId, stimulus: Stimulus) -> Delivery {
+    /// What is for an actor that hears it now stays where it is until the actor is called.
+    fn item(&mut self, kept: Kept) -> Option<Delivery> {
+        match *self.queue.look(&kept) {
+            Item::Input { to, generation, .. } => match self.nodes.reach(to.node, generation, self.now) {
+                Reach::Now(local) => return Some(self.delivery(to, local, What::Kept(kept))),
+                reach => {
+                    if let Stimulus::Input(input) = self.queue.stimulus(kept) {
+                        self.not_now(reach, to, generation, input);
+                    }
+                    return None;
+                }
+            },
+            Item::Stimulus { to, .. } if self.nodes.is_up(to.node) => {
+                let local = self.nodes.clock(to.node).local(self.now);
+                return Some(self.delivery(to, local, What::Kept(kept)));
+            }
+            _ => {}
+        }
+        match self.queue.item(kept) {
+            // A node that is down hears nothing; when it comes back, it is told anew what makes it deviate.
+            Item::Input { .. } | Item::Stimulus { .. } => {}
+            Item::Post { from, to, message } => {
+                if self.nodes.is_up(from.node) {
+                    self.send(from, to, message);
+                }
+            }
+            Item::Begin(index) => self.begin(index),
+            Item::End(index) => self.end(index),
+            Item::Poll(index) => self.poll(index),
+        }
+        None
+    }
+
+    fn delivery(&mut self, to: ActorId, now: SimTime, what: What) -> Delivery {
         self.delivered += 1;
-        Delivery { index: plan::index(to), to, now: self.nodes.clock(to.node).local(self.now), stimulus }
+        Delivery { index: plan::index(to), to, now, what }
+    }
+
+    /// What happens to an input that does not reach its node now.
+    fn not_now(&mut self, reach: Reach, to: ActorId, generation: u32, input: Input) {
+        match reach {
+            Reach::Now(at) | Reach::Later(at) => self.queue.push(at, Item::Input { to, generation, input }),
+            Reach::Held => self.nodes.hold(to, input),
+            Reach::Never => self.lost_with_its_node(input),
+        }
+    }
+
+    /// What an actor hears.
+    pub(super) fn stimulus(&mut self, kept: Kept) -> Stimulus {
+        self.queue.stimulus(kept)
+    }
+
+    /// Who sent what, for an actor that reads it where it lies.
+    pub(super) fn copied(&self, copy: &Copied) -> (ActorId, &Message) {
+        self.queue.copied(copy)
+    }
+
+    /// A copy has been read.
+    pub(super) fn heard(&mut self, copy: Copied) {
+        self.queue.heard(copy);
+    }
+
+    /// A copy as an input of its own.
+    pub(super) fn taken(&mut self, copy: Copied) -> Input {
+        let (from, message) = self.queue.taken(copy);
+        Input::Message { from, message }
     }
 
     /// Moves the clock on where nothing is left to do before.

@@ -74,6 +74,15 @@ impl Hosted {
         }
     }
 
+    /// [`Hosted::take`] of a message that the actor may read where it lies: most of all messages are copies of a block
+    /// that the actor knows, and then nothing is kept of it.
+    pub fn read(&mut self, now: SimTime, from: ActorId, message: &Message, effects: &mut Vec<Effect>) {
+        match (&mut self.actor, &self.deviance) {
+            (Actor::Peer(peer), None) => peer.read(now, from, message, effects),
+            _ => self.take(now, Stimulus::Input(Input::Message { from, message: message.clone() }), effects),
+        }
+    }
+
     fn mend(&mut self, now: SimTime, deviation: &Deviation, effects: &mut Vec<Effect>) {
         let Some(deviance) = &mut self.deviance else { return };
         let Some(index) = deviance.deviations.iter().position(|on| **on == *deviation) else { return };

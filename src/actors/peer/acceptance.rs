@@ -56,12 +56,12 @@ enum Entry {
 
 impl Peer {
     /// A peer pushes a block (`postBlock`).
-    pub(super) fn block_pushed(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        match self.enter(now, &block) {
+    pub(super) fn block_pushed(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
+        match self.enter(now, block) {
             Entry::SeenBefore => {}
             Entry::Refused(why) | Entry::FromFuture(why) => observe(Event::BlockRefused(why.into()), effects),
-            Entry::Disregarded => observe(Event::BlockDisregarded(block), effects),
-            Entry::Queued => self.take_in(now, &block, effects),
+            Entry::Disregarded => observe(Event::BlockDisregarded(block.clone()), effects),
+            Entry::Queued => self.take_in(now, block, effects),
         }
     }
 

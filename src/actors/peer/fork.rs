@@ -99,7 +99,7 @@ impl Peer {
     fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
         let height = Height(from.height().0.saturating_sub(blocks).max(Height::GENESIS.0));
-        let Some(to) = from.ancestor(height) else { return };
+        let Some(to) = from.ancestor(height).cloned() else { return };
         if to.id() == from.id() {
             return;
         }

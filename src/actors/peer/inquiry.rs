@@ -7,7 +7,7 @@ use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
     protocol::{Block, BlockId},
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// Time to answer anything but a request for blocks. Source: consensus.md 6.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(5);
@@ -26,8 +26,8 @@ pub(super) enum Purpose {
 /// Questions not answered yet, by number.
 #[derive(Debug, Default)]
 pub(super) struct Inquiries {
-    asked: u32,
-    open: BTreeMap<Inquiry, Open>,
+    asked: u64,
+    open: Vec<(Inquiry, Open)>,
     /// When the peer will be woken to see what is unanswered, the next alarm last. Not once for each question: hardly any
     /// stays unanswered, and a peer that is in doubt asks thousands.
     alarms: Vec<SimTime>,
@@ -44,25 +44,30 @@ struct Open {
 impl Inquiries {
     /// A question to a node, by its number.
     fn open(&mut self, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
-        self.asked = self.asked.wrapping_add(1);
+        self.asked += 1;
         let inquiry = Inquiry(self.asked);
-        self.open.insert(inquiry, Open { to, purpose, until });
+        self.open.push((inquiry, Open { to, purpose, until }));
         inquiry
     }
 
     /// Closes a question that this node answers, and says what it was for.
     pub(super) fn close(&mut self, inquiry: Inquiry, from: NodeId) -> Option<Purpose> {
-        let Open { to, purpose, .. } = *self.open.get(&inquiry)?;
+        let place = self.place(inquiry)?;
+        let Open { to, purpose, .. } = self.open[place].1;
         if to != from {
             return None;
         }
-        self.open.remove(&inquiry);
+        self.open.remove(place);
         Some(purpose)
+    }
+
+    fn place(&self, inquiry: Inquiry) -> Option<usize> {
+        self.open.binary_search_by_key(&inquiry, |(open, _)| *open).ok()
     }
 
     /// Closes all questions of a kind.
     pub(super) fn give_up(&mut self, given_up: impl Fn(NodeId, Purpose) -> bool) {
-        self.open.retain(|_, open| !given_up(open.to, open.purpose));
+        self.open.retain(|(_, open)| !given_up(open.to, open.purpose));
     }
 
     fn of(&self, node: NodeId) -> Vec<(Inquiry, Purpose)> {
@@ -109,7 +114,7 @@ impl Peer {
         now: SimTime,
         from: NodeId,
         inquiry: Inquiry,
-        blocks: Arc<[Arc<Block>]>,
+        blocks: Box<[Arc<Block>]>,
         effects: &mut Vec<Effect>,
     ) {
         match self.inquiries.close(inquiry, from) {
@@ -137,13 +142,14 @@ impl Peer {
         self.inquiries.alarms.pop();
         for inquiry in self.inquiries.overdue(now) {
             // What failed before may have closed it.
-            let Some(Open { to, purpose, .. }) = self.inquiries.open.remove(&inquiry) else { continue };
+            let Some(place) = self.inquiries.place(inquiry) else { continue };
+            let (_, Open { to, purpose, .. }) = self.inquiries.open.remove(place);
             self.failed(now, to, purpose, effects);
             if matches!(purpose, Purpose::Chunk(_)) {
                 self.drop_peer(now, to, effects);
             }
         }
-        if let Some(next) = self.inquiries.open.values().map(|open| open.until).min() {
+        if let Some(next) = self.inquiries.open.iter().map(|(_, open)| open.until).min() {
             self.inquiries.wake_by(now, next, effects);
         }
     }

@@ -19,8 +19,8 @@ const LONGEST_WINDOW: Duration = Duration::from_secs(4);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
-/// Windows kept before those that are over are looked for.
-const WINDOWS_KEPT: usize = 64;
+/// Nodes whose windows are kept before those that are over are looked for.
+const NODES_KEPT: usize = 32;
 
 /// What a limit is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,18 +70,53 @@ impl Endpoint {
     }
 }
 
-/// Messages counted, by who sent or gets them and what for.
+/// Messages counted, by who sends or gets them and what for.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    windows: IndexMap<u64, (SimTime, u16), IdHash>,
+    /// By the number of the node.
+    windows: IndexMap<u64, Windows, IdHash>,
     /// Who is not answered, and until when.
     blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
 }
 
-/// A node and an endpoint in one number.
-fn key(node: NodeId, endpoint: Endpoint) -> u64 {
-    u64::from(node.0) << 8 | endpoint as u64
+/// The windows of one node, by endpoint.
+#[derive(Clone, Copy, Debug, Default)]
+struct Windows([Window; 7]);
+
+/// When it began, and the messages since; before the first it has not begun.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    begun: SimTime,
+    count: u16,
+}
+
+impl Windows {
+    /// The running window of an endpoint, and how many messages it may see; `None` where there is no limit.
+    fn running(&mut self, now: SimTime, endpoint: Endpoint) -> Option<(&mut Window, u16)> {
+        let (allowed, length) = endpoint.allowance()?;
+        let window = &mut self.0[endpoint as usize];
+        if window.count == 0 || now >= window.begun + length {
+            *window = Window { begun: now, count: 0 };
+        }
+        Some((window, allowed))
+    }
+
+    /// Counts a message, and says whether it keeps within the limit of its endpoint.
+    fn add(&mut self, now: SimTime, endpoint: Endpoint) -> bool {
+        let Some((window, allowed)) = self.running(now, endpoint) else { return true };
+        window.count = window.count.saturating_add(1);
+        window.count <= allowed
+    }
+
+    /// Whether another message would keep within the limit.
+    fn has_room(&mut self, now: SimTime, endpoint: Endpoint) -> bool {
+        self.running(now, endpoint).is_none_or(|(window, allowed)| window.count < allowed)
+    }
+
+    fn is_over(&self, now: SimTime) -> bool {
+        self.0.iter().all(|window| window.count == 0 || now >= window.begun + LONGEST_WINDOW)
+    }
 }
 
 impl Limits {
@@ -102,57 +137,34 @@ impl Limits {
 
     /// How many messages the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u16 {
-        let Some((_, length)) = endpoint.allowance() else { return 0 };
-        match self.windows.get(&key(node, endpoint)) {
-            Some((begun, count)) if now < *begun + length => *count,
-            _ => 0,
+        let mut windows = self.windows.get(&u64::from(node.0)).copied().unwrap_or_default();
+        windows.running(now, endpoint).map_or(0, |(window, _)| window.count)
+    }
+
+    /// The windows of a node; those of others that are over are forgotten now and then.
+    fn of(&mut self, now: SimTime, node: NodeId) -> &mut Windows {
+        if self.windows.len() >= self.forget_at.max(NODES_KEPT) {
+            self.windows.retain(|_, windows| !windows.is_over(now));
+            self.forget_at = 2 * self.windows.len();
         }
+        self.windows.entry(u64::from(node.0)).or_default()
     }
 
     /// Counts a message if it keeps within the limits, and says whether it does.
-    pub(super) fn add_if_allowed(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
-        self.forget_old(now);
-        // What is changed only once both are known to allow it.
-        let mut running = [None; 2];
-        for (running, endpoint) in running.iter_mut().zip([Endpoint::Any, endpoint]) {
-            let Some((allowed, length)) = endpoint.allowance() else { continue };
-            if let Some((place, _, (begun, count))) = self.windows.get_full(&key(node, endpoint))
-                && now < *begun + length
-            {
-                if *count >= allowed {
-                    return false;
-                }
-                *running = Some(place);
-            }
+    fn add_if_allowed(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
+        let windows = self.of(now, node);
+        let allowed = windows.has_room(now, Endpoint::Any) && windows.has_room(now, endpoint);
+        if allowed {
+            windows.add(now, Endpoint::Any);
+            windows.add(now, endpoint);
         }
-        for (running, endpoint) in running.into_iter().zip([Endpoint::Any, endpoint]) {
-            match running {
-                Some(place) => self.windows[place].1 += 1,
-                None if endpoint.allowance().is_some() => {
-                    self.windows.insert(key(node, endpoint), (now, 1));
-                }
-                None => {}
-            }
-        }
-        true
+        allowed
     }
 
-    /// Counts a message, and says whether it keeps within the limit of its endpoint.
-    pub(super) fn add(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
-        let Some((allowed, length)) = endpoint.allowance() else { return true };
-        self.forget_old(now);
-        let window = self.windows.entry(key(node, endpoint)).or_insert((now, 0));
-        if now >= window.0 + length {
-            *window = (now, 0);
-        }
-        window.1 = window.1.saturating_add(1);
-        window.1 <= allowed
-    }
-
-    fn forget_old(&mut self, now: SimTime) {
-        if self.windows.len() >= self.forget_at.max(WINDOWS_KEPT) {
-            self.windows.retain(|_, (begun, _)| now < *begun + LONGEST_WINDOW);
-            self.forget_at = 2 * self.windows.len();
+    /// Counts messages of the past.
+    fn remember(&mut self, node: NodeId, endpoint: Endpoint, times: impl IntoIterator<Item = SimTime>) {
+        for time in times {
+            self.of(time, node).add(time, endpoint);
         }
     }
 }
@@ -195,8 +207,8 @@ impl Peer {
         for before in [first, last] {
             if let Some(what) = Endpoint::from_number(before.what) {
                 let then = SimTime::from_micros(now.micros().saturating_sub(since(call, before).as_micros() as u64));
-                self.limits.add(then, from, Endpoint::Any);
-                self.limits.add(then, from, what);
+                self.limits.remember(from, Endpoint::Any, [then]);
+                self.limits.remember(from, what, [then]);
             }
         }
         self.counted_in(now, from, endpoint, effects)
@@ -206,7 +218,8 @@ impl Peer {
         if self.limits.is_blocked(now, from) {
             return false;
         }
-        let (all, this) = (self.limits.add(now, from, Endpoint::Any), self.limits.add(now, from, endpoint));
+        let windows = self.limits.of(now, from);
+        let (all, this) = (windows.add(now, Endpoint::Any), windows.add(now, endpoint));
         if !all {
             self.limits.block(now, from);
         }
@@ -247,9 +260,7 @@ impl Peer {
         }
         for node in to {
             if self.sent.count(now, node, Endpoint::Block) == 0 {
-                before.iter().flatten().for_each(|time| {
-                    self.sent.add(*time, node, Endpoint::Block);
-                });
+                self.sent.remember(node, Endpoint::Block, before.into_iter().flatten());
             }
             self.call(now, node, message.clone(), effects);
         }
@@ -272,9 +283,7 @@ impl Peer {
         }
         for node in to {
             if self.sent.count(now, node, Endpoint::Any) == 0 {
-                (0..TRANSACTIONS_UNCOUNTED).for_each(|_| {
-                    self.sent.add(begun, node, Endpoint::Any);
-                });
+                self.sent.remember(node, Endpoint::Any, (0..TRANSACTIONS_UNCOUNTED).map(|_| begun));
             }
             self.call(now, node, message.clone(), effects);
         }

@@ -1,7 +1,7 @@
 //! Pings of all peers: before forging, in a health check, and after a rollback. Who fails is dropped.
 //! Source: consensus.md 2.2, 3.5, 6.
 
-use super::{Peer, inquiry::ANSWER_TIME, limits::Endpoint, neighbours::Verified, observe, send};
+use super::{Peer, inquiry::ANSWER_TIME, limits::Endpoint, neighbours::Verified, observe};
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
     protocol::Block,
@@ -73,13 +73,11 @@ impl Peer {
         let allowed = PINGS_PER_SECOND - lately;
         self.pings.sent = [sent[1], Some(now)];
         let limited = self.node_rules().rate_limits;
-        let mut unasked = Vec::new();
-        for neighbour in self.neighbours.all() {
-            let asked = usize::from(self.sent.count(now, neighbour.node, Endpoint::Status));
-            match !limited || asked < allowed {
-                true => send(neighbour.node, Message::StatusRequest, effects),
-                false => unasked.push(neighbour.node),
-            }
+        let may_ask = |node| !limited || usize::from(self.sent.count(now, node, Endpoint::Status)) < allowed;
+        let all = self.neighbours.all().iter().map(|neighbour| neighbour.node);
+        let (to, unasked): (Vec<NodeId>, Vec<NodeId>) = all.partition(|node| may_ask(*node));
+        if !to.is_empty() {
+            effects.push(Effect::SendToPeers { to, message: Message::StatusRequest });
         }
         self.hold_pings_back(now, number, unasked, effects);
     }

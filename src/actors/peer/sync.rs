@@ -38,7 +38,7 @@ pub(super) struct SyncState {
     halted: u32,
     chunk: u32,
     /// Chunks that came before those below them, by the height they begin above.
-    cached: BTreeMap<Height, Arc<[Arc<Block>]>>,
+    cached: BTreeMap<Height, Box<[Arc<Block>]>>,
     /// The last block that was too far ahead, and how often in a row.
     not_ready: Option<(BlockId, u32)>,
 }
@@ -66,7 +66,7 @@ struct Download {
 struct Chunk {
     /// Peers to be asked yet, the next one last.
     to_ask: Vec<NodeId>,
-    came: Option<Arc<[Arc<Block>]>>,
+    came: Option<Box<[Arc<Block>]>>,
     over: bool,
 }
 
@@ -253,7 +253,7 @@ impl Peer {
         &mut self,
         now: SimTime,
         index: usize,
-        blocks: Arc<[Arc<Block>]>,
+        blocks: Box<[Arc<Block>]>,
         effects: &mut Vec<Effect>,
     ) {
         let size = self.sync.chunk as usize;
@@ -287,8 +287,7 @@ impl Peer {
                 self.sync.cached.insert(key, blocks);
             }
         }
-        let blocks: Vec<Arc<Block>> =
-            chunks.into_iter().filter_map(|chunk| chunk.came).flat_map(|blocks| blocks.to_vec()).collect();
+        let blocks: Vec<Arc<Block>> = chunks.into_iter().filter_map(|chunk| chunk.came).flatten().collect();
         self.downloaded(now, &blocks, effects);
     }
 
@@ -314,10 +313,7 @@ impl Peer {
     }
 
     /// Blocks of the own chain above a height, for whoever asks.
-    pub(super) fn blocks_above(&self, height: Height, limit: u32) -> Arc<[Arc<Block>]> {
-        if height >= self.tip.height() {
-            return Arc::default();
-        }
+    pub(super) fn blocks_above(&self, height: Height, limit: u32) -> Box<[Arc<Block>]> {
         let last = self.tip.height().0.min(height.0.saturating_add(limit.min(CHUNK)));
         (height.0.saturating_add(1)..=last)
             .filter_map(|height| self.tip.ancestor(Height(height)))

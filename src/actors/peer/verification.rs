@@ -14,7 +14,7 @@ use crate::{
     ledger::Link,
     protocol::{Block, BlockError, BlockId, Height},
 };
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// Parts an interval is cut into, with a block asked for at each end of each.
 const PARTS: u32 = 8;
@@ -34,11 +34,18 @@ pub(super) struct Probe {
     step: Step,
 }
 
+/// Blocks asked for, ascending: heights, and the ids as they are sent.
+#[derive(Clone, Debug)]
+struct Asked {
+    heights: Vec<Height>,
+    ids: Arc<[BlockId]>,
+}
+
 /// What the peer is being asked.
 #[derive(Debug)]
 enum Step {
     /// Which of these blocks it has; they are ascending, and none above `highest` can be common.
-    Common { asked: Vec<Arc<Link>>, highest: Height },
+    Common { asked: Asked, highest: Height },
     /// Its headers from above this block up to a height.
     Headers { common: Arc<Link>, last: Height },
 }
@@ -59,11 +66,10 @@ impl Peer {
         let highest = tip.header.height.min(self.tip.height());
         let own = self.tip.clone();
         let asked = own_blocks(&own, Height::GENESIS, highest);
-        self.probes.insert(
-            node,
-            Probe { claimed: tip, own, begun: now, step: Step::Common { asked: asked.clone(), highest } },
-        );
-        self.ask_common(now, node, &asked, effects);
+        let ids = asked.ids.clone();
+        let step = Step::Common { asked, highest };
+        self.probes.insert(node, Probe { claimed: tip, own, begun: now, step });
+        self.ask_common(now, node, ids, effects);
     }
 
     /// What the claimed tip alone says: it is this node's, or on its chain, or known to be built on it.
@@ -83,8 +89,7 @@ impl Peer {
         !errors.iter().any(|error| matches!(error, BlockError::Signature | BlockError::SignatureEncoding(_)))
     }
 
-    fn ask_common(&mut self, now: SimTime, node: NodeId, asked: &[Arc<Link>], effects: &mut Vec<Effect>) {
-        let ids: Arc<[BlockId]> = asked.iter().map(|link| link.id()).collect();
+    fn ask_common(&mut self, now: SimTime, node: NodeId, ids: Arc<[BlockId]>, effects: &mut Vec<Effect>) {
         let question = |inquiry| Message::CommonBlocksRequest { inquiry, ids };
         self.inquire(now, node, Purpose::Probe, ANSWER_TIME, question, effects);
     }
@@ -99,20 +104,22 @@ impl Peer {
     ) {
         let Some(probe) = self.probes.get(&node) else { return };
         let Step::Common { asked, highest } = &probe.step else { return };
-        let place = common.and_then(|id| asked.iter().position(|link| link.id() == id));
+        let place = common.and_then(|id| asked.ids.iter().rposition(|asked| *asked == id));
         let Some(place) = place.filter(|_| now < probe.begun + VERIFY_TIME) else {
             return self.verification_failed(now, node, effects);
         };
-        let common = asked[place].clone();
-        let highest = asked.get(place + 1).map_or(*highest, |above| Height(above.height().0 - 1));
-        if common.height() == highest {
+        let common = asked.heights[place];
+        let highest = asked.heights.get(place + 1).map_or(*highest, |above| Height(above.0 - 1));
+        if common == highest {
+            let common = probe.own.ancestor(common).expect("it is on the own chain").clone();
             return self.common_found(now, node, common, effects);
         }
-        let asked = own_blocks(&probe.own, common.height(), highest);
+        let asked = own_blocks(&probe.own, common, highest);
+        let ids = asked.ids.clone();
         if let Some(probe) = self.probes.get_mut(&node) {
-            probe.step = Step::Common { asked: asked.clone(), highest };
+            probe.step = Step::Common { asked, highest };
         }
-        self.ask_common(now, node, &asked, effects);
+        self.ask_common(now, node, ids, effects);
     }
 
     /// The highest common block is known. What the peer has above it in that round must be signed by delegates of it.
@@ -142,12 +149,16 @@ impl Peer {
         let wanted = common.height().0 + 1..=last.0;
         let applied = self.tree.applied(common);
         let round = applied.state.round();
+        // Its slot's owner, as a rule.
+        let is_member = |block: &Block| {
+            let (slot, key) = (self.tree.slots().slot(block.header.timestamp), &block.header.generator);
+            round.owner(slot).public_key == *key || round.members.iter().any(|member| member.public_key == *key)
+        };
         let complete = headers.len() == wanted.clone().count()
-            && headers.iter().zip(wanted).all(|(block, height)| {
-                block.header.height.0 == height
-                    && round.members.iter().any(|member| member.public_key == block.header.generator)
-                    && self.is_signed(block)
-            });
+            && headers
+                .iter()
+                .zip(wanted)
+                .all(|(block, height)| block.header.height.0 == height && is_member(block) && self.is_signed(block));
         let above = common.height();
         match complete && now < probe.begun + VERIFY_TIME {
             true => self.probe_passed(now, node, above, effects),
@@ -161,20 +172,20 @@ impl Peer {
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 
-    /// Which of these blocks this node has highest on its chain.
+    /// Which of these blocks, ascending as in [`Message::CommonBlocksRequest`], this node has highest on its chain.
     pub(super) fn highest_common(&self, ids: &[BlockId]) -> Option<BlockId> {
-        let mut known: Vec<Arc<Link>> = ids.iter().filter_map(|id| self.tree.link(id)).collect();
-        known.sort_by_key(|link| Reverse(link.height()));
-        known.iter().find(|link| self.tip.descends_from(link)).map(|link| link.id())
+        let is_own = |id: &&BlockId| self.tree.link(id).is_some_and(|link| self.tip.descends_from(&link));
+        ids.iter().rev().find(is_own).copied()
     }
 }
 
 /// Blocks of a chain at both ends of an interval and between, ascending, all as far apart.
-fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Vec<Arc<Link>> {
+fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     let width = highest.0.saturating_sub(lowest.0);
     let parts = width.clamp(1, PARTS);
-    let mut heights: Vec<u32> =
-        (0..=parts).map(|part| lowest.0 + (u64::from(width) * u64::from(part) / u64::from(parts)) as u32).collect();
+    let at = |part| lowest.0 + (u64::from(width) * u64::from(part) / u64::from(parts)) as u32;
+    let mut heights: Vec<Height> = (0..=parts).map(|part| Height(at(part))).collect();
     heights.dedup();
-    heights.into_iter().filter_map(|height| tip.ancestor(Height(height))).collect()
+    let own = |height: &Height| tip.ancestor(*height).expect("the heights are of the own chain").id();
+    Asked { ids: heights.iter().map(own).collect(), heights }
 }

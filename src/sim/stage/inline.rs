@@ -2,7 +2,10 @@
 
 use crate::{
     actors::{Effect, Hosted, SimTime},
-    sim::{Observer, Plan, World, world::Delivery},
+    sim::{
+        Observer, Plan, World,
+        world::{Delivery, What},
+    },
 };
 
 /// A run in this thread.
@@ -29,8 +32,15 @@ impl InlineStage {
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         while let Some(delivery) = self.world.next(until.just_before()) {
-            let Delivery { index, to, now, stimulus } = delivery;
-            self.actors[index].take(now, stimulus, &mut self.effects);
+            let Delivery { index, to, now, what } = delivery;
+            match what {
+                What::Kept(kept) => self.actors[index].take(now, self.world.stimulus(kept), &mut self.effects),
+                What::Copy(copy) => {
+                    let (from, message) = self.world.copied(&copy);
+                    self.actors[index].read(now, from, message, &mut self.effects);
+                    self.world.heard(copy);
+                }
+            }
             self.world.absorb(to, &mut self.effects);
         }
         self.world.rest_until(until);

@@ -5,7 +5,10 @@
 
 use crate::{
     actors::{ActorId, Effect, Hosted as Machine, NodeId, Role, SimTime, Stimulus, Submission, message::Transactions},
-    sim::{Observer, Plan, World, world::Delivery},
+    sim::{
+        Observer, Plan, World,
+        world::{Delivery, What},
+    },
 };
 use ractor::{
     Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration,
@@ -81,7 +84,11 @@ impl RactorStage {
     pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
         let Some(delivery) = self.world.next(through) else { return Ok(false) };
         let (id, host) = &self.hosts[delivery.index];
-        let Delivery { now, stimulus, .. } = delivery;
+        let Delivery { now, what, .. } = delivery;
+        let stimulus = match what {
+            What::Kept(kept) => self.world.stimulus(kept),
+            What::Copy(copy) => Stimulus::Input(self.world.taken(copy)),
+        };
         let buffer = std::mem::take(&mut self.effects);
         let message = |reply| HostMessage::Deliver(now, stimulus, buffer, reply);
         match host.call(message, None::<Duration>).await {

@@ -3,10 +3,11 @@
 
 use super::Item;
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime},
+    actors::{ActorId, Input, Message, NodeId, SimTime, Stimulus},
     sim::queue::EventQueue,
 };
 use slab::Slab;
+use std::mem;
 
 /// Everything that will happen, as far as it is known.
 #[derive(Default)]
@@ -16,12 +17,37 @@ pub struct Coming {
     casts: Slab<Cast>,
 }
 
-/// What waits in the queue: where it is kept.
+/// One copy of a message to many, by the place of the record that they share. Neither to be forgotten nor to be given
+/// back twice: the record goes with the last of them.
+#[derive(Debug)]
+#[must_use]
+pub struct Copied(u32);
+
+/// What waits in the queue: where it is kept. Three plain numbers, for it is moved about.
 #[derive(Clone, Copy)]
-enum Due {
-    Item(u32),
-    Copy { cast: u32, to: NodeId, generation: u32 },
+struct Due {
+    place: u32,
+    /// For the peer of which node a copy is; [`Due::ITEM`] of anything else.
+    to: u32,
+    generation: u32,
 }
+
+impl Due {
+    const ITEM: u32 = u32::MAX;
+}
+
+/// What is due.
+pub enum Next {
+    /// To be looked at with [`Coming::look`], and taken with [`Coming::item`] or [`Coming::stimulus`].
+    Item(Kept),
+    /// A copy of a message to many, for the peer of a node in its state of this generation.
+    Copy { copy: Copied, to: NodeId, generation: u32 },
+}
+
+/// The place of an item. Not to be forgotten.
+#[derive(Debug)]
+#[must_use]
+pub struct Kept(u32);
 
 /// A message to many.
 struct Cast {
@@ -42,7 +68,7 @@ pub struct Arrival {
 impl Coming {
     pub fn push(&mut self, at: SimTime, item: Item) {
         let place = place(self.items.insert(item));
-        self.queue.push(at, Due::Item(place));
+        self.queue.push(at, Due { place, to: Due::ITEM, generation: 0 });
     }
 
     /// Copies of one message, in the order sent.
@@ -50,38 +76,63 @@ impl Coming {
         if arrivals.is_empty() {
             return;
         }
-        let cast = place(self.casts.insert(Cast { from, message, left: arrivals.len() as u32 }));
+        let place = place(self.casts.insert(Cast { from, message, left: arrivals.len() as u32 }));
         for Arrival { at, to, generation } in arrivals {
-            self.queue.push(*at, Due::Copy { cast, to: *to, generation: *generation });
+            self.queue.push(*at, Due { place, to: to.0, generation: *generation });
         }
     }
 
     /// The next of all, if it is due at `through` or before.
-    pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, Item)> {
-        let (at, due) = self.queue.pop(through)?;
-        let item = match due {
-            Due::Item(place) => self.items.remove(place as usize),
-            Due::Copy { cast, to, generation } => {
-                let (from, message) = self.take_copy(cast as usize);
-                let to = ActorId { node: to, role: Role::Peer };
-                Item::Input { to, generation, input: Input::Message { from, message } }
-            }
+    pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, Next)> {
+        let (at, Due { place, to, generation }) = self.queue.pop(through)?;
+        let next = match to {
+            Due::ITEM => Next::Item(Kept(place)),
+            to => Next::Copy { copy: Copied(place), to: NodeId(to), generation },
         };
-        Some((at, item))
+        Some((at, next))
     }
 
-    fn take_copy(&mut self, place: usize) -> (ActorId, Message) {
-        let cast = &mut self.casts[place];
+    pub fn look(&self, kept: &Kept) -> &Item {
+        &self.items[kept.0 as usize]
+    }
+
+    pub fn item(&mut self, kept: Kept) -> Item {
+        self.items.remove(kept.0 as usize)
+    }
+
+    /// What an actor hears of an item that is for one: moved once, straight from where it lies, for this is done
+    /// millions of times.
+    pub fn stimulus(&mut self, kept: Kept) -> Stimulus {
+        let place = kept.0 as usize;
+        let stimulus = match &mut self.items[place] {
+            Item::Input { input, .. } => Stimulus::Input(mem::replace(input, Input::Start)),
+            Item::Stimulus { stimulus, .. } => mem::replace(stimulus, Stimulus::Input(Input::Start)),
+            other => panic!("{other:?} is not for an actor"),
+        };
+        self.items.remove(place);
+        stimulus
+    }
+
+    /// Who sent a message to many, and what.
+    pub fn copied(&self, copy: &Copied) -> (ActorId, &Message) {
+        let cast = &self.casts[copy.0 as usize];
+        (cast.from, &cast.message)
+    }
+
+    /// Gives a copy back.
+    pub fn heard(&mut self, copy: Copied) {
+        let cast = &mut self.casts[copy.0 as usize];
         cast.left -= 1;
-        if cast.left > 0 {
-            // Most of all are blocks: they are spared the match on all other messages.
-            let copy = match &cast.message {
-                Message::Block(block) => Message::Block(block.clone()),
-                other => other.clone(),
-            };
-            return (cast.from, copy);
+        if cast.left == 0 {
+            self.casts.remove(copy.0 as usize);
         }
-        let Cast { from, message, .. } = self.casts.remove(place);
+    }
+
+    /// Makes a copy a message of its own.
+    pub fn taken(&mut self, copy: Copied) -> (ActorId, Message) {
+        let (from, message) = self.copied(&copy);
+        let message = message.clone();
+        self.heard(copy);
         (from, message)
     }
 

@@ -10,18 +10,23 @@ use std::{mem, sync::Arc, time::Duration};
 
 /// All nodes.
 pub struct Nodes {
-    /// What the next event has to be held against; small, since every event looks here.
+    /// What every event looks at; small, for that.
+    brief: Vec<Brief>,
     state: Vec<NodeState>,
     tips: Vec<Arc<Link>>,
     best: Arc<Link>,
 }
 
-#[derive(Default)]
-struct NodeState {
+#[derive(Clone, Copy, Default)]
+struct Brief {
     /// Grows with each crash: what was meant for an older one is lost.
     generation: u32,
-    /// Something of what follows is not as usual.
+    /// Something of the state is not as usual, or was so once.
     special: bool,
+}
+
+#[derive(Default)]
+struct NodeState {
     down: bool,
     /// Pauses in force.
     pauses: u32,
@@ -37,7 +42,8 @@ struct NodeState {
 /// Whether an event reaches its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    Now,
+    /// When its clock shows this.
+    Now(SimTime),
     /// The node is busy until then.
     Later(SimTime),
     /// The node stands still.
@@ -50,6 +56,7 @@ impl Nodes {
     /// The nodes of a plan, all up.
     pub fn new(plan: &Plan) -> Self {
         let mut state: Vec<NodeState> = plan.nodes.iter().map(|_| NodeState::default()).collect();
+        let brief = Brief { generation: 0, special: plan.network.clocks.is_some() };
         if let Some(clocks) = plan.network.clocks {
             let mut random = plan.seeds.stream("network/clocks");
             for node in &mut state {
@@ -60,16 +67,18 @@ impl Nodes {
                 node.clock = node.own_clock;
             }
         }
-        Self { tips: vec![plan.tip.clone(); state.len()], best: plan.tip.clone(), state }
+        let tips = vec![plan.tip.clone(); state.len()];
+        Self { brief: vec![brief; state.len()], tips, best: plan.tip.clone(), state }
     }
 
     /// Whether an event for a node in its state of `generation` reaches it now.
     pub fn reach(&mut self, node: NodeId, generation: u32, now: SimTime) -> Reach {
-        let node = &mut self.state[node.0 as usize];
-        if !node.special {
-            return Reach::Now;
+        let brief = self.brief[node.0 as usize];
+        if !brief.special {
+            return Reach::Now(now);
         }
-        if node.down || node.generation != generation {
+        let node = &mut self.state[node.0 as usize];
+        if node.down || brief.generation != generation {
             Reach::Never
         } else if node.pauses > 0 {
             Reach::Held
@@ -77,7 +86,7 @@ impl Nodes {
             Reach::Later(node.busy_until)
         } else {
             node.busy_until = now + node.step;
-            Reach::Now
+            Reach::Now(node.clock.local(now))
         }
     }
 
@@ -88,7 +97,7 @@ impl Nodes {
 
     /// Counts the times a node has come back.
     pub fn generation(&self, node: NodeId) -> u32 {
-        self.state[node.0 as usize].generation
+        self.brief[node.0 as usize].generation
     }
 
     /// Whether a node runs, be it slowly or not at all for a while.
@@ -131,11 +140,11 @@ impl Nodes {
 
     /// A node goes down, and with it what it had not heard yet; answers that.
     pub fn crash(&mut self, node: NodeId) -> Vec<(ActorId, Input)> {
+        let brief = &mut self.brief[node.0 as usize];
+        (brief.generation, brief.special) = (brief.generation + 1, true);
         let node = &mut self.state[node.0 as usize];
         node.down = true;
-        node.generation += 1;
         node.busy_until = SimTime::default();
-        node.special = true;
         mem::take(&mut node.held)
     }
 
@@ -146,9 +155,8 @@ impl Nodes {
 
     /// A node stands still once more.
     pub fn pause(&mut self, node: NodeId) {
-        let node = &mut self.state[node.0 as usize];
-        node.pauses += 1;
-        node.special = true;
+        self.brief[node.0 as usize].special = true;
+        self.state[node.0 as usize].pauses += 1;
     }
 
     /// A node stands still once less; answers what it shall hear now, if it goes on.
@@ -160,9 +168,8 @@ impl Nodes {
 
     /// From now on each event takes a node so much longer.
     pub fn slow_down(&mut self, node: NodeId, by: Duration) {
-        let node = &mut self.state[node.0 as usize];
-        node.step += by;
-        node.special = true;
+        self.brief[node.0 as usize].special = true;
+        self.state[node.0 as usize].step += by;
     }
 
     /// From now on each event takes a node so much less.
@@ -173,6 +180,7 @@ impl Nodes {
 
     /// Skews a node's clock from now on.
     pub fn skew(&mut self, node: NodeId, now: SimTime, offset: i64, drift_ppm: i32) {
+        self.brief[node.0 as usize].special = true;
         let node = &mut self.state[node.0 as usize];
         node.clock = node.clock.skewed(now, offset, drift_ppm);
     }

@@ -200,7 +200,7 @@ fn no_redirect_is_followed() {
 
 /// The recorded chain, block by block.
 fn links(tip: &Arc<Link>) -> Vec<Arc<Link>> {
-    (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height))).collect()
+    (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height)).cloned()).collect()
 }
 
 #[test]

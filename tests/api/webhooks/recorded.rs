@@ -88,7 +88,7 @@ struct Chain {
 
 impl Chain {
     fn link(&self, height: u64) -> Option<Arc<Link>> {
-        self.tip.ancestor(Height(u32::try_from(height).expect("a height")))
+        self.tip.ancestor(Height(u32::try_from(height).expect("a height"))).cloned()
     }
 
     fn transaction(&self, shown: &Value) -> Option<Arc<SignedTransaction>> {
