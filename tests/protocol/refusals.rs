@@ -2,8 +2,8 @@
 
 use crate::support::Rules;
 use dposlab::protocol::{
-    Arktoshi, Block, BlockDraft, BlockError, BlockId, Height, KeyPair, Milestones, SignedTransaction, Slot, Slots,
-    Timestamp, Transaction, TransactionContext,
+    Arktoshi, Block, BlockDraft, BlockError, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
+    Slots, Timestamp, Transaction, TransactionContext,
     network::Exceptions,
     transaction::{Asset, Dialect, TransactionBuilder, TransactionError},
 };
@@ -132,6 +132,28 @@ fn a_block_names_all_its_faults_in_order() {
     block.header.signature = vec![0; 70];
     let errors = block.clone().verify(&rules.blocks(), &slots, Slot(9)).unwrap_err();
     assert!(errors.last().unwrap().to_string().starts_with("Invalid signature."), "and the list ends");
+}
+
+#[test]
+fn a_block_holds_as_many_as_its_milestone_lets_it() {
+    let (rules, slots) = (Rules::of("testnet"), Slots::new(8, 0));
+    let limit = rules.milestones.at(Height(10)).block.max_transactions;
+    let many: Vec<_> = (1..=limit as u64 + 2).map(|n| Arc::new(transfer().nonce(Nonce(n)).sign(&keys()))).collect();
+    for (count, height, crowded) in
+        [(limit, 10, false), (limit + 1, 10, true), (limit + 2, 10, true), (limit + 1, 1, false)]
+    {
+        let draft = BlockDraft {
+            timestamp: Timestamp(80),
+            height: Height(height),
+            previous: Some(BlockId::Numeric(1)),
+            reward: Arktoshi::ZERO,
+            version: 0,
+            transactions: many[..count].to_vec(),
+        };
+        let errors = Block::forge(draft, &keys(), &rules.milestones).verify(&rules.blocks(), &slots, Slot(10));
+        let named = |errors: &Vec<BlockError>| errors.iter().any(|error| error.to_string().contains("length is too high"));
+        assert_eq!(errors.err().is_some_and(|errors| named(&errors)), crowded, "{count} at height {height}");
+    }
 }
 
 #[test]

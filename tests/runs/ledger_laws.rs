@@ -39,6 +39,8 @@ proptest! {
         for stage in &stages {
             let outcome = play.play(stage).expect("each of them was applied to a scratch state");
             let applied = play.tree.applied(&play.tip);
+            let before = play.tip.parent().expect("it is not genesis").transactions();
+            prop_assert_eq!(play.tip.transactions(), before + play.tip.block().transactions.len() as u64);
             check_all(&play.tree, &play.tip).unwrap_or_else(|violation| panic!("{violation}"));
             check_step(&play.tree, &play.tip, &applied).unwrap_or_else(|violation| panic!("{violation}"));
             let wallets: Vec<_> = applied.state.wallets().cloned().collect();
@@ -146,6 +148,13 @@ fn a_block_that_breaks_one_rule_is_refused_by_that_rule() {
     assert!(refusal(&chain, same_slot).contains("does not chain"));
     let twice = forge(&|draft| draft.transactions.push(draft.transactions[0].clone()), owners_keys());
     assert!(refusal(&chain, twice).contains("duplicate transaction"));
+    // Of two rules that are broken, the one that is looked at first is named. Source: consensus.md 3.3.
+    let gap = |draft: &mut BlockDraft| {
+        let transfer = Transaction::transfer(chain.testnet.accounts[0].keys.public().address(23), Arktoshi::coins(1));
+        draft.transactions = vec![Arc::new(transfer.nonce(Nonce(3)).sign(&chain.testnet.accounts[1].keys))];
+    };
+    let both = refusal(&chain, forge(&gap, &other.keys));
+    assert!(both.contains("nonce"), "{both}");
     // One header, other transactions: what is known of a block is not believed of another with its id.
     let whole = forge(&|_| {}, owners_keys());
     let header = whole.header.clone();

@@ -129,7 +129,7 @@ fn rounds_are_as_recorded() {
     for round in 1..=3u32 {
         let first = Height((round - 1) * 51);
         let last_before = tip.ancestor(first.max(Height::GENESIS)).expect("it is on the chain");
-        let applied = tree.applied(&last_before);
+        let applied = tree.applied(last_before);
         let members = &applied.state.round().members;
         let rows: Vec<&Value> = recorded.iter().filter(|row| row["round"].as_u64() == Some(round.into())).collect();
         assert_eq!(rows.len(), members.len(), "round {round}");

@@ -259,7 +259,7 @@ fn a_rollback_is_told_from_the_top_down() {
     node.create("block.reverted", &receiver.url("/blocks"), json!([]));
     let block = tip.ancestor(Height(11)).expect("it is there");
     assert!(block.block().transactions.len() > 2);
-    [&tip, &block].into_iter().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
+    [&tip, block].into_iter().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
     node.finish();
     let posts = receiver.all();
     let of =
@@ -267,7 +267,7 @@ fn a_rollback_is_told_from_the_top_down() {
     let heights: Vec<&Value> = of("/blocks").into_iter().map(|block| &block["height"]).collect();
     assert_eq!(heights, [12, 11]);
     let mut wanted: Vec<Value> = Vec::new();
-    for link in [&tip, &block] {
+    for link in [&tip, block] {
         wanted.extend(link.block().transactions.iter().rev().map(|one| json!(one.id().to_string())));
     }
     assert_eq!(of("/").into_iter().map(|one| one["id"].clone()).collect::<Vec<_>>(), wanted);
