@@ -151,7 +151,8 @@ fn a_block_holds_as_many_as_its_milestone_lets_it() {
             transactions: many[..count].to_vec(),
         };
         let errors = Block::forge(draft, &keys(), &rules.milestones).verify(&rules.blocks(), &slots, Slot(10));
-        let named = |errors: &Vec<BlockError>| errors.iter().any(|error| error.to_string().contains("length is too high"));
+        let named =
+            |errors: &Vec<BlockError>| errors.iter().any(|error| error.to_string().contains("length is too high"));
         assert_eq!(errors.err().is_some_and(|errors| named(&errors)), crowded, "{count} at height {height}");
     }
 }
