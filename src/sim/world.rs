@@ -29,7 +29,7 @@ use crate::{
 use agenda::Agenda;
 use coming::{Arrival, Coming, Next};
 use faults::Faults;
-use nodes::{Nodes, Reach};
+use nodes::{Nodes, NotNow, Reach};
 use std::{mem, sync::Arc};
 
 pub use coming::{Copied, Kept};
@@ -189,9 +189,9 @@ impl World {
                     let to = ActorId { node: to, role: Role::Peer };
                     match self.nodes.reach(to.node, generation, now) {
                         Reach::Now(local) => return Some(self.delivery(to, local, What::Copy(copy))),
-                        reach => {
+                        Reach::Not(why) => {
                             let input = self.taken(copy);
-                            self.not_now(reach, to, generation, input);
+                            self.not_now(why, to, generation, input);
                         }
                     }
                 }
@@ -209,9 +209,9 @@ impl World {
         match *self.queue.look(&kept) {
             Item::Input { to, generation, .. } => match self.nodes.reach(to.node, generation, self.now) {
                 Reach::Now(local) => return Some(self.delivery(to, local, What::Kept(kept))),
-                reach => {
+                Reach::Not(why) => {
                     if let Stimulus::Input(input) = self.queue.stimulus(kept) {
-                        self.not_now(reach, to, generation, input);
+                        self.not_now(why, to, generation, input);
                     }
                     return None;
                 }
@@ -243,11 +243,11 @@ impl World {
     }
 
     /// What happens to an input that does not reach its node now.
-    fn not_now(&mut self, reach: Reach, to: ActorId, generation: u32, input: Input) {
-        match reach {
-            Reach::Now(at) | Reach::Later(at) => self.queue.push(at, Item::Input { to, generation, input }),
-            Reach::Held => self.nodes.hold(to, input),
-            Reach::Never => self.lost_with_its_node(input),
+    fn not_now(&mut self, why: NotNow, to: ActorId, generation: u32, input: Input) {
+        match why {
+            NotNow::Busy(until) => self.queue.push(until, Item::Input { to, generation, input }),
+            NotNow::Held => self.nodes.hold(to, input),
+            NotNow::Gone => self.lost_with_its_node(input),
         }
     }
 

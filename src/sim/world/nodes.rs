@@ -42,14 +42,20 @@ struct NodeState {
 /// Whether an event reaches its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// When its clock shows this.
+    /// Its clock shows this.
     Now(SimTime),
+    Not(NotNow),
+}
+
+/// Why an event does not reach its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotNow {
     /// The node is busy until then.
-    Later(SimTime),
+    Busy(SimTime),
     /// The node stands still.
     Held,
     /// The node is down, or another than it was.
-    Never,
+    Gone,
 }
 
 impl Nodes {
@@ -79,11 +85,11 @@ impl Nodes {
         }
         let node = &mut self.state[node.0 as usize];
         if node.down || brief.generation != generation {
-            Reach::Never
+            Reach::Not(NotNow::Gone)
         } else if node.pauses > 0 {
-            Reach::Held
+            Reach::Not(NotNow::Held)
         } else if now < node.busy_until {
-            Reach::Later(node.busy_until)
+            Reach::Not(NotNow::Busy(node.busy_until))
         } else {
             node.busy_until = now + node.step;
             Reach::Now(node.clock.local(now))
