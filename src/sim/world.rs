@@ -78,9 +78,9 @@ pub struct Delivery {
 /// What an actor is handed.
 #[derive(Debug)]
 pub enum What {
-    /// Its own, to be fetched with [`World::stimulus`].
+    /// Something of its own, which the world keeps until it is fetched.
     Kept(Kept),
-    /// To be read at [`World::copied`] and given back with [`World::heard`], or taken with [`World::taken`].
+    /// A copy of a message to many, to be read where it lies and given back, or taken.
     Copy(Copied),
 }
 
