@@ -11,7 +11,7 @@ use crate::{
         stage::inline::InlineStage,
     },
 };
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 /// Rounds' worth of slots without a block after which a chain has stalled, if nothing is asked of it later.
 const IDLE_ROUNDS: u32 = 4;
@@ -153,11 +153,7 @@ impl Alive {
 fn is_converged(seen: &super::Seen) -> bool {
     // The highest block ever seen may have been left by everybody.
     let Some(tip) = seen.tips().max_by_key(|tip| tip.height()) else { return true };
-    seen.tips().all(|other| {
-        Arc::ptr_eq(other, tip)
-            || other.id() == tip.id()
-            || tip.parent().is_some_and(|parent| parent.id() == other.id())
-    })
+    seen.tips().all(|other| other.is(tip) || tip.parent().is_some_and(|parent| parent.is(other)))
 }
 
 /// The nodes that a scenario's faults make break the rules; whom a fault names by share may be anyone.

@@ -35,8 +35,6 @@ pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
-    /// The last that a node took in: the next one takes in the same, as a rule.
-    last: Option<(Arc<Link>, Arc<Applied>)>,
     /// The first of each invariant, in the order found.
     findings: Vec<Finding>,
     sometimes: Sometimes,
@@ -78,7 +76,6 @@ impl Watch {
             tree,
             nodes: (0..nodes).map(node).collect(),
             judged: IndexMap::default(),
-            last: None,
             findings: Vec::new(),
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
@@ -145,14 +142,10 @@ impl Seen {
     }
 
     fn applied(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
-        let same = |(last, known): &(Arc<Link>, Arc<Applied>)| Arc::ptr_eq(last, link) && Arc::ptr_eq(known, applied);
-        if !self.last.as_ref().is_some_and(same) {
-            match self.judged.get(&link.id()) {
-                None => self.judge(now, node, link, applied),
-                Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
-                Some(_) => {}
-            }
-            self.last = Some((link.clone(), applied.clone()));
+        match self.judged.get(&link.id()) {
+            None => self.judge(now, node, link, applied),
+            Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
+            Some(_) => {}
         }
         let known = &self.nodes[node.0 as usize];
         let slots = self.tree.slots();
@@ -162,7 +155,7 @@ impl Seen {
             self.find(&conduct::EARLY, now, Some(node), Some(link), what);
         }
         let before = &self.nodes[node.0 as usize].tip;
-        if link.parent().is_none_or(|parent| !Arc::ptr_eq(parent, before) && parent.id() != before.id()) {
+        if link.parent().is_none_or(|parent| !parent.is(before)) {
             let what = format!("it stood on {:?} and took in {link:?}", before);
             self.find(&conduct::CHAIN, now, Some(node), Some(link), what);
         }

@@ -83,6 +83,11 @@ impl Link {
         self.parent.as_ref()
     }
 
+    /// Whether this is the same block; of one tree mostly the same link, which is seen at once.
+    pub fn is(self: &Arc<Self>, other: &Arc<Link>) -> bool {
+        Arc::ptr_eq(self, other) || self.id() == other.id()
+    }
+
     /// The first block that followed this one, if that is what is asked for.
     fn child(&self, block: &Arc<Block>) -> Option<&Weak<Link>> {
         self.child.get().filter(|(child, _)| Arc::ptr_eq(child, block)).map(|(_, link)| link)

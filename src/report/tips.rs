@@ -47,16 +47,16 @@ impl Tips {
     fn stand(&mut self, node: NodeId, link: &Arc<Link>) -> bool {
         let Some(tip) = self.tips.get_mut(node.0 as usize) else { return false };
         let left = std::mem::replace(tip, link.clone());
-        if Arc::ptr_eq(&left, link) || left.id() == link.id() {
+        if left.is(link) {
             return false;
         }
-        if let Some(at) = self.counts.iter().position(|(tip, _)| Arc::ptr_eq(tip, &left) || tip.id() == left.id()) {
+        if let Some(at) = self.counts.iter().position(|(tip, _)| tip.is(&left)) {
             self.counts[at].1 -= 1;
             if self.counts[at].1 == 0 {
                 self.counts.swap_remove(at);
             }
         }
-        match self.counts.iter_mut().find(|(tip, _)| Arc::ptr_eq(tip, link) || tip.id() == link.id()) {
+        match self.counts.iter_mut().find(|(tip, _)| tip.is(link)) {
             Some((_, count)) => *count += 1,
             None => self.counts.push((link.clone(), 1)),
         }

@@ -116,8 +116,6 @@ pub struct Network {
     busy: BTreeMap<(u32, u32), SimTime>,
     /// Nothing is drawn, counted or checked for a message but its latency.
     plain: bool,
-    /// The one distribution there is, drawn from once for each link.
-    alike: Option<Latency>,
     config: Arc<NetworkConfig>,
     /// What faults do to messages.
     pub interference: Interference,
@@ -139,7 +137,6 @@ impl Network {
             random: Xoshiro256PlusPlus::from_seed(seeds.bytes("network/messages")),
             busy: BTreeMap::new(),
             plain: mesh && model.is_plain(),
-            alike: model.is_alike().then_some(model.latency),
             links,
             model: model.clone(),
             config,
@@ -181,9 +178,6 @@ impl Network {
 
     /// The time one message takes.
     fn latency(&mut self, from: NodeId, to: NodeId) -> Duration {
-        if let Some(latency) = self.alike {
-            return latency.duration(&mut self.of_link(from, to));
-        }
         let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
         match latency.per {
             Per::Message if self.model.regions.is_none() => latency.duration(&mut self.random),
@@ -243,10 +237,6 @@ impl Network {
 }
 
 impl NetworkModel {
-    fn is_alike(&self) -> bool {
-        self.latency.per == Per::Link && self.links.is_empty() && self.regions.is_none()
-    }
-
     fn is_plain(&self) -> bool {
         self.loss == 0.0 && self.duplication == 0.0 && self.reordering.is_none() && self.bandwidth.is_none()
     }

@@ -37,6 +37,10 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
+    /// In the order of their numbers.
+    const ALL: [Self; 7] =
+        [Self::Any, Self::Block, Self::Blocks, Self::Peers, Self::Status, Self::CommonBlocks, Self::Transactions];
+
     /// What a message calls; `None` for an answer.
     pub(super) fn of(message: &Message) -> Option<Self> {
         match message {
@@ -51,9 +55,7 @@ impl Endpoint {
     }
 
     fn from_number(number: u8) -> Option<Self> {
-        [Self::Any, Self::Block, Self::Blocks, Self::Peers, Self::Status, Self::CommonBlocks, Self::Transactions]
-            .get(usize::from(number))
-            .copied()
+        Self::ALL.get(usize::from(number)).copied()
     }
 
     /// So many messages in so long.
@@ -82,7 +84,7 @@ pub(super) struct Limits {
 
 /// The windows of one node, by endpoint.
 #[derive(Clone, Copy, Debug, Default)]
-struct Windows([Window; 7]);
+struct Windows([Window; Endpoint::ALL.len()]);
 
 /// When it began, and the messages since; before the first it has not begun.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,8 +116,15 @@ impl Windows {
         self.running(now, endpoint).is_none_or(|(window, allowed)| window.count < allowed)
     }
 
+    /// What the running window of an endpoint has seen.
+    fn seen(&self, now: SimTime, endpoint: Endpoint) -> u16 {
+        let window = &self.0[endpoint as usize];
+        endpoint.allowance().filter(|(_, length)| now < window.begun + *length).map_or(0, |_| window.count)
+    }
+
+    /// No window runs, nor did one when the oldest call was made that may still be counted.
     fn is_over(&self, now: SimTime) -> bool {
-        self.0.iter().all(|window| window.count == 0 || now >= window.begun + LONGEST_WINDOW)
+        self.0.iter().all(|window| window.count == 0 || now >= window.begun + 2 * LONGEST_WINDOW)
     }
 }
 
@@ -137,8 +146,7 @@ impl Limits {
 
     /// How many messages the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u16 {
-        let mut windows = self.windows.get(&u64::from(node.0)).copied().unwrap_or_default();
-        windows.running(now, endpoint).map_or(0, |(window, _)| window.count)
+        self.windows.get(&u64::from(node.0)).map_or(0, |windows| windows.seen(now, endpoint))
     }
 
     /// The windows of a node; those of others that are over are forgotten now and then.
@@ -162,10 +170,11 @@ impl Limits {
     }
 
     /// Counts messages of the past.
-    fn remember(&mut self, node: NodeId, endpoint: Endpoint, times: impl IntoIterator<Item = SimTime>) {
-        for time in times {
-            self.of(time, node).add(time, endpoint);
-        }
+    fn remember(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint, times: impl Iterator<Item = SimTime>) {
+        let windows = self.of(now, node);
+        times.for_each(|time| {
+            windows.add(time, endpoint);
+        });
     }
 }
 
@@ -204,11 +213,12 @@ impl Peer {
             return true;
         }
         neighbour.calls = [Call::NONE, Call { what: Call::COUNTED, ..call }];
+        let windows = self.limits.of(now, from);
         for before in [first, last] {
             if let Some(what) = Endpoint::from_number(before.what) {
                 let then = SimTime::from_micros(now.micros().saturating_sub(since(call, before).as_micros() as u64));
-                self.limits.remember(from, Endpoint::Any, [then]);
-                self.limits.remember(from, what, [then]);
+                windows.add(then, Endpoint::Any);
+                windows.add(then, what);
             }
         }
         self.counted_in(now, from, endpoint, effects)
@@ -260,7 +270,7 @@ impl Peer {
         }
         for node in to {
             if self.sent.count(now, node, Endpoint::Block) == 0 {
-                self.sent.remember(node, Endpoint::Block, before.into_iter().flatten());
+                self.sent.remember(now, node, Endpoint::Block, before.into_iter().flatten());
             }
             self.call(now, node, message.clone(), effects);
         }
@@ -283,7 +293,7 @@ impl Peer {
         }
         for node in to {
             if self.sent.count(now, node, Endpoint::Any) == 0 {
-                self.sent.remember(node, Endpoint::Any, (0..TRANSACTIONS_UNCOUNTED).map(|_| begun));
+                self.sent.remember(now, node, Endpoint::Any, (0..TRANSACTIONS_UNCOUNTED).map(|_| begun));
             }
             self.call(now, node, message.clone(), effects);
         }

@@ -65,9 +65,6 @@ impl Neighbour {
     }
 }
 
-/// Places looked at, one after the other, before a search is quicker.
-const LOOKED_AT: usize = 8;
-
 impl Neighbours {
     /// Connected to all it was given, who stand at one height with it.
     pub(super) fn connected(own: NodeId, given: Arc<[NodeId]>, height: Height) -> Self {
@@ -110,15 +107,13 @@ impl Neighbours {
         Some(&mut self.all[place])
     }
 
-    /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own;
-    /// with a few peers less it is a little before that.
+    /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own.
     fn place(&self, node: NodeId) -> Result<usize, usize> {
-        let guess = ((node.0 - u32::from(node > self.own)) as usize).min(self.all.len().saturating_sub(1));
-        let before = &self.all[guess.saturating_sub(LOOKED_AT)..self.all.len().min(guess + 1)];
-        match before.iter().rposition(|neighbour| neighbour.node <= node) {
-            Some(at) if before[at].node == node => Ok(guess + 1 - before.len() + at),
-            _ => self.all.binary_search_by_key(&node, |neighbour| neighbour.node),
+        let guess = (node.0 - u32::from(node > self.own)) as usize;
+        if self.all.get(guess).is_some_and(|neighbour| neighbour.node == node) {
+            return Ok(guess);
         }
+        self.all.binary_search_by_key(&node, |neighbour| neighbour.node)
     }
 
     /// The peer has answered something, and said how high it is.

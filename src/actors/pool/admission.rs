@@ -58,8 +58,7 @@ impl TransactionPool {
         let mut passed: Vec<(&Arc<SignedTransaction>, FeeVerdict)> = Vec::new();
         let mut seen = BTreeSet::new();
         let usernames = repeated_usernames(transactions);
-        let alone = transactions.len() == 1;
-        for transaction in transactions.iter().filter(|transaction| alone || seen.insert(transaction.id())) {
+        for transaction in transactions.iter().filter(|transaction| seen.insert(transaction.id())) {
             let id = transaction.id();
             match self.check(transaction, &usernames, &applied) {
                 Ok(Checked::Excess) => submission.excess.push(id),
