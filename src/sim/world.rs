@@ -29,7 +29,7 @@ use crate::{
 use agenda::Agenda;
 use coming::{Arrival, Coming, Next};
 use faults::Faults;
-use nodes::{Nodes, NotNow, Reach};
+use nodes::{Freed, Nodes, NotNow, Reach};
 use std::{mem, sync::Arc};
 
 pub use coming::{Copied, Kept};
@@ -109,6 +109,11 @@ enum Item {
     End(usize),
     /// A source wants to be called.
     Poll(usize),
+    /// A node on which something waits may be free, if it is still the one it was.
+    Free {
+        node: NodeId,
+        generation: u32,
+    },
 }
 
 /// Requests from a source have this bit; the rest is the source's index.
@@ -191,7 +196,7 @@ impl World {
                         Reach::Now(local) => return Some(self.delivery(to, local, What::Copy(copy))),
                         Reach::Not(why) => {
                             let input = self.taken(copy);
-                            self.not_now(why, to, generation, input);
+                            self.not_now(why, to, input);
                         }
                     }
                 }
@@ -211,7 +216,7 @@ impl World {
                 Reach::Now(local) => return Some(self.delivery(to, local, What::Kept(kept))),
                 Reach::Not(why) => {
                     if let Stimulus::Input(input) = self.queue.stimulus(kept) {
-                        self.not_now(why, to, generation, input);
+                        self.not_now(why, to, input);
                     }
                     return None;
                 }
@@ -233,6 +238,7 @@ impl World {
             Item::Begin(index) => self.begin(index),
             Item::End(index) => self.end(index),
             Item::Poll(index) => self.poll(index),
+            Item::Free { node, generation } => return self.free(node, generation),
         }
         None
     }
@@ -243,11 +249,28 @@ impl World {
     }
 
     /// What happens to an input that does not reach its node now.
-    fn not_now(&mut self, why: NotNow, to: ActorId, generation: u32, input: Input) {
+    fn not_now(&mut self, why: NotNow, to: ActorId, input: Input) {
         match why {
-            NotNow::Busy(until) => self.queue.push(until, Item::Input { to, generation, input }),
-            NotNow::Held => self.nodes.hold(to, input),
+            NotNow::Waits => {
+                let call = self.nodes.wait(to, input);
+                self.call(to.node, call);
+            }
             NotNow::Gone => self.lost_with_its_node(input),
+        }
+    }
+
+    /// Hands on what has waited longest on a node.
+    fn free(&mut self, node: NodeId, generation: u32) -> Option<Delivery> {
+        let Freed { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
+        self.call(node, again);
+        let kept = self.queue.keep(Item::Input { to, generation, input });
+        Some(self.delivery(to, local, What::Kept(kept)))
+    }
+
+    fn call(&mut self, node: NodeId, at: Option<SimTime>) {
+        if let Some(at) = at {
+            let generation = self.nodes.generation(node);
+            self.queue.push(at.max(self.now), Item::Free { node, generation });
         }
     }
 

@@ -67,8 +67,13 @@ pub struct Arrival {
 
 impl Coming {
     pub fn push(&mut self, at: SimTime, item: Item) {
-        let place = place(self.items.insert(item));
+        let Kept(place) = self.keep(item);
         self.queue.push(at, Due { place, to: Due::ITEM, generation: 0 });
+    }
+
+    /// Keeps an item that is due already.
+    pub fn keep(&mut self, item: Item) -> Kept {
+        Kept(place(self.items.insert(item)))
     }
 
     /// Copies of one message, in the order sent.

@@ -188,10 +188,8 @@ impl World {
     }
 
     fn resume(&mut self, node: NodeId) {
-        let generation = self.nodes.generation(node);
-        for (to, input) in self.nodes.resume(node) {
-            self.queue.push(self.now, Item::Input { to, generation, input });
-        }
+        let call = self.nodes.resume(node);
+        self.call(node, call);
     }
 
     // By a delegate, its relay or its pool.

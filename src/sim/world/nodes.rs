@@ -6,7 +6,7 @@ use crate::{
     sim::{Plan, clock::Clock},
 };
 use rand::Rng;
-use std::{mem, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 /// All nodes.
 pub struct Nodes {
@@ -30,10 +30,13 @@ struct NodeState {
     down: bool,
     /// Pauses in force.
     pauses: u32,
-    held: Vec<(ActorId, Input)>,
     /// What one event takes.
     step: Duration,
     busy_until: SimTime,
+    /// What it hears when it is neither paused nor busy, in the order it came.
+    waiting: VecDeque<(ActorId, Input)>,
+    /// It will be called when it is free again.
+    is_called: bool,
     clock: Clock,
     /// The clock, when no fault skews it.
     own_clock: Clock,
@@ -50,12 +53,57 @@ pub enum Reach {
 /// Why an event does not reach its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotNow {
-    /// The node is busy until then.
-    Busy(SimTime),
-    /// The node stands still.
-    Held,
+    /// The node is busy or stands still, or others wait before this one.
+    Waits,
     /// The node is down, or another than it was.
     Gone,
+}
+
+/// An input that has waited long enough.
+pub struct Freed {
+    pub to: ActorId,
+    pub input: Input,
+    /// What its node's clock shows.
+    pub local: SimTime,
+    /// When to call the node again.
+    pub again: Option<SimTime>,
+}
+
+impl NodeState {
+    /// Hears an input now, if nothing keeps it from that: its clock shows this.
+    fn hear(&mut self, now: SimTime) -> Option<SimTime> {
+        if self.pauses > 0 || now < self.busy_until || !self.waiting.is_empty() {
+            return None;
+        }
+        self.busy_until = now + self.step;
+        Some(self.clock.local(now))
+    }
+
+    fn wait(&mut self, to: ActorId, input: Input) -> Option<SimTime> {
+        self.waiting.push_back((to, input));
+        self.call()
+    }
+
+    fn free(&mut self, now: SimTime) -> Option<Freed> {
+        self.is_called = false;
+        let (to, input) = if self.pauses == 0 { self.waiting.pop_front()? } else { return None };
+        self.busy_until = now + self.step;
+        Some(Freed { to, input, local: self.clock.local(now), again: self.call() })
+    }
+
+    fn resume(&mut self) -> Option<SimTime> {
+        self.pauses = self.pauses.saturating_sub(1);
+        self.call()
+    }
+
+    /// When to call the node, if something waits and nobody calls it yet.
+    fn call(&mut self) -> Option<SimTime> {
+        if self.is_called || self.pauses > 0 || self.waiting.is_empty() {
+            return None;
+        }
+        self.is_called = true;
+        Some(self.busy_until)
+    }
 }
 
 impl Nodes {
@@ -85,20 +133,22 @@ impl Nodes {
         }
         let node = &mut self.state[node.0 as usize];
         if node.down || brief.generation != generation {
-            Reach::Not(NotNow::Gone)
-        } else if node.pauses > 0 {
-            Reach::Not(NotNow::Held)
-        } else if now < node.busy_until {
-            Reach::Not(NotNow::Busy(node.busy_until))
-        } else {
-            node.busy_until = now + node.step;
-            Reach::Now(node.clock.local(now))
+            return Reach::Not(NotNow::Gone);
         }
+        node.hear(now).map_or(Reach::Not(NotNow::Waits), Reach::Now)
     }
 
-    /// Keeps what a node hears while it stands still.
-    pub fn hold(&mut self, to: ActorId, input: Input) {
-        self.state[to.node.0 as usize].held.push((to, input));
+    /// Lets an input wait; answers when to call the node, if nobody does yet.
+    pub fn wait(&mut self, to: ActorId, input: Input) -> Option<SimTime> {
+        self.state[to.node.0 as usize].wait(to, input)
+    }
+
+    /// Calls a node in its state of `generation`: answers what has waited longest, and when to call the node again.
+    pub fn free(&mut self, node: NodeId, generation: u32, now: SimTime) -> Option<Freed> {
+        if self.generation(node) != generation {
+            return None;
+        }
+        self.state[node.0 as usize].free(now)
     }
 
     /// Counts the times a node has come back.
@@ -145,13 +195,14 @@ impl Nodes {
     }
 
     /// A node goes down, and with it what it had not heard yet; answers that.
-    pub fn crash(&mut self, node: NodeId) -> Vec<(ActorId, Input)> {
+    pub fn crash(&mut self, node: NodeId) -> VecDeque<(ActorId, Input)> {
         let brief = &mut self.brief[node.0 as usize];
         (brief.generation, brief.special) = (brief.generation + 1, true);
         let node = &mut self.state[node.0 as usize];
         node.down = true;
         node.busy_until = SimTime::default();
-        mem::take(&mut node.held)
+        node.is_called = false;
+        mem::take(&mut node.waiting)
     }
 
     /// A node comes back. From its first crash on its generation is looked at.
@@ -165,11 +216,9 @@ impl Nodes {
         self.state[node.0 as usize].pauses += 1;
     }
 
-    /// A node stands still once less; answers what it shall hear now, if it goes on.
-    pub fn resume(&mut self, node: NodeId) -> Vec<(ActorId, Input)> {
-        let node = &mut self.state[node.0 as usize];
-        node.pauses = node.pauses.saturating_sub(1);
-        if node.pauses == 0 { mem::take(&mut node.held) } else { Vec::new() }
+    /// A node stands still once less; answers when to call it, if it goes on and something waits.
+    pub fn resume(&mut self, node: NodeId) -> Option<SimTime> {
+        self.state[node.0 as usize].resume()
     }
 
     /// From now on each event takes a node so much longer.
@@ -195,5 +244,88 @@ impl Nodes {
     pub fn set_right(&mut self, node: NodeId) {
         let node = &mut self.state[node.0 as usize];
         node.clock = node.own_clock;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        actors::{RequestId, Role},
+        sim::queue::EventQueue,
+    };
+    use proptest::prelude::*;
+
+    const PEER: ActorId = ActorId { node: NodeId(0), role: Role::Peer };
+
+    enum Due {
+        Input(u64),
+        Free,
+        Pause,
+        Resume,
+    }
+
+    /// What a node hears and when, of inputs in the order they come, as the world has it.
+    fn heard(mut node: NodeState, inputs: &[SimTime], pause: Option<(SimTime, SimTime)>) -> Vec<(SimTime, u64)> {
+        let (mut queue, mut heard) = (EventQueue::new(), Vec::new());
+        if let Some((from, until)) = pause {
+            queue.push(from, Due::Pause);
+            queue.push(until, Due::Resume);
+        }
+        for (number, at) in inputs.iter().enumerate() {
+            queue.push(*at, Due::Input(number as u64));
+        }
+        while let Some((now, due)) = queue.pop(SimTime::from_micros(u64::MAX)) {
+            let call = match due {
+                Due::Input(number) if node.hear(now).is_some() => {
+                    heard.push((now, number));
+                    None
+                }
+                Due::Input(number) => {
+                    let (request, transactions) = (RequestId(number), Vec::new().into());
+                    node.wait(PEER, Input::Submit { request, transactions })
+                }
+                Due::Free => node.free(now).and_then(|freed| {
+                    if let Input::Submit { request, .. } = freed.input {
+                        heard.push((now, request.0));
+                    }
+                    freed.again
+                }),
+                Due::Pause => {
+                    node.pauses += 1;
+                    None
+                }
+                Due::Resume => node.resume(),
+            };
+            if let Some(at) = call {
+                queue.push(at.max(now), Due::Free);
+            }
+        }
+        heard
+    }
+
+    proptest! {
+        /// One server with a queue: each input is heard when it has come and the one before is done, and no pause runs.
+        #[test]
+        fn a_slow_node_hears_everything_once_in_order_and_one_after_the_other(
+            gaps in prop::collection::vec(0..900_u64, 1..60),
+            step in 0..1_000_u64,
+            pause in prop::option::of((0..9_000_u64, 0..20_000_u64)),
+        ) {
+            let arrivals: Vec<u64> =
+                gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
+            let inputs: Vec<SimTime> = arrivals.iter().map(|at| SimTime::from_micros(*at)).collect();
+            let pause = pause.map(|(from, lasts)| (from, from + lasts));
+            let mut free = 0;
+            let expected: Vec<(SimTime, u64)> = (0..).zip(&arrivals).map(|(number, at)| {
+                let at = free.max(*at);
+                let at = pause.filter(|(from, until)| (*from..*until).contains(&at)).map_or(at, |(_, until)| until);
+                free = at + step;
+                (SimTime::from_micros(at), number)
+            }).collect();
+            let node = NodeState { step: Duration::from_micros(step), ..NodeState::default() };
+            let limits = pause.map(|(from, until)| (SimTime::from_micros(from), SimTime::from_micros(until)));
+            prop_assert_eq!(heard(node, &inputs, limits), expected);
+        }
     }
 }
