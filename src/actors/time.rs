@@ -45,7 +45,8 @@ impl SimTime {
 impl ops::Add<Duration> for SimTime {
     type Output = Self;
     fn add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+        let seconds = duration.as_secs().saturating_mul(1_000_000);
+        Self(self.0.saturating_add(seconds).saturating_add(duration.subsec_micros().into()))
     }
 }
 

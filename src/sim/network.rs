@@ -155,7 +155,7 @@ impl Network {
             return Route::Arrives(now);
         }
         if self.plain && self.interference.is_idle() {
-            return Route::Arrives(now + self.latency(from, to));
+            return Route::Arrives(self.arrival(now, from, to));
         }
         self.route_with_care(now, from, to, message)
     }
@@ -166,23 +166,29 @@ impl Network {
         if from == to {
             return Duration::ZERO;
         }
+        Duration::from_micros(self.latency_of_link(from, to))
+    }
+
+    /// In microseconds.
+    fn latency_of_link(&self, from: NodeId, to: NodeId) -> u64 {
         let special = self.special_latency(from, to);
         if let Some(regions) = self.model.regions.as_ref().filter(|_| special.is_none()) {
             let (a, b) = (self.regions[from.0 as usize], self.regions[to.0 as usize]);
             let ms = regions.latency_ms[usize::from(a)][usize::from(b)];
             let part = 1.0 + regions.spread * (2.0 * self.of_link(from, to).random::<f64>() - 1.0);
-            return Duration::from_micros((ms * part * 1_000.0).max(0.0).round() as u64);
+            return (ms * part * 1_000.0).max(0.0).round() as u64;
         }
-        special.unwrap_or(self.model.latency).duration(&mut self.of_link(from, to))
+        special.unwrap_or(self.model.latency).draw(&mut self.of_link(from, to))
     }
 
-    /// The time one message takes.
-    fn latency(&mut self, from: NodeId, to: NodeId) -> Duration {
+    /// When one message arrives that leaves now.
+    fn arrival(&mut self, now: SimTime, from: NodeId, to: NodeId) -> SimTime {
         let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
-        match latency.per {
-            Per::Message if self.model.regions.is_none() => latency.duration(&mut self.random),
-            Per::Message | Per::Link => self.delay(from, to),
-        }
+        let micros = match latency.per {
+            Per::Message if self.model.regions.is_none() => latency.draw(&mut self.random),
+            Per::Message | Per::Link => self.latency_of_link(from, to),
+        };
+        SimTime::from_micros(now.micros().saturating_add(micros))
     }
 
     fn special_latency(&self, from: NodeId, to: NodeId) -> Option<Latency> {
@@ -208,13 +214,13 @@ impl Network {
             return Route::Lost;
         }
         let sent = self.transmitted(now, from, to, message);
-        let mut at = sent + self.latency(from, to) + verdict.delay;
+        let mut at = self.arrival(sent, from, to) + verdict.delay;
         if let Some(Reordering { chance, by_ms }) = self.model.reordering.clone()
             && self.happens(chance)
         {
             at = at + Duration::from_micros(self.random.random_range(0..=u64::from(by_ms) * 1_000));
         }
-        let again = self.happens(self.model.duplication).then(|| sent + self.latency(from, to) + verdict.delay);
+        let again = self.happens(self.model.duplication).then(|| self.arrival(sent, from, to) + verdict.delay);
         if again.is_none() && verdict.copies.is_empty() {
             return Route::Arrives(at);
         }

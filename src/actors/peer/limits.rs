@@ -13,8 +13,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How long who breaks the limit of all calls together is not answered.
 const BLOCKED_FOR: Duration = Duration::from_secs(60);
-/// No window is longer.
-const LONGEST_WINDOW: Duration = Duration::from_secs(4);
+/// No window is longer, in microseconds.
+const LONGEST_WINDOW: u64 = 4_000_000;
 /// How often messages held back are looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
@@ -58,15 +58,15 @@ impl Endpoint {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// So many messages in so long.
-    fn allowance(self) -> Option<(u16, Duration)> {
+    /// So many messages in so long, in microseconds.
+    const fn allowance(self) -> Option<(u64, u64)> {
         match self {
-            Self::Any => Some((100, Duration::from_secs(1))),
-            Self::Block => Some((2, Duration::from_secs(4))),
-            Self::Blocks => Some((1, Duration::from_secs(2))),
-            Self::Peers => Some((1, Duration::from_secs(1))),
-            Self::Status => Some((2, Duration::from_secs(1))),
-            Self::CommonBlocks => Some((9, Duration::from_secs(1))),
+            Self::Any => Some((100, 1_000_000)),
+            Self::Block => Some((2, 4_000_000)),
+            Self::Blocks => Some((1, 2_000_000)),
+            Self::Peers => Some((1, 1_000_000)),
+            Self::Status => Some((2, 1_000_000)),
+            Self::CommonBlocks => Some((9, 1_000_000)),
             Self::Transactions => None,
         }
     }
@@ -82,24 +82,43 @@ pub(super) struct Limits {
     forget_at: usize,
 }
 
-/// The windows of one node, by endpoint.
+/// The windows of one node, by endpoint; the last endpoint has no limit.
 #[derive(Clone, Copy, Debug, Default)]
-struct Windows([Window; Endpoint::ALL.len()]);
+struct Windows([Window; Endpoint::ALL.len() - 1]);
 
-/// When it began, and the messages since; before the first it has not begun.
+/// When it began, in microseconds, and in the lowest byte the messages since: a node may keep thousands of windows.
+/// Before the first message it has not begun.
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    begun: SimTime,
-    count: u16,
+struct Window(u64);
+
+impl Window {
+    const MOST: u64 = u8::MAX as u64;
+
+    fn begun(now: SimTime) -> Self {
+        Self(now.micros() << 8)
+    }
+
+    fn count(self) -> u64 {
+        self.0 & Self::MOST
+    }
+
+    /// Whether it has begun, less than so many microseconds ago.
+    fn runs(self, now: SimTime, length: u64) -> bool {
+        self.count() > 0 && now.micros() < (self.0 >> 8) + length
+    }
+
+    fn add(&mut self) {
+        self.0 += u64::from(self.count() < Self::MOST);
+    }
 }
 
 impl Windows {
     /// The running window of an endpoint, and how many messages it may see; `None` where there is no limit.
-    fn running(&mut self, now: SimTime, endpoint: Endpoint) -> Option<(&mut Window, u16)> {
+    fn running(&mut self, now: SimTime, endpoint: Endpoint) -> Option<(&mut Window, u64)> {
         let (allowed, length) = endpoint.allowance()?;
         let window = &mut self.0[endpoint as usize];
-        if window.count == 0 || now >= window.begun + length {
-            *window = Window { begun: now, count: 0 };
+        if !window.runs(now, length) {
+            *window = Window::begun(now);
         }
         Some((window, allowed))
     }
@@ -107,24 +126,24 @@ impl Windows {
     /// Counts a message, and says whether it keeps within the limit of its endpoint.
     fn add(&mut self, now: SimTime, endpoint: Endpoint) -> bool {
         let Some((window, allowed)) = self.running(now, endpoint) else { return true };
-        window.count = window.count.saturating_add(1);
-        window.count <= allowed
+        window.add();
+        window.count() <= allowed
     }
 
     /// Whether another message would keep within the limit.
     fn has_room(&mut self, now: SimTime, endpoint: Endpoint) -> bool {
-        self.running(now, endpoint).is_none_or(|(window, allowed)| window.count < allowed)
+        self.running(now, endpoint).is_none_or(|(window, allowed)| window.count() < allowed)
     }
 
     /// What the running window of an endpoint has seen.
-    fn seen(&self, now: SimTime, endpoint: Endpoint) -> u16 {
-        let window = &self.0[endpoint as usize];
-        endpoint.allowance().filter(|(_, length)| now < window.begun + *length).map_or(0, |_| window.count)
+    fn seen(&self, now: SimTime, endpoint: Endpoint) -> u64 {
+        let running = |(_, length)| Some(self.0[endpoint as usize]).filter(|window| window.runs(now, length));
+        endpoint.allowance().and_then(running).map_or(0, Window::count)
     }
 
     /// No window runs, nor did one when the oldest call was made that may still be counted.
     fn is_over(&self, now: SimTime) -> bool {
-        self.0.iter().all(|window| window.count == 0 || now >= window.begun + 2 * LONGEST_WINDOW)
+        self.0.iter().all(|window| !window.runs(now, 2 * LONGEST_WINDOW))
     }
 }
 
@@ -145,7 +164,7 @@ impl Limits {
     }
 
     /// How many messages the running window has seen.
-    pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u16 {
+    pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u64 {
         self.windows.get(&u64::from(node.0)).map_or(0, |windows| windows.seen(now, endpoint))
     }
 
@@ -199,7 +218,7 @@ impl Peer {
             return true;
         }
         let call = Call { at: (now.micros() / 10_000) as u32, what: endpoint as u8 };
-        let since = |call: Call, other: Call| Duration::from_millis(10 * u64::from(call.at.wrapping_sub(other.at)));
+        let since = |call: Call, other: Call| 10_000 * u64::from(call.at.wrapping_sub(other.at));
         let [first, last] = neighbour.calls;
         neighbour.calls = [last, call];
         let unblocked = self.limits.blocked.is_empty();
@@ -216,7 +235,7 @@ impl Peer {
         let windows = self.limits.of(now, from);
         for before in [first, last] {
             if let Some(what) = Endpoint::from_number(before.what) {
-                let then = SimTime::from_micros(now.micros().saturating_sub(since(call, before).as_micros() as u64));
+                let then = SimTime::from_micros(now.micros().saturating_sub(since(call, before)));
                 windows.add(then, Endpoint::Any);
                 windows.add(then, what);
             }
@@ -260,10 +279,10 @@ impl Peer {
     /// Sends a block on. The limit is looked at where a third one goes out in its time; who got the two before is not
     /// remembered, so all count as having got them.
     pub(super) fn push_block(&mut self, now: SimTime, to: Vec<NodeId>, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        let length = Endpoint::Block.allowance().map_or(Duration::ZERO, |(_, length)| length);
+        let length = Endpoint::Block.allowance().map_or(0, |(_, length)| length);
         let before = self.pushed;
         self.pushed = [before[1], Some(now)];
-        let near = before[0].is_some_and(|time| now < time + length);
+        let near = before[0].is_some_and(|time| now.micros() < time.micros() + length);
         let message = Message::Block(block.clone());
         if !near {
             return effects.push(Effect::SendToPeers { to, message });

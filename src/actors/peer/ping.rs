@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 /// Time the peers have to answer, and to be verified, before forging. Source: consensus.md 2.2.
 const FORGING_TIME: Duration = Duration::from_millis(1_500);
 /// Pings of one peer in one second at most. Source: consensus.md 6.
-const PINGS_PER_SECOND: usize = 2;
+const PINGS_PER_SECOND: u64 = 2;
 
 /// What all peers are pinged for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) struct Pings {
     last: u32,
     running: Vec<Ping>,
     /// When all were last pinged, the latest last.
-    sent: [Option<SimTime>; PINGS_PER_SECOND],
+    sent: [Option<SimTime>; PINGS_PER_SECOND as usize],
 }
 
 #[derive(Debug)]
@@ -69,11 +69,11 @@ impl Peer {
         let time = if purpose == PingFor::Forging { FORGING_TIME } else { ANSWER_TIME };
         effects.push(Effect::WakeAt { at: now + time, wake: Wake::PingOver { ping: number } });
         let sent = self.pings.sent;
-        let lately = sent.iter().flatten().filter(|time| now < **time + Duration::from_secs(1)).count();
+        let lately = sent.iter().flatten().filter(|time| now < **time + Duration::from_secs(1)).count() as u64;
         let allowed = PINGS_PER_SECOND - lately;
         self.pings.sent = [sent[1], Some(now)];
         let limited = self.node_rules().rate_limits;
-        let may_ask = |node| !limited || usize::from(self.sent.count(now, node, Endpoint::Status)) < allowed;
+        let may_ask = |node| !limited || self.sent.count(now, node, Endpoint::Status) < allowed;
         let all = self.neighbours.all().iter().map(|neighbour| neighbour.node);
         let (to, unasked): (Vec<NodeId>, Vec<NodeId>) = all.partition(|node| may_ask(*node));
         if !to.is_empty() {

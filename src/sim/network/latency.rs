@@ -4,7 +4,6 @@ use rand::Rng;
 use rand_distr::{Distribution as _, LogNormal, Normal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// A latency that no link exceeds \[ms\].
 pub const LATENCY_LIMIT_MS: u32 = 600_000;
@@ -114,11 +113,6 @@ impl Latency {
                 micros(normal.sample(random))
             }
         }
-    }
-
-    /// [`Latency::draw`] as a duration.
-    pub fn duration(&self, random: &mut impl Rng) -> Duration {
-        Duration::from_micros(self.draw(random))
     }
 }
 
