@@ -36,8 +36,7 @@ fn digest(scenario: &Scenario, stage: StageKind) -> String {
     let testnet = scenario.testnet(seeds);
     let plan = scenario.plan(&testnet, seeds);
     let rounds = dposlab::report::Rounds::new(&plan);
-    let outcome =
-        scenario.play(&plan, stage, vec![Box::new(rounds.clone())], || rounds.height(), |_| {}).expect("no actor dies");
+    let outcome = scenario.play(&plan, stage, vec![Box::new(rounds.clone())], |_| {}).expect("no actor dies");
     assert_eq!(rounds.height(), scenario.last_height(), "every slot has its block");
     outcome.digest.to_string()
 }

@@ -104,8 +104,7 @@ fn time(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, count: Count, scen
 
 fn play(scenario: &Scenario, stage: StageKind, plan: &Plan) -> (Outcome, u64) {
     let rounds = dposlab::report::Rounds::new(plan);
-    let outcome =
-        scenario.play(plan, stage, vec![Box::new(rounds.clone())], || rounds.height(), |_| {}).expect("no actor dies");
+    let outcome = scenario.play(plan, stage, vec![Box::new(rounds.clone())], |_| {}).expect("no actor dies");
     assert_eq!(rounds.height(), scenario.last_height(), "every slot has its block");
     (outcome, u64::from(scenario.last_height().0 - 1))
 }

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = scenario.plan(&testnet, seeds);
     let rounds = Rounds::new(&plan);
     let observers: Vec<Box<dyn dposlab::sim::Observer>> = vec![Box::new(rounds.clone())];
-    let outcome = scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_| {})?;
+    let outcome = scenario.play(&plan, StageKind::Inline, observers, |_| {})?;
     for round in rounds.rounds() {
         println!("round {}: {} blocks, {} slots missed", round.round, round.blocks, round.missed_slots);
     }

@@ -10,9 +10,7 @@ pub mod sheet;
 pub mod statistics;
 pub mod sweep;
 pub mod table;
-pub mod tips;
 pub mod trace;
 
 pub use metrics::Metrics;
 pub use rounds::{DelegateSlots, Gap, RoundReport, Rounds};
-pub use tips::Tips;

@@ -22,6 +22,7 @@ pub mod queue;
 pub mod seeds;
 pub mod source;
 pub mod stage;
+pub mod tips;
 pub mod trace;
 pub mod world;
 
@@ -31,5 +32,6 @@ pub use network::{Latency, NetworkModel};
 pub use plan::{NodePlan, Plan};
 pub use seeds::SeedTree;
 pub use source::{PlannedSource, Source};
+pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
 pub use world::{NetworkEvent, Observer, World};

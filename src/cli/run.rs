@@ -110,7 +110,7 @@ impl Run {
         observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
         let bar = progress_bar(scenario.last_height().0.into());
         let outcome = scenario
-            .play(&plan, self.stage, observers, || metrics.height(), |height| bar.set_position(height.0.into()))
+            .play(&plan, self.stage, observers, |height| bar.set_position(height.0.into()))
             .map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
         for trace in &traces {

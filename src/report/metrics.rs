@@ -18,15 +18,12 @@ pub mod rollbacks;
 pub mod time;
 pub mod traffic;
 
-use super::{
-    Tips,
-    rounds::{RoundBook, RoundReport},
-};
+use super::rounds::{RoundBook, RoundReport};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
     protocol::{Block, BlockId, Height, PublicKey, Slot, slots::Slots},
-    sim::{NetworkEvent, Observer, Plan},
+    sim::{NetworkEvent, Observer, Plan, Tips},
 };
 use heals::{Heal, Heals};
 use propagation::{Percentiles, Propagation};

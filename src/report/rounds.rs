@@ -3,12 +3,11 @@
 //! Nothing is counted while the run goes on: a chain says by itself which slots have a block. So a rollback takes back
 //! what it takes back, and a report is of one chain, always.
 
-use super::Tips;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
     protocol::{BlockId, Height, PublicKey, Slot},
-    sim::{Observer, Plan},
+    sim::{Observer, Plan, Tips},
 };
 use serde::Serialize;
 use std::{

@@ -3,13 +3,13 @@
 //! One JSON object a line: the [`Session`], then an [`Entry`] for each input and one for the end. A line is in the file
 //! before its input is played, so what a killed session leaves can be played again as well.
 
-use super::{Tips, trace::TraceWriter};
+use super::trace::TraceWriter;
 use crate::{
     actors::{Event, NodeId, SimTime, message::Transactions},
     ledger::rules::Gossip,
     protocol::{Height, NetworkConfig, SignedTransaction, transaction::Dialect},
     sim::{
-        Observer, Plan, TraceDigest,
+        Observer, Plan, Tips, TraceDigest,
         live::Journal,
         stage::ractor::{ActorDied, RactorStage},
     },

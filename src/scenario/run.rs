@@ -10,7 +10,8 @@ use crate::{
     ledger::{Rules, rules::Gossip},
     protocol::{Height, Slot},
     sim::{
-        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
+        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, Tips, TraceDigest,
+        Trigger, World,
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
@@ -119,8 +120,8 @@ impl Scenario {
         Height(self.rounds * self.network.delegates)
     }
 
-    /// Plays the scenario slot by slot until `height` says that the last round is over, or until the chain has
-    /// stalled. `progress` hears the height after each slot.
+    /// Plays the scenario slot by slot until most nodes stand at the end of the last round, or until their chain has
+    /// stalled. `progress` hears their height after each slot.
     ///
     /// # Errors
     /// On the ractor stage, an actor died.
@@ -129,10 +130,26 @@ impl Scenario {
         plan: &Plan,
         stage: StageKind,
         observers: Vec<Box<dyn Observer>>,
-        height: impl Fn() -> Height,
-        progress: impl FnMut(Height),
+        mut progress: impl FnMut(Height),
     ) -> Result<Outcome, ActorDied> {
-        self.crypto.during(|| self.play_on(plan, stage, observers, height, progress))
+        self.play_while(plan, stage, observers, |height| {
+            progress(height);
+            true
+        })
+    }
+
+    /// [`Scenario::play`], to the end of the first slot after which `wanted` says no.
+    ///
+    /// # Errors
+    /// As [`Scenario::play`].
+    pub fn play_while(
+        &self,
+        plan: &Plan,
+        stage: StageKind,
+        observers: Vec<Box<dyn Observer>>,
+        wanted: impl FnMut(Height) -> bool,
+    ) -> Result<Outcome, ActorDied> {
+        self.crypto.during(|| self.play_on(plan, stage, observers, wanted))
     }
 
     fn play_on(
@@ -140,8 +157,7 @@ impl Scenario {
         plan: &Plan,
         stage: StageKind,
         mut observers: Vec<Box<dyn Observer>>,
-        height: impl Fn() -> Height,
-        mut progress: impl FnMut(Height),
+        mut wanted: impl FnMut(Height) -> bool,
     ) -> Result<Outcome, ActorDied> {
         let trace = TraceDigest::default();
         observers.push(Box::new(trace.clone()));
@@ -150,18 +166,18 @@ impl Scenario {
         let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
         let mut best = Height(0);
         let mut idle = 0;
-        let mut go_on = |height: Height| {
-            progress(height);
+        let mut go_on = |world: &World| {
+            let height = Tips::at(world.tips()).winning().height();
             idle = if height > best { 0 } else { idle + 1 };
             best = height;
-            height < self.last_height() && idle < IDLE_ROUNDS * self.network.delegates
+            wanted(height) && height < self.last_height() && idle < IDLE_ROUNDS * self.network.delegates
         };
         let (delivered, end) = match stage {
             StageKind::Inline => {
                 let mut stage = InlineStage::new(plan, observers);
                 for end in ends {
                     stage.run_until(end);
-                    if !go_on(height()) {
+                    if !go_on(stage.world()) {
                         break;
                     }
                 }
@@ -171,7 +187,7 @@ impl Scenario {
                 let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
                 for end in ends {
                     stage.run_until(end).await?;
-                    if !go_on(height()) {
+                    if !go_on(stage.world()) {
                         break;
                     }
                 }

@@ -3,7 +3,6 @@
 use super::{Scenario, StageKind};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    protocol::Height,
     sim::{Digest, Observer, SeedTree, fault::EventKind, stage::ractor::ActorDied, trace::fingerprint},
 };
 use std::{
@@ -47,7 +46,6 @@ struct Entries {
     seen: Vec<Seen>,
     expected: Option<Vec<Seen>>,
     difference: Option<Difference>,
-    height: Height,
 }
 
 /// Plays a scenario twice, each time from nothing; the second run ends at the first difference.
@@ -82,15 +80,8 @@ pub fn compare(scenario: &Scenario, seeds: SeedTree, first: StageKind, second: S
 impl Log {
     fn play(&self, scenario: &Scenario, seeds: SeedTree, stage: StageKind) -> Result<Digest, ActorDied> {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        self.lock().height = plan.tip.height();
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(self.clone())];
-        Ok(scenario.play(&plan, stage, observers, || self.height(), |_| {})?.digest)
-    }
-
-    /// The height of node 0, or one that ends the run.
-    fn height(&self) -> Height {
-        let entries = self.lock();
-        if entries.difference.is_some() { Height(u32::MAX) } else { entries.height }
+        Ok(scenario.play_while(&plan, stage, observers, |_| self.lock().difference.is_none())?.digest)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
@@ -102,11 +93,6 @@ impl Observer for Log {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         let seen = Seen { now, node, kind: EventKind::of(event), fingerprint: fingerprint(now, node, event) };
         let mut entries = self.lock();
-        match event {
-            Event::BlockApplied { link, .. } if node == NodeId(0) => entries.height = link.height(),
-            Event::RolledBack { to, .. } if node == NodeId(0) => entries.height = to.height(),
-            _ => {}
-        }
         let index = entries.seen.len();
         let first = entries.expected.as_ref().map(|expected| expected.get(index).cloned());
         if let Some(first) = first.filter(|first| first.as_ref() != Some(&seen))

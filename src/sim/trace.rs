@@ -59,9 +59,11 @@ impl Observer for TraceDigest {
         let mut hasher = self.lock();
         let mut record = std::mem::take(&mut hasher.record);
         record.clear();
+        // The length before it keeps two short records from reading as one long one.
+        record.extend([0; 4]);
         write(now, node, event, &mut record);
-        // The length keeps two short records from reading as one long one.
-        hasher.sha256.update((record.len() as u32).to_le_bytes());
+        let length = (record.len() - 4) as u32;
+        record[..4].copy_from_slice(&length.to_le_bytes());
         hasher.sha256.update(&record);
         hasher.record = record;
         hasher.events += 1;

@@ -453,7 +453,7 @@ impl World {
     }
 
     /// The block each node stands on, as last seen; of one that is down, the block it had stored.
-    pub fn tips(&self) -> impl Iterator<Item = &Arc<Link>> {
+    pub fn tips(&self) -> &[Arc<Link>] {
         self.nodes.tips()
     }
 }

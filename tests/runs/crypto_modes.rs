@@ -19,7 +19,7 @@ fn chain(scenario: &Scenario, crypto: CryptoMode) -> Vec<Arc<Block>> {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let rounds = Rounds::new(&plan);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
-        scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_| {}).expect("no actor dies");
+        scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
         let mut links: Vec<Arc<Link>> =
             std::iter::successors(Some(rounds.tip()), |link| link.parent().cloned()).collect();
         links.reverse();

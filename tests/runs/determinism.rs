@@ -1,7 +1,7 @@
 //! The same seed gives the same run, event for event: twice, on both stages, in two processes, and in any build: the
 //! digests stand in `tests/data/digests.txt`, which debug and release builds are held against alike.
 
-use crate::support::{play, root, run, scenarios};
+use crate::support::{dposlab, play, root, run, scenarios};
 use dposlab::{
     check::swarm::{Frame, draw},
     protocol::crypto::sha256,
@@ -12,7 +12,12 @@ use dposlab::{
     sim::{Digest, SeedTree},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, env, fs};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Set to write the file of digests anew.
 const REWRITE: &str = "REWRITE_DIGESTS";
@@ -51,12 +56,17 @@ fn every_shipped_scenario_gives_one_digest_twice_and_on_both_stages() {
 }
 
 /// Scenarios in which something goes wrong, drawn from seeds.
+fn generated() -> impl Iterator<Item = Scenario> {
+    (0..100).map(|seed| {
+        let drawn = draw(&Frame { delegates: Some(7), rounds: Some(3), ..Frame::default() }, seed);
+        Scenario { rounds: drawn.rounds.min(12), ..drawn }
+    })
+}
+
 #[test]
 fn a_hundred_generated_scenarios_give_one_digest_on_both_stages() {
     let mut all = Vec::new();
-    for seed in 0..100 {
-        let mut scenario = draw(&Frame { delegates: Some(7), rounds: Some(3), ..Frame::default() }, seed);
-        scenario.rounds = scenario.rounds.min(12);
+    for scenario in generated() {
         all.extend(same(&scenario, 1, StageKind::Inline, StageKind::Ractor).0);
     }
     hold_against_file(&BTreeMap::from([("100-generated".to_owned(), hex::encode(sha256(&all)))]));
@@ -73,16 +83,44 @@ fn same(scenario: &Scenario, seed: u64, first: StageKind, second: StageKind) -> 
 #[test]
 fn two_processes_give_one_digest_for_every_shipped_scenario() {
     for file in scenarios() {
-        let name = file.to_str().expect("a path in UTF-8");
-        let digest = |stage| {
-            let output = run(&["run", name, "--seed", "7", "--json", "--stage", stage]);
-            let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints one JSON object");
-            report["digest"].as_str().expect("a digest").to_owned()
-        };
         let scenario = Scenario::load(&file).expect("shipped scenarios are valid");
         let (_, here) = play(&scenario, 7, StageKind::Inline);
-        assert_eq!(digest("inline"), here.digest.to_string(), "{name}");
+        assert_eq!(digest_by(dposlab(), &file, 7), here.digest.to_string(), "{}", file.display());
     }
+}
+
+/// Every shipped scenario and the hundred generated ones, by the binary of another build, a release above all.
+#[test]
+#[ignore = "needs the binary of another build, named by DPOSLAB_OTHER_BUILD"]
+fn another_build_gives_the_digests_of_the_file() {
+    let binary = PathBuf::from(env::var_os("DPOSLAB_OTHER_BUILD").expect("DPOSLAB_OTHER_BUILD names a binary"));
+    let binary = root().join(binary);
+    let name = |file: &Path| file.file_stem().and_then(|name| name.to_str()).expect("scenarios have names").to_owned();
+    let mut digests: BTreeMap<String, String> =
+        scenarios().iter().map(|file| (name(file), digest_by(Command::new(&binary), file, 7))).collect();
+    let file = env::temp_dir().join(format!("dposlab-generated-{}.toml", std::process::id()));
+    let mut all = Vec::new();
+    for scenario in generated() {
+        fs::write(&file, scenario.to_toml()).expect("it can be written");
+        all.extend(hex::decode(digest_by(Command::new(&binary), &file, 1)).expect("a digest in hexadecimal"));
+    }
+    fs::remove_file(&file).expect("it was written");
+    digests.insert("100-generated".to_owned(), hex::encode(sha256(&all)));
+    hold_against_file(&digests);
+}
+
+/// The digest of a run in another process.
+fn digest_by(mut binary: Command, scenario: &Path, seed: u64) -> String {
+    let output = binary
+        .current_dir(root())
+        .arg("run")
+        .arg(scenario)
+        .args(["--seed", &seed.to_string(), "--json", "--stage", "inline"])
+        .output()
+        .expect("the binary is there");
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|why| panic!("{}: {why}\n{}", scenario.display(), String::from_utf8_lossy(&output.stderr)));
+    report["digest"].as_str().expect("a digest").to_owned()
 }
 
 #[test]

@@ -27,8 +27,7 @@ fn verdicts(text: &str) -> Vec<Verdict> {
         let judge = check::judge(&scenario, &plan).expect("no invariant is misspelt");
         let rounds = dposlab::report::Rounds::new(&plan);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(judge.clone()), Box::new(rounds.clone())];
-        let outcome =
-            scenario.play(&plan, stage, observers, || rounds.height(), |_: Height| {}).expect("no actor dies");
+        let outcome = scenario.play(&plan, stage, observers, |_: Height| {}).expect("no actor dies");
         (outcome.digest, judge.verdicts(outcome.end))
     };
     let (inline, verdicts) = digest(StageKind::Inline);
@@ -143,8 +142,7 @@ fn each_invalid_block_is_refused_by_the_rule_it_breaks() {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let (refusals, rounds) = (Refusals::default(), dposlab::report::Rounds::new(&plan));
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(refusals.clone()), Box::new(rounds.clone())];
-        let height = || rounds.height();
-        scenario.play(&plan, StageKind::Inline, observers, height, |_: Height| {}).expect("no actor dies");
+        scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
         let refused = refusals.0.lock().expect("no one panics while holding it").clone();
         let expected = match rule {
             InvalidBlock::PreviousBlock => "does not chain",
@@ -209,7 +207,7 @@ fn losses_beginnings_and_ends_are_told() {
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let (traffic, rounds) = (Traffic::default(), dposlab::report::Rounds::new(&plan));
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(traffic.clone()), Box::new(rounds.clone())];
-    scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_: Height| {}).expect("no actor dies");
+    scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
     let (sent, lost, faults) = traffic.0.lock().expect("no one panics while holding it").clone();
     assert_eq!(faults, [(0, true), (1, true), (0, false), (1, false)]);
     assert!(lost > 100 && sent > lost * 3, "{sent} sent, {lost} lost");

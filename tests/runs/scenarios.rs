@@ -55,8 +55,7 @@ fn played(file: &Path, scenario: &Scenario) -> Played {
     let judge = check::judge(scenario, &plan).expect("shipped scenarios name invariants that there are");
     let rounds = Rounds::new(&plan);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone()), Box::new(judge.clone())];
-    let height = || rounds.height();
-    let outcome = scenario.play(&plan, StageKind::Inline, observers, height, |_: Height| {}).expect("no actor dies");
+    let outcome = scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
     let name = name(file);
     let broken = judge.verdicts(outcome.end).into_iter().filter(|verdict| !verdict.holds);
     let mut broken: Vec<String> = broken.map(|verdict| format!("{name}: {verdict}")).collect();

@@ -52,7 +52,6 @@ pub fn play(scenario: &Scenario, seed: u64, stage: StageKind) -> (Rounds, Outcom
     let plan = scenario.plan(&testnet, seeds);
     let rounds = Rounds::new(&plan);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
-    let height = || rounds.height();
-    let outcome = scenario.play(&plan, stage, observers, height, |_: Height| {}).expect("no actor dies");
+    let outcome = scenario.play(&plan, stage, observers, |_: Height| {}).expect("no actor dies");
     (rounds, outcome)
 }

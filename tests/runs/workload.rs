@@ -36,7 +36,7 @@ fn play(text: &str) -> (BTreeMap<Kind, u64>, dposlab::sim::source::Counts) {
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     let (kinds, rounds) = (Kinds::default(), Rounds::new(&plan));
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(kinds.clone()), Box::new(rounds.clone())];
-    scenario.play(&plan, StageKind::Inline, observers, || rounds.height(), |_: Height| {}).expect("no actor dies");
+    scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
     assert_eq!(rounds.height(), scenario.last_height());
     let kinds = kinds.0.lock().expect("no one panics while holding it").clone();
     (kinds, plan.sources[0].tally.counts())

@@ -145,7 +145,7 @@ fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
         let metrics = Metrics::new(&plan);
         let Ok(judge) = judge(scenario, &plan) else { return died() };
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
-        let played = scenario.play(&plan, StageKind::Inline, observers, || metrics.height(), |_| {});
+        let played = scenario.play(&plan, StageKind::Inline, observers, |_| {});
         let Ok(outcome) = played else { return died() };
         let figures = metrics.finish(outcome.end);
         let verdicts = judge.verdicts(outcome.end);

@@ -177,8 +177,8 @@ impl Nodes {
     }
 
     /// The block each node stands on.
-    pub fn tips(&self) -> impl Iterator<Item = &Arc<Link>> {
-        self.tips.iter()
+    pub fn tips(&self) -> &[Arc<Link>] {
+        &self.tips
     }
 
     /// Follows the nodes' chains.

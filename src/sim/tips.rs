@@ -31,6 +31,13 @@ impl Tips {
         Self { tips: vec![tip.clone(); nodes], counts }
     }
 
+    /// Nodes that stand on these blocks, in the order of their numbers.
+    pub fn at(tips: &[Arc<Link>]) -> Self {
+        let mut counts: Vec<(Arc<Link>, u32)> = Vec::new();
+        tips.iter().for_each(|tip| count(&mut counts, tip));
+        Self { tips: tips.to_vec(), counts }
+    }
+
     /// Follows an event of a node; says whether its tip has moved.
     pub fn follow(&mut self, node: NodeId, event: &Event) -> bool {
         match event {
@@ -56,10 +63,7 @@ impl Tips {
                 self.counts.swap_remove(at);
             }
         }
-        match self.counts.iter_mut().find(|(tip, _)| tip.is(link)) {
-            Some((_, count)) => *count += 1,
-            None => self.counts.push((link.clone(), 1)),
-        }
+        count(&mut self.counts, link);
         true
     }
 
@@ -117,6 +121,14 @@ impl Tips {
     fn most(&self) -> &(Arc<Link>, u32) {
         let rank = |(tip, count): &&(Arc<Link>, u32)| (*count, tip.height(), Reverse(tip.id()));
         self.counts.iter().max_by_key(rank).expect("a run has at least one node")
+    }
+}
+
+/// One node more on a block.
+fn count(counts: &mut Vec<(Arc<Link>, u32)>, link: &Arc<Link>) {
+    match counts.iter_mut().find(|(tip, _)| tip.is(link)) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((link.clone(), 1)),
     }
 }
 
