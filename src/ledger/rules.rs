@@ -87,3 +87,17 @@ impl Default for Rules {
         Self::reference()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain that holds under one holds under the other.
+    #[test]
+    fn corrected_mends_pool_and_node_and_leaves_the_rest() {
+        let (mended, as_is) = (Rules::corrected(), Rules::reference());
+        assert_ne!(mended.pool, as_is.pool);
+        assert_ne!(mended.node, as_is.node);
+        assert_eq!(Rules { pool: as_is.pool.clone(), node: as_is.node.clone(), ..mended }, as_is);
+    }
+}

@@ -76,7 +76,9 @@ fn types_that_are_not_in_force_are_refused_by_number() {
     let (home, expiration) = (bench.keys(0).public().address(23), Expiration::BlockHeight(100));
     let lock = bench.sign(Transaction::htlc_lock(home, Arktoshi::coins(1), [1; 32], expiration), 1, 1, FEE);
     let message = "Transaction type Core/8 is deactivated.".to_owned();
-    assert_eq!(one(&mut bench, lock), ("ERR_UNKNOWN", message));
+    assert_eq!(one(&mut bench, lock.clone()), ("ERR_UNKNOWN", message));
+    let refused = bench.try_forge(vec![lock]).expect_err("nor may it be forged").to_string();
+    assert!(refused.contains("Core/8"), "{refused}");
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl LedgerRules {
         }
     }
 
-    /// With the reference's bugs mended.
+    /// The same: what consensus.md 8 marks as a bug of the ledger is what chains rest on.
     pub fn corrected() -> Self {
         Self::reference()
     }
