@@ -363,11 +363,6 @@ impl Metrics {
         })))
     }
 
-    /// The height most nodes are at.
-    pub fn height(&self) -> Height {
-        self.lock().tips.winning().height()
-    }
-
     /// The run has ended at this instant, with a slot about to begin: everything is summed up. Nothing may be observed
     /// after that.
     pub fn finish(&self, end: SimTime) -> Figures {

@@ -10,12 +10,13 @@ use crate::{
     ledger::{Rules, rules::Gossip},
     protocol::{Height, Slot},
     sim::{
-        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, Tips, TraceDigest,
-        Trigger, World,
+        Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
+        World,
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
+        tips,
         world::Names,
     },
 };
@@ -167,7 +168,7 @@ impl Scenario {
         let mut best = Height(0);
         let mut idle = 0;
         let mut go_on = |world: &World| {
-            let height = Tips::at(world.tips()).winning().height();
+            let height = tips::winning(world.tips()).map_or(best, |tip| tip.height());
             idle = if height > best { 0 } else { idle + 1 };
             best = height;
             wanted(height) && height < self.last_height() && idle < IDLE_ROUNDS * self.network.delegates

@@ -118,3 +118,32 @@ impl fmt::Display for Seen {
         write!(f, "{kind:?} at {node} at {now} ({fingerprint:016x})")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Runs of two seeds stand for a run that is not the same again.
+    #[test]
+    fn the_second_run_ends_at_the_first_event_that_differs() {
+        let text = "version = 1\nrounds = 4\n[network]\ndelegates = 5\n";
+        let scenario = Scenario::parse(text, Path::new("twice")).expect("a scenario");
+        let play = |seed, expected: Option<Vec<Seen>>| {
+            let log = Log::default();
+            log.lock().expected = expected;
+            log.play(&scenario, SeedTree::new(seed), StageKind::Inline).expect("no actor dies");
+            let mut entries = log.lock();
+            (std::mem::take(&mut entries.seen), entries.difference.take())
+        };
+        let (first, _) = play(1, None);
+        let (second, _) = play(2, None);
+        let index = (0..).find(|index| first.get(*index) != second.get(*index)).expect("two seeds, two runs");
+        let (seen, difference) = play(2, Some(first.clone()));
+        let expected =
+            Difference { event: index + 1, first: first.get(index).cloned(), second: second.get(index).cloned() };
+        assert_eq!(difference, Some(expected));
+        assert!(seen.len() < second.len() / 2, "{} of {} events", seen.len(), second.len());
+        assert_eq!(play(1, Some(first)).1, None);
+    }
+}

@@ -3,7 +3,7 @@
 use crate::{
     actors::{Event, NodeId},
     ledger::Link,
-    protocol::Height,
+    protocol::{BlockId, Height},
 };
 use std::{cmp::Reverse, sync::Arc};
 
@@ -31,13 +31,6 @@ impl Tips {
         Self { tips: vec![tip.clone(); nodes], counts }
     }
 
-    /// Nodes that stand on these blocks, in the order of their numbers.
-    pub fn at(tips: &[Arc<Link>]) -> Self {
-        let mut counts: Vec<(Arc<Link>, u32)> = Vec::new();
-        tips.iter().for_each(|tip| count(&mut counts, tip));
-        Self { tips: tips.to_vec(), counts }
-    }
-
     /// Follows an event of a node; says whether its tip has moved.
     pub fn follow(&mut self, node: NodeId, event: &Event) -> bool {
         match event {
@@ -63,7 +56,10 @@ impl Tips {
                 self.counts.swap_remove(at);
             }
         }
-        count(&mut self.counts, link);
+        match self.counts.iter_mut().find(|(tip, _)| tip.is(link)) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((link.clone(), 1)),
+        }
         true
     }
 
@@ -119,17 +115,24 @@ impl Tips {
     }
 
     fn most(&self) -> &(Arc<Link>, u32) {
-        let rank = |(tip, count): &&(Arc<Link>, u32)| (*count, tip.height(), Reverse(tip.id()));
-        self.counts.iter().max_by_key(rank).expect("a run has at least one node")
+        self.counts.iter().max_by_key(|(tip, count)| rank(tip, *count)).expect("a run has at least one node")
     }
 }
 
-/// One node more on a block.
-fn count(counts: &mut Vec<(Arc<Link>, u32)>, link: &Arc<Link>) {
-    match counts.iter_mut().find(|(tip, _)| tip.is(link)) {
-        Some((_, count)) => *count += 1,
-        None => counts.push((link.clone(), 1)),
+/// [`Tips::winning`] of nodes that stand on these blocks; `None` of none.
+pub fn winning(tips: &[Arc<Link>]) -> Option<&Arc<Link>> {
+    let mut counts: Vec<(&Arc<Link>, u32)> = Vec::new();
+    for tip in tips {
+        match counts.iter_mut().find(|(other, _)| other.is(tip)) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((tip, 1)),
+        }
     }
+    counts.into_iter().max_by_key(|(tip, count)| rank(tip, *count)).map(|(tip, _)| tip)
+}
+
+fn rank(tip: &Link, count: u32) -> (u32, Height, Reverse<BlockId>) {
+    (count, tip.height(), Reverse(tip.id()))
 }
 
 /// The height of the last block that two chains share.

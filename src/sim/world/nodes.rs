@@ -75,8 +75,13 @@ impl NodeState {
         if self.pauses > 0 || now < self.busy_until || !self.waiting.is_empty() {
             return None;
         }
+        Some(self.begin(now))
+    }
+
+    /// Is busy with an input from now on: its clock shows this.
+    fn begin(&mut self, now: SimTime) -> SimTime {
         self.busy_until = now + self.step;
-        Some(self.clock.local(now))
+        self.clock.local(now)
     }
 
     fn wait(&mut self, to: ActorId, input: Input) -> Option<SimTime> {
@@ -86,9 +91,11 @@ impl NodeState {
 
     fn free(&mut self, now: SimTime) -> Option<Freed> {
         self.is_called = false;
-        let (to, input) = if self.pauses == 0 { self.waiting.pop_front()? } else { return None };
-        self.busy_until = now + self.step;
-        Some(Freed { to, input, local: self.clock.local(now), again: self.call() })
+        if self.pauses > 0 {
+            return None;
+        }
+        let (to, input) = self.waiting.pop_front()?;
+        Some(Freed { to, input, local: self.begin(now), again: self.call() })
     }
 
     fn resume(&mut self) -> Option<SimTime> {
