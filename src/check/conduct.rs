@@ -47,7 +47,7 @@ conduct! {
     /// Of each sender a pool holds the next nonces without a gap.
     POOL_NONCES: "pending nonces follow the chain's without a gap", "I13";
     /// A pool holds no more than it may.
-    POOL_SIZE: "a pool holds no more than its limit", "I13";
+    POOL_SIZE: "a pool holds no more than its limit", "consensus.md 5.7, 7.1 I13";
     /// A pool holds nothing that its chain holds.
     POOL_FORGED: "a pool holds nothing that is on its chain", "I13";
     /// One pending transaction of a kind for a sender, where the pool allows one.

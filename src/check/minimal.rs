@@ -16,6 +16,7 @@ use crate::{
         network::Topology,
     },
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A minimal failing scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,18 +30,19 @@ pub struct Minimal {
     pub cut_short: bool,
 }
 
-/// Shrinks a scenario in which an invariant is broken, for as long as `may_try` allows another run after so many.
-/// `progress` hears of each.
+/// Shrinks a scenario in which an invariant is broken, in `budget` runs at most or until `stop` is set. `progress` hears
+/// of each run.
 ///
 /// `None` if the scenario does not break it.
 pub fn minimise(
     scenario: &Scenario,
     invariant: &str,
     networks: &Networks,
-    may_try: impl Fn(usize) -> bool,
+    budget: usize,
+    stop: &AtomicBool,
     mut progress: impl FnMut(usize, &Scenario),
 ) -> Option<Minimal> {
-    let first = shows(scenario, invariant, networks)?;
+    let first = shows(scenario, invariant, networks, stop)?;
     let asks_for_liveness = is_liveness(invariant);
     let fitted = |scenario: Scenario| if asks_for_liveness { fit(scenario) } else { scenario };
     let passes: [Pass<'_, Scenario>; 9] =
@@ -51,20 +53,21 @@ pub fn minimise(
         .collect();
     let passes: Vec<Pass<'_, Scenario>> = passes.iter().map(|pass| pass as Pass<'_, Scenario>).collect();
     let mut last = first;
-    let fails = |candidate: &Scenario| match shows(candidate, invariant, networks) {
+    let fails = |candidate: &Scenario| match shows(candidate, invariant, networks, stop) {
         Some(finding) => {
             last = finding;
             true
         }
         None => false,
     };
+    let may_try = |tried| tried < budget && !stop.load(Ordering::Relaxed);
     let Shrunk { value, tried, cut_short } =
         shrink(scenario.clone(), &passes, may_try, fails, |tried, best| progress(tried, best));
     Some(Minimal { scenario: value, finding: last, runs: tried, cut_short })
 }
 
-fn shows(scenario: &Scenario, invariant: &str, networks: &Networks) -> Option<Finding> {
-    let findings = play(scenario, networks, Some(invariant)).findings;
+fn shows(scenario: &Scenario, invariant: &str, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
+    let findings = play(scenario, networks, Some(invariant), stop).findings;
     findings.into_iter().find(|finding| finding.invariant == invariant)
 }
 

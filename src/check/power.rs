@@ -10,7 +10,7 @@ use std::{
     fs,
     sync::{
         Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     thread,
@@ -84,8 +84,8 @@ impl Sound {
         if let Some(known) = self.0.lock().expect("no one panics while holding it").get(&index) {
             return known.clone();
         }
-        let found: BTreeSet<_> =
-            play(&search.scenario(index), networks, None).findings.iter().map(|finding| finding.invariant).collect();
+        let findings = play(&search.scenario(index), networks, None, &AtomicBool::new(false)).findings;
+        let found: BTreeSet<_> = findings.iter().map(|finding| finding.invariant).collect();
         self.0.lock().expect("no one panics while holding it").insert(index, found.clone());
         found
     }
@@ -101,7 +101,7 @@ fn measure_one(fault: Planted, search: &Search, networks: &Networks, sound: &Sou
         let before = cpu_time();
         let outcome = {
             let _planted = plant(Some(fault));
-            play(&scenario, networks, None)
+            play(&scenario, networks, None, &AtomicBool::new(false))
         };
         cpu_seconds += cpu_time() - before;
         if let Some(new) = outcome.findings.iter().find(|finding| !usual.contains(finding.invariant)) {

@@ -91,7 +91,7 @@ impl Summary {
 }
 
 impl Search {
-    /// Plays all runs, or those that were begun before `stop` was set. `progress` hears of each that is over. What comes
+    /// Plays all runs, or those that were over before `stop` was set. `progress` hears of each that is over. What comes
     /// of it does not depend on the number of threads.
     pub fn run(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary) + Sync) -> Summary {
         let (next, summary) = (AtomicU64::new(0), Mutex::new(Summary::default()));
@@ -103,7 +103,10 @@ impl Search {
                         if index >= self.runs {
                             break;
                         }
-                        let outcome = play(&self.scenario(index), networks, None);
+                        let outcome = play(&self.scenario(index), networks, None, stop);
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
                         let mut summary = summary.lock().expect("no one panics while holding it");
                         summary.add(index, outcome);
                         progress(&summary);
@@ -120,15 +123,15 @@ impl Search {
     }
 }
 
-/// Plays a drawn scenario, and asks for liveness when its last fault is over. Stops as soon as an invariant of this name
-/// is broken, if one is given.
-pub fn play(scenario: &Scenario, networks: &Networks, until: Option<&str>) -> Outcome {
+/// Plays a drawn scenario, and asks for liveness when its last fault is over. Ends as soon as an invariant of this name
+/// is broken, if one is given, or `stop` is set.
+pub fn play(scenario: &Scenario, networks: &Networks, until: Option<&str>, stop: &AtomicBool) -> Outcome {
     let asked = match until {
         // Safety alone is looked at, and to the end.
         Some(name) if ![conduct::CONVERGED.name, conduct::PROGRESS.name].contains(&name) => None,
         _ => liveness(scenario),
     };
-    trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until)
+    trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, stop)
 }
 
 /// What is asked of a scenario's run when its last fault is over, if that can be told.

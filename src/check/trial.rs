@@ -11,9 +11,14 @@ use crate::{
         stage::inline::InlineStage,
     },
 };
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-/// Rounds' worth of slots without a block after which a chain has stalled, if nothing is asked of it later.
+/// Rounds' worth of slots without a block after which a chain has stalled, if nothing is asked of it later. Before the last
+/// fault is over, it may only be held up.
 const IDLE_ROUNDS: u32 = 4;
 
 /// When liveness is asked for.
@@ -39,16 +44,17 @@ pub struct Outcome {
     pub delivered: u64,
 }
 
-/// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Stops at the
-/// end of the slot in which an invariant of the name `until` is broken, if one is given.
+/// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Ends with
+/// the slot in which an invariant of the name `until` is broken, if one is given, or `stop` is set.
 pub fn play(
     scenario: &Scenario,
     testnet: &Testnet,
     seeds: SeedTree,
     liveness: Option<Liveness>,
     until: Option<&str>,
+    stop: &AtomicBool,
 ) -> Outcome {
-    scenario.crypto.during(|| play_out(scenario, testnet, seeds, liveness, until))
+    scenario.crypto.during(|| play_out(scenario, testnet, seeds, liveness, until, stop))
 }
 
 fn play_out(
@@ -57,6 +63,7 @@ fn play_out(
     seeds: SeedTree,
     liveness: Option<Liveness>,
     until: Option<&str>,
+    stop: &AtomicBool,
 ) -> Outcome {
     let plan = scenario.plan(testnet, seeds);
     let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
@@ -65,6 +72,7 @@ fn play_out(
     let slots = plan.tree.slots();
     let (first, seats) = (slots.slot(plan.start.seconds()).0, scenario.network.delegates);
     let mut alive = liveness.map(|asked| Alive::new(asked, plan.start, seats * slots.blocktime()));
+    let troubled_until = after(plan.start, faults_over(scenario).unwrap_or_default());
     let (mut best, mut idle, mut played) = (Height(0), 0, 0);
     for slot in first + 1.. {
         let end = SimTime::from_seconds(slots.start(Slot(slot)));
@@ -72,13 +80,14 @@ fn play_out(
         played += 1;
         let mut seen = watch.seen();
         let height = seen.best().height();
-        idle = if height > best { 0 } else { idle + 1 };
+        idle = if height > best || end < troubled_until { 0 } else { idle + 1 };
         best = height;
         let over = match &mut alive {
             Some(alive) => alive.look(end, &mut seen),
             None => idle >= IDLE_ROUNDS * seats,
         };
-        if until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name)) {
+        let found = until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name));
+        if found || stop.load(Ordering::Relaxed) {
             break;
         }
         if over || height >= scenario.last_height() {
@@ -98,6 +107,10 @@ fn play_out(
     }
 }
 
+fn after(start: SimTime, seconds: f64) -> SimTime {
+    start + Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
 /// Waits for one chain, and for it to grow.
 struct Alive {
     from: SimTime,
@@ -110,7 +123,7 @@ struct Alive {
 
 impl Alive {
     fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
-        let from = start + Duration::try_from_secs_f64(asked.from_seconds).unwrap_or_default();
+        let from = after(start, asked.from_seconds);
         let until = from + Duration::from_secs(u64::from(asked.within_rounds) * u64::from(round_seconds));
         Self { from, until, asked, began: None, converged: false }
     }

@@ -131,13 +131,13 @@ impl Check {
     ) -> Vec<Option<Minimal>> {
         let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
         let minimals: Vec<OnceLock<Minimal>> = found.iter().map(|_| OnceLock::new()).collect();
-        let may_try = |runs| runs < self.budget && !stop.load(Ordering::Relaxed);
         let work = || {
-            while may_try(0)
+            while self.budget > 0
+                && !stop.load(Ordering::Relaxed)
                 && let index = next.fetch_add(1, Ordering::Relaxed)
                 && index < found.len()
             {
-                if let Some(minimal) = self.minimal(found[index], search, networks, &bars, may_try) {
+                if let Some(minimal) = self.minimal(found[index], search, networks, &bars, stop) {
                     minimals[index].get_or_init(|| minimal);
                 }
             }
@@ -156,11 +156,11 @@ impl Check {
         search: &Search,
         networks: &Networks,
         bars: &MultiProgress,
-        may_try: impl Fn(usize) -> bool,
+        stop: &AtomicBool,
     ) -> Option<Minimal> {
         let bar = bars.add(bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}"));
         let scenario = search.scenario(found.index);
-        let minimal = minimise(&scenario, found.finding.invariant, networks, may_try, |tried, best| {
+        let minimal = minimise(&scenario, found.finding.invariant, networks, self.budget, stop, |tried, best| {
             bar.set_position(tried as u64);
             let (faults, actions) = (best.faults.len(), best.actions.len());
             bar.set_message(format!("{} nodes, {faults} faults, {actions} actions", best.network.nodes()));

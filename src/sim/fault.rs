@@ -240,6 +240,12 @@ pub enum MessageKind {
     HangUp,
 }
 
+impl MessageKind {
+    /// Every one.
+    pub const ALL: [Self; 7] =
+        [Self::Block, Self::Transactions, Self::Status, Self::Blocks, Self::CommonBlocks, Self::Peers, Self::HangUp];
+}
+
 /// Which messages are lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

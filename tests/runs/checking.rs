@@ -14,7 +14,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
@@ -39,7 +39,7 @@ fn a_network_in_which_nothing_goes_wrong_has_nothing_wrong_with_it() {
         let mut scenario = draw(&Frame { rules: rules("corrected"), ..Frame::default() }, seed);
         scenario.faults.clear();
         scenario.actions.clear();
-        let outcome = play(&scenario, &networks, None);
+        let outcome = play(&scenario, &networks, None, &AtomicBool::new(false));
         assert_eq!(outcome.findings, [], "seed {seed}");
     }
 }
@@ -58,6 +58,18 @@ fn a_search_finds_the_same_on_one_thread_and_on_three() {
 }
 
 #[test]
+fn a_search_that_is_stopped_ends_within_a_slot() {
+    let stopped = AtomicBool::new(true);
+    let search = Search { frame: Frame::default(), runs: 5, seed: 1, jobs: 1 };
+    let networks = Networks::default();
+    assert_eq!(play(&search.scenario(0), &networks, None, &stopped).slots, 1);
+    let stop = AtomicBool::new(false);
+    let summary = search.run(&networks, &stop, |summary| stop.store(summary.runs == 2, Ordering::Relaxed));
+    assert_eq!(summary.runs, 2);
+    assert_eq!(search.run(&networks, &stopped, |_| {}).runs, 0);
+}
+
+#[test]
 fn a_finding_is_made_small_and_its_file_shows_it() {
     let networks = Networks::default();
     let frame = Frame { rules: rules("reference"), ..Frame::default() };
@@ -65,7 +77,7 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
     let summary = search.run(&networks, &AtomicBool::new(false), |_| {});
     let found = summary.found.values().min_by_key(|found| found.index).expect("the reference has weaknesses");
     let start = search.scenario(found.index);
-    let small = minimise(&start, found.finding.invariant, &networks, |runs| runs < 120, |_, _| {});
+    let small = minimise(&start, found.finding.invariant, &networks, 120, &AtomicBool::new(false), |_, _| {});
     let small = small.expect("it was found there");
     let size = |scenario: &Scenario| scenario.faults.len() + scenario.actions.len();
     assert!(size(&small.scenario) <= size(&start) && small.scenario.network.nodes() <= start.network.nodes());
@@ -91,6 +103,8 @@ fn each_shipped_finding_shows_what_it_says() {
 
 /// Set to write the table of the findings anew.
 const REWRITE: &str = "REWRITE_FINDINGS";
+/// Drawn runs that the shares are of.
+const RUNS: u64 = 600;
 
 #[test]
 fn the_table_of_findings_is_what_is_measured() {
@@ -102,9 +116,10 @@ fn the_table_of_findings_is_what_is_measured() {
     let [reference, corrected] = ["reference", "corrected"].map(search).map(|search| search.join().expect("it ends"));
     let mut rows: Vec<(u64, String)> = findings().iter().map(|file| row(file, &reference, &corrected)).collect();
     rows.sort_by(|(one, row), (other, next)| other.cmp(one).then(row.cmp(next)));
-    let mut table = "| Finding | Section | Reference, of 300 | Corrected, of 300 | The file, corrected |\n\
-                     |---|---|--:|--:|---|\n"
-        .to_owned();
+    let mut table = format!(
+        "| Finding | Section | Reference, of {RUNS} | Corrected, of {RUNS} | The file, corrected |\n\
+         |---|---|--:|--:|---|\n"
+    );
     table.extend(rows.into_iter().map(|(_, row)| row));
     let wanted = format!("{head}{table}\n{tail}");
     if env::var_os(REWRITE).is_some() {
@@ -116,6 +131,7 @@ fn the_table_of_findings_is_what_is_measured() {
     let unshipped: Vec<&String> = reference.keys().filter(|name| !shown.contains(name)).collect();
     assert!(unshipped.is_empty(), "found, but without a file: {unshipped:?}");
     for name in shown {
+        assert!(reference.contains_key(&name), "no run of {RUNS} shows '{name}'");
         let heading = format!("\n## {}{}\n", name[..1].to_uppercase(), &name[1..]);
         assert!(text.contains(&heading), "nothing is said of '{name}'");
     }
@@ -132,7 +148,7 @@ fn row(file: &Path, reference: &BTreeMap<String, u64>, corrected: &BTreeMap<Stri
     };
     let runs = |under: &BTreeMap<String, u64>| under.get(&name).copied().unwrap_or(0);
     let share = |runs: u64| {
-        let (low, high) = wilson(runs, 300);
+        let (low, high) = wilson(runs, RUNS);
         format!("{runs} ({:.1} % to {:.1} %)", 100.0 * low, 100.0 * high)
     };
     let path = format!("findings/{}", file.file_name().expect("a file has a name").to_string_lossy());
@@ -148,13 +164,19 @@ fn broken(file: &Path) -> (String, String) {
     (name.to_owned(), source.trim_end_matches(')').replace("consensus.md ", ""))
 }
 
-/// Of 300 runs, how many broke what.
+/// Of all the runs, how many broke what.
 fn runs_that_break(rules: &str) -> BTreeMap<String, u64> {
     let folder = tempfile::tempdir().expect("a folder of our own");
-    let search = ["check", "--json", "--runs", "300", "--seed", "1", "--budget", "0", "--jobs", "1", "--rules", rules];
-    let output = dposlab().args(search).arg("--out").arg(folder.path()).output().expect("the binary was built");
+    let search = ["check", "--json", "--seed", "1", "--budget", "0", "--jobs", "1", "--rules", rules, "--runs"];
+    let output = dposlab()
+        .args(search)
+        .arg(RUNS.to_string())
+        .arg("--out")
+        .arg(folder.path())
+        .output()
+        .expect("the binary was built");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    assert_eq!(said["runs"], 300);
+    assert_eq!(said["runs"], RUNS);
     let found = said["found"].as_array().expect("it is a list").iter();
     let runs = found.map(|one| (one["invariant"].as_str(), one["runs"].as_u64()));
     runs.map(|(name, runs)| (name.expect("it has a name").to_owned(), runs.expect("it is a number"))).collect()

@@ -35,13 +35,37 @@ pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
     signed(header, block.transactions.clone(), keys, milestones)
 }
 
+/// More transactions of a delegate than fit into a block: megabytes, so they are kept for as long as they will do.
+#[derive(Default)]
+pub struct Oversize {
+    transactions: Vec<Arc<SignedTransaction>>,
+    bytes: usize,
+}
+
+impl Oversize {
+    fn of(&mut self, forgery: &Forgery<'_>, limit: usize) -> Vec<Arc<SignedTransaction>> {
+        let mut nonce = Nonce(forgery.nonce() + 1);
+        let is_next = self.transactions.first().is_some_and(|first| first.nonce() == Some(nonce));
+        if !is_next || self.bytes <= limit {
+            *self = Self::default();
+            while self.bytes <= limit {
+                let transaction = forgery.own(Transaction::multi_payment(forgery.payments()), nonce.0);
+                self.bytes += transaction.bytes().len();
+                self.transactions.push(transaction);
+                nonce.0 += 1;
+            }
+        }
+        self.transactions.clone()
+    }
+}
+
 /// The block with one rule broken, and everything else as it should be.
-pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate) -> Block {
+pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: &mut Oversize) -> Block {
     let Some(keys) = delegate.keys() else { return block.clone() };
     let milestones = &delegate.tree().config().milestones;
     let mut forgery =
         Forgery { header: block.header.clone(), transactions: block.transactions.clone(), delegate, keys };
-    forgery.apply(rule, milestones);
+    forgery.apply(rule, milestones, oversize);
     let Forgery { mut header, transactions, .. } = forgery;
     match rule {
         // Signed by nobody who knows the key: the bytes of the signature are those of another hash.
@@ -73,7 +97,7 @@ struct Forgery<'a> {
 }
 
 impl Forgery<'_> {
-    fn apply(&mut self, rule: InvalidBlock, milestones: &Milestones) {
+    fn apply(&mut self, rule: InvalidBlock, milestones: &Milestones, oversize: &mut Oversize) {
         let milestone = milestones.at(self.header.height);
         let tree = self.delegate.tree();
         match rule {
@@ -86,18 +110,7 @@ impl Forgery<'_> {
                 let turns = milestone.active_delegates;
                 self.header.timestamp = tree.slots().start(Slot(slot.0 + turns));
             }
-            InvalidBlock::PayloadSize => {
-                let (mut bytes, mut nonce) = (0, self.nonce());
-                let mut transactions = Vec::new();
-                while bytes <= milestone.block.max_payload {
-                    nonce += 1;
-                    let payments = self.payments();
-                    let transaction = self.own(Transaction::multi_payment(payments), nonce);
-                    bytes += transaction.bytes().len();
-                    transactions.push(transaction);
-                }
-                self.holds(transactions);
-            }
+            InvalidBlock::PayloadSize => self.holds(oversize.of(self, milestone.block.max_payload)),
             InvalidBlock::TransactionSignature => {
                 let mut content = self.transfer(self.nonce() + 1, 1).transaction().clone();
                 if let Some(byte) = content.signature.as_mut().and_then(|signature| signature.last_mut()) {

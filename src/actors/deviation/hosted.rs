@@ -42,6 +42,7 @@ struct Deviance {
     /// The delegate forges out of turn and has asked its relay where the chain is.
     asked: bool,
     effects: Vec<Effect>,
+    oversize: forgery::Oversize,
 }
 
 impl From<Actor> for Hosted {
@@ -124,7 +125,7 @@ impl Deviance {
     }
 
     /// Does an effect, or something else instead.
-    fn bend(&self, actor: &Actor, now: SimTime, mut effect: Effect, effects: &mut Vec<Effect>) {
+    fn bend(&mut self, actor: &Actor, now: SimTime, mut effect: Effect, effects: &mut Vec<Effect>) {
         for deviation in &self.deviations {
             match (&**deviation, effect) {
                 (
@@ -162,7 +163,7 @@ impl Deviance {
                 (Deviation::ForgeInvalid(_), Effect::Observe(Event::BlockForged(_))) => return,
                 (Deviation::ForgeInvalid(rule), Effect::Send { message: Message::Forged(block), .. }) => {
                     if let Actor::Delegate(delegate) = actor {
-                        let broken = Arc::new(forgery::broken(&block, *rule, delegate));
+                        let broken = Arc::new(forgery::broken(&block, *rule, delegate, &mut self.oversize));
                         effects.push(Effect::Observe(Event::BlockForged(broken.clone())));
                         self.push_to_all(&broken, effects);
                     }

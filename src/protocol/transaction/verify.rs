@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::{
     PublicKey,
-    crypto::{ecdsa, mode, schnorr, sha256, sha256_of},
+    crypto::{CryptoMode, ecdsa, mode, schnorr, sha256, sha256_of},
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -133,11 +133,15 @@ impl SignedTransaction {
     pub fn verify_all(transactions: &[Arc<Self>]) {
         let open: Vec<Arc<Self>> = transactions.iter().filter(|one| one.is_open()).cloned().collect();
         let share = open.len().div_ceil(rayon::current_num_threads()).clamp(LEAST_BATCH, GREATEST_BATCH);
+        // The mode is the calling thread's, the work that of others.
+        let mode = CryptoMode::current();
         open.par_chunks(share).for_each(|batch| {
-            Self::verify_together(batch);
-            for transaction in batch {
-                transaction.verified();
-            }
+            mode.during(|| {
+                Self::verify_together(batch);
+                for transaction in batch {
+                    transaction.verified();
+                }
+            });
         });
     }
 
@@ -189,7 +193,9 @@ impl SignedTransaction {
 
 #[cfg(test)]
 mod tests {
-    use crate::protocol::{Arktoshi, KeyPair, PublicKey, Transaction, crypto::CryptoMode};
+    use super::{GREATEST_BATCH, SignedTransaction};
+    use crate::protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Transaction, crypto::CryptoMode};
+    use std::sync::Arc;
 
     /// What was answered for one wallet says nothing for another.
     #[test]
@@ -209,5 +215,23 @@ mod tests {
         let every_node =
             CryptoMode::EveryNode.during(|| (shared.verify_multi(2, &keys), twice.verify_second(&keys[1])));
         assert_eq!(every_node, (Ok(true), true));
+    }
+
+    /// More than one batch, so that other threads than this one are asked, on any number of cores.
+    #[test]
+    fn many_are_verified_in_the_mode_of_the_thread_that_asks() {
+        let keys = KeyPair::from_passphrase("many");
+        let transfer = |nonce| {
+            let builder = Transaction::transfer(keys.public().address(23), Arktoshi::new(1).unwrap());
+            Arc::new(builder.nonce(Nonce(nonce)).sign(&keys))
+        };
+        for mode in [CryptoMode::Modelled, CryptoMode::Real] {
+            let sound = mode.during(|| {
+                let signed: Vec<Arc<SignedTransaction>> = (0..2 * GREATEST_BATCH as u64).map(transfer).collect();
+                SignedTransaction::verify_all(&signed);
+                signed.iter().all(|one| one.verified())
+            });
+            assert!(sound, "{mode:?}");
+        }
     }
 }
