@@ -3,8 +3,14 @@
 //! A fault counts as found by a run if something is broken in it that is not broken in the same run without the fault: the
 //! rules themselves have weaknesses, and one of those is no merit here.
 
-use super::search::{Networks, Search, play};
-use crate::planted::{Planted, plant};
+use super::{
+    minimise,
+    search::{Networks, Search, play},
+};
+use crate::{
+    planted::{Planted, plant},
+    scenario::Scenario,
+};
 use std::{
     collections::BTreeSet,
     fs,
@@ -28,6 +34,18 @@ pub(crate) struct Measured {
     pub runs: u64,
     /// Processor time of those runs, in seconds, where the system tells.
     pub cpu_seconds: f64,
+    /// What the run that found it was made into, `None` if none did.
+    pub small: Option<Small>,
+}
+
+/// A failing run made small, the fault still planted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Small {
+    pub nodes: u32,
+    /// Runs it took.
+    pub runs: usize,
+    /// Processor time of those, in seconds, where the system tells.
+    pub cpu_seconds: f64,
 }
 
 /// The names of all planted faults.
@@ -43,8 +61,9 @@ pub(crate) fn named(which: &str) -> Option<Vec<Planted>> {
     Planted::ALL.iter().find(|fault| fault.name() == which).map(|fault| vec![*fault])
 }
 
-/// Searches with each fault planted, up to the search's number of runs. `told` hears of each, in their order.
-pub(crate) fn measure(faults: &[Planted], search: &Search, mut told: impl FnMut(Measured)) {
+/// Searches with each fault planted, up to the search's number of runs, and makes what finds it small in `budget` runs at
+/// most. `told` hears of each, in their order.
+pub(crate) fn measure(faults: &[Planted], search: &Search, budget: usize, mut told: impl FnMut(Measured)) {
     let networks = Networks::default();
     let (next, sound) = (AtomicUsize::new(0), Sound::default());
     let (sender, measured) = mpsc::channel();
@@ -58,7 +77,7 @@ pub(crate) fn measure(faults: &[Planted], search: &Search, mut told: impl FnMut(
                     faults.get(index).map(|fault| (index, *fault))
                 } {
                     // The receiver waits for all senders.
-                    let _received = sender.send((index, measure_one(fault, search, networks, sound)));
+                    let _received = sender.send((index, measure_one(fault, search, budget, networks, sound)));
                 }
             });
         }
@@ -91,7 +110,7 @@ impl Sound {
     }
 }
 
-fn measure_one(fault: Planted, search: &Search, networks: &Networks, sound: &Sound) -> Measured {
+fn measure_one(fault: Planted, search: &Search, budget: usize, networks: &Networks, sound: &Sound) -> Measured {
     let mut cpu_seconds = 0.0;
     for index in 0..search.runs {
         let usual = sound.of(index, search, networks);
@@ -111,10 +130,20 @@ fn measure_one(fault: Planted, search: &Search, networks: &Networks, sound: &Sou
                 found_by: Some(new.invariant),
                 runs: index + 1,
                 cpu_seconds,
+                small: make_small(fault, &scenario, new.invariant, budget),
             };
         }
     }
-    Measured { name: fault.name(), words: fault.words(), found_by: None, runs: search.runs, cpu_seconds }
+    Measured { name: fault.name(), words: fault.words(), found_by: None, runs: search.runs, cpu_seconds, small: None }
+}
+
+fn make_small(fault: Planted, scenario: &Scenario, invariant: &str, budget: usize) -> Option<Small> {
+    let before = cpu_time();
+    let _planted = plant(Some(fault));
+    // Of its own: what is made with the fault is for nobody else.
+    let minimal = minimise(scenario, invariant, &Networks::default(), budget, &AtomicBool::new(false), |_, _| {})?;
+    let nodes = minimal.scenario.network.nodes();
+    Some(Small { nodes, runs: minimal.runs, cpu_seconds: cpu_time() - before })
 }
 
 /// Processor time of this thread, in seconds; 0 where the system does not tell.

@@ -80,7 +80,7 @@ impl Check {
         let search = self.search()?;
         #[cfg(feature = "planted")]
         if let Some(which) = &self.planted {
-            return super::planted::run(which, &search, self.json);
+            return super::planted::run(which, &search, self.budget, self.json);
         }
         let stop = stop_on_interrupt();
         let networks = Networks::default();

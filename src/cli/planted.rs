@@ -1,8 +1,8 @@
-//! `dposlab check --planted`: how soon faults planted on purpose are found. In builds with the feature `planted` only.
+//! `dposlab check --planted`: how soon faults planted on purpose are found, and how small what finds them is made. In builds with the feature `planted` only.
 
 use super::{Failure, output};
 use crate::check::{
-    power::{self, Measured},
+    power::{self, Measured, Small},
     search::Search,
 };
 use serde_json::json;
@@ -11,28 +11,34 @@ use serde_json::json;
 ///
 /// # Errors
 /// No fault has that name, or one was not found within the runs.
-pub(super) fn run(which: &str, search: &Search, as_json: bool) -> Result<(), Failure> {
+pub(super) fn run(which: &str, search: &Search, budget: usize, as_json: bool) -> Result<(), Failure> {
     let faults = power::named(which).ok_or_else(|| {
         Failure::usage(format!("--planted: found '{which}', allowed is all, {}", power::names().join(", ")))
     })?;
     let mut missed = Vec::new();
     if !as_json {
-        output::line("| planted fault | what it breaks | found by | runs | CPU s |");
-        output::line("|---|---|---|---:|---:|");
+        output::line("| planted fault | what it breaks | found by | runs | CPU s | nodes left | runs | CPU s |");
+        output::line("|---|---|---|---:|---:|---:|---:|---:|");
     }
-    power::measure(&faults, search, |measured| {
+    power::measure(&faults, search, budget, |measured| {
         if measured.found_by.is_none() {
             missed.push(measured.name.clone());
         }
-        let Measured { name, words, found_by, runs, cpu_seconds } = &measured;
+        let Measured { name, words, found_by, runs, cpu_seconds, small } = &measured;
         if as_json {
             let line = json!({
                 "planted": name, "breaks": words, "found_by": found_by, "runs": runs, "cpu_seconds": cpu_seconds,
+                "small": small.as_ref().map(|Small { nodes, runs, cpu_seconds }| json!({
+                    "nodes": nodes, "runs": runs, "cpu_seconds": cpu_seconds,
+                })),
             });
             output::line(&line.to_string());
         } else {
             let found_by = found_by.unwrap_or("**not found**");
-            output::line(&format!("| {name} | {words} | {found_by} | {runs} | {cpu_seconds:.2} |"));
+            let small = small.as_ref().map_or("| | |".to_owned(), |Small { nodes, runs, cpu_seconds }| {
+                format!("| {nodes} | {runs} | {cpu_seconds:.2} |")
+            });
+            output::line(&format!("| {name} | {words} | {found_by} | {runs} | {cpu_seconds:.2} {small}"));
         }
     });
     match missed.as_slice() {
