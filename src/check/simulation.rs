@@ -21,13 +21,10 @@ use crate::{
     actors::{NodeId, SimTime},
     ledger::{BlockTree, Link, State},
     protocol::{Height, Round, Slot},
-    scenario::{Action, Scenario, ScenarioError, Testnet, file::NetworkSection},
+    scenario::{Action, Scenario, ScenarioError, Stall, Testnet, file::NetworkSection},
     sim::{Fault, Latency, Observer, Plan, SeedTree, network::Topology, stage::inline::InlineStage},
 };
 use std::{path::Path, sync::Arc};
-
-/// Rounds' worth of slots without a block after which a chain has stalled.
-const IDLE_ROUNDS: u32 = 4;
 
 /// Puts a simulation together. What nobody says otherwise: 51 delegates on a full mesh, 20 to 100 ms apart, nothing goes
 /// wrong, the rules of the reference, 3 rounds, seed 1.
@@ -137,7 +134,8 @@ impl Simulation {
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
         let mut stage = InlineStage::new(&plan, observers);
         let first = slots.slot(plan.start.seconds()).0;
-        let (mut best, mut idle) = (Height(0), 0);
+        let mut stall = Stall::new(&scenario, &plan);
+        let mut best = Height(0);
         let mut last_slot = first;
         for slot in first + 1.. {
             let now = SimTime::from_seconds(slots.start(Slot(slot)));
@@ -153,10 +151,10 @@ impl Simulation {
             if let Some((claim, rounds)) = eventually.iter().find(|(_, rounds)| slot - first > rounds * seats) {
                 return Err(Broken::Eventually { name: claim.name.clone(), rounds: *rounds, seed });
             }
-            idle = if network.height() > best { 0 } else { idle + 1 };
             best = network.height();
+            let stalled = stall.has_stalled(now, best);
             let waits = eventually.iter().any(|(_, rounds)| slot - first <= rounds * seats);
-            if (best >= scenario.last_height() || idle >= IDLE_ROUNDS * seats) && !waits {
+            if (best >= scenario.last_height() || stalled) && !waits {
                 break;
             }
         }

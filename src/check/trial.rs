@@ -4,7 +4,7 @@ use super::{Finding, Sometimes, Watch, conduct, watch::common};
 use crate::{
     actors::{NodeId, SimTime},
     protocol::{Height, Slot},
-    scenario::{Scenario, Testnet},
+    scenario::{Scenario, Stall, Testnet},
     sim::{
         Fault, FaultKind, Observer, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
@@ -16,10 +16,6 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
-
-/// Rounds' worth of slots without a block after which a chain has stalled, if nothing is asked of it later. Before the last
-/// fault is over, it may only be held up.
-const IDLE_ROUNDS: u32 = 4;
 
 /// When liveness is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,25 +68,23 @@ fn play_out(
     let slots = plan.tree.slots();
     let (first, seats) = (slots.slot(plan.start.seconds()).0, scenario.network.delegates);
     let mut alive = liveness.map(|asked| Alive::new(asked, plan.start, seats * slots.blocktime()));
-    let troubled_until = after(plan.start, faults_over(scenario).unwrap_or_default());
-    let (mut best, mut idle, mut played) = (Height(0), 0, 0);
+    let mut stall = Stall::new(scenario, &plan);
+    let (mut best, mut played) = (Height(0), 0);
     for slot in first + 1.. {
         let end = SimTime::from_seconds(slots.start(Slot(slot)));
         stage.run_until(end);
         played += 1;
         let mut seen = watch.seen();
-        let height = seen.best().height();
-        idle = if height > best || end < troubled_until { 0 } else { idle + 1 };
-        best = height;
+        best = seen.best().height();
         let over = match &mut alive {
             Some(alive) => alive.look(end, &mut seen),
-            None => idle >= IDLE_ROUNDS * seats,
+            None => stall.has_stalled(end, best),
         };
         let found = until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name));
         if found || stop.load(Ordering::Relaxed) {
             break;
         }
-        if over || height >= scenario.last_height() {
+        if over || best >= scenario.last_height() {
             if let Some(alive) = &alive {
                 alive.close(end, &mut seen);
             }
@@ -107,10 +101,6 @@ fn play_out(
     }
 }
 
-fn after(start: SimTime, seconds: f64) -> SimTime {
-    start + Duration::try_from_secs_f64(seconds).unwrap_or_default()
-}
-
 /// Waits for one chain, and for it to grow.
 struct Alive {
     from: SimTime,
@@ -123,7 +113,7 @@ struct Alive {
 
 impl Alive {
     fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
-        let from = after(start, asked.from_seconds);
+        let from = start + Duration::try_from_secs_f64(asked.from_seconds).unwrap_or_default();
         let until = from + Duration::from_secs(u64::from(asked.within_rounds) * u64::from(round_seconds));
         Self { from, until, asked, began: None, converged: false }
     }

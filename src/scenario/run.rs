@@ -3,6 +3,7 @@
 use super::{
     file::Scenario,
     script::{Parties, Script},
+    stall::Stall,
     testnet::Testnet,
 };
 use crate::{
@@ -21,9 +22,6 @@ use crate::{
     },
 };
 use std::sync::Arc;
-
-/// A chain without a block for as many slots as so many rounds have turns has stalled.
-const IDLE_ROUNDS: u32 = 4;
 
 /// Which stage hosts the actors; the outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -122,7 +120,7 @@ impl Scenario {
     }
 
     /// Plays the scenario slot by slot until most nodes stand at the end of the last round, or until their chain has
-    /// stalled. `progress` hears their height after each slot.
+    /// stalled ([`Stall`]). `progress` hears their height after each slot.
     ///
     /// # Errors
     /// On the ractor stage, an actor died.
@@ -165,20 +163,17 @@ impl Scenario {
         let slots = plan.tree.slots();
         let first = slots.slot(plan.start.seconds());
         let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
-        let mut best = Height(0);
-        let mut idle = 0;
-        let mut go_on = |world: &World| {
-            let height = tips::winning(world.tips()).map_or(best, |tip| tip.height());
-            idle = if height > best { 0 } else { idle + 1 };
-            best = height;
-            wanted(height) && height < self.last_height() && idle < IDLE_ROUNDS * self.network.delegates
+        let mut stall = Stall::new(self, plan);
+        let mut go_on = |end: SimTime, world: &World| {
+            let height = tips::winning(world.tips()).map_or(Height(0), |tip| tip.height());
+            wanted(height) && height < self.last_height() && !stall.has_stalled(end, height)
         };
         let (delivered, end) = match stage {
             StageKind::Inline => {
                 let mut stage = InlineStage::new(plan, observers);
                 for end in ends {
                     stage.run_until(end);
-                    if !go_on(stage.world()) {
+                    if !go_on(end, stage.world()) {
                         break;
                     }
                 }
@@ -188,7 +183,7 @@ impl Scenario {
                 let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
                 for end in ends {
                     stage.run_until(end).await?;
-                    if !go_on(stage.world()) {
+                    if !go_on(end, stage.world()) {
                         break;
                     }
                 }
