@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod diff;
+mod interrupt;
 pub mod merge;
 pub mod output;
 #[cfg(feature = "planted")]

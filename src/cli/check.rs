@@ -1,6 +1,6 @@
 //! `dposlab check`: searches for runs in which something does not hold, and makes them small.
 
-use super::{Failure, output};
+use super::{Failure, interrupt::stop_on_interrupt, output};
 use crate::{
     check::{
         INTERESTING, Minimal,
@@ -20,7 +20,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
+        OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -75,14 +75,14 @@ impl Check {
     /// Searches.
     ///
     /// # Errors
-    /// The scenario cannot be read, or something was found.
+    /// The scenario cannot be read, something was found, or the search was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let search = self.search()?;
         #[cfg(feature = "planted")]
         if let Some(which) = &self.planted {
             return super::planted::run(which, &search, self.budget, self.json);
         }
-        let stop = stop_on_interrupt();
+        let stop = stop_on_interrupt()?;
         let networks = Networks::default();
         let bar = bar(self.runs, "{bar:40} run {pos}/{len}, {msg}, {eta} left");
         let summary = search.run(&networks, &stop, |summary| {
@@ -103,6 +103,10 @@ impl Check {
             output::line(&self.as_text(&summary, &found, &files));
         }
         match found.len() {
+            0 if summary.runs < self.runs => Err(Failure::broken(format!(
+                "interrupted: {} of {} runs were played, and nothing was found in those",
+                summary.runs, self.runs
+            ))),
             0 => Ok(()),
             count => Err(Failure::broken(format!("{count} things do not hold, in {} runs", summary.runs))),
         }
@@ -266,25 +270,6 @@ impl Check {
             "found": found,
         })
     }
-}
-
-/// Set by the first Ctrl-C: what was found so far is still told. The second one ends the process.
-fn stop_on_interrupt() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let told = stop.clone();
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let Ok(runtime) = runtime else { return };
-        runtime.block_on(async {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                told.store(true, Ordering::Relaxed);
-            }
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(130);
-            }
-        });
-    });
-    stop
 }
 
 /// Shown on a terminal only, and gone when it is over.

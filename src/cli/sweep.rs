@@ -1,6 +1,6 @@
 //! `dposlab sweep`: many runs of one scenario, and what they say together.
 
-use super::Failure;
+use super::{Failure, interrupt::stop_on_interrupt};
 use crate::{
     check,
     report::sweep::{
@@ -15,7 +15,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
     thread,
 };
 
@@ -73,12 +72,7 @@ impl Sweep {
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
         let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, self.shard).map_err(failure)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Once more, and it ends at once.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone()).map_err(Failure::broken)?;
-            signal_hook::flag::register(signal, stop.clone()).map_err(Failure::broken)?;
-        }
+        let stop = stop_on_interrupt()?;
         let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
         let bar = progress_bar(plan.len());
         let mut found = None;
