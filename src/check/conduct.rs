@@ -23,11 +23,11 @@ conduct! {
     /// A node's chain only grows at its tip and shrinks by rollbacks.
     CHAIN: "a node's chain grows block by block", "consensus.md 3.1";
     /// Two nodes on one block have one state.
-    AGREEMENT: "one block, one state", "I14";
+    AGREEMENT: "one block, one state", "consensus.md 7.1 I14";
     /// No transaction stands twice on a chain.
-    ONCE: "no transaction stands twice on a chain", "I12";
+    ONCE: "no transaction stands twice on a chain", "consensus.md 7.1 I12";
     /// An honest delegate makes one block in a slot.
-    ONE_A_SLOT: "a delegate makes one block in a slot", "I5";
+    ONE_A_SLOT: "a delegate makes one block in a slot", "consensus.md 7.1 I5";
     /// What an honest delegate makes, its own relay takes.
     RELAY: "a forger's own relay takes its block", "consensus.md 2.4, 8 Q18";
     /// The same, where resignations are miscounted.
@@ -45,11 +45,11 @@ conduct! {
     /// What a rollback takes off the chain is pending again, where it could be forged again.
     RETURNED: "what a rollback takes off the chain is pending again", "consensus.md 5.7";
     /// Of each sender a pool holds the next nonces without a gap.
-    POOL_NONCES: "pending nonces follow the chain's without a gap", "I13";
+    POOL_NONCES: "pending nonces follow the chain's without a gap", "consensus.md 7.1 I13";
     /// A pool holds no more than it may.
     POOL_SIZE: "a pool holds no more than its limit", "consensus.md 5.7, 7.1 I13";
     /// A pool holds nothing that its chain holds.
-    POOL_FORGED: "a pool holds nothing that is on its chain", "I13";
+    POOL_FORGED: "a pool holds nothing that is on its chain", "consensus.md 7.1 I13";
     /// One pending transaction of a kind for a sender, where the pool allows one.
     POOL_ONE_OF_A_KIND: "a pool holds one vote or registration of a sender", "consensus.md 5.2, 8 Q15";
     /// A block of a slot that has not begun is taken by nobody whose clock is right.

@@ -36,14 +36,18 @@ struct Case<'a> {
 
 /// All invariants.
 pub const INVARIANTS: [Invariant; 8] = [
-    Invariant { name: "supply is conserved", source: "I1", check: supply_is_conserved },
-    Invariant { name: "vote weights are their voters' coin", source: "I2", check: vote_weights },
-    Invariant { name: "a nonce counts what was sent", source: "I3", check: nonces },
-    Invariant { name: "balances are not negative, locked coin is that of open locks", source: "I4", check: balances },
-    Invariant { name: "one block a slot, forged by the slot's owner", source: "I5", check: slots },
-    Invariant { name: "ranks are a permutation at a round's start", source: "I7", check: ranks },
-    Invariant { name: "enough delegates have not resigned", source: "I8", check: enough_delegates },
-    Invariant { name: "statistics add up to the chain's", source: "I11", check: statistics },
+    Invariant { name: "supply is conserved", source: "consensus.md 7.1 I1", check: supply_is_conserved },
+    Invariant { name: "vote weights are their voters' coin", source: "consensus.md 7.1 I2", check: vote_weights },
+    Invariant { name: "a nonce counts what was sent", source: "consensus.md 7.1 I3", check: nonces },
+    Invariant {
+        name: "balances are not negative, locked coin is that of open locks",
+        source: "consensus.md 7.1 I4",
+        check: balances,
+    },
+    Invariant { name: "one block a slot, forged by the slot's owner", source: "consensus.md 7.1 I5", check: slots },
+    Invariant { name: "ranks are a permutation at a round's start", source: "consensus.md 7.1 I7", check: ranks },
+    Invariant { name: "enough delegates have not resigned", source: "consensus.md 7.1 I8", check: enough_delegates },
+    Invariant { name: "statistics add up to the chain's", source: "consensus.md 7.1 I11", check: statistics },
 ];
 
 impl Invariant {

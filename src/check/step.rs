@@ -55,8 +55,12 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
         check: header::signature,
     },
     StepInvariant { name: "the reward is the milestone's", source: "consensus.md 3.4", check: header::reward },
-    StepInvariant { name: "a slot has one block, and slots rise", source: "I5", check: turn::slots_rise },
-    StepInvariant { name: "only the owner of a slot forges it", source: "I5", check: turn::owner },
+    StepInvariant {
+        name: "a slot has one block, and slots rise",
+        source: "consensus.md 7.1 I5",
+        check: turn::slots_rise,
+    },
+    StepInvariant { name: "only the owner of a slot forges it", source: "consensus.md 7.1 I5", check: turn::owner },
     StepInvariant {
         name: "only what the rules allow is forged",
         source: "consensus.md 4.4, 4.5, I3, I12",
@@ -72,8 +76,8 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
         source: "consensus.md 1.6, I11",
         check: model::statistics,
     },
-    StepInvariant { name: "supply grows by the reward", source: "I1", check: header::supply },
-    StepInvariant { name: "vote weights are their voters' coin", source: "I2", check: votes::weights },
+    StepInvariant { name: "supply grows by the reward", source: "consensus.md 7.1 I1", check: header::supply },
+    StepInvariant { name: "vote weights are their voters' coin", source: "consensus.md 7.1 I2", check: votes::weights },
     StepInvariant { name: "empty slots count for their owners", source: "consensus.md 1.5", check: turn::missed },
     StepInvariant {
         name: "a round has as many blocks as members",

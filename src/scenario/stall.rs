@@ -1,11 +1,7 @@
 //! When a chain is given up.
 
 use super::Scenario;
-use crate::{
-    actors::SimTime,
-    protocol::{Height, Slot},
-    sim::{Fault, Plan, Trigger},
-};
+use crate::{actors::SimTime, protocol::Height, sim::Plan};
 use std::time::Duration;
 
 /// Rounds' worth of slots without a block after which nothing more is expected.
@@ -28,17 +24,9 @@ impl Stall {
         let (slots, seats) = (plan.tree.slots(), scenario.network.delegates);
         let turns = u64::from(scenario.rounds) * u64::from(seats);
         let nominal = plan.start + Duration::from_secs(turns * u64::from(slots.blocktime()));
-        let later = |at: SimTime, seconds: f64| Some(at + Duration::try_from_secs_f64(seconds).ok()?);
-        let timed = |trigger: &Trigger, begun: Option<SimTime>| match trigger {
-            Trigger::Start => Some(plan.start),
-            Trigger::Seconds(seconds) => later(plan.start, *seconds),
-            Trigger::After(seconds) => later(begun?, *seconds),
-            Trigger::Slot(slot) => Some(SimTime::from_seconds(slots.start(Slot(*slot)))),
-            Trigger::Height(_) | Trigger::Round(_) | Trigger::Event(_) => None,
-        };
-        let changes = scenario.faults.iter().flat_map(|Fault { from, until, .. }| {
-            let begun = timed(from, None);
-            [begun, until.as_ref().and_then(|until| timed(until, begun))]
+        let changes = plan.faults.iter().flat_map(|fault| {
+            let begun = fault.from.instant(plan, None);
+            [begun, fault.until.as_ref().and_then(|until| until.instant(plan, begun))]
         });
         let settled = changes.flatten().filter(|at| *at <= nominal).max().unwrap_or(plan.start);
         Self { best: Height(0), idle: 0, allowed: IDLE_ROUNDS * seats, settled }

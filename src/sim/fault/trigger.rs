@@ -1,9 +1,14 @@
 //! When something begins or ends.
 
 use super::NodeRef;
-use crate::actors::Event;
+use crate::{
+    actors::{Event, SimTime},
+    protocol::Slot,
+    sim::Plan,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// A moment of a run. Heights and rounds are those of the highest chain of the network; a trigger fires once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +29,20 @@ pub enum Trigger {
     Round(u32),
     /// Something happened at a node.
     Event(EventTrigger),
+}
+
+impl Trigger {
+    /// The instant it says, of an end by when the fault has `begun`; `None` where something must happen first.
+    pub fn instant(&self, plan: &Plan, begun: Option<SimTime>) -> Option<SimTime> {
+        let after = |from: SimTime, seconds: f64| from + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        match self {
+            Self::Start => Some(plan.start),
+            Self::Seconds(seconds) => Some(after(plan.start, *seconds)),
+            Self::After(seconds) => begun.map(|begun| after(begun, *seconds)),
+            Self::Slot(slot) => Some(SimTime::from_seconds(plan.tree.slots().start(Slot(*slot)))),
+            Self::Height(_) | Self::Round(_) | Self::Event(_) => None,
+        }
+    }
 }
 
 /// Which event, where, and how often it must have happened.

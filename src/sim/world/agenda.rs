@@ -2,15 +2,14 @@
 
 use super::{Item, World};
 use crate::{
-    actors::{Event, NodeId, SimTime},
+    actors::{Event, NodeId},
     ledger::{BlockTree, Link},
-    protocol::{Height, Slot},
+    protocol::Height,
     sim::{
         Plan,
         fault::{EventKind, FaultKind, Rounds, Trigger},
     },
 };
-use std::time::Duration;
 
 /// Everything that begins and ends: the faults of a plan, then its sources, by one index.
 pub struct Agenda {
@@ -97,17 +96,8 @@ impl World {
 
     /// Sees to it that a beginning or an end comes when its trigger fires; at once, if that is over.
     fn arm(&mut self, index: usize, ends: bool, trigger: Trigger) {
-        let after = |from: SimTime, seconds: f64| from + Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let at = match &trigger {
-            Trigger::Start => Some(self.plan.start),
-            Trigger::Seconds(seconds) => Some(after(self.plan.start, *seconds)),
-            Trigger::After(seconds) => Some(after(self.now, *seconds)),
-            Trigger::Slot(slot) => Some(SimTime::from_seconds(self.plan.tree.slots().start(Slot(*slot)))),
-            Trigger::Height(_) | Trigger::Round(_) => {
-                is_reached(&trigger, self.best().height(), &self.plan.tree).then_some(self.now)
-            }
-            Trigger::Event(_) => None,
-        };
+        let is_reached = is_reached(&trigger, self.best().height(), &self.plan.tree);
+        let at = trigger.instant(&self.plan, Some(self.now)).or_else(|| is_reached.then_some(self.now));
         match at {
             Some(at) => self.queue.push(at.max(self.now), if ends { Item::End(index) } else { Item::Begin(index) }),
             None => {
