@@ -44,7 +44,7 @@ use ping::Pings;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use sync::SyncState;
-use verification::Probes;
+use verification::{Asked, Probes};
 
 /// The peer of one node.
 pub struct Peer {
@@ -59,6 +59,8 @@ pub struct Peer {
     pushed: [Option<SimTime>; 2],
     pings: Pings,
     probes: Probes,
+    /// Blocks last asked for.
+    asked: Option<Asked>,
     inquiries: Inquiries,
     newcomers: Newcomers,
     discovery: Option<Discovery>,
@@ -98,6 +100,7 @@ impl Peer {
             pushed: [None; 2],
             pings: Pings::default(),
             probes: Probes::default(),
+            asked: None,
             inquiries: Inquiries::default(),
             newcomers: Newcomers::default(),
             discovery: None,

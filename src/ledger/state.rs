@@ -10,9 +10,10 @@ use super::{
 };
 use crate::protocol::{
     Address, Arktoshi, Block, BlockError, BlockId, Height, NetworkConfig, PublicKey, Round as RoundNumber,
-    SignedTransaction, Slot, Timestamp, TransactionId, slots::Slots,
+    SignedTransaction, Slot, Timestamp, TransactionId, hashing::IdHash, slots::Slots,
 };
 use imbl::OrdMap;
+use indexmap::IndexSet;
 use std::sync::Arc;
 
 /// What every honest node knows after a block. Cheap to clone: successive states share all that did not change.
@@ -50,6 +51,8 @@ pub struct Applied {
     pub missing: Vec<PublicKey>,
     /// Set where the block ended a round.
     pub round_end: Option<RoundEnd>,
+    /// Who sent a transaction of the block: every pool asks whether it knows one of them.
+    pub senders: IndexSet<Address, IdHash>,
 }
 
 /// What the last block of a round brings about.
@@ -369,7 +372,8 @@ impl State {
                 Ok(RoundEnd { missed, created: state.round.clone() })
             })
             .transpose()?;
-        Ok(Applied { state, missing, round_end })
+        let senders = block.transactions.iter().map(|transaction| transaction.sender_address()).collect();
+        Ok(Applied { state, missing, round_end, senders })
     }
 
     fn reward_generator(&mut self, block: &Arc<Block>) {

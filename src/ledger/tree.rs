@@ -21,6 +21,7 @@ use crate::protocol::{
 };
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
+use indexmap::IndexSet;
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
@@ -38,6 +39,8 @@ const CHECKPOINT: u32 = 1_000;
 /// One block in the tree.
 pub struct Link {
     block: Arc<Block>,
+    /// The block's, at hand where chains are walked along.
+    height: Height,
     parent: Option<Arc<Link>>,
     /// An ancestor farther back, so that any height is found in logarithmic time.
     jump: Option<Arc<Link>>,
@@ -75,7 +78,7 @@ impl Link {
 
     /// Its height.
     pub fn height(&self) -> Height {
-        self.block.header.height
+        self.height
     }
 
     /// The block before; `None` for genesis.
@@ -160,10 +163,16 @@ impl BlockTree {
         let block = Arc::new(config.genesis.block.clone());
         let genesis = Arc::new(Link {
             transactions: block.transactions.len() as u64,
+            height: block.header.height,
             block,
             parent: None,
             jump: None,
-            applied: ArcSwapOption::from_pointee(Applied { state, missing: Vec::new(), round_end: None }),
+            applied: ArcSwapOption::from_pointee(Applied {
+                state,
+                missing: Vec::new(),
+                round_end: None,
+                senders: IndexSet::default(),
+            }),
             child: OnceLock::new(),
         });
         let tree = Self {
@@ -272,6 +281,7 @@ impl BlockTree {
         }
         let link = Arc::new(Link {
             block: block.clone(),
+            height: block.header.height,
             jump: Some(Link::jump_over(parent)),
             parent: Some(parent.clone()),
             applied: ArcSwapOption::from_pointee(self.apply(state, block)?),

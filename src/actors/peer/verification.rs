@@ -36,8 +36,10 @@ pub(super) struct Probe {
 
 /// Blocks asked for, ascending: heights, and the ids as they are sent.
 #[derive(Clone, Debug)]
-struct Asked {
-    heights: Vec<Height>,
+pub(super) struct Asked {
+    /// The block whose chain they are on.
+    tip: Arc<Link>,
+    heights: Arc<[Height]>,
     ids: Arc<[BlockId]>,
 }
 
@@ -65,7 +67,7 @@ impl Peer {
         }
         let highest = tip.header.height.min(self.tip.height());
         let own = self.tip.clone();
-        let asked = own_blocks(&own, Height::GENESIS, highest);
+        let asked = self.own_blocks(&own, Height::GENESIS, highest);
         let ids = asked.ids.clone();
         let step = Step::Common { asked, highest };
         self.probes.insert(node, Probe { claimed: tip, own, begun: now, step });
@@ -114,7 +116,8 @@ impl Peer {
             let common = probe.own.ancestor(common).expect("it is on the own chain").clone();
             return self.common_found(now, node, common, effects);
         }
-        let asked = own_blocks(&probe.own, common, highest);
+        let own = probe.own.clone();
+        let asked = self.own_blocks(&own, common, highest);
         let ids = asked.ids.clone();
         if let Some(probe) = self.probes.get_mut(&node) {
             probe.step = Step::Common { asked, highest };
@@ -177,6 +180,15 @@ impl Peer {
         let is_own = |id: &&BlockId| self.tree.link(id).is_some_and(|link| self.tip.descends_from(&link));
         ids.iter().rev().find(is_own).copied()
     }
+
+    /// [`own_blocks`], looked up once for all peers that are asked for the same: after a partition these are many.
+    fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
+        let same = |asked: &&Asked| {
+            asked.tip.is(tip) && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
+        };
+        let asked = self.asked.iter().find(same).cloned();
+        asked.unwrap_or_else(|| self.asked.insert(own_blocks(tip, lowest, highest)).clone())
+    }
 }
 
 /// Blocks of a chain at both ends of an interval and between, ascending, all as far apart.
@@ -187,5 +199,5 @@ fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     let mut heights: Vec<Height> = (0..=parts).map(|part| Height(at(part))).collect();
     heights.dedup();
     let own = |height: &Height| tip.ancestor(*height).expect("the heights are of the own chain").id();
-    Asked { ids: heights.iter().map(own).collect(), heights }
+    Asked { tip: tip.clone(), ids: heights.iter().map(own).collect(), heights: heights.into() }
 }

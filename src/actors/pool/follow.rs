@@ -37,7 +37,9 @@ impl TransactionPool {
     }
 
     fn block_applied(&mut self, link: &Arc<Link>, effects: &mut Vec<Effect>) {
-        self.hold_against(link.block(), effects);
+        if !link.block().transactions.is_empty() && self.store.has_one_of(&self.tree.applied(link).senders) {
+            self.hold_against(link.block(), effects);
+        }
         self.tip = link.clone();
         if self.tree.config().milestones.is_milestone(link.height()) {
             self.purge(effects);

@@ -90,6 +90,14 @@ impl Store {
         self.senders.get(address).map_or(0, |sender| sender.own.len())
     }
 
+    /// Whether one of these senders has something pending.
+    pub(super) fn has_one_of(&self, senders: &IndexSet<Address, IdHash>) -> bool {
+        match self.senders.len() < senders.len() {
+            true => self.senders.keys().any(|sender| senders.contains(sender)),
+            false => senders.iter().any(|sender| self.senders.contains_key(sender)),
+        }
+    }
+
     pub(super) fn has_username(&self, username: &str) -> bool {
         let from = (username.to_owned(), 0);
         self.usernames.range(from..).next().is_some_and(|(pending, _)| pending == username)
@@ -173,7 +181,7 @@ impl Store {
     /// lower nonces. Only as much is looked at as is taken. Source: consensus.md 5.5.
     pub(super) fn in_forging_order(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
         // What of each sender has come already, as the arrival of the last one.
-        let mut come: BTreeMap<Address, Arrival> = BTreeMap::new();
+        let mut come: IndexMap<Address, Arrival, IdHash> = IndexMap::default();
         self.by_fee.iter().flat_map(move |((_, arrival), transaction)| {
             let address = transaction.sender_address();
             let own = &self.senders[&address].own[..];

@@ -5,13 +5,11 @@
 //! the same. The mode is the thread's and not an argument, because signing is at the bottom of everything.
 
 use super::sha256_of;
-use crate::protocol::{PrivateKey, PublicKey};
+use crate::protocol::{PrivateKey, PublicKey, hashing::IdHash};
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{
-    cell::{Cell, RefCell},
-    collections::BTreeMap,
-};
+use std::cell::{Cell, RefCell};
 
 /// How signatures are treated.
 #[derive(
@@ -31,7 +29,7 @@ pub enum CryptoMode {
 thread_local! {
     static MODE: Cell<CryptoMode> = const { Cell::new(CryptoMode::Real) };
     /// The public keys of the private keys that have signed in modelled mode: deriving one costs as much as signing.
-    static PUBLIC: RefCell<BTreeMap<[u8; 32], [u8; 33]>> = const { RefCell::new(BTreeMap::new()) };
+    static PUBLIC: RefCell<IndexMap<[u8; 32], [u8; 33], IdHash>> = const { RefCell::new(IndexMap::with_hasher(IdHash::new())) };
 }
 
 /// Puts the thread's mode back when it goes.

@@ -34,6 +34,8 @@ pub struct Generator {
     plan: Generate,
     random: ChaCha8Rng,
     senders: Vec<(Sender, Pending)>,
+    /// The numbers of all senders, ascending.
+    order: Vec<usize>,
     locks: Vec<OpenLock>,
     mix: Vec<(KindName, f64)>,
     funding: Funding,
@@ -83,7 +85,17 @@ impl Generator {
             true => vec![(KindName::Transfer, 1.0)],
             false => plan.mix.iter().map(|(kind, share)| (*kind, *share)).collect(),
         };
-        Self { network, plan, random, senders, locks: Vec::new(), mix, funding: Funding::NotYet, due: None }
+        Self {
+            network,
+            random,
+            order: (0..plan.wallets as usize).collect(),
+            plan,
+            senders,
+            locks: Vec::new(),
+            mix,
+            funding: Funding::NotYet,
+            due: None,
+        }
     }
 
     /// Transactions of the accounts that fund the wallets, each account its part of them, at one node.
@@ -120,19 +132,31 @@ impl Generator {
 
     fn next_one(&mut self, now: SimTime, state: &State) -> Option<(NodeId, Transactions)> {
         let kind = self.draw_kind();
-        let mut order: Vec<usize> = (0..self.senders.len()).collect();
-        let (some, _) = order.partial_shuffle(&mut self.random, TRIES);
-        let some = some.to_vec();
-        let (index, made) = some.into_iter().find_map(|index| Some((index, self.made_by(index, kind, now, state)?)))?;
+        let (some, count) = self.some_senders();
+        let mut some = some.into_iter().take(count);
+        let (index, made) = some.find_map(|index| Some((index, self.made_by(index, kind, now, state)?)))?;
         // Always the same node for one sender: at another, a later nonce could arrive before an earlier one.
         Some((self.network.nodes[index % self.network.nodes.len()], one(made)))
+    }
+
+    /// Numbers of some senders, drawn without repetition, and how many these are: all, where there are but few.
+    fn some_senders(&mut self) -> ([usize; TRIES], usize) {
+        let (drawn, _) = self.order.partial_shuffle(&mut self.random, TRIES);
+        let (mut some, count) = ([0; TRIES], drawn.len());
+        some[..count].copy_from_slice(drawn);
+        // Numbers were exchanged only between the places they stood in and the last places.
+        for place in some[..count].iter().copied().chain(self.order.len() - count..self.order.len()) {
+            self.order[place] = place;
+        }
+        (some, count)
     }
 
     fn made_by(&mut self, index: usize, kind: KindName, now: SimTime, state: &State) -> Option<SignedTransaction> {
         let amount = self.plan.amount.draw(&mut self.random) * 1e8;
         let fee = self.plan.fee.draw(&mut self.random);
         let (sender, pending) = &mut self.senders[index];
-        let on_chain = nonce(state, &sender.address);
+        let wallet = state.wallet(&sender.address);
+        let on_chain = wallet.map_or(0, |wallet| wallet.nonce.0);
         if pending.nonce <= on_chain || now.since(pending.last) > GIVEN_UP_AFTER {
             // Whatever becomes of the last one now, its nonce is not waited for any more.
             *pending = Pending { nonce: on_chain, held_up: false, last: pending.last, id: None };
@@ -149,7 +173,7 @@ impl Generator {
             amount: Arktoshi::new((amount as u64).max(1)).unwrap_or(Arktoshi::MAX),
             fee,
         };
-        let made = maker.make(kind, sender, pending.nonce + 1)?;
+        let made = maker.make(kind, sender, wallet?, pending.nonce + 1)?;
         let (nonce, held_up) = (pending.nonce + 1, holds_up(kind));
         *pending = Pending { nonce, held_up, last: now, id: Some(made.id()) };
         Some(made)

@@ -47,23 +47,28 @@ pub struct Maker<'a> {
 
 impl Maker<'_> {
     /// A signed transaction of this type with this nonce, if the sender's wallet allows one now.
-    pub fn make(&mut self, kind: KindName, sender: &mut Sender, nonce: u64) -> Option<SignedTransaction> {
-        let wallet = self.state.wallet(&sender.address)?.clone();
+    pub fn make(
+        &mut self,
+        kind: KindName,
+        sender: &mut Sender,
+        wallet: &Wallet,
+        nonce: u64,
+    ) -> Option<SignedTransaction> {
         sender.made += 1;
         let mut builder = match kind {
-            KindName::MultiSignature => return self.multi_signature(sender, &wallet, nonce),
+            KindName::MultiSignature => return self.multi_signature(sender, wallet, nonce),
             KindName::HtlcLock => {
                 let (builder, secret) = self.lock();
-                let signed = self.sign(builder, sender, &wallet, nonce);
+                let signed = self.sign(builder, sender, wallet, nonce);
                 self.locks.push(OpenLock { id: signed.id(), secret });
                 return Some(signed);
             }
-            other => self.builder(other, sender, &wallet)?,
+            other => self.builder(other, sender, wallet)?,
         };
         if kind == KindName::Transfer && self.random.random_ratio(1, 10) {
             builder = builder.vendor_field(format!("number {}", sender.made));
         }
-        Some(self.sign(builder, sender, &wallet, nonce))
+        Some(self.sign(builder, sender, wallet, nonce))
     }
 
     fn builder(&mut self, kind: KindName, sender: &Sender, wallet: &Wallet) -> Option<TransactionBuilder> {
@@ -170,9 +175,6 @@ impl Maker<'_> {
     /// With its network, nonce and fee; claims and refunds are free and may not be otherwise.
     fn finished(&self, builder: TransactionBuilder, nonce: u64) -> TransactionBuilder {
         let builder = builder.network(self.network.tree.config().network.pub_key_hash).nonce(Nonce(nonce));
-        if self.fee == 1.0 {
-            return builder;
-        }
         if self.fee.to_bits() == 1.0_f64.to_bits() {
             return builder;
         }
