@@ -41,6 +41,7 @@ use inquiry::Inquiries;
 use limits::{Endpoint, Limits};
 use neighbours::Neighbours;
 use ping::Pings;
+use prefetch_index::prefetch_index;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use sync::SyncState;
@@ -172,6 +173,23 @@ impl Peer {
         }
     }
 
+    /// Has the processor fetch what messages are held against. Changes nothing.
+    pub fn fetch(&self) {
+        fetch(&self.node);
+        fetch(&self.tree);
+        fetch(&self.tip);
+        fetch(&self.passing);
+        fetch(&self.limits);
+        fetch(&self.sync);
+        fetch(&self.pushed);
+        fetch(&self.neighbours);
+    }
+
+    /// [`Peer::fetch`] of what is known of a node.
+    pub fn fetch_record(&self, from: NodeId) {
+        self.neighbours.fetch(from);
+    }
+
     fn say_status(&self, to: NodeId, effects: &mut Vec<Effect>) {
         send(to, Message::Status { tip: self.tip.block().clone() }, effects);
     }
@@ -280,6 +298,11 @@ impl Peer {
 /// Says something to another node's peer.
 fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
+}
+
+/// Has the processor fetch where a value begins.
+fn fetch<T>(value: &T) {
+    prefetch_index(std::slice::from_ref(value), 0);
 }
 
 fn observe(event: Event, effects: &mut Vec<Effect>) {

@@ -106,7 +106,8 @@ impl Run {
         let judge = check::judge(scenario, &plan)
             .map_err(|why| Failure::usage(format!("{}: {why}", self.scenario.display())))?;
         let traces = self.traces(&plan)?;
-        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        observers.extend(judge.observer());
         observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
         let bar = progress_bar(scenario.last_height().0.into());
         let outcome = scenario

@@ -157,6 +157,12 @@ impl Judge {
         judge
     }
 
+    /// What has to watch the run for it: nothing, where nothing is asserted.
+    pub fn observer(&self) -> Option<Box<dyn Observer>> {
+        let asserts = !self.lock().assertions.is_empty();
+        asserts.then(|| Box::new(self.clone()) as Box<dyn Observer>)
+    }
+
     /// What became of each assertion in a run that ended at this instant.
     pub fn verdicts(&self, end: SimTime) -> Vec<Verdict> {
         let mut case = self.lock();

@@ -12,6 +12,15 @@
 use crate::actors::SimTime;
 use std::{collections::VecDeque, mem};
 
+/// How soon an event comes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Soon {
+    /// Within 4 milliseconds.
+    Far,
+    /// Within 64 microseconds.
+    Near,
+}
+
 /// Events to come. They are moved about, so they should be small.
 #[derive(Debug)]
 pub struct EventQueue<T> {
@@ -76,8 +85,14 @@ impl<T> EventQueue<T> {
 
     /// The next event, if it is due at `through` or before.
     pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, T)> {
+        self.pop_foreseeing(through, |_, _| {})
+    }
+
+    /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then that they are
+    /// near.
+    pub fn pop_foreseeing(&mut self, through: SimTime, soon: impl FnMut(&T, Soon)) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
-            self.advance(through)?;
+            self.advance(through, soon)?;
         }
         let time = SimTime::from_micros(self.last);
         if time > through {
@@ -87,7 +102,7 @@ impl<T> EventQueue<T> {
     }
 
     /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due.
-    fn advance(&mut self, through: SimTime) -> Option<()> {
+    fn advance(&mut self, through: SimTime, mut soon: impl FnMut(&T, Soon)) -> Option<()> {
         let (level, digit) = self.lowest()?;
         let Level { buckets, filled } = &mut self.levels[level];
         let bucket = &mut buckets[digit];
@@ -105,8 +120,16 @@ impl<T> EventQueue<T> {
             self.front.extend(bucket.drain(..).map(|(_, event)| event));
             return Some(());
         }
+        let how = match level {
+            1 => Some(Soon::Near),
+            2 => Some(Soon::Far),
+            _ => None,
+        };
         let mut spread = mem::take(bucket);
         for (time, event) in spread.drain(..) {
+            if let Some(how) = how {
+                soon(&event, how);
+            }
             self.put(time, event);
         }
         self.levels[level].buckets[digit] = spread;

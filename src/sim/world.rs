@@ -17,6 +17,7 @@ use super::{
     Plan,
     network::{Network, Route},
     plan,
+    queue::Soon,
     source::{Poll, Source},
 };
 use crate::{
@@ -184,10 +185,11 @@ impl World {
         self.queue.next_time()
     }
 
-    /// The next event for an actor due at `through` or before; the clock moves onto it.
-    pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
+    /// The next event for an actor due at `through` or before; the clock moves onto it. Tells the index of an actor that
+    /// will hear something soon, and of which node's.
+    pub(super) fn next(&mut self, through: SimTime, mut soon: impl FnMut(usize, NodeId, Soon)) -> Option<Delivery> {
         loop {
-            let (now, next) = self.queue.pop(through)?;
+            let (now, next) = self.queue.pop(through, |to, from, how| soon(plan::index(to), from, how))?;
             self.now = now;
             match next {
                 Next::Copy { copy, to, generation } => {

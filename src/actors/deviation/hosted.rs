@@ -84,6 +84,21 @@ impl Hosted {
         }
     }
 
+    /// Has the processor fetch what a message will be held against: with thousands of nodes, waiting for memory is most
+    /// of the work. Changes nothing.
+    pub fn fetch(&self) {
+        if let Actor::Peer(peer) = &self.actor {
+            peer.fetch();
+        }
+    }
+
+    /// [`Hosted::fetch`] of what is known of the node that a message is from, once the actor itself has been fetched.
+    pub fn fetch_record(&self, from: NodeId) {
+        if let Actor::Peer(peer) = &self.actor {
+            peer.fetch_record(from);
+        }
+    }
+
     fn mend(&mut self, now: SimTime, deviation: &Deviation, effects: &mut Vec<Effect>) {
         let Some(deviance) = &mut self.deviance else { return };
         let Some(index) = deviance.deviations.iter().position(|on| **on == *deviation) else { return };

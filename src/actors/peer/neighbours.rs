@@ -1,7 +1,11 @@
 //! The peers a node is connected to. A record takes 40 bytes, for a thousand nodes on a full mesh hold a million.
 
 use crate::{actors::NodeId, protocol::Height};
+use prefetch_index::prefetch_index;
 use std::{ops::Range, sync::Arc};
+
+/// So many records are worth fetching to find one.
+const FEW: usize = 10;
 
 /// The peers of a node, ascending by number.
 pub(super) struct Neighbours {
@@ -105,6 +109,16 @@ impl Neighbours {
     pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Neighbour> {
         let place = self.place(node).ok()?;
         Some(&mut self.all[place])
+    }
+
+    /// Has the processor fetch the record of a node, or, if they are but few, all records.
+    pub(super) fn fetch(&self, node: NodeId) {
+        let guess = (node.0 - u32::from(node > self.own)) as usize;
+        if guess < self.all.len() {
+            prefetch_index(&self.all, guess);
+        } else if self.all.len() <= FEW {
+            (0..self.all.len()).for_each(|place| prefetch_index(&self.all, place));
+        }
     }
 
     /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own.

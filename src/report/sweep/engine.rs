@@ -144,7 +144,8 @@ fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
         let plan = scenario.plan(&testnet, seeds);
         let metrics = Metrics::new(&plan);
         let Ok(judge) = judge(scenario, &plan) else { return died() };
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
+        observers.extend(judge.observer());
         let played = scenario.play(&plan, StageKind::Inline, observers, |_| {});
         let Ok(outcome) = played else { return died() };
         let figures = metrics.finish(outcome.end);

@@ -4,6 +4,7 @@ use crate::{
     actors::{Effect, Hosted, SimTime},
     sim::{
         Observer, Plan, World,
+        queue::Soon,
         world::{Delivery, What},
     },
 };
@@ -31,7 +32,12 @@ impl InlineStage {
 
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
-        while let Some(delivery) = self.world.next(until.just_before()) {
+        let through = until.just_before();
+        let fetch = |actors: &[Hosted], index: usize, from, how| match how {
+            Soon::Far => actors[index].fetch(),
+            Soon::Near => actors[index].fetch_record(from),
+        };
+        while let Some(delivery) = self.world.next(through, |index, from, how| fetch(&self.actors, index, from, how)) {
             let Delivery { index, to, now, what } = delivery;
             match what {
                 What::Kept(kept) => self.actors[index].take(now, self.world.stimulus(kept), &mut self.effects),

@@ -3,8 +3,8 @@
 
 use super::Item;
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, SimTime, Stimulus},
-    sim::queue::EventQueue,
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus},
+    sim::queue::{EventQueue, Soon},
 };
 use slab::Slab;
 use std::mem;
@@ -87,9 +87,18 @@ impl Coming {
         }
     }
 
-    /// The next of all, if it is due at `through` or before.
-    pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, Next)> {
-        let (at, Due { place, to, generation }) = self.queue.pop(through)?;
+    /// The next of all, if it is due at `through` or before. Tells who hears something from whose peer soon.
+    pub fn pop(&mut self, through: SimTime, mut soon: impl FnMut(ActorId, NodeId, Soon)) -> Option<(SimTime, Next)> {
+        let (items, casts) = (&self.items, &self.casts);
+        let due = self.queue.pop_foreseeing(through, |due, how| match due.to {
+            Due::ITEM => {
+                if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[due.place as usize] {
+                    soon(*to, from.node, how);
+                }
+            }
+            to => soon(ActorId { node: NodeId(to), role: Role::Peer }, casts[due.place as usize].from.node, how),
+        });
+        let (at, Due { place, to, generation }) = due?;
         let next = match to {
             Due::ITEM => Next::Item(Kept(place)),
             to => Next::Copy { copy: Copied(place), to: NodeId(to), generation },
