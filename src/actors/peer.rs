@@ -174,20 +174,20 @@ impl Peer {
     }
 
     /// Has the processor fetch what messages are held against. Changes nothing.
-    pub fn fetch(&self) {
-        fetch(&self.node);
-        fetch(&self.tree);
-        fetch(&self.tip);
-        fetch(&self.passing);
-        fetch(&self.limits);
-        fetch(&self.sync);
-        fetch(&self.pushed);
-        fetch(&self.neighbours);
+    pub fn prefetch(&self) {
+        prefetch(&self.node);
+        prefetch(&self.tree);
+        prefetch(&self.tip);
+        prefetch(&self.passing);
+        prefetch(&self.limits);
+        prefetch(&self.sync);
+        prefetch(&self.pushed);
+        prefetch(&self.neighbours);
     }
 
-    /// [`Peer::fetch`] of what is known of a node.
-    pub fn fetch_record(&self, from: NodeId) {
-        self.neighbours.fetch(from);
+    /// [`Peer::prefetch`] of what is known of a node.
+    pub fn prefetch_record(&self, from: NodeId) {
+        self.neighbours.prefetch(from);
     }
 
     fn say_status(&self, to: NodeId, effects: &mut Vec<Effect>) {
@@ -301,7 +301,7 @@ fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
 }
 
 /// Has the processor fetch where a value begins.
-fn fetch<T>(value: &T) {
+fn prefetch<T>(value: &T) {
     prefetch_index(std::slice::from_ref(value), 0);
 }
 

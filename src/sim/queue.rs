@@ -161,6 +161,25 @@ mod tests {
         assert_eq!(queue.next_time(), Some(SimTime::from_micros(5)));
     }
 
+    #[test]
+    fn most_events_are_foreseen_first_as_far_and_then_as_near() {
+        let mut queue = EventQueue::new();
+        let count = 10_000_usize;
+        for event in 0..count {
+            queue.push(SimTime::from_micros(event as u64 * 7_919 % 1_000_000), event);
+        }
+        let mut told = vec![Vec::new(); count];
+        while let Some((_, event)) = queue.pop_foreseeing(SimTime::from_micros(u64::MAX), |event, how| {
+            told[*event].push(how);
+        }) {
+            assert!([&[][..], &[Soon::Far], &[Soon::Near], &[Soon::Far, Soon::Near]].contains(&&told[event][..]));
+        }
+        let both = told.iter().filter(|told| told.len() == 2).count();
+        assert!(both > count / 4, "{both}");
+        let any = told.iter().filter(|told| !told.is_empty()).count();
+        assert!(any > count * 9 / 10, "{any}");
+    }
+
     proptest! {
         /// Against a heap of times and numbers, with events that are scheduled while others are taken.
         #[test]

@@ -86,16 +86,16 @@ impl Hosted {
 
     /// Has the processor fetch what a message will be held against: with thousands of nodes, waiting for memory is most
     /// of the work. Changes nothing.
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         if let Actor::Peer(peer) = &self.actor {
-            peer.fetch();
+            peer.prefetch();
         }
     }
 
-    /// [`Hosted::fetch`] of what is known of the node that a message is from, once the actor itself has been fetched.
-    pub fn fetch_record(&self, from: NodeId) {
+    /// [`Hosted::prefetch`] of what is known of the node that a message is from, once the actor itself is there.
+    pub fn prefetch_record(&self, from: NodeId) {
         if let Actor::Peer(peer) = &self.actor {
-            peer.fetch_record(from);
+            peer.prefetch_record(from);
         }
     }
 

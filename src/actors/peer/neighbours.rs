@@ -112,8 +112,8 @@ impl Neighbours {
     }
 
     /// Has the processor fetch the record of a node, or, if they are but few, all records.
-    pub(super) fn fetch(&self, node: NodeId) {
-        let guess = (node.0 - u32::from(node > self.own)) as usize;
+    pub(super) fn prefetch(&self, node: NodeId) {
+        let guess = self.guess(node);
         if guess < self.all.len() {
             prefetch_index(&self.all, guess);
         } else if self.all.len() <= FEW {
@@ -122,8 +122,12 @@ impl Neighbours {
     }
 
     /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own.
+    fn guess(&self, node: NodeId) -> usize {
+        (node.0 - u32::from(node > self.own)) as usize
+    }
+
     fn place(&self, node: NodeId) -> Result<usize, usize> {
-        let guess = (node.0 - u32::from(node > self.own)) as usize;
+        let guess = self.guess(node);
         if self.all.get(guess).is_some_and(|neighbour| neighbour.node == node) {
             return Ok(guess);
         }

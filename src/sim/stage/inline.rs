@@ -33,11 +33,7 @@ impl InlineStage {
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         let through = until.just_before();
-        let fetch = |actors: &[Hosted], index: usize, from, how| match how {
-            Soon::Far => actors[index].fetch(),
-            Soon::Near => actors[index].fetch_record(from),
-        };
-        while let Some(delivery) = self.world.next(through, |index, from, how| fetch(&self.actors, index, from, how)) {
+        while let Some(delivery) = self.next(through) {
             let Delivery { index, to, now, what } = delivery;
             match what {
                 What::Kept(kept) => self.actors[index].take(now, self.world.stimulus(kept), &mut self.effects),
@@ -50,5 +46,13 @@ impl InlineStage {
             self.world.absorb(to, &mut self.effects);
         }
         self.world.rest_until(until);
+    }
+
+    /// The next event due at `through` or before. Memory is fetched ahead of those that follow it.
+    fn next(&mut self, through: SimTime) -> Option<Delivery> {
+        self.world.next(through, |index, from, soon| match soon {
+            Soon::Far => self.actors[index].prefetch(),
+            Soon::Near => self.actors[index].prefetch_record(from),
+        })
     }
 }
