@@ -11,7 +11,7 @@ use criterion::{
 };
 use dposlab::{
     protocol::{
-        KeyPair,
+        Height, KeyPair,
         crypto::{CryptoMode, ecdsa},
     },
     scenario::{Outcome, Scenario, StageKind},
@@ -103,10 +103,12 @@ fn time(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, count: Count, scen
 }
 
 fn play(scenario: &Scenario, stage: StageKind, plan: &Plan) -> (Outcome, u64) {
-    let rounds = dposlab::report::Rounds::new(plan);
-    let outcome = scenario.play(plan, stage, vec![Box::new(rounds.clone())], |_| {}).expect("no actor dies");
-    assert_eq!(rounds.height(), scenario.last_height(), "every slot has its block");
-    (outcome, u64::from(scenario.last_height().0 - 1))
+    let (mut reached, mut slots) = (Height(0), 0);
+    let progress = |height| (reached, slots) = (height, slots + 1);
+    let outcome = scenario.play(plan, stage, Vec::new(), progress).expect("no actor dies");
+    assert_eq!(reached, scenario.last_height(), "the run went to its end");
+    assert_eq!(slots, u64::from(reached.0 - 1), "every slot has its block");
+    (outcome, slots)
 }
 
 fn limits(group: &mut BenchmarkGroup<'_, WallTime>) {

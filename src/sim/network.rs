@@ -1,7 +1,8 @@
 //! The network between nodes: who is connected, how long a message takes, and what is lost, doubled or overtaken.
 //!
 //! The network delivers, a fault says what becomes of a message ([`interference`]), and the world owns the clock. No
-//! table grows with the square of the nodes: what belongs to a link is computed from a hash of the seed and the link.
+//! table grows with the square of the nodes: what belongs to a link is computed from a hash of the seed and the link, and
+//! kept in small networks only.
 
 pub mod interference;
 pub mod latency;
@@ -112,6 +113,8 @@ pub struct Network {
     seed: u64,
     /// For what is drawn for each message.
     random: Xoshiro256PlusPlus,
+    /// Latencies of the links of a small network that were asked for before.
+    known: Known,
     /// Until when a link is busy with what was sent before.
     busy: BTreeMap<(u32, u32), SimTime>,
     /// Nothing is drawn, counted or checked for a message but its latency.
@@ -135,6 +138,7 @@ impl Network {
             special: model.links.iter().flat_map(both_ways).collect(),
             seed,
             random: Xoshiro256PlusPlus::from_seed(seeds.bytes("network/messages")),
+            known: Known::new(nodes),
             busy: BTreeMap::new(),
             plain: mesh && model.is_plain(),
             links,
@@ -186,7 +190,14 @@ impl Network {
         let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
         let micros = match latency.per {
             Per::Message if self.model.regions.is_none() => latency.draw(&mut self.random),
-            Per::Message | Per::Link => self.latency_of_link(from, to),
+            Per::Message | Per::Link => match self.known.get(from, to) {
+                Some(known) => known,
+                None => {
+                    let micros = self.latency_of_link(from, to);
+                    self.known.put(from, to, micros);
+                    micros
+                }
+            },
         };
         SimTime::from_micros(now.micros().saturating_add(micros))
     }
@@ -239,6 +250,41 @@ impl Network {
 
     fn happens(&mut self, chance: f64) -> bool {
         chance > 0.0 && self.random.random::<f64>() < chance
+    }
+}
+
+/// Latencies of links by sender and receiver, where a table of all fits beside what every message looks at.
+#[derive(Debug)]
+struct Known {
+    /// Nodes; 0 where there are too many.
+    nodes: u32,
+    /// In microseconds, each more by one; 0 where it is not known.
+    micros: Vec<u32>,
+}
+
+impl Known {
+    /// Nodes whose table is small.
+    const FEW: u32 = 128;
+
+    fn new(nodes: u32) -> Self {
+        let nodes = if nodes > Self::FEW { 0 } else { nodes };
+        Self { nodes, micros: vec![0; (nodes * nodes) as usize] }
+    }
+
+    fn place(&self, from: NodeId, to: NodeId) -> usize {
+        (from.0 * self.nodes + to.0) as usize
+    }
+
+    fn get(&self, from: NodeId, to: NodeId) -> Option<u64> {
+        let known = *self.micros.get(self.place(from, to))?;
+        (known > 0).then(|| u64::from(known) - 1)
+    }
+
+    fn put(&mut self, from: NodeId, to: NodeId, micros: u64) {
+        let place = self.place(from, to);
+        if let (Some(known), Ok(more)) = (self.micros.get_mut(place), u32::try_from(micros + 1)) {
+            *known = more;
+        }
     }
 }
 

@@ -1,32 +1,35 @@
 //! The event queue: ordered by time, then by the order of scheduling, so ties have an answer.
 //!
 //! ```text
-//!   front   due at `last`, in the order scheduled              ◄── pop
+//!   front   due by `until`, the next last                      ◄── pop
 //!   levels  l, d: times that agree with `last` above digit l and have there the digit d, in the order scheduled
 //! ```
 //!
 //! Time never goes back, so a radix heap does: an event moves to a lower level each time, at most once for each digit of
 //! the time until it is due, and equal times never part, nor change their order. A digit has six bits, so that one word
-//! says which buckets of a level hold something.
+//! says which buckets of a level hold something. A bucket that holds little and is soon due is sorted instead and becomes
+//! the front.
 
 use crate::actors::SimTime;
-use std::{collections::VecDeque, mem};
+use std::mem;
 
 /// How soon an event comes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
     /// Within 4 milliseconds.
     Far,
-    /// Within 64 microseconds.
+    /// Among the next ones.
     Near,
 }
 
 /// Events to come. They are moved about, so they should be small.
 #[derive(Debug)]
 pub struct EventQueue<T> {
-    /// The earliest time of all, when `front` was filled; nothing earlier can come.
+    /// When the last event that was taken was due; nothing earlier can come.
     last: u64,
-    front: VecDeque<T>,
+    /// Events due by `until`, in descending order, so that the next one is the last.
+    front: Vec<(u64, T)>,
+    until: u64,
     levels: Box<[Level<T>; LEVELS]>,
     /// Bit l: level l holds something.
     filled: u64,
@@ -44,22 +47,32 @@ struct Level<T> {
 const DIGIT: u32 = 6;
 /// Digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
+/// So many events are sorted …
+const FEW: usize = 24;
+/// … of a bucket no higher than this: four milliseconds.
+const SORTED: usize = 2;
 
 impl<T> EventQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
         let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0 };
-        Self { last: 0, front: VecDeque::new(), levels: Box::new(std::array::from_fn(level)), filled: 0 }
+        let levels = Box::new(std::array::from_fn(level));
+        Self { last: 0, front: Vec::new(), until: 0, levels, filled: 0 }
     }
 
     /// Schedules an event. One that would be due before the last event that was taken is due with that one.
     pub fn push(&mut self, time: SimTime, event: T) {
-        self.put(time.micros().max(self.last), event);
+        let time = time.micros().max(self.last);
+        if time > self.until {
+            return self.put(time, event);
+        }
+        let later = self.front.iter().rposition(|(other, _)| *other > time);
+        self.front.insert(later.map_or(0, |later| later + 1), (time, event));
     }
 
+    /// To the level and bucket of a time behind the front.
     fn put(&mut self, time: u64, event: T) {
-        let Some(highest) = (time ^ self.last).checked_ilog2() else { return self.front.push_back(event) };
-        let level = highest / DIGIT;
+        let level = (time ^ self.last).ilog2() / DIGIT;
         let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
         let Level { buckets, filled } = &mut self.levels[level as usize];
         buckets[digit as usize].push((time, event));
@@ -76,62 +89,77 @@ impl<T> EventQueue<T> {
 
     /// The time of the next event.
     pub fn next_time(&self) -> Option<SimTime> {
-        if !self.front.is_empty() {
-            return Some(SimTime::from_micros(self.last));
-        }
-        let (level, digit) = self.lowest()?;
-        self.levels[level].buckets[digit].iter().map(|(time, _)| SimTime::from_micros(*time)).min()
+        let earliest = match self.front.last() {
+            Some((time, _)) => Some(*time),
+            None => {
+                let (level, digit) = self.lowest()?;
+                self.levels[level].buckets[digit].iter().map(|(time, _)| *time).min()
+            }
+        };
+        earliest.map(SimTime::from_micros)
     }
 
     /// The next event, if it is due at `through` or before.
     pub fn pop(&mut self, through: SimTime) -> Option<(SimTime, T)> {
-        self.pop_foreseeing(through, |_, _| {})
+        self.pop_foreseeing(through, None::<fn(&T, Soon)>)
     }
 
     /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then that they are
     /// near.
-    pub fn pop_foreseeing(&mut self, through: SimTime, soon: impl FnMut(&T, Soon)) -> Option<(SimTime, T)> {
+    pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
             self.advance(through, soon)?;
         }
-        let time = SimTime::from_micros(self.last);
-        if time > through {
-            return None;
-        }
-        self.front.pop_front().map(|event| (time, event))
+        self.front.last().filter(|(time, _)| *time <= through.micros())?;
+        let (time, event) = self.front.pop()?;
+        self.last = time;
+        Some((SimTime::from_micros(time), event))
     }
 
-    /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due.
-    fn advance(&mut self, through: SimTime, mut soon: impl FnMut(&T, Soon)) -> Option<()> {
+    /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due;
+    /// or makes all of it the front.
+    fn advance(&mut self, through: SimTime, mut soon: Option<impl FnMut(&T, Soon)>) -> Option<()> {
         let (level, digit) = self.lowest()?;
         let Level { buckets, filled } = &mut self.levels[level];
         let bucket = &mut buckets[digit];
-        let earliest = bucket.iter().map(|(time, _)| *time).min()?;
-        if earliest > through.micros() {
-            return None;
-        }
+        // Of equal times, or of one, sorting is nothing.
+        let whole = level == 0 || bucket.len() == 1 || (level <= SORTED && bucket.len() <= FEW);
+        let earliest = match whole {
+            true => {
+                bucket.sort_by_key(|(time, _)| *time);
+                bucket.first().map(|(time, _)| *time)
+            }
+            false => bucket.iter().map(|(time, _)| *time).min(),
+        };
+        let earliest = earliest.filter(|earliest| *earliest <= through.micros())?;
         *filled &= !(1 << digit);
         if *filled == 0 {
             self.filled &= !(1 << level);
         }
         self.last = earliest;
-        // On the lowest level all times of a bucket are the same.
-        if level == 0 {
-            self.front.extend(bucket.drain(..).map(|(_, event)| event));
-            return Some(());
-        }
         let how = match level {
             1 => Some(Soon::Near),
             2 => Some(Soon::Far),
             _ => None,
         };
+        if let (Some(soon), Some(how)) = (&mut soon, how) {
+            bucket.iter().for_each(|(_, event)| soon(event, how));
+        }
+        if whole {
+            self.front.extend(bucket.drain(..).rev());
+            // Where but one event is in a high bucket, the levels below are empty.
+            self.until = earliest | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
+            return Some(());
+        }
+        self.until = earliest;
         let mut spread = mem::take(bucket);
         for (time, event) in spread.drain(..) {
-            if let Some(how) = how {
-                soon(&event, how);
+            match time == earliest {
+                true => self.front.push((time, event)),
+                false => self.put(time, event),
             }
-            self.put(time, event);
         }
+        self.front.reverse();
         self.levels[level].buckets[digit] = spread;
         Some(())
     }
@@ -166,12 +194,15 @@ mod tests {
         let mut queue = EventQueue::new();
         let count = 10_000_usize;
         for event in 0..count {
-            queue.push(SimTime::from_micros(event as u64 * 7_919 % 1_000_000), event);
+            queue.push(SimTime::from_micros(event as u64 * 7_919 % 100_000), event);
         }
         let mut told = vec![Vec::new(); count];
-        while let Some((_, event)) = queue.pop_foreseeing(SimTime::from_micros(u64::MAX), |event, how| {
-            told[*event].push(how);
-        }) {
+        while let Some((_, event)) = queue.pop_foreseeing(
+            SimTime::from_micros(u64::MAX),
+            Some(|event: &usize, how| {
+                told[*event].push(how);
+            }),
+        ) {
             assert!([&[][..], &[Soon::Far], &[Soon::Near], &[Soon::Far, Soon::Near]].contains(&&told[event][..]));
         }
         let both = told.iter().filter(|told| told.len() == 2).count();

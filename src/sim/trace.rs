@@ -7,8 +7,8 @@ use crate::{
 };
 use sha2::{Digest as _, Sha256};
 use std::{
-    fmt,
-    sync::{Arc, Mutex},
+    fmt, mem,
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 /// SHA256 over all events of a run with their times and nodes, in order.
@@ -27,16 +27,23 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Digests what it observes. Clones share one digest: one goes to the stage, one stays to be asked.
-#[derive(Clone, Default)]
-pub struct TraceDigest(Arc<Mutex<Hasher>>);
+/// Digests what it observes. Clones share one digest: one goes to the stage, one stays to be asked, where the run rests.
+#[derive(Default)]
+pub struct TraceDigest {
+    shared: Arc<Mutex<Hasher>>,
+    /// Records that are not in the digest yet, and how many: a lock for each would cost as much as the record.
+    gathered: Vec<u8>,
+    records: u64,
+}
 
 #[derive(Default)]
 struct Hasher {
     sha256: Sha256,
-    record: Vec<u8>,
     events: u64,
 }
+
+/// So many bytes are hashed at once, even if the run does not rest for long.
+const GATHERED: usize = 1 << 16;
 
 impl TraceDigest {
     /// The digest of the events so far.
@@ -49,24 +56,40 @@ impl TraceDigest {
         self.lock().events
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Hasher> {
-        self.0.lock().expect("no one panics while holding it")
+    fn lock(&self) -> MutexGuard<'_, Hasher> {
+        self.shared.lock().expect("no one panics while holding it")
+    }
+
+    fn hash(&mut self) {
+        let mut hasher = self.shared.lock().expect("no one panics while holding it");
+        hasher.sha256.update(&self.gathered);
+        hasher.events += mem::take(&mut self.records);
+        self.gathered.clear();
+    }
+}
+
+impl Clone for TraceDigest {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), ..Self::default() }
     }
 }
 
 impl Observer for TraceDigest {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        let mut hasher = self.lock();
-        let mut record = std::mem::take(&mut hasher.record);
-        record.clear();
+        let begin = self.gathered.len();
         // The length before it keeps two short records from reading as one long one.
-        record.extend([0; 4]);
-        write(now, node, event, &mut record);
-        let length = (record.len() - 4) as u32;
-        record[..4].copy_from_slice(&length.to_le_bytes());
-        hasher.sha256.update(&record);
-        hasher.record = record;
-        hasher.events += 1;
+        self.gathered.extend([0; 4]);
+        write(now, node, event, &mut self.gathered);
+        let length = (self.gathered.len() - begin - 4) as u32;
+        self.gathered[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
+        self.records += 1;
+        if self.gathered.len() >= GATHERED {
+            self.hash();
+        }
+    }
+
+    fn rest(&mut self) {
+        self.hash();
     }
 }
 

@@ -46,6 +46,9 @@ pub trait Observer: Send {
     /// ([`Observer::wants_messages`]), faults to all.
     fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
 
+    /// All that happens up to now has been told: for those who hand on what they gather.
+    fn rest(&mut self) {}
+
     /// Whether [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`] are wanted. There are millions of them. Asked once.
     fn wants_messages(&self) -> bool {
         false
@@ -185,11 +188,21 @@ impl World {
         self.queue.next_time()
     }
 
-    /// The next event for an actor due at `through` or before; the clock moves onto it. Tells the index of an actor that
-    /// will hear something soon, and of which node's.
-    pub(super) fn next(&mut self, through: SimTime, mut soon: impl FnMut(usize, NodeId, Soon)) -> Option<Delivery> {
+    /// The next event for an actor due at `through` or before; the clock moves onto it.
+    pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
+        self.next_foreseeing(through, None::<fn(usize, NodeId, Soon)>)
+    }
+
+    /// [`World::next`] that tells the index of an actor that will hear something soon, and of which node's, if that is
+    /// wanted.
+    pub(super) fn next_foreseeing(
+        &mut self,
+        through: SimTime,
+        mut soon: Option<impl FnMut(usize, NodeId, Soon)>,
+    ) -> Option<Delivery> {
         loop {
-            let (now, next) = self.queue.pop(through, |to, from, how| soon(plan::index(to), from, how))?;
+            let soon = soon.as_mut().map(|soon| |to, from, how| soon(plan::index(to), from, how));
+            let (now, next) = self.queue.pop(through, soon)?;
             self.now = now;
             match next {
                 Next::Copy { copy, to, generation } => {
@@ -300,6 +313,7 @@ impl World {
     /// Moves the clock on where nothing is left to do before.
     pub(super) fn rest_until(&mut self, until: SimTime) {
         self.now = self.now.max(until);
+        self.observers.iter_mut().for_each(|observer| observer.rest());
     }
 
     /// Carries out what an actor wants, in order.
@@ -317,7 +331,7 @@ impl World {
                     let generation = self.nodes.generation(from.node);
                     self.queue.push(at, Item::Input { to: from, generation, input: Input::Wake(wake) });
                 }
-                Effect::Observe(event) => self.observe(from.node, &event),
+                Effect::Observe(event) => self.observe(from.node, event),
                 Effect::Answer { request, submission } => self.answer(request, *submission),
             }
         }
@@ -348,16 +362,17 @@ impl World {
         self.nodes.clock(node).global(local).max(self.now)
     }
 
-    fn observe(&mut self, node: NodeId, event: &Event) {
-        self.nodes.observe(node, event);
+    fn observe(&mut self, node: NodeId, event: Event) {
+        self.nodes.rise(&event);
         if self.agenda.is_waiting() {
-            for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
+            for due in self.agenda.observe(node, &event, self.nodes.best(), &self.plan.tree) {
                 self.queue.push(self.now, due);
             }
         }
         for observer in &mut self.observers {
-            observer.observe(self.now, node, event);
+            observer.observe(self.now, node, &event);
         }
+        self.nodes.stand(node, event);
     }
 
     fn send(&mut self, from: ActorId, to: ActorId, message: Message) {

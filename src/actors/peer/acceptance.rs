@@ -209,14 +209,18 @@ impl Peer {
         self.tip = link.clone();
         self.last_accepted = now;
         self.sync.block_accepted();
-        observe(Event::BlockApplied { link: link.clone(), applied: applied.clone() }, effects);
-        if !link.block().transactions.is_empty() {
-            self.tell(Role::Pool, Message::TipMoved { tip: link }, effects);
+        let matters = applied.round_end.is_some() || !applied.missing.is_empty();
+        let slots = matters.then(|| applied.clone());
+        observe(Event::BlockApplied { link, applied }, effects);
+        if !self.tip.block().transactions.is_empty() {
+            self.tell(Role::Pool, Message::TipMoved { tip: self.tip.clone() }, effects);
         }
-        if applied.round_end.is_some() {
-            self.tell_round(effects);
+        if let Some(applied) = slots {
+            if applied.round_end.is_some() {
+                self.tell_round(effects);
+            }
+            self.count_missed(now, &applied, effects);
         }
-        self.count_missed(now, &applied, effects);
     }
 
     /// A block that does not follow the tip: the second of a batch or a later one. Source: consensus.md 3.6.

@@ -14,15 +14,20 @@ pub struct InlineStage {
     world: World,
     actors: Vec<Hosted>,
     effects: Vec<Effect>,
+    /// There are so many actors that the processor waits for memory.
+    many: bool,
 }
+
+/// Below so many actors all that is looked at for each message is at hand anyway.
+const MANY: usize = 1_000;
 
 impl InlineStage {
     /// A run at its first instant.
     pub fn new(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Self {
         let actors = plan.actors();
         let world = World::new(plan, actors.iter().map(|(id, _)| *id), observers);
-        let actors = actors.into_iter().map(|(_, actor)| actor.into()).collect();
-        Self { world, actors, effects: Vec::new() }
+        let actors: Vec<Hosted> = actors.into_iter().map(|(_, actor)| actor.into()).collect();
+        Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
     }
 
     /// Clock and queue of the run.
@@ -48,11 +53,15 @@ impl InlineStage {
         self.world.rest_until(until);
     }
 
-    /// The next event due at `through` or before. Memory is fetched ahead of those that follow it.
+    /// The next event due at `through` or before. With many actors, memory is fetched ahead of those that follow it.
     fn next(&mut self, through: SimTime) -> Option<Delivery> {
-        self.world.next(through, |index, from, soon| match soon {
+        if !self.many {
+            return self.world.next(through);
+        }
+        let soon = |index: usize, from, soon| match soon {
             Soon::Far => self.actors[index].prefetch(),
             Soon::Near => self.actors[index].prefetch_record(from),
-        })
+        };
+        self.world.next_foreseeing(through, Some(soon))
     }
 }

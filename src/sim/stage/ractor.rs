@@ -82,7 +82,7 @@ impl RactorStage {
     /// # Errors
     /// An actor died.
     pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
-        let Some(delivery) = self.world.next(through, |_, _, _| {}) else { return Ok(false) };
+        let Some(delivery) = self.world.next(through) else { return Ok(false) };
         let (id, host) = &self.hosts[delivery.index];
         let Delivery { now, what, .. } = delivery;
         let stimulus = match what {

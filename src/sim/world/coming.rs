@@ -87,18 +87,25 @@ impl Coming {
         }
     }
 
-    /// The next of all, if it is due at `through` or before. Tells who hears something from whose peer soon.
-    pub fn pop(&mut self, through: SimTime, mut soon: impl FnMut(ActorId, NodeId, Soon)) -> Option<(SimTime, Next)> {
+    /// The next of all, if it is due at `through` or before. Tells who hears something from whose peer soon, if that is
+    /// wanted.
+    pub fn pop(
+        &mut self,
+        through: SimTime,
+        soon: Option<impl FnMut(ActorId, NodeId, Soon)>,
+    ) -> Option<(SimTime, Next)> {
         let (items, casts) = (&self.items, &self.casts);
-        let due = self.queue.pop_foreseeing(through, |due, how| match due.to {
-            Due::ITEM => {
-                if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[due.place as usize] {
-                    soon(*to, from.node, how);
+        let soon = soon.map(|mut soon| {
+            move |due: &Due, how| match due.to {
+                Due::ITEM => {
+                    if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[due.place as usize] {
+                        soon(*to, from.node, how);
+                    }
                 }
+                to => soon(ActorId { node: NodeId(to), role: Role::Peer }, casts[due.place as usize].from.node, how),
             }
-            to => soon(ActorId { node: NodeId(to), role: Role::Peer }, casts[due.place as usize].from.node, how),
         });
-        let (at, Due { place, to, generation }) = due?;
+        let (at, Due { place, to, generation }) = self.queue.pop_foreseeing(through, soon)?;
         let next = match to {
             Due::ITEM => Next::Item(Kept(place)),
             to => Next::Copy { copy: Copied(place), to: NodeId(to), generation },

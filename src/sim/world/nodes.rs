@@ -188,17 +188,22 @@ impl Nodes {
         &self.tips
     }
 
-    /// Follows the nodes' chains.
-    pub fn observe(&mut self, node: NodeId, event: &Event) {
-        let tip = match event {
+    /// The highest block follows an event of any node.
+    pub fn rise(&mut self, event: &Event) {
+        if let Event::BlockApplied { link, .. } = event
+            && link.height() > self.best.height()
+        {
+            self.best = link.clone();
+        }
+    }
+
+    /// A node's chain follows its event.
+    pub fn stand(&mut self, node: NodeId, event: Event) {
+        self.tips[node.0 as usize] = match event {
             Event::BlockApplied { link, .. } => link,
             Event::RolledBack { to, .. } => to,
             _ => return,
         };
-        if tip.height() > self.best.height() {
-            self.best = tip.clone();
-        }
-        self.tips[node.0 as usize] = tip.clone();
     }
 
     /// A node goes down, and with it what it had not heard yet; answers that.
