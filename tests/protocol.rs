@@ -1,5 +1,7 @@
 //! The protocol against vectors, laws and broken input: one binary, a module for each area.
 
+#[path = "protocol/edges.rs"]
+mod edges;
 #[path = "protocol/refusals.rs"]
 mod refusals;
 #[path = "protocol/samples.rs"]

@@ -75,6 +75,7 @@ mod tests {
     #[test]
     fn a_slot_begins_forges_and_ends() {
         let slots = Slots::new(8, 1_490_101_200);
+        assert_eq!((slots.blocktime(), slots.epoch_unix()), (8, 1_490_101_200));
         assert_eq!(slots.slot(Timestamp(15)), Slot(1));
         assert_eq!(slots.start(Slot(1)), Timestamp(8));
         assert_eq!(slots.ms_until_next(Timestamp(8)), 8000);

@@ -85,6 +85,7 @@ fn listed_exceptions_stand_whatever_they_say() {
     let exceptions = Exceptions { transactions: [legacy.id()].into(), ..Exceptions::default() };
     let context = rules.at(1, Dialect::Strict).with_exceptions(&exceptions);
     assert!(SignedTransaction::from_bytes(legacy.bytes(), &context).unwrap().verified());
+    assert_eq!(SignedTransaction::from_json(&legacy.to_json(), &context).unwrap(), legacy);
 }
 
 #[test]

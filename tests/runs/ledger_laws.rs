@@ -5,8 +5,10 @@ use dposlab::{
         check_all, check_rebuilt, check_step,
         strategies::{Attempt, Play, Stage, Try, stages},
     },
-    ledger::{ApplyError, BlockRejected},
+    ledger::{ApplyError, BlockRejected, BlockTree, Rules},
     protocol::{Arktoshi, Block, BlockDraft, KeyPair, Kind, Nonce, Transaction},
+    scenario::Testnet,
+    sim::SeedTree,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
@@ -163,4 +165,19 @@ fn a_block_that_breaks_one_rule_is_refused_by_that_rule() {
     assert!(refusal(&chain, emptied).contains("Invalid number of transactions"));
     let renamed = Block::new(chain.tip.id(), good.header.clone(), Vec::new());
     assert!(refusal(&chain, renamed).contains("its id should be"));
+}
+
+#[test]
+fn the_forger_of_the_first_block_has_its_reward_and_fees() {
+    let testnet = Testnet::generate(SeedTree::new(1), 5);
+    let balance = |reward: u64, fees: u64| {
+        let mut config = (*testnet.config).clone();
+        config.genesis.block.header.reward = Arktoshi::new(reward).expect("an amount");
+        config.genesis.block.header.total_fee = Arktoshi::new(fees).expect("an amount");
+        let forger = config.genesis.block.header.generator.address(config.network.pub_key_hash);
+        let tree = BlockTree::new(Arc::new(config), Arc::new(Rules::reference())).expect("5 delegates");
+        let applied = tree.applied(tree.genesis());
+        applied.state.wallet(&forger).expect("it forged").balance
+    };
+    assert_eq!(balance(30, 4) - balance(0, 0), Arktoshi::new(34).expect("an amount").into());
 }

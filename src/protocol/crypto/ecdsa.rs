@@ -91,7 +91,10 @@ fn is_strict(der: &[u8], r: &[u8], s: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{KeyPair, crypto::sha256};
+    use crate::protocol::{
+        KeyPair,
+        crypto::{CryptoMode, sha256},
+    };
 
     #[test]
     fn the_contract_example_is_reproduced_and_holds() {
@@ -121,5 +124,26 @@ mod tests {
         assert!(check(&hash, &[0x31; 70], keys.public()).is_err());
         assert!(check(&hash, &signature[..40], keys.public()).is_err());
         assert!(check(&hash, &[], keys.public()).is_err());
+        let shortest = [0x30, 6, 2, 1, 1, 2, 1, 1];
+        assert_eq!(check_structure(&shortest), Ok(()));
+        assert_eq!(check_structure(&shortest[..7]), Err(DerError::Length { found: 7 }));
+        assert!(check_structure(&[&[0x30, 71], &[0; 71][..]].concat()).is_err());
+    }
+
+    #[test]
+    fn models_look_like_signatures_and_hold_for_one_key() {
+        let (keys, other) = (KeyPair::from_passphrase("spec sender"), KeyPair::from_passphrase("another"));
+        CryptoMode::Modelled.during(|| {
+            for number in 0..100_u8 {
+                let hash = sha256(&[number]);
+                let signature = sign(&hash, keys.private());
+                assert_eq!(check(&hash, &signature, keys.public()), Ok(true));
+                assert_eq!(check(&hash, &signature, other.public()), Ok(false));
+                // What stands for a number is one of 32 bytes that needs no sign: the curve's order is greater.
+                let (r, s) = split(&signature).expect("its structure is that of DER");
+                assert!(r == s && r.len() == 32 && (1..=0x7f).contains(&r[0]), "{r:?}");
+                assert!(!CryptoMode::Real.during(|| verify(&hash, &signature, keys.public())));
+            }
+        });
     }
 }
