@@ -3,6 +3,7 @@
 use crate::pool::{Bench, FEE, codes};
 use dposlab::{
     actors::{Event, Submission},
+    ledger::BlockRejected,
     protocol::{
         Arktoshi, Milestones, NetworkConfig, Nonce, SignedTransaction, Timestamp, Transaction, Vote,
         crypto::sha256,
@@ -189,6 +190,60 @@ fn businesses_and_bridgechains_wait_for_one_another() {
     assert_eq!(bench.submit(&[leave]).accept.len(), 1);
     let unknown = dear(&bench, Transaction::business_resignation(), 2, 1);
     assert!(one(&mut bench, unknown).1.contains("wallet is not a business"));
+}
+
+#[test]
+fn what_has_resigned_is_not_updated() {
+    let mut bench = Bench::new(|_| {});
+    let (hash, seeds) = ([7; 32], vec!["1.2.3.4".to_owned()]);
+    let ports = IndexMap::from([("@arkecosystem/core-api".to_owned(), 4_003)]);
+    let business = Transaction::business_registration("Acme Inc", "https://acme.io", None, None);
+    let chain = Transaction::bridgechain_registration("Chain", seeds.clone(), hash, "https://a.io/r", None, ports);
+    let begun = vec![dear(&bench, business, 1, 1), dear(&bench, chain, 1, 2)];
+    bench.forge(begun);
+    let update = |bench: &Bench, nonce| {
+        dear(bench, Transaction::bridgechain_update(hash, Some(seeds.clone()), None, None, None), 1, nonce)
+    };
+    let first = update(&bench, 3);
+    assert_eq!(bench.submit(&[first]).accept.len(), 1);
+    let resignation = dear(&bench, Transaction::bridgechain_resignation(hash), 1, 3);
+    bench.forge(vec![resignation]);
+    let refused = bench.try_forge(vec![update(&bench, 4)]).expect_err("it has resigned").to_string();
+    assert!(refused.contains("bridgechain is resigned"), "{refused}");
+}
+
+#[test]
+fn a_lock_outlasts_a_round_in_seconds_as_in_blocks() {
+    let mut bench = Bench::new(|_| {});
+    let tip = bench.tip.block().header.clone();
+    let home = bench.keys(0).public().address(23);
+    let lock = |bench: &Bench, expiration| {
+        let builder = Transaction::htlc_lock(home, Arktoshi::coins(1), [1; 32], expiration);
+        bench.sign(builder, 1, 1, FEE)
+    };
+    // Five delegates, eight seconds each.
+    for (last, taken) in [(40, false), (41, true)] {
+        let lock = lock(&bench, Expiration::EpochTime(tip.timestamp.0 + last));
+        assert_eq!(bench.try_forge(vec![lock]).is_ok(), taken, "{last} seconds");
+    }
+    let mut bench = Bench::new(|_| {});
+    for (last, taken) in [(5, false), (6, true)] {
+        let lock = lock(&bench, Expiration::BlockHeight(tip.height.0 + last));
+        assert_eq!(bench.try_forge(vec![lock]).is_ok(), taken, "{last} blocks");
+    }
+}
+
+#[test]
+fn a_listed_block_still_follows_another() {
+    let mut bench = Bench::at_genesis(|_| {});
+    let second = bench.block(0, Vec::new());
+    bench.forge(Vec::new());
+    let third = bench.block(0, Vec::new());
+    let listed = Bench::of_network(|network| network.exceptions.blocks.extend([second.id, third.id]), |_| {});
+    let refused = listed.tree.extend(&listed.tip, &third).expect_err("the second is missing");
+    assert!(matches!(refused, BlockRejected::NotChained { .. }), "{refused}");
+    let tip = listed.tree.extend(&listed.tip, &second).expect("it follows");
+    assert!(listed.tree.extend(&tip, &third).is_ok());
 }
 
 #[test]
