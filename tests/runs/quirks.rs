@@ -67,9 +67,14 @@ fn the_coin_of_a_claimed_lock_weighs_for_its_recipient_or_for_the_claimant() {
         bench.forge((1..=3).map(|account| vote(&bench, account)).collect());
         let locked = lock(&bench, 1, 2, 500, 100, 2);
         bench.forge(vec![locked.clone()]);
-        let before = [1, 2, 3].map(|n| weight(&bench, n));
+        let balance = |bench: &Bench| {
+            let state = &bench.tree.applied(&bench.tip).state;
+            state.wallet(&address(bench, 2)).expect("an account").balance
+        };
+        let (before, coin) = ([1, 2, 3].map(|n| weight(&bench, n)), balance(&bench));
         bench.forge(vec![bench.sign(Transaction::htlc_claim(locked.id(), SECRET), 3, 2, 0)]);
         let after = [1, 2, 3].map(|n| weight(&bench, n));
+        assert_eq!(balance(&bench) - coin, Balance::from(coins(500)), "whoever claims, the recipient has it");
         let (nothing, all) = (Balance::ZERO, Balance::from(coins(500)));
         let expected = if on { [nothing - all, nothing, all] } else { [nothing - all, all, nothing] };
         let changes: Vec<Balance> = before.iter().zip(after).map(|(before, after)| after - *before).collect();
