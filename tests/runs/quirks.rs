@@ -333,8 +333,11 @@ fn a_multisignature_wallet_spends_in_the_block_that_registers_it_or_not() {
         };
         let registration = Transaction::multi_signature(2, publics.clone()).nonce(Nonce(2)).fee(coins(15));
         let registration = sign_all(registration, *bench.keys(3).public()).sign(bench.keys(3)).finish();
-        let spend = Transaction::transfer(address(&bench, 4), coins(1)).nonce(Nonce(1)).fee(coins(1));
-        let spend = sign_all(spend, wallet).finish();
+        let spend = || Transaction::transfer(address(&bench, 4), coins(1)).nonce(Nonce(1)).fee(coins(1));
+        let half_signed = spend().sender(wallet).multi_sign(0, &keys[0]).finish();
+        let spend = sign_all(spend(), wallet).finish();
+        let refused = bench.try_forge(vec![Arc::new(registration.clone()), Arc::new(half_signed)]);
+        assert!(matches!(refused, Err(BlockRejected::NotVerified { .. })), "one of two signatures: {refused:?}");
         let outcome = bench.try_forge(vec![Arc::new(registration.clone()), Arc::new(spend.clone())]);
         match outcome {
             Err(BlockRejected::NotVerified { .. }) => {
