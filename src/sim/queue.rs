@@ -48,7 +48,7 @@ const DIGIT: u32 = 6;
 /// Digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// So many events are sorted …
-const FEW: usize = 24;
+const FEW: usize = 96;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;
 
