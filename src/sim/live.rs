@@ -204,7 +204,6 @@ impl Live {
                 break;
             }
         }
-        self.stage.rest_until(self.stage.world().now());
         while let Ok(command) = self.commands.try_recv() {
             self.obey(command).await?;
         }

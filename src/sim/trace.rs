@@ -61,9 +61,11 @@ impl TraceDigest {
     }
 
     fn hash(&mut self) {
-        let mut hasher = self.shared.lock().expect("no one panics while holding it");
+        let records = mem::take(&mut self.records);
+        let mut hasher = self.lock();
         hasher.sha256.update(&self.gathered);
-        hasher.events += mem::take(&mut self.records);
+        hasher.events += records;
+        drop(hasher);
         self.gathered.clear();
     }
 }

@@ -46,7 +46,8 @@ pub trait Observer: Send {
     /// ([`Observer::wants_messages`]), faults to all.
     fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
 
-    /// All that happens up to now has been told: for those who hand on what they gather.
+    /// All that happened up to now has been told, and somebody may ask: for those who hand on what they gather. The inline
+    /// stage rests at the end of each `run_until`, the ractor stage after each event.
     fn rest(&mut self) {}
 
     /// Whether [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`] are wanted. There are millions of them. Asked once.
@@ -313,6 +314,11 @@ impl World {
     /// Moves the clock on where nothing is left to do before.
     pub(super) fn rest_until(&mut self, until: SimTime) {
         self.now = self.now.max(until);
+        self.rest();
+    }
+
+    /// Observers hand on what they have gathered.
+    pub(super) fn rest(&mut self) {
         self.observers.iter_mut().for_each(|observer| observer.rest());
     }
 

@@ -27,6 +27,18 @@ fn transfer() -> TransactionBuilder {
     Transaction::transfer(address(), Arktoshi::coins(1))
 }
 
+/// A block's draft, of its height's first possible slot.
+fn draft(height: u32, previous: Option<BlockId>, transactions: Vec<SignedTransaction>) -> BlockDraft {
+    BlockDraft {
+        timestamp: Timestamp(8 * height),
+        height: Height(height),
+        previous,
+        reward: Arktoshi::ZERO,
+        version: 0,
+        transactions: transactions.into_iter().map(Arc::new).collect(),
+    }
+}
+
 /// What is said of JSON.
 fn said(json: &Value, dialect: Dialect) -> String {
     let read = SignedTransaction::from_json(json, &Rules::of("testnet").at(100_000, dialect));
@@ -233,15 +245,7 @@ fn what_is_cut_off_is_named_with_its_place() {
 fn the_first_block_alone_may_follow_nothing() {
     let rules = Rules::of("testnet");
     for (height, previous) in [(1, None), (1, Some(BlockId::Numeric(7))), (2, Some(BlockId::Numeric(0)))] {
-        let draft = BlockDraft {
-            timestamp: Timestamp(8),
-            height: Height(height),
-            previous,
-            reward: Arktoshi::ZERO,
-            version: 0,
-            transactions: Vec::new(),
-        };
-        let block = Block::forge(draft, &keys(), &rules.milestones);
+        let block = Block::forge(draft(height, previous, Vec::new()), &keys(), &rules.milestones);
         let read = Block::from_bytes(&block.to_bytes(&rules.milestones), &rules.blocks()).expect("it has its form");
         assert_eq!(read.header.previous, previous, "bytes of height {height}");
         let read = Block::from_json(&block.to_json(&rules.milestones), &rules.blocks()).expect("it has its form");
@@ -255,14 +259,7 @@ fn a_block_says_what_kind_of_transactions_do_not_hold() {
     let block = |transaction: SignedTransaction| {
         let mut value = transaction.into_transaction();
         value.fee = Arktoshi::coins(3);
-        let draft = BlockDraft {
-            timestamp: Timestamp(80),
-            height: Height(10),
-            previous: Some(BlockId::Numeric(1)),
-            reward: Arktoshi::ZERO,
-            version: 0,
-            transactions: vec![Arc::new(SignedTransaction::new(value))],
-        };
+        let draft = draft(10, Some(BlockId::Numeric(1)), vec![SignedTransaction::new(value)]);
         let block = Block::forge(draft, &keys(), &rules.milestones);
         let errors = block.check_content(&rules.blocks());
         errors.iter().find_map(|error| match error {
@@ -327,14 +324,8 @@ fn the_networks_are_those_of_the_contract() {
 #[test]
 fn a_stored_block_may_hold_what_no_new_one_may() {
     let rules = Rules::of("testnet");
-    let draft = BlockDraft {
-        timestamp: Timestamp(80),
-        height: Height(10),
-        previous: Some(BlockId::Numeric(1)),
-        reward: Arktoshi::ZERO,
-        version: 0,
-        transactions: vec![Arc::new(transfer().version_one(Timestamp(70)).sign(&keys()))],
-    };
+    let old = transfer().version_one(Timestamp(70)).sign(&keys());
+    let draft = draft(10, Some(BlockId::Numeric(1)), vec![old]);
     let bytes = Block::forge(draft, &keys(), &rules.milestones).to_bytes(&rules.milestones);
     assert!(Block::from_bytes(&bytes, &rules.blocks()).is_err());
     assert!(Block::from_bytes(&bytes, &rules.blocks().with_dialect(Dialect::Stored)).is_ok());

@@ -27,14 +27,15 @@ fn record(file: &Path, pace: &[&str]) -> Value {
     up.advance(4);
     submit(&up, &[transfer(&up, 1)]);
     up.advance(8);
+    // Two one after the other, and one just before the end: each line holds the digest of all before it.
     submit(&up, &[transfer(&up, 2), transfer(&up, 3)]);
-    up.advance(1);
     submit(&up, &[transfer(&up, 4)]);
     up.advance(9);
+    submit(&up, &[transfer(&up, 5)]);
     up.interrupt();
     let text = fs::read_to_string(file).expect("it is there");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
-    assert_eq!(lines.iter().filter(|line| line["entry"] == "submit").count(), 3);
+    assert_eq!(lines.iter().filter(|line| line["entry"] == "submit").count(), 4);
     assert_eq!(lines[0]["seed"], 3);
     lines.last().expect("it has lines").clone()
 }
@@ -51,7 +52,7 @@ fn a_session_is_repeated_with_the_same_digest_whatever_its_pace_was() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let replayed: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
         assert_eq!((&replayed["digest"], &replayed["end_us"]), (&end["digest"], &end["at"]));
-        assert_eq!((&replayed["inputs"], &replayed["ended"]), (&3.into(), &true.into()));
+        assert_eq!((&replayed["inputs"], &replayed["ended"]), (&4.into(), &true.into()));
         let output = run(&["replay", &file]);
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(told.contains(end["digest"].as_str().expect("a digest")), "{told}");
@@ -73,14 +74,14 @@ fn a_session_that_differs_or_is_none_is_told_apart() {
         assert!(told.contains(part), "{part}: {told}");
     };
     let lines: Vec<&str> = text.lines().collect();
-    let end: Value = serde_json::from_str(lines[4]).expect("JSON");
+    let end: Value = serde_json::from_str(lines[5]).expect("JSON");
     let digest = end["digest"].as_str().expect("a digest");
-    case(&text.replace(digest, &"0".repeat(64)), 1, "changed.jsonl:5: the session differs: digest recorded 000");
+    case(&text.replace(digest, &"0".repeat(64)), 1, "changed.jsonl:6: the session differs: digest recorded 000");
     // An input left out changes what comes after it.
-    let left_out: String = [lines[0], lines[1], lines[3], lines[4], ""].join("\n");
+    let left_out: String = [lines[0], lines[1], lines[3], lines[4], lines[5], ""].join("\n");
     case(&left_out, 1, "changed.jsonl:3: the session differs");
     // Killed: in the middle of a line, or before the end was written.
-    case(&text[..text.len() - 30], 0, "3 inputs");
+    case(&text[..text.len() - 30], 0, "4 inputs");
     case(&text[..text.len() - 30], 0, "it was not stopped in order");
     case(&text.replacen("\"seed\":3", "\"seed\":\"three\"", 1), 2, "changed.jsonl:1:");
     case(&text.replacen("\"session\":1", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 1");

@@ -209,13 +209,14 @@ impl Peer {
         self.tip = link.clone();
         self.last_accepted = now;
         self.sync.block_accepted();
-        let matters = applied.round_end.is_some() || !applied.missing.is_empty();
-        let slots = matters.then(|| applied.clone());
+        // Most blocks neither end a round nor follow an empty slot, and are needed for the event alone.
+        let is_special = applied.round_end.is_some() || !applied.missing.is_empty();
+        let special = is_special.then(|| applied.clone());
         observe(Event::BlockApplied { link, applied }, effects);
         if !self.tip.block().transactions.is_empty() {
             self.tell(Role::Pool, Message::TipMoved { tip: self.tip.clone() }, effects);
         }
-        if let Some(applied) = slots {
+        if let Some(applied) = special {
             if applied.round_end.is_some() {
                 self.tell_round(effects);
             }

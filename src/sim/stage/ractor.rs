@@ -94,6 +94,8 @@ impl RactorStage {
         match host.call(message, None::<Duration>).await {
             Ok(CallResult::Success(mut effects)) => {
                 self.world.absorb(*id, &mut effects);
+                // Somebody may ask the observers between any two events of a live run.
+                self.world.rest();
                 self.effects = effects;
                 Ok(true)
             }
