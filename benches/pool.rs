@@ -10,7 +10,9 @@ mod chain;
 use chain::{Bench, Chain};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use dposlab::{
-    actors::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, TransactionPool},
+    actors::{
+        ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, TransactionPool, message::AddTransactions,
+    },
     ledger::Rules,
     protocol::{Arktoshi, Nonce, SignedTransaction, Transaction, crypto::sha256},
 };
@@ -57,9 +59,9 @@ fn step(pool: &mut TransactionPool, chain: &Chain<'_>, message: Message) -> Vec<
 }
 
 fn submit(pool: &mut TransactionPool, chain: &Chain<'_>, batch: &[Arc<SignedTransaction>]) -> usize {
-    let message =
-        Message::AddTransactions { tip: chain.tip.clone(), transactions: batch.into(), request: Some(RequestId(0)) };
-    let effects = step(pool, chain, message);
+    let (tip, transactions) = (chain.tip.clone(), batch.into());
+    let add = AddTransactions { tip, transactions, request: Some(RequestId(0)) };
+    let effects = step(pool, chain, Message::AddTransactions(add.into()));
     let accepted = effects.iter().map(|effect| match effect {
         Effect::Answer { submission, .. } => submission.accept.len(),
         _ => 0,

@@ -125,11 +125,7 @@ pub enum Message {
     ChooseTransactions {
         tip: Arc<Link>,
     },
-    AddTransactions {
-        tip: Arc<Link>,
-        transactions: Transactions,
-        request: Option<RequestId>,
-    },
+    AddTransactions(Box<AddTransactions>),
     /// What of an [`Message::AddTransactions`] deserves to be sent on.
     Broadcast(Transactions),
     /// The chain of the node has moved.
@@ -146,6 +142,15 @@ pub enum Message {
         tip: Arc<Link>,
         ids: Arc<[TransactionId]>,
     },
+}
+
+/// Transactions for a pool.
+#[derive(Clone, Debug)]
+pub struct AddTransactions {
+    pub tip: Arc<Link>,
+    pub transactions: Transactions,
+    /// Whom to answer, if it is a client that hands them in.
+    pub request: Option<RequestId>,
 }
 
 /// The round of the next block, as a relay sees it.

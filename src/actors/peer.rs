@@ -28,7 +28,7 @@ pub use acceptance::BlockOutcome;
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
-    message::{RequestId, Transactions},
+    message::{AddTransactions, RequestId, Transactions},
 };
 use crate::{
     ledger::{BlockTree, Link, Rules, rules::NodeRules},
@@ -151,25 +151,15 @@ impl Peer {
             Input::Start => self.start(now, effects),
             Input::Wake(wake) => self.woken(now, wake, effects),
             Input::Submit { request, transactions } => self.to_pool(transactions, Some(request), effects),
-            Input::Message { from, message } if from.node == self.node => self.told(now, message, effects),
-            Input::Message { from, message } => self.called(now, from.node, message, effects),
+            Input::Message { from, message } => self.read(now, from, &message, effects),
         }
     }
 
-    /// [`Peer::step`] of a message that need not be taken along.
+    /// [`Peer::step`] of a message, which stays where it lies: hardly anything is kept of most of them.
     pub fn read(&mut self, now: SimTime, from: ActorId, message: &Message, effects: &mut Vec<Effect>) {
-        match message {
-            Message::Block(block) if from.node != self.node => {
-                if self.lets_in(now, from.node, Endpoint::Block, effects) {
-                    self.block_pushed(now, block, effects);
-                }
-            }
-            Message::StatusRequest if from.node != self.node => {
-                if self.lets_in(now, from.node, Endpoint::Status, effects) {
-                    self.say_status(from.node, effects);
-                }
-            }
-            _ => self.step(now, Input::Message { from, message: message.clone() }, effects),
+        match from.node == self.node {
+            true => self.told(now, message, effects),
+            false => self.called(now, from.node, message, effects),
         }
     }
 
@@ -222,7 +212,7 @@ impl Peer {
     }
 
     /// An actor of the same node speaks.
-    fn told(&mut self, now: SimTime, message: Message, effects: &mut Vec<Effect>) {
+    fn told(&mut self, now: SimTime, message: &Message, effects: &mut Vec<Effect>) {
         match message {
             Message::RoundRequest => self.tell(Role::Delegate, Message::Round(self.round_view().into()), effects),
             Message::NetworkStateRequest => self.ping_before_forging(now, effects),
@@ -231,42 +221,42 @@ impl Peer {
             }
             Message::Forged(block) => self.block_forged(now, block, effects),
             Message::WakeUp => self.wake_up(now, effects),
-            Message::Broadcast(transactions) => self.broadcast(now, &transactions, effects),
+            Message::Broadcast(transactions) => self.broadcast(now, transactions, effects),
             // Nothing else is said to a peer by its own node.
             _ => {}
         }
     }
 
     /// Another node's peer speaks: it asks for something, within its limits, or answers.
-    fn called(&mut self, now: SimTime, from: NodeId, message: Message, effects: &mut Vec<Effect>) {
-        if let Some(endpoint) = Endpoint::of(&message)
+    fn called(&mut self, now: SimTime, from: NodeId, message: &Message, effects: &mut Vec<Effect>) {
+        if let Some(endpoint) = Endpoint::of(message)
             && !self.lets_in(now, from, endpoint, effects)
         {
             return;
         }
         match message {
-            Message::Block(block) => self.block_pushed(now, &block, effects),
-            Message::Transactions(transactions) => self.to_pool(transactions, None, effects),
+            Message::Block(block) => self.block_pushed(now, block, effects),
+            Message::Transactions(transactions) => self.to_pool(transactions.clone(), None, effects),
             Message::StatusRequest => self.say_status(from, effects),
             Message::BlocksRequest { inquiry, above, limit, .. } => {
-                let (height, blocks) = (self.tip.height(), self.blocks_above(above, limit));
-                send(from, Message::Blocks { inquiry, height, blocks }, effects);
+                let (height, blocks) = (self.tip.height(), self.blocks_above(*above, *limit));
+                send(from, Message::Blocks { inquiry: *inquiry, height, blocks }, effects);
             }
             Message::CommonBlocksRequest { inquiry, ids } => {
-                let (height, common) = (self.tip.height(), self.highest_common(&ids).map(Box::new));
-                send(from, Message::CommonBlocks { inquiry, height, common }, effects);
+                let (height, common) = (self.tip.height(), self.highest_common(ids).map(Box::new));
+                send(from, Message::CommonBlocks { inquiry: *inquiry, height, common }, effects);
             }
             Message::PeersRequest => send(from, Message::Peers(self.neighbours.numbers()), effects),
             Message::Status { tip } => self.status_known(now, from, tip, effects),
             Message::Blocks { inquiry, height, blocks } => {
-                self.neighbours.stands_at(from, height);
-                self.blocks_answered(now, from, inquiry, blocks, effects);
+                self.neighbours.stands_at(from, *height);
+                self.blocks_answered(now, from, *inquiry, blocks, effects);
             }
             Message::CommonBlocks { inquiry, height, common } => {
-                self.neighbours.stands_at(from, height);
-                self.common_answered(now, from, inquiry, common.as_deref().copied(), effects);
+                self.neighbours.stands_at(from, *height);
+                self.common_answered(now, from, *inquiry, common.as_deref().copied(), effects);
             }
-            Message::Peers(list) => self.peers_answered(now, from, &list, effects),
+            Message::Peers(list) => self.peers_answered(now, from, list, effects),
             Message::HungUp => self.drop_peer(now, from, effects),
             // Nothing else is said from node to node.
             _ => {}
@@ -274,8 +264,8 @@ impl Peer {
     }
 
     fn to_pool(&self, transactions: Transactions, request: Option<RequestId>, effects: &mut Vec<Effect>) {
-        let message = Message::AddTransactions { tip: self.tip.clone(), transactions, request };
-        self.tell(Role::Pool, message, effects);
+        let add = AddTransactions { tip: self.tip.clone(), transactions, request };
+        self.tell(Role::Pool, Message::AddTransactions(add.into()), effects);
     }
 
     fn tell(&self, role: Role, message: Message, effects: &mut Vec<Effect>) {

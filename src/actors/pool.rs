@@ -59,9 +59,9 @@ impl TransactionPool {
         let Input::Message { message, .. } = input else { return };
         match message {
             Message::TipMoved { tip } => self.follow(&tip, effects),
-            Message::AddTransactions { tip, transactions, request } => {
-                self.follow(&tip, effects);
-                self.add_all(&transactions, request, effects);
+            Message::AddTransactions(add) => {
+                self.follow(&add.tip, effects);
+                self.add_all(&add.transactions, add.request, effects);
             }
             Message::ChooseTransactions { tip } => {
                 self.follow(&tip, effects);
@@ -85,15 +85,12 @@ impl TransactionPool {
 
     fn add_all(&mut self, transactions: &Transactions, request: Option<RequestId>, effects: &mut Vec<Effect>) {
         let submission = self.submit(transactions, effects);
-        let broadcast: Transactions = transactions
-            .iter()
-            .filter(|transaction| submission.broadcast.contains(&transaction.id()))
-            .cloned()
-            .collect();
         // A message with one refused transaction is not sent on, though its others are kept. Source: consensus.md 8, Q26.
-        if !broadcast.is_empty()
+        if !submission.broadcast.is_empty()
             && (request.is_some() || submission.errors.is_empty() || !self.tree.rules().pool.refusal_stops_relay)
         {
+            let worth_it = |transaction: &&Arc<SignedTransaction>| submission.broadcast.contains(&transaction.id());
+            let broadcast: Transactions = transactions.iter().filter(worth_it).cloned().collect();
             let to = ActorId { node: self.node, role: Role::Peer };
             effects.push(Effect::Send { to, message: Message::Broadcast(broadcast) });
         }

@@ -19,7 +19,7 @@ mod votes;
 
 use super::Violation;
 use crate::{
-    ledger::{BlockTree, Link, State, state::Applied},
+    ledger::{BlockTree, Link, State, Wallet, state::Applied},
     protocol::Block,
 };
 use std::{fmt::Display, sync::Arc};
@@ -31,6 +31,8 @@ pub(super) struct Step<'a> {
     pub block: &'a Block,
     pub before: &'a State,
     pub after: &'a Applied,
+    /// The wallets that are not after the block what they were before, and what those were.
+    pub changed: Vec<(&'a Wallet, Option<&'a Wallet>)>,
 }
 
 /// Something that holds of every step.
@@ -98,7 +100,10 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
 pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &Applied) -> Result<(), Violation> {
     let Some(parent) = link.parent() else { return Ok(()) };
     let before = tree.applied(parent);
-    let step = Step { tree, parent, block: link.block(), before: &before.state, after };
+    let before = &before.state;
+    let changed = after.state.wallets_changed_since(before).into_iter();
+    let changed = changed.map(|wallet| (&**wallet, before.wallet(&wallet.address).map(|old| &**old))).collect();
+    let step = Step { tree, parent, block: link.block(), before, after, changed };
     for StepInvariant { name, source, check } in &STEP_INVARIANTS {
         check(&step).map_err(|what| Violation {
             invariant: name,

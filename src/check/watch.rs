@@ -35,6 +35,8 @@ pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
+    /// The block last taken in by any node, and what came of it: the next node takes in the same, as a rule.
+    last: Option<(Arc<Link>, Arc<Applied>)>,
     /// The first of each invariant, in the order found.
     findings: Vec<Finding>,
     sometimes: Sometimes,
@@ -76,6 +78,7 @@ impl Watch {
             tree,
             nodes: (0..nodes).map(node).collect(),
             judged: IndexMap::default(),
+            last: None,
             findings: Vec::new(),
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
@@ -142,10 +145,14 @@ impl Seen {
     }
 
     fn applied(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
-        match self.judged.get(&link.id()) {
-            None => self.judge(now, node, link, applied),
-            Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
-            Some(_) => {}
+        let is_last = |(last, what): &(_, _)| Arc::ptr_eq(last, link) && Arc::ptr_eq(what, applied);
+        if !self.last.as_ref().is_some_and(is_last) {
+            match self.judged.get(&link.id()) {
+                None => self.judge(now, node, link, applied),
+                Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
+                Some(_) => {}
+            }
+            self.last = Some((link.clone(), applied.clone()));
         }
         let known = &self.nodes[node.0 as usize];
         let slots = self.tree.slots();
@@ -325,6 +332,9 @@ impl Seen {
     /// What left a pool without having been forged, outlived or outbid, though it could still be forged.
     fn judge_removals(&mut self, now: SimTime, node: NodeId, beside: Option<&Block>) {
         let known = &mut self.nodes[node.0 as usize];
+        if known.removed.is_empty() {
+            return;
+        }
         let removed = std::mem::take(&mut known.removed);
         let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
         let forged = gone.iter().filter(|one| self.tree.block_of(&known.tip, &one.id()).is_some());

@@ -24,7 +24,7 @@ use dashmap::DashMap;
 use indexmap::IndexSet;
 use std::{
     collections::{BTreeMap, VecDeque},
-    fmt,
+    fmt, ptr,
     sync::{Arc, Mutex, OnceLock, Weak},
 };
 
@@ -118,7 +118,7 @@ impl Link {
 
     /// Whether `other` is this block or below it on the same chain.
     pub fn descends_from(self: &Arc<Self>, other: &Link) -> bool {
-        self.ancestor(other.height()).is_some_and(|link| link.id() == other.id())
+        self.ancestor(other.height()).is_some_and(|link| ptr::eq(&**link, other) || link.id() == other.id())
     }
 
     /// The jump pointer of a child of `parent`: skew-binary, so that two jumps of one length merge into a longer one.

@@ -24,6 +24,7 @@ use crate::{
     },
     sim::source::{Poll, Source},
 };
+use dashmap::DashMap;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,11 +174,25 @@ const COIN: u64 = 100_000_000;
 /// Blocks after which a transaction that was never forged is taken for lost.
 const PATIENCE: u32 = 60;
 
+/// Keys of passphrases, derived once for all runs on a network: a search plays hundreds of scripts in which the same
+/// wallets act.
+#[derive(Default)]
+pub(super) struct DerivedKeys(DashMap<String, KeyPair>);
+
+impl DerivedKeys {
+    fn of(&self, passphrase: String) -> KeyPair {
+        let derive = || KeyPair::from_passphrase(&passphrase);
+        self.0.entry(passphrase.clone()).or_insert_with(derive).clone()
+    }
+}
+
 /// The parties of a generated network by name.
 #[derive(Clone)]
 pub(super) struct Parties {
     keys: BTreeMap<String, KeyPair>,
     network: u8,
+    /// Keys of whoever else comes up.
+    others: Arc<DerivedKeys>,
 }
 
 impl Parties {
@@ -186,26 +201,27 @@ impl Parties {
         let delegates = testnet.delegates.iter().map(|one| (one.username.clone(), one.keys.clone()));
         let accounts = testnet.accounts.iter().enumerate();
         let accounts = accounts.map(|(index, one)| (format!("account_{}", index + 1), one.keys.clone()));
-        Self { keys: delegates.chain(accounts).collect(), network: testnet.config.network.pub_key_hash }
+        let network = testnet.config.network.pub_key_hash;
+        Self { keys: delegates.chain(accounts).collect(), network, others: testnet.others.clone() }
     }
 
     /// The keys of a name; a name nobody bears gives keys of its own.
     fn keys(&self, name: &str) -> KeyPair {
-        self.keys.get(name).cloned().unwrap_or_else(|| KeyPair::from_passphrase(name))
+        self.keys.get(name).cloned().unwrap_or_else(|| self.others.of(name.to_owned()))
     }
 
     /// The three keys of a shared wallet.
-    fn owners(name: &str) -> [KeyPair; 3] {
-        ["first", "second", "third"].map(|which| KeyPair::from_passphrase(&format!("{which} owner of {name}")))
+    fn owners(&self, name: &str) -> [KeyPair; 3] {
+        ["first", "second", "third"].map(|which| self.others.of(format!("{which} owner of {name}")))
     }
 
-    fn owners_of(name: &str) -> Vec<PublicKey> {
-        Self::owners(name).iter().map(|keys| *keys.public()).collect()
+    fn owners_of(&self, name: &str) -> Vec<PublicKey> {
+        self.owners(name).iter().map(|keys| *keys.public()).collect()
     }
 
     fn public(&self, name: &str) -> PublicKey {
         match name.strip_prefix("shared_") {
-            Some(name) => multisignature_key(2, &Self::owners_of(name)).unwrap_or(*self.keys(name).public()),
+            Some(name) => multisignature_key(2, &self.owners_of(name)).unwrap_or(*self.keys(name).public()),
             None => *self.keys(name).public(),
         }
     }
@@ -283,7 +299,7 @@ impl Script {
             Deed::Vote => Transaction::vote(Vote::For(self.parties.public(&to))),
             Deed::Unvote => Transaction::vote(Vote::Against(self.parties.public(&to))),
             Deed::Resign => Transaction::delegate_resignation(),
-            Deed::Share => Transaction::multi_signature(2, Parties::owners_of(&name)),
+            Deed::Share => Transaction::multi_signature(2, self.parties.owners_of(&name)),
             Deed::Ipfs => Transaction::ipfs([&[0x12, 0x20][..], &sha256(name.as_bytes())].concat()),
             Deed::Lock => {
                 let seats = self.tree.config().milestones.at(state.height()).active_delegates;
@@ -322,18 +338,18 @@ impl Script {
         let mut unsigned = builder.sender(sender);
         if let Some(name) = action.by.strip_prefix("shared_") {
             let count = if action.wrong == Some(Wrong::OneSignatureLess) { 1 } else { 2 };
-            for (index, keys) in Parties::owners(name).iter().enumerate().take(count) {
+            for (index, keys) in self.parties.owners(name).iter().enumerate().take(count) {
                 unsigned = unsigned.multi_sign(index as u8, keys);
             }
             return unsigned.finish();
         }
         if let (Deed::Share, Some(name)) = (action.does, &action.name) {
-            for (index, keys) in Parties::owners(name).iter().enumerate() {
+            for (index, keys) in self.parties.owners(name).iter().enumerate() {
                 unsigned = unsigned.multi_sign(index as u8, keys);
             }
         }
         let keys = match action.wrong {
-            Some(Wrong::Forged) => KeyPair::from_passphrase("somebody else"),
+            Some(Wrong::Forged) => self.parties.others.of("somebody else".to_owned()),
             _ => self.parties.keys(&action.by),
         };
         unsigned = unsigned.sign(&keys);
@@ -345,7 +361,7 @@ impl Script {
     }
 
     fn second(&self, name: &str) -> KeyPair {
-        KeyPair::from_passphrase(&format!("second key of {name} in {}", self.parties.public(name)))
+        self.parties.others.of(format!("second key of {name} in {}", self.parties.public(name)))
     }
 
     fn next_nonce(&mut self, address: &Address, state: &State) -> u64 {

@@ -1,5 +1,6 @@
 //! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
 
+use super::script::DerivedKeys;
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
@@ -30,6 +31,7 @@ pub struct Testnet {
     /// `genesis_1`, `genesis_2`, … in this order.
     pub delegates: Vec<NamedDelegate>,
     pub accounts: Vec<Account>,
+    pub(super) others: Arc<DerivedKeys>,
 }
 
 /// A delegate with its keys.
@@ -87,7 +89,7 @@ impl Testnet {
         let config =
             NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
         let config = Arc::new(config);
-        Self { config, delegates, accounts }
+        Self { config, delegates, accounts, others: Arc::default() }
     }
 
     /// The block tree of this network under these rules.

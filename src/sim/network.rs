@@ -332,7 +332,7 @@ pub fn kind_of(message: &Message) -> Option<MessageKind> {
         | Message::WakeUp
         | Message::RelayFailed { .. }
         | Message::ChooseTransactions { .. }
-        | Message::AddTransactions { .. }
+        | Message::AddTransactions(_)
         | Message::Broadcast(_)
         | Message::TipMoved { .. }
         | Message::BlockNotApplied { .. }

@@ -22,7 +22,7 @@ pub enum Soon {
     Near,
 }
 
-/// Events to come. They are moved about, so they should be small.
+/// Events to come. They are moved about, so they should be small: where others are kept, for one.
 #[derive(Debug)]
 pub struct EventQueue<T> {
     /// When the last event that was taken was due; nothing earlier can come.
@@ -49,10 +49,12 @@ const DIGIT: u32 = 6;
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// So many events are sorted …
 const FEW: usize = 96;
+/// Bits of a place among them.
+const PLACE: u32 = FEW.ilog2() + 1;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;
 
-impl<T> EventQueue<T> {
+impl<T: Copy> EventQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
         let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0 };
@@ -122,15 +124,8 @@ impl<T> EventQueue<T> {
         let (level, digit) = self.lowest()?;
         let Level { buckets, filled } = &mut self.levels[level];
         let bucket = &mut buckets[digit];
-        // Of equal times, or of one, sorting is nothing.
-        let whole = level == 0 || bucket.len() == 1 || (level <= SORTED && bucket.len() <= FEW);
-        let earliest = match whole {
-            true => {
-                bucket.sort_by_key(|(time, _)| *time);
-                bucket.first().map(|(time, _)| *time)
-            }
-            false => bucket.iter().map(|(time, _)| *time).min(),
-        };
+        let few = level <= SORTED && bucket.len() <= FEW;
+        let earliest = bucket.iter().map(|(time, _)| *time).min();
         let earliest = earliest.filter(|earliest| *earliest <= through.micros())?;
         *filled &= !(1 << digit);
         if *filled == 0 {
@@ -145,8 +140,13 @@ impl<T> EventQueue<T> {
         if let (Some(soon), Some(how)) = (&mut soon, how) {
             bucket.iter().for_each(|(_, event)| soon(event, how));
         }
-        if whole {
+        // Of equal times, or of one, no order is to be found.
+        if level == 0 || bucket.len() == 1 {
             self.front.extend(bucket.drain(..).rev());
+        } else if few {
+            sort_latest_first(bucket, &mut self.front);
+        }
+        if !self.front.is_empty() {
             // Where but one event is in a high bucket, the levels below are empty.
             self.until = earliest | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
             return Some(());
@@ -165,7 +165,20 @@ impl<T> EventQueue<T> {
     }
 }
 
-impl<T> Default for EventQueue<T> {
+/// Moves the events of a bucket that is soon due to the front. What is sorted are times and places in one word each,
+/// which is quicker than sorting the events themselves.
+fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, front: &mut Vec<(u64, T)>) {
+    let mut keys = [0; FEW];
+    let keys = &mut keys[..bucket.len()];
+    for (place, (key, (time, _))) in keys.iter_mut().zip(&*bucket).enumerate() {
+        *key = (*time as u32) << PLACE | place as u32;
+    }
+    keys.sort_unstable();
+    front.extend(keys.iter().rev().map(|key| bucket[(key % (1 << PLACE)) as usize]));
+    bucket.clear();
+}
+
+impl<T: Copy> Default for EventQueue<T> {
     fn default() -> Self {
         Self::new()
     }

@@ -290,23 +290,35 @@ impl World {
         }
     }
 
-    /// What an actor hears.
-    pub(super) fn stimulus(&mut self, kept: Kept) -> Stimulus {
-        self.queue.stimulus(kept)
+    /// What an actor hears, for it to take.
+    pub(super) fn stimulus(&mut self, what: What) -> Stimulus {
+        match what {
+            What::Kept(kept) => self.queue.stimulus(kept),
+            What::Copy(copy) => Stimulus::Input(self.taken(copy)),
+        }
     }
 
-    /// Who sent what, for an actor that reads it where it lies.
-    pub(super) fn copied(&self, copy: &Copied) -> (ActorId, &Message) {
-        self.queue.copied(copy)
+    /// Who sent what, for an actor that reads it where it lies; `None` of anything but a message.
+    pub(super) fn message(&self, what: &What) -> Option<(ActorId, &Message)> {
+        match what {
+            What::Kept(kept) => match self.queue.look(kept) {
+                Item::Input { input: Input::Message { from, message }, .. } => Some((*from, message)),
+                _ => None,
+            },
+            What::Copy(copy) => Some(self.queue.copied(copy)),
+        }
     }
 
-    /// A copy has been read.
-    pub(super) fn heard(&mut self, copy: Copied) {
-        self.queue.heard(copy);
+    /// A message has been read.
+    pub(super) fn heard(&mut self, what: What) {
+        match what {
+            What::Kept(kept) => drop(self.queue.item(kept)),
+            What::Copy(copy) => self.queue.heard(copy),
+        }
     }
 
     /// A copy as an input of its own.
-    pub(super) fn taken(&mut self, copy: Copied) -> Input {
+    fn taken(&mut self, copy: Copied) -> Input {
         let (from, message) = self.queue.taken(copy);
         Input::Message { from, message }
     }

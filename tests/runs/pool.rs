@@ -1,7 +1,10 @@
 //! The pool of a simulated node, from the outside: what it takes, in which order, and what becomes of it.
 
 use dposlab::{
-    actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime, Submission, TransactionPool},
+    actors::{
+        ActorId, Effect, Event, Input, Message, NodeId, RequestId, Role, SimTime, Submission, TransactionPool,
+        message::AddTransactions,
+    },
     ledger::{BlockRejected, BlockTree, Link},
     protocol::{
         Arktoshi, Block, BlockDraft, KeyPair, NetworkConfig, Nonce, SignedTransaction, Slot, Timestamp, Transaction,
@@ -79,7 +82,8 @@ impl Bench {
 
     pub fn submit(&mut self, transactions: &[Arc<SignedTransaction>]) -> Submission {
         let (tip, request) = (self.tip.clone(), Some(RequestId(1)));
-        let effects = self.tell(Message::AddTransactions { tip, transactions: transactions.into(), request });
+        let add = AddTransactions { tip, transactions: transactions.into(), request };
+        let effects = self.tell(Message::AddTransactions(add.into()));
         let answer = effects.into_iter().find_map(|effect| match effect {
             Effect::Answer { submission, .. } => Some(submission),
             _ => None,

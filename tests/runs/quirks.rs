@@ -2,7 +2,7 @@
 
 use crate::pool::{Bench, FEE, codes};
 use dposlab::{
-    actors::{Effect, Event, Message},
+    actors::{Effect, Event, Message, message::AddTransactions},
     ledger::{
         Balance, BlockRejected, Rules, Scratch,
         rules::{MissedBlocks, Shuffle},
@@ -435,10 +435,9 @@ fn a_message_with_one_refusal_is_sent_on_in_part_or_not_at_all() {
     for on in [false, true] {
         let mut bench = Bench::new(|rules| rules.pool.refusal_stops_relay = on);
         let (good, bad) = (bench.transfer(1, 1, FEE), bench.transfer(2, 7, FEE));
-        let message = |bench: &Bench, transactions: &[Arc<SignedTransaction>]| Message::AddTransactions {
-            tip: bench.tip.clone(),
-            transactions: transactions.into(),
-            request: None,
+        let message = |bench: &Bench, transactions: &[Arc<SignedTransaction>]| {
+            let add = AddTransactions { tip: bench.tip.clone(), transactions: transactions.into(), request: None };
+            Message::AddTransactions(add.into())
         };
         let mixed = message(&bench, &[good.clone(), bad]);
         let sent_on = |effects: Vec<Effect>| -> Vec<String> {

@@ -3,7 +3,8 @@
 use super::{Deviation, forgery};
 use crate::{
     actors::{
-        Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, PoolError, Role, SimTime, Submission, Wake,
+        Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
+        Wake,
         message::{RoundView, Transactions},
     },
     protocol::{Block, BlockId, Slot},
@@ -75,12 +76,11 @@ impl Hosted {
         }
     }
 
-    /// [`Hosted::take`] of a message that the actor may read where it lies: most of all messages are copies of a block
-    /// that the actor knows, and then nothing is kept of it.
-    pub fn read(&mut self, now: SimTime, from: ActorId, message: &Message, effects: &mut Vec<Effect>) {
+    /// The actor, if it is one that reads messages where they lie.
+    pub fn reader(&mut self) -> Option<&mut Peer> {
         match (&mut self.actor, &self.deviance) {
-            (Actor::Peer(peer), None) => peer.read(now, from, message, effects),
-            _ => self.take(now, Stimulus::Input(Input::Message { from, message: message.clone() }), effects),
+            (Actor::Peer(peer), None) => Some(peer),
+            _ => None,
         }
     }
 

@@ -100,23 +100,23 @@ impl Peer {
     }
 
     /// The own delegate hands a block in: out of its slot, or too late in it, it is dropped without a word.
-    pub(super) fn block_forged(&mut self, now: SimTime, block: Arc<Block>, effects: &mut Vec<Effect>) {
+    pub(super) fn block_forged(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
         let slots = self.tree.slots();
         let fits = in_time(&slots, slots.slot(block.header.timestamp), now);
         if fits || self.node_rules().ping_before_slot_check {
-            self.pass_around(now, &block, 0);
+            self.pass_around(now, block, 0);
         }
         if !fits {
             return;
         }
         if !self.has_started() {
-            return observe(Event::BlockDisregarded(block), effects);
+            return observe(Event::BlockDisregarded(block.clone()), effects);
         }
         // Q18 off: only a block that is accepted counts as forged.
         let told_late = !self.node_rules().forged_before_accepted;
-        self.take_in(now, &block, effects);
+        self.take_in(now, block, effects);
         if told_late && self.tip.id() == block.id {
-            observe(Event::BlockForged(block), effects);
+            observe(Event::BlockForged(block.clone()), effects);
         }
     }
 

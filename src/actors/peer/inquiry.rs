@@ -114,12 +114,12 @@ impl Peer {
         now: SimTime,
         from: NodeId,
         inquiry: Inquiry,
-        blocks: Box<[Arc<Block>]>,
+        blocks: &[Arc<Block>],
         effects: &mut Vec<Effect>,
     ) {
         match self.inquiries.close(inquiry, from) {
             Some(Purpose::Chunk(index)) => self.chunk_answered(now, index, blocks, effects),
-            Some(Purpose::Probe) => self.headers_answered(now, from, &blocks, effects),
+            Some(Purpose::Probe) => self.headers_answered(now, from, blocks, effects),
             Some(Purpose::Newcomer) | None => {}
         }
     }

@@ -19,7 +19,9 @@ const LONGEST_WINDOW: u64 = 4_000_000;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
-/// Nodes whose windows are kept before those that are over are looked for.
+/// Nodes below this number have places of their own.
+const LOW: usize = 128;
+/// Nodes with high numbers whose windows are kept before those that are over are looked for.
 const NODES_KEPT: usize = 32;
 
 /// What a limit is on.
@@ -75,8 +77,10 @@ impl Endpoint {
 /// Messages counted, by who sends or gets them and what for.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    /// By the number of the node.
-    windows: IndexMap<u64, Windows, IdHash>,
+    /// By the number of the node, where that is low: most networks are small.
+    low: Vec<Windows>,
+    /// By the number of the node, where that is high.
+    high: IndexMap<u64, Windows, IdHash>,
     /// Who is not answered, and until when.
     blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
@@ -165,16 +169,27 @@ impl Limits {
 
     /// How many messages the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u64 {
-        self.windows.get(&u64::from(node.0)).map_or(0, |windows| windows.seen(now, endpoint))
+        let windows = match node.0 as usize {
+            low @ ..LOW => self.low.get(low),
+            _ => self.high.get(&u64::from(node.0)),
+        };
+        windows.map_or(0, |windows| windows.seen(now, endpoint))
     }
 
-    /// The windows of a node; those of others that are over are forgotten now and then.
+    /// The windows of a node; those of others that are over are forgotten now and then where they take room for that.
     fn of(&mut self, now: SimTime, node: NodeId) -> &mut Windows {
-        if self.windows.len() >= self.forget_at.max(NODES_KEPT) {
-            self.windows.retain(|_, windows| !windows.is_over(now));
-            self.forget_at = 2 * self.windows.len();
+        let number = node.0 as usize;
+        if number < LOW {
+            if self.low.len() <= number {
+                self.low.resize_with(number + 1, Windows::default);
+            }
+            return &mut self.low[number];
         }
-        self.windows.entry(u64::from(node.0)).or_default()
+        if self.high.len() >= self.forget_at.max(NODES_KEPT) {
+            self.high.retain(|_, windows| !windows.is_over(now));
+            self.forget_at = 2 * self.high.len();
+        }
+        self.high.entry(u64::from(node.0)).or_default()
     }
 
     /// Counts a message if it keeps within the limits, and says whether it does.

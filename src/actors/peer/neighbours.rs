@@ -6,11 +6,17 @@ use std::{ops::Range, sync::Arc};
 
 /// So many records are worth fetching to find one.
 const FEW: usize = 10;
+/// Nodes whose places a table holds.
+const TABLED: u32 = 128;
+/// No place in the table.
+const NOWHERE: u8 = u8::MAX;
 
 /// The peers of a node, ascending by number.
 pub(super) struct Neighbours {
     own: NodeId,
     all: Vec<Neighbour>,
+    /// Where the record of each node lies; empty where numbers are too high for such a table.
+    places: Vec<u8>,
     /// The addresses the node was given, its seeds; shared with those who were given the same.
     given: Arc<[NodeId]>,
     /// Their numbers as told to others, made when asked for.
@@ -77,12 +83,14 @@ impl Neighbours {
         let mut all: Vec<Neighbour> = others.map(|node| Neighbour::new(*node, verified, 0)).collect();
         all.sort_by_key(|neighbour| neighbour.node);
         all.dedup_by_key(|neighbour| neighbour.node);
-        Self { own, all, given, numbers: None }
+        let mut neighbours = Self { all, ..Self::alone(own, given) };
+        neighbours.rearranged();
+        neighbours
     }
 
     /// Connected to nobody yet.
     pub(super) fn alone(own: NodeId, given: Arc<[NodeId]>) -> Self {
-        Self { own, all: Vec::new(), given, numbers: None }
+        Self { own, all: Vec::new(), places: Vec::new(), given, numbers: None }
     }
 
     pub(super) fn all(&self) -> &[Neighbour] {
@@ -103,11 +111,11 @@ impl Neighbours {
     }
 
     pub(super) fn has(&self, node: NodeId) -> bool {
-        self.place(node).is_ok()
+        self.place(node).is_some()
     }
 
     pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Neighbour> {
-        let place = self.place(node).ok()?;
+        let place = self.place(node)?;
         Some(&mut self.all[place])
     }
 
@@ -126,12 +134,29 @@ impl Neighbours {
         (node.0 - u32::from(node > self.own)) as usize
     }
 
-    fn place(&self, node: NodeId) -> Result<usize, usize> {
+    fn place(&self, node: NodeId) -> Option<usize> {
         let guess = self.guess(node);
         if self.all.get(guess).is_some_and(|neighbour| neighbour.node == node) {
-            return Ok(guess);
+            return Some(guess);
         }
-        self.all.binary_search_by_key(&node, |neighbour| neighbour.node)
+        match self.places.is_empty() {
+            true => self.all.binary_search_by_key(&node, |neighbour| neighbour.node).ok(),
+            false => {
+                self.places.get(node.0 as usize).filter(|place| **place != NOWHERE).map(|place| usize::from(*place))
+            }
+        }
+    }
+
+    /// Peers have come or gone.
+    fn rearranged(&mut self) {
+        self.numbers = None;
+        self.places.clear();
+        if let Some(last) = self.all.last().filter(|last| last.node.0 < TABLED) {
+            self.places.resize(last.node.0 as usize + 1, NOWHERE);
+            for (place, neighbour) in self.all.iter().enumerate() {
+                self.places[neighbour.node.0 as usize] = place as u8;
+            }
+        }
     }
 
     /// The peer has answered something, and said how high it is.
@@ -143,17 +168,20 @@ impl Neighbours {
 
     /// Adds a peer, or replaces what was known of it.
     pub(super) fn put(&mut self, neighbour: Neighbour) {
-        self.numbers = None;
-        match self.place(neighbour.node) {
-            Ok(place) => self.all[place] = neighbour,
-            Err(place) => self.all.insert(place, neighbour),
+        if let Some(known) = self.get_mut(neighbour.node) {
+            *known = neighbour;
+            return;
         }
+        let place = self.all.partition_point(|other| other.node < neighbour.node);
+        self.all.insert(place, neighbour);
+        self.rearranged();
     }
 
     pub(super) fn remove(&mut self, node: NodeId) -> Option<Neighbour> {
-        let place = self.place(node).ok()?;
-        self.numbers = None;
-        Some(self.all.remove(place))
+        let place = self.place(node)?;
+        let neighbour = self.all.remove(place);
+        self.rearranged();
+        Some(neighbour)
     }
 
     /// Addresses the node was given and is not connected to.
@@ -205,10 +233,35 @@ impl Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_record_is_small_enough_for_a_thousand_nodes_on_a_mesh() {
         assert!(size_of::<Neighbour>() <= 40, "{} bytes", size_of::<Neighbour>());
+    }
+
+    /// Against a map, with numbers for which there is a table and with such for which there is none.
+    #[test]
+    fn a_record_is_found_whoever_has_come_and_gone() {
+        for high in [9, 300] {
+            let verified = Verified::one_chain(Height(1), Height(1));
+            let mut neighbours = Neighbours::alone(NodeId(3), Arc::new([]));
+            let mut known = BTreeSet::new();
+            for (step, number) in [5, 0, high, 7, 5, 1, 7, high, 2, 0].into_iter().enumerate() {
+                let node = NodeId(number);
+                match known.insert(node) {
+                    true => neighbours.put(Neighbour::new(node, verified, 0)),
+                    false => {
+                        known.remove(&node);
+                        assert_eq!(neighbours.remove(node).map(|gone| gone.node), Some(node), "step {step}");
+                    }
+                }
+                for node in (0..=310).map(NodeId).filter(|node| *node != NodeId(3)) {
+                    let found = neighbours.get_mut(node).map(|neighbour| neighbour.node);
+                    assert_eq!(found, known.contains(&node).then_some(node), "step {step}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Peer {
     }
 
     /// A node says where it stands.
-    pub(super) fn status_known(&mut self, now: SimTime, node: NodeId, tip: Arc<Block>, effects: &mut Vec<Effect>) {
+    pub(super) fn status_known(&mut self, now: SimTime, node: NodeId, tip: &Arc<Block>, effects: &mut Vec<Effect>) {
         let awaited = match self.neighbours.get_mut(node) {
             Some(neighbour) => {
                 neighbour.height = tip.header.height;

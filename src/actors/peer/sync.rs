@@ -253,7 +253,7 @@ impl Peer {
         &mut self,
         now: SimTime,
         index: usize,
-        blocks: Box<[Arc<Block>]>,
+        blocks: &[Arc<Block>],
         effects: &mut Vec<Effect>,
     ) {
         let size = self.sync.chunk as usize;
@@ -261,7 +261,7 @@ impl Peer {
         let is_last = index + 1 == download.chunks.len();
         let Some(chunk) = download.chunks.get_mut(index) else { return };
         if blocks.len() == size || (is_last && !blocks.is_empty() && blocks.len() < size) {
-            (chunk.came, chunk.over) = (Some(blocks), true);
+            (chunk.came, chunk.over) = (Some(blocks.into()), true);
         } else {
             self.ask_for_chunk(now, index, effects);
         }

@@ -54,15 +54,15 @@ enum Step {
 
 impl Peer {
     /// The peer of this number, or a newcomer, stands on `tip`: verifies that.
-    pub(super) fn verify(&mut self, now: SimTime, node: NodeId, tip: Arc<Block>, effects: &mut Vec<Effect>) {
-        if let Some(verified) = self.verified_at_once(&tip) {
+    pub(super) fn verify(&mut self, now: SimTime, node: NodeId, tip: &Arc<Block>, effects: &mut Vec<Effect>) {
+        if let Some(verified) = self.verified_at_once(tip) {
             self.probes.remove(&node);
             return self.verification_passed(now, node, verified, effects);
         }
         if self.probes.contains_key(&node) {
             return;
         }
-        if !self.is_signed(&tip) || tip.header.height < Height::GENESIS {
+        if !self.is_signed(tip) || tip.header.height < Height::GENESIS {
             return self.verification_failed(now, node, effects);
         }
         let highest = tip.header.height.min(self.tip.height());
@@ -70,7 +70,7 @@ impl Peer {
         let asked = self.own_blocks(&own, Height::GENESIS, highest);
         let ids = asked.ids.clone();
         let step = Step::Common { asked, highest };
-        self.probes.insert(node, Probe { claimed: tip, own, begun: now, step });
+        self.probes.insert(node, Probe { claimed: tip.clone(), own, begun: now, step });
         self.ask_common(now, node, ids, effects);
     }
 

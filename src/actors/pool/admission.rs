@@ -4,7 +4,7 @@ use super::{PAYLOAD_MARGIN, PoolError, PoolRejection, Submission, TransactionPoo
 use crate::{
     actors::{Effect, Event},
     ledger::{
-        ApplyError, Balance, Wallet,
+        ApplyError, Balance, BlockTree, Wallet,
         apply::{self, Look},
         state::Applied,
     },
@@ -58,9 +58,10 @@ impl TransactionPool {
         let mut passed: Vec<(&Arc<SignedTransaction>, FeeVerdict)> = Vec::new();
         let mut seen = BTreeSet::new();
         let usernames = repeated_usernames(transactions);
-        for transaction in transactions.iter().filter(|transaction| seen.insert(transaction.id())) {
+        let is_first = |transaction: &&Arc<SignedTransaction>| transactions.len() == 1 || seen.insert(transaction.id());
+        for transaction in transactions.iter().filter(is_first) {
             let id = transaction.id();
-            match self.check(transaction, &usernames, &applied) {
+            match self.check(transaction, &usernames, &tree, &applied) {
                 Ok(Checked::Excess) => submission.excess.push(id),
                 Ok(Checked::Passed(verdict)) if rules.checks_precede_adding => passed.push((transaction, verdict)),
                 Ok(Checked::Passed(_)) if self.is_forged(id, &mut submission) => {}
@@ -123,10 +124,10 @@ impl TransactionPool {
         &mut self,
         transaction: &SignedTransaction,
         repeated: &BTreeSet<&str>,
+        tree: &BlockTree,
         applied: &Applied,
     ) -> Result<Checked, PoolError> {
-        let (id, tree) = (transaction.id(), self.tree.clone());
-        let rules = &tree.rules().pool;
+        let (id, rules) = (transaction.id(), &tree.rules().pool);
         if rules.recent_ids > 0 && self.recent.seen(id, rules.recent_ids) {
             return Err(PoolError::InCache);
         }

@@ -55,10 +55,10 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
     let header = &step.block.header;
     let generator = model.account(header.generator.address(step.before.network_byte()));
     generator.balance += i128::from(header.reward.value()) + i128::from(header.total_fee.value());
-    for wallet in step.after.state.wallets_changed_since(step.before) {
+    for (wallet, old) in &step.changed {
         let expected = match model.accounts.remove(&wallet.address) {
             Some(expected) => expected,
-            None => step.before.wallet(&wallet.address).map(|old| Account::of(old)).unwrap_or_default(),
+            None => old.map(Account::of).unwrap_or_default(),
         };
         Account::of(wallet).held_against(&expected, wallet)?;
     }
@@ -76,9 +76,9 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
 /// One block more, its reward and fees, for its forger and for nobody else.
 pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
     let header = &step.block.header;
-    for wallet in step.after.state.wallets_changed_since(step.before) {
+    for (wallet, old) in &step.changed {
         let Some(new) = wallet.delegate.as_deref() else { continue };
-        let old = step.before.wallet(&wallet.address).and_then(|old| old.delegate.as_deref());
+        let old = old.and_then(|old| old.delegate.as_deref());
         let (blocks, rewards, fees) = old.map_or((0, Balance::ZERO, Balance::ZERO), |old| {
             (old.produced_blocks, old.forged_rewards, old.forged_fees)
         });

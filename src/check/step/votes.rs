@@ -1,23 +1,71 @@
-//! Vote weights, counted anew.
+//! Vote weights: anew at the end of a round, and by what has changed before that.
 
 use super::{Step, equal};
-use crate::protocol::{PublicKey, hashing::IdHash};
+use crate::{
+    ledger::{Balance, Wallet},
+    protocol::{PublicKey, hashing::IdHash},
+};
 use indexmap::IndexMap;
 
+/// Coin by whom it votes for.
+type Weights = IndexMap<PublicKey, i128, IdHash>;
+
+/// A round's worth of blocks is held against what their voters had before, and its last one, as the first of all, against
+/// all voters.
 pub(super) fn weights(step: &Step<'_>) -> Result<(), String> {
-    let state = &step.after.state;
-    let mut weights: IndexMap<PublicKey, i128, IdHash> = IndexMap::default();
-    for wallet in state.wallets() {
-        if let Some(key) = wallet.vote {
-            let locks = wallet.htlc.iter().flat_map(|htlc| htlc.locks.values());
-            let locked: i128 = locks.map(|lock| i128::from(lock.amount.value())).sum();
-            *weights.entry(key).or_default() += wallet.balance.0 + locked;
-        }
+    match step.ends_round() || step.before.height().0 == 1 {
+        true => all(step),
+        false => changed(step),
     }
-    for wallet in state.wallets() {
-        let Some((delegate, key)) = wallet.delegate.as_deref().zip(wallet.public_key) else { continue };
+}
+
+fn all(step: &Step<'_>) -> Result<(), String> {
+    let (mut weights, mut delegates) = (Weights::default(), Vec::new());
+    for wallet in step.after.state.wallets() {
+        count(&mut weights, wallet, 1);
+        delegates.extend(weighed(wallet));
+    }
+    for (key, username, weight) in delegates {
         let expected = weights.get(&key).copied().unwrap_or_default();
-        equal(format_args!("weight of {}", delegate.username), delegate.vote_balance.0, expected)?;
+        equal(format_args!("weight of {username}"), weight.0, expected)?;
     }
     Ok(())
+}
+
+/// The weights before the block held; so what is added to a delegate's is what its voters have more.
+fn changed(step: &Step<'_>) -> Result<(), String> {
+    let mut gains = Weights::default();
+    for (new, old) in &step.changed {
+        count(&mut gains, new, 1);
+        old.iter().for_each(|old| count(&mut gains, old, -1));
+    }
+    for (new, old) in &step.changed {
+        let Some((key, username, weight)) = weighed(new) else { continue };
+        let before = old.and_then(weighed).map_or(0, |(_, _, weight)| weight.0);
+        let gain = gains.swap_remove(&key).unwrap_or_default();
+        equal(format_args!("weight of {username}"), weight.0, before + gain)?;
+    }
+    // Those whose own wallets are as they were. A vote for nobody weighs nothing.
+    for (key, gain) in gains {
+        if let Some(delegate) = step.before.delegate_of(&key) {
+            let weight = delegate.vote_balance.0;
+            equal(format_args!("weight of {}", delegate.username), weight, weight + gain)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a wallet's coin, locked coin included, to the weight of its delegate, or takes it away.
+fn count(weights: &mut Weights, wallet: &Wallet, sign: i128) {
+    if let Some(key) = wallet.vote {
+        let locks = wallet.htlc.iter().flat_map(|htlc| htlc.locks.values());
+        let locked: i128 = locks.map(|lock| i128::from(lock.amount.value())).sum();
+        *weights.entry(key).or_default() += sign * (wallet.balance.0 + locked);
+    }
+}
+
+/// Of a delegate's wallet: its key, username and weight.
+fn weighed(wallet: &Wallet) -> Option<(PublicKey, &str, Balance)> {
+    let (delegate, key) = wallet.delegate.as_deref().zip(wallet.public_key)?;
+    Some((key, &delegate.username, delegate.vote_balance))
 }

@@ -4,8 +4,19 @@ use super::{Asset, Expiration, Kind, Payment, Transaction, Version, Vote};
 use crate::protocol::crypto::sha256;
 use indexmap::IndexMap;
 
-/// The wire bytes before the signatures.
-pub(super) fn body(transaction: &Transaction, out: &mut Vec<u8>) {
+/// Bytes of most transactions at most.
+const USUAL: usize = 256;
+/// Bytes of a payment.
+const PAYMENT: usize = 29;
+
+/// The wire bytes before the signatures, with room for these.
+pub(super) fn body(transaction: &Transaction) -> Vec<u8> {
+    let payments = match &transaction.asset {
+        Asset::MultiPayment { payments } => payments.len(),
+        _ => 0,
+    };
+    let mut bytes = Vec::with_capacity(USUAL + PAYMENT * payments);
+    let out = &mut bytes;
     let (group, number) = transaction.kind().numbers();
     out.extend([0xff, transaction.version.number(), transaction.network]);
     match transaction.version {
@@ -23,6 +34,7 @@ pub(super) fn body(transaction: &Transaction, out: &mut Vec<u8>) {
     out.extend(transaction.fee.value().to_le_bytes());
     text(out, transaction.vendor_field.as_deref());
     asset(&transaction.asset, out);
+    bytes
 }
 
 /// The wire bytes after the body: signature, second signature, signatures.
@@ -167,8 +179,7 @@ impl Transaction {
         if let Version::One(_) = self.version {
             return self.version_one_hash(signature, second);
         }
-        let mut bytes = Vec::with_capacity(256);
-        body(self, &mut bytes);
+        let mut bytes = body(self);
         if signature {
             bytes.extend(self.signature.iter().flatten());
         }

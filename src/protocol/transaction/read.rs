@@ -45,8 +45,7 @@ impl SignedTransaction {
         if version == 1 && kind.numbers().0 != 1 {
             return Err(BytesError::NoVersionOne(kind).into());
         }
-        let mut bytes = Vec::with_capacity(256);
-        encode::body(&transaction, &mut bytes);
+        let mut bytes = encode::body(&transaction);
         let body = bytes.len();
         bytes.extend(tail);
         if kind == Kind::Ipfs {

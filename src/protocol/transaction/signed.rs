@@ -64,8 +64,7 @@ impl SignedTransaction {
     /// # Panics
     /// If a text is longer than 255 bytes or a list longer than its count can say: no such transaction exists.
     pub fn new(transaction: Transaction) -> Self {
-        let mut bytes = Vec::with_capacity(256);
-        encode::body(&transaction, &mut bytes);
+        let mut bytes = encode::body(&transaction);
         let body = bytes.len();
         encode::signatures(&transaction, &mut bytes);
         Self::assemble(transaction, bytes.into(), body)

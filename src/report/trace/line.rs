@@ -337,7 +337,7 @@ fn message_line(message: &Message) -> MessageLine {
         Message::Transactions(transactions) => line("transactions", None, Some(transactions.len())),
         Message::ForgingTransactions(transactions) => line("forging-transactions", None, Some(transactions.len())),
         Message::Broadcast(transactions) => line("broadcast", None, Some(transactions.len())),
-        Message::AddTransactions { transactions, .. } => line("add-transactions", None, Some(transactions.len())),
+        Message::AddTransactions(add) => line("add-transactions", None, Some(add.transactions.len())),
         Message::Blocks { blocks, .. } => line("blocks", None, Some(blocks.len())),
         Message::Status { tip } => line("status", Some(tip.id.to_string()), None),
         Message::TipMoved { tip } => line("tip-moved", Some(tip.id().to_string()), None),

@@ -40,17 +40,23 @@ impl InlineStage {
         let through = until.just_before();
         while let Some(delivery) = self.next(through) {
             let Delivery { index, to, now, what } = delivery;
-            match what {
-                What::Kept(kept) => self.actors[index].take(now, self.world.stimulus(kept), &mut self.effects),
-                What::Copy(copy) => {
-                    let (from, message) = self.world.copied(&copy);
-                    self.actors[index].read(now, from, message, &mut self.effects);
-                    self.world.heard(copy);
-                }
-            }
+            self.hand_over(index, now, what);
             self.world.absorb(to, &mut self.effects);
         }
         self.world.rest_until(until);
+    }
+
+    /// Most of what is handed to an actor is a message to a peer, which reads it where it lies.
+    fn hand_over(&mut self, index: usize, now: SimTime, what: What) {
+        let (world, actor, effects) = (&mut self.world, &mut self.actors[index], &mut self.effects);
+        if let Some(peer) = actor.reader()
+            && let Some((from, message)) = world.message(&what)
+        {
+            peer.read(now, from, message, effects);
+            world.heard(what);
+        } else {
+            actor.take(now, world.stimulus(what), effects);
+        }
     }
 
     /// The next event due at `through` or before. With many actors, memory is fetched ahead of those that follow it.

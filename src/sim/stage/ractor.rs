@@ -5,10 +5,7 @@
 
 use crate::{
     actors::{ActorId, Effect, Hosted as Machine, NodeId, Role, SimTime, Stimulus, Submission, message::Transactions},
-    sim::{
-        Observer, Plan, World,
-        world::{Delivery, What},
-    },
+    sim::{Observer, Plan, World, world::Delivery},
 };
 use ractor::{
     Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration,
@@ -85,10 +82,7 @@ impl RactorStage {
         let Some(delivery) = self.world.next(through) else { return Ok(false) };
         let (id, host) = &self.hosts[delivery.index];
         let Delivery { now, what, .. } = delivery;
-        let stimulus = match what {
-            What::Kept(kept) => self.world.stimulus(kept),
-            What::Copy(copy) => Stimulus::Input(self.world.taken(copy)),
-        };
+        let stimulus = self.world.stimulus(what);
         let buffer = std::mem::take(&mut self.effects);
         let message = |reply| HostMessage::Deliver(now, stimulus, buffer, reply);
         match host.call(message, None::<Duration>).await {

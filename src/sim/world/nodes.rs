@@ -270,6 +270,7 @@ mod tests {
 
     const PEER: ActorId = ActorId { node: NodeId(0), role: Role::Peer };
 
+    #[derive(Clone, Copy)]
     enum Due {
         Input(u64),
         Free,

@@ -10,6 +10,7 @@ use dposlab::{
     scenario::Testnet,
     sim::{SeedTree, queue::EventQueue},
 };
+use slab::Slab;
 use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Duration};
 
 /// Something a node reported.
@@ -44,7 +45,9 @@ pub struct Cluster {
     pub seen: Vec<Seen>,
     pub sent: Vec<Sent>,
     nodes: Vec<Node>,
-    queue: EventQueue<(ActorId, u32, Input)>,
+    queue: EventQueue<usize>,
+    /// What the queue tells of, by number.
+    scheduled: Slab<(ActorId, u32, Input)>,
     seeds: SeedTree,
     /// Nodes whose calls for blocks are answered by nobody, to be answered by the test.
     pub mute: BTreeSet<u32>,
@@ -96,6 +99,7 @@ impl Setup {
             sent: Vec::new(),
             nodes: Vec::new(),
             queue: EventQueue::new(),
+            scheduled: Slab::new(),
             seeds,
             mute: BTreeSet::new(),
             tree,
@@ -128,7 +132,7 @@ impl Cluster {
     fn start(&mut self, node: u32) {
         let life = self.nodes[node as usize].life;
         for role in [Role::Peer, Role::Pool, Role::Delegate] {
-            self.queue.push(self.now, (ActorId { node: NodeId(node), role }, life, Input::Start));
+            self.schedule(self.now, ActorId { node: NodeId(node), role }, life, Input::Start);
         }
     }
 
@@ -138,7 +142,8 @@ impl Cluster {
 
     pub fn run_until(&mut self, until: SimTime) {
         let mut effects = Vec::new();
-        while let Some((now, (to, life, input))) = self.queue.pop(until.just_before()) {
+        while let Some((now, number)) = self.queue.pop(until.just_before()) {
+            let (to, life, input) = self.scheduled.remove(number);
             self.now = now;
             let node = &mut self.nodes[to.node.0 as usize];
             if !node.up || node.life != life {
@@ -156,6 +161,10 @@ impl Cluster {
         self.now = until;
     }
 
+    fn schedule(&mut self, at: SimTime, to: ActorId, life: u32, input: Input) {
+        self.queue.push(at, self.scheduled.insert((to, life, input)));
+    }
+
     fn absorb(&mut self, from: ActorId, life: u32, effect: Effect) {
         match effect {
             // Only deviating delegates send later than at once, and none does here.
@@ -165,7 +174,7 @@ impl Cluster {
                     self.send(from, ActorId { node, role: Role::Peer }, message.clone());
                 }
             }
-            Effect::WakeAt { at, wake } => self.queue.push(at.max(self.now), (from, life, Input::Wake(wake))),
+            Effect::WakeAt { at, wake } => self.schedule(at.max(self.now), from, life, Input::Wake(wake)),
             Effect::Observe(event) => self.seen.push(Seen { at: self.now, node: from.node.0, event }),
             Effect::Answer { .. } => {}
         }
@@ -185,7 +194,7 @@ impl Cluster {
             delay = Duration::from_millis(u64::from(30 + (a * 7 + b * 13) % 40));
         }
         let life = self.nodes[b as usize].life;
-        self.queue.push(self.now + delay, (to, life, Input::Message { from, message }));
+        self.schedule(self.now + delay, to, life, Input::Message { from, message });
     }
 
     /// Says something to a node's peer in another's name, now.
@@ -193,7 +202,7 @@ impl Cluster {
         let from = ActorId { node: NodeId(from), role: Role::Peer };
         let life = self.nodes[to as usize].life;
         let to = ActorId { node: NodeId(to), role: Role::Peer };
-        self.queue.push(self.now, (to, life, Input::Message { from, message }));
+        self.schedule(self.now, to, life, Input::Message { from, message });
         self.run_until(self.now + Duration::from_micros(1));
     }
 
@@ -201,7 +210,7 @@ impl Cluster {
         let life = self.nodes[node as usize].life;
         let to = ActorId { node: NodeId(node), role: Role::Peer };
         let transactions: Transactions = transactions.into();
-        self.queue.push(self.now, (to, life, Input::Submit { request: RequestId(0), transactions }));
+        self.schedule(self.now, to, life, Input::Submit { request: RequestId(0), transactions });
         self.run_until(self.now + Duration::from_micros(1));
     }
 
