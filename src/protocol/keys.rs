@@ -44,9 +44,7 @@ impl KeyPair {
 
     /// The pair of a private key; refuses 0 and everything from the group order on.
     pub fn from_private(private: [u8; 32]) -> Result<Self, KeyError> {
-        let secret = secp256k1::SecretKey::from_byte_array(private).map_err(|_| KeyError::PrivateRange)?;
-        let public = PublicKey(secret.public_key(curve()).serialize());
-        Ok(Self { private: PrivateKey(private), public })
+        PrivateKey::new(private).map(Self::from)
     }
 
     /// The pair of a key in wallet import format; `wif_byte` is the network's (`Network::wif`).
@@ -68,7 +66,25 @@ impl KeyPair {
     }
 }
 
+impl From<PrivateKey> for KeyPair {
+    fn from(private: PrivateKey) -> Self {
+        let public = PublicKey(private.to_secret().public_key(curve()).serialize());
+        Self { private, public }
+    }
+}
+
 impl PrivateKey {
+    /// Refuses 0 and everything from the group order on.
+    ///
+    /// # Errors
+    /// [`KeyError::PrivateRange`].
+    pub fn new(bytes: [u8; 32]) -> Result<Self, KeyError> {
+        match secp256k1::SecretKey::from_byte_array(bytes) {
+            Ok(_) => Ok(Self(bytes)),
+            Err(_) => Err(KeyError::PrivateRange),
+        }
+    }
+
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -2,13 +2,14 @@
 
 use super::{
     Arrivals, Generate, KindName, Network,
-    make::{Maker, OpenLock, Sender, holds_up},
+    make::{LazyPair, Maker, OpenLock, Sender, holds_up},
 };
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{Link, State},
     protocol::{
-        Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId, transaction::Payment,
+        Address, Arktoshi, KeyPair, Nonce, PrivateKey, SignedTransaction, Transaction, TransactionId,
+        transaction::Payment,
     },
     sim::source::{Poll, Source},
 };
@@ -66,19 +67,19 @@ impl Generator {
     /// A generator that has done nothing yet.
     pub fn new(network: Network, plan: Generate) -> Self {
         let mut random = network.seeds.stream("generate");
-        let keys = |random: &mut ChaCha8Rng| loop {
-            if let Ok(keys) = KeyPair::from_private(random.random()) {
-                return keys;
+        let draw = |random: &mut ChaCha8Rng| loop {
+            if let Ok(key) = PrivateKey::new(random.random()) {
+                return key;
             }
         };
         let byte = network.tree.config().network.pub_key_hash;
         let senders = (0..plan.wallets)
             .map(|number| {
-                let (first, second) = (keys(&mut random), keys(&mut random));
-                (
-                    Sender { address: first.public().address(byte), keys: first, second, number, made: 0 },
-                    Pending::default(),
-                )
+                let (first, second) = (draw(&mut random), draw(&mut random));
+                let keys = KeyPair::from(first);
+                let second = LazyPair::new(Box::new(|| KeyPair::from(second)));
+                let address = keys.public().address(byte);
+                (Sender { keys, address, second, number, made: 0 }, Pending::default())
             })
             .collect();
         let mix = match plan.mix.is_empty() {

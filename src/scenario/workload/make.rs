@@ -12,6 +12,7 @@ use crate::{
 use indexmap::IndexMap;
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
+use std::cell::LazyCell;
 
 /// Blocks beyond a round for which a lock is made.
 const LOCK_MARGIN: u32 = 20;
@@ -20,12 +21,16 @@ const LOCK_MARGIN: u32 = 20;
 pub struct Sender {
     pub keys: KeyPair,
     pub address: Address,
-    pub second: KeyPair,
+    /// Hardly any wallet in a mix needs its second pair, and a public key takes long to compute.
+    pub second: LazyPair,
     /// Number among the senders, for names that must be unique.
     pub number: u32,
     /// Transactions made so far, for the same.
     pub made: u32,
 }
+
+/// A pair whose public key is computed when it is asked for.
+pub type LazyPair = LazyCell<KeyPair, Box<dyn FnOnce() -> KeyPair + Send>>;
 
 /// A lock whose secret is known.
 pub struct OpenLock {
