@@ -47,6 +47,9 @@ use std::sync::Arc;
 use sync::SyncState;
 use verification::{Asked, Probes};
 
+/// What belongs to a node below this number stands in a table: most networks are no larger, and a table is the quickest.
+const TABLED: u32 = 128;
+
 /// The peer of one node.
 pub struct Peer {
     node: NodeId,

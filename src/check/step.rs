@@ -95,6 +95,9 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
 
 /// Holds every invariant of a step against a block; nothing is asked of genesis.
 ///
+/// What holds of the parent is taken to hold: within a round, vote weights are counted on from the parent's. At its end, and
+/// after genesis, they are counted anew.
+///
 /// # Errors
 /// The first one that does not hold.
 pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &Applied) -> Result<(), Violation> {

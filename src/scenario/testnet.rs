@@ -31,6 +31,7 @@ pub struct Testnet {
     /// `genesis_1`, `genesis_2`, … in this order.
     pub delegates: Vec<NamedDelegate>,
     pub accounts: Vec<Account>,
+    /// Keys of wallets that scripts name.
     pub(super) others: Arc<DerivedKeys>,
 }
 

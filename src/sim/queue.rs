@@ -124,6 +124,8 @@ impl<T: Copy> EventQueue<T> {
         let (level, digit) = self.lowest()?;
         let Level { buckets, filled } = &mut self.levels[level];
         let bucket = &mut buckets[digit];
+        // Of equal times, or of one, no order is to be found.
+        let ordered = level == 0 || bucket.len() == 1;
         let few = level <= SORTED && bucket.len() <= FEW;
         let earliest = bucket.iter().map(|(time, _)| *time).min();
         let earliest = earliest.filter(|earliest| *earliest <= through.micros())?;
@@ -140,13 +142,11 @@ impl<T: Copy> EventQueue<T> {
         if let (Some(soon), Some(how)) = (&mut soon, how) {
             bucket.iter().for_each(|(_, event)| soon(event, how));
         }
-        // Of equal times, or of one, no order is to be found.
-        if level == 0 || bucket.len() == 1 {
-            self.front.extend(bucket.drain(..).rev());
-        } else if few {
-            sort_latest_first(bucket, &mut self.front);
-        }
-        if !self.front.is_empty() {
+        if ordered || few {
+            match ordered {
+                true => self.front.extend(bucket.drain(..).rev()),
+                false => sort_latest_first(bucket, &mut self.front),
+            }
             // Where but one event is in a high bucket, the levels below are empty.
             self.until = earliest | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
             return Some(());

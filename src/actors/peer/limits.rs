@@ -1,9 +1,10 @@
 //! How much one address may send in a time, and how a peer keeps within what others allow. Source: consensus.md 6.
 //!
 //! Limits count in windows that begin with the first message. Most callers are far from any limit: their last two calls,
-//! which stand in their record, tell. Windows are kept for the others only, and forgotten when they are over.
+//! which stand in their record, tell. Windows are kept for the others only; those of nodes with high numbers, of which there
+//! may be thousands, are forgotten when they are over.
 
-use super::{Peer, neighbours::Call, send};
+use super::{Peer, TABLED, neighbours::Call, send};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
     protocol::{Block, hashing::IdHash},
@@ -19,8 +20,6 @@ const LONGEST_WINDOW: u64 = 4_000_000;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
-/// Nodes below this number have places of their own.
-const LOW: usize = 128;
 /// Nodes with high numbers whose windows are kept before those that are over are looked for.
 const NODES_KEPT: usize = 32;
 
@@ -170,7 +169,7 @@ impl Limits {
     /// How many messages the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u64 {
         let windows = match node.0 as usize {
-            low @ ..LOW => self.low.get(low),
+            low if node.0 < TABLED => self.low.get(low),
             _ => self.high.get(&u64::from(node.0)),
         };
         windows.map_or(0, |windows| windows.seen(now, endpoint))
@@ -179,7 +178,7 @@ impl Limits {
     /// The windows of a node; those of others that are over are forgotten now and then where they take room for that.
     fn of(&mut self, now: SimTime, node: NodeId) -> &mut Windows {
         let number = node.0 as usize;
-        if number < LOW {
+        if node.0 < TABLED {
             if self.low.len() <= number {
                 self.low.resize_with(number + 1, Windows::default);
             }

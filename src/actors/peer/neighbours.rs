@@ -1,13 +1,12 @@
 //! The peers a node is connected to. A record takes 40 bytes, for a thousand nodes on a full mesh hold a million.
 
+use super::TABLED;
 use crate::{actors::NodeId, protocol::Height};
 use prefetch_index::prefetch_index;
 use std::{ops::Range, sync::Arc};
 
 /// So many records are worth fetching to find one.
 const FEW: usize = 10;
-/// Nodes whose places a table holds.
-const TABLED: u32 = 128;
 /// No place in the table.
 const NOWHERE: u8 = u8::MAX;
 
