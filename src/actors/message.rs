@@ -6,7 +6,7 @@ use crate::{
     protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
 };
 use serde::Serialize;
-use std::{fmt, sync::Arc};
+use std::{fmt, iter, mem, sync::Arc};
 
 /// A node of the network: a peer with its pool and, on most, a delegate. Numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -144,6 +144,23 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// Takes the message out; what is left says next to nothing.
+    pub fn take(&mut self) -> Self {
+        mem::replace(self, Self::StatusRequest)
+    }
+
+    /// Whether both say the same, as far as that is seen at once: many peers say the same to one that asks them all.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Status { tip }, Self::Status { tip: other }) => Arc::ptr_eq(tip, other),
+            (Self::StatusRequest, Self::StatusRequest) | (Self::PeersRequest, Self::PeersRequest) => true,
+            (Self::Peers(list), Self::Peers(other)) => Arc::ptr_eq(list, other),
+            _ => false,
+        }
+    }
+}
+
 /// Transactions for a pool.
 #[derive(Clone, Debug)]
 pub struct AddTransactions {
@@ -259,4 +276,12 @@ pub enum Effect {
         request: RequestId,
         submission: Box<Submission>,
     },
+}
+
+impl Effect {
+    /// Adds an effect that is made where it will lie. [`Vec::push`] moves it there, which takes longer than to make it.
+    #[inline]
+    pub fn put(effects: &mut Vec<Self>, make: impl FnOnce() -> Self) {
+        effects.extend(iter::once_with(make));
+    }
 }

@@ -2,10 +2,7 @@
 
 use super::{NodeId, pool::PoolRejection};
 use crate::{
-    ledger::{
-        Link,
-        state::{Applied, BlockRejected},
-    },
+    ledger::{BlockRejected, Link},
     protocol::{Block, PublicKey, SignedTransaction, TransactionId},
 };
 use serde::Serialize;
@@ -21,7 +18,7 @@ pub enum Event {
     BlockReceived(Arc<Block>),
     /// `block.applied`, with all that consensus.md 1.5 puts before it: `forger.missing`, the round's events,
     /// `transaction.applied` and the typed ones.
-    BlockApplied { link: Arc<Link>, applied: Arc<Applied> },
+    BlockApplied(Arc<Link>),
     /// Not accepted; the reference's node writes it to its log only.
     BlockRefused(Box<BlockRejected>),
     /// The delegate owned the slot and did not forge, because its relay lacks peers or quorum.

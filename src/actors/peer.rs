@@ -50,36 +50,38 @@ use verification::{Asked, Probes};
 /// What belongs to a node below this number stands in a table: most networks are no larger, and a table is the quickest.
 const TABLED: u32 = 128;
 
-/// The peer of one node.
+/// The peer of one node. What every message is held against comes first and together: with many peers, waiting for memory
+/// is much of the work.
+#[repr(C)]
 pub struct Peer {
     node: NodeId,
+    /// The relay has to say once that the network starts cold.
+    cold: bool,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
-    random: ChaCha8Rng,
     neighbours: Neighbours,
     /// The block that is being passed around, and how often it was seen.
     passing: Option<Passing>,
+    last_accepted: SimTime,
     /// When blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],
+    limits: Limits,
+    sync: SyncState,
     pings: Pings,
     probes: Probes,
+    watch: ForkWatch,
+    /// What this peer has sent lately, where that comes near a limit.
+    sent: Limits,
+    held_back: Vec<(NodeId, Endpoint, Message)>,
+    /// Transactions' messages in the running second.
+    transactions_sent: (SimTime, u32),
     /// Blocks last asked for.
     asked: Option<Asked>,
     inquiries: Inquiries,
     newcomers: Newcomers,
     discovery: Option<Discovery>,
     discoveries: u32,
-    sync: SyncState,
-    watch: ForkWatch,
-    limits: Limits,
-    /// What this peer has sent lately, where that comes near a limit.
-    sent: Limits,
-    held_back: Vec<(NodeId, Endpoint, Message)>,
-    /// Transactions' messages in the running second.
-    transactions_sent: (SimTime, u32),
-    last_accepted: SimTime,
-    /// The relay has to say once that the network starts cold.
-    cold: bool,
+    random: ChaCha8Rng,
 }
 
 impl Peer {
@@ -184,7 +186,8 @@ impl Peer {
     }
 
     fn say_status(&self, to: NodeId, effects: &mut Vec<Effect>) {
-        send(to, Message::Status { tip: self.tip.block().clone() }, effects);
+        let to = ActorId { node: to, role: Role::Peer };
+        Effect::put(effects, || Effect::Send { to, message: Message::Status { tip: self.tip.block().clone() } });
     }
 
     fn start(&mut self, now: SimTime, effects: &mut Vec<Effect>) {

@@ -17,7 +17,7 @@ pub use condition::{Comparison, Condition, ConditionError};
 pub use payload::PeerState;
 
 use super::{Event, SimTime};
-use crate::ledger::{BlockTree, state::Applied};
+use crate::ledger::{Applied, BlockTree, Link};
 use firing::Firing;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,15 +75,31 @@ pub enum WebhookInput {
 #[derive(Clone, Debug)]
 pub struct Observation {
     pub event: Event,
-    /// With a block that was applied: what was before. It is looked up if it is not given.
-    pub before: Option<Arc<Applied>>,
+    /// With a block that was applied: the states around it. They are looked up if they are not given.
+    pub states: Option<States>,
     /// With a peer that came or went: who that is. Without, the event has no payload.
     pub peer: Option<PeerState>,
 }
 
 impl From<Event> for Observation {
     fn from(event: Event) -> Self {
-        Self { event, before: None, peer: None }
+        Self { event, states: None, peer: None }
+    }
+}
+
+/// What was before a block, and what is after it.
+#[derive(Clone, Debug)]
+pub struct States {
+    pub before: Arc<Applied>,
+    pub after: Arc<Applied>,
+}
+
+impl States {
+    /// The states around a block of the tree; genesis has the same before as after it.
+    pub fn around(tree: &BlockTree, link: &Arc<Link>) -> Self {
+        let after = tree.applied(link);
+        let before = link.parent().map_or_else(|| after.clone(), |parent| tree.applied(parent));
+        Self { before, after }
     }
 }
 

@@ -187,15 +187,16 @@ impl Observer for View {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.0.now.store(now.micros(), Ordering::Relaxed);
         if node != self.0.node {
-            if let Event::BlockApplied { link: tip, .. } | Event::RolledBack { to: tip, .. } = event {
+            if let Event::BlockApplied(tip) | Event::RolledBack { to: tip, .. } = event {
                 self.0.neighbours.saw(node, tip);
             }
             return;
         }
         match event {
-            Event::BlockApplied { link, applied } => {
+            Event::BlockApplied(link) => {
+                let applied = self.0.tree.applied(link);
                 self.update(|head| {
-                    head.stand_on(link, applied, unix(&self.0.tree, applied));
+                    head.stand_on(link, &applied, unix(&self.0.tree, &applied));
                     // The pool says so too, an instant later; no page shows a transaction as both.
                     for transaction in &link.block().transactions {
                         head.pending.remove(&transaction.id());

@@ -25,7 +25,9 @@ use super::{ApiError, Ports, View, resource::peer};
 use crate::{
     actors::{
         Event, NodeId, SimTime,
-        webhook::{Observation, PeerState, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookInput},
+        webhook::{
+            Observation, PeerState, States, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookInput,
+        },
     },
     sim::Observer,
 };
@@ -266,10 +268,8 @@ impl Webhooks {
         self.inbox.waiting.fetch_add(1, Ordering::Relaxed);
         let mut observation = Observation::from(event.clone());
         match event {
-            Event::BlockApplied { link, .. } => {
-                // At hand now, and perhaps not any more when the dispatcher comes to it.
-                observation.before = link.parent().map(|parent| self.view.tree().applied(parent));
-            }
+            // At hand now, and perhaps not any more when the dispatcher comes to it.
+            Event::BlockApplied(link) => observation.states = Some(States::around(self.view.tree(), link)),
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
         }

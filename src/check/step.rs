@@ -19,7 +19,7 @@ mod votes;
 
 use super::Violation;
 use crate::{
-    ledger::{BlockTree, Link, State, Wallet, state::Applied},
+    ledger::{BlockTree, Link, State, Wallet},
     protocol::Block,
 };
 use std::{fmt::Display, sync::Arc};
@@ -27,10 +27,11 @@ use std::{fmt::Display, sync::Arc};
 /// A block, and the states on both sides of it.
 pub(super) struct Step<'a> {
     pub tree: &'a BlockTree,
+    pub link: &'a Link,
     pub parent: &'a Link,
     pub block: &'a Block,
     pub before: &'a State,
-    pub after: &'a Applied,
+    pub after: &'a State,
     /// The wallets that are not after the block what they were before, and what those were.
     pub changed: Vec<(&'a Wallet, Option<&'a Wallet>)>,
 }
@@ -100,13 +101,13 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
 ///
 /// # Errors
 /// The first one that does not hold.
-pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &Applied) -> Result<(), Violation> {
+pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &State) -> Result<(), Violation> {
     let Some(parent) = link.parent() else { return Ok(()) };
     let before = tree.applied(parent);
     let before = &before.state;
-    let changed = after.state.wallets_changed_since(before).into_iter();
+    let changed = after.wallets_changed_since(before).into_iter();
     let changed = changed.map(|wallet| (&**wallet, before.wallet(&wallet.address).map(|old| &**old))).collect();
-    let step = Step { tree, parent, block: link.block(), before, after, changed };
+    let step = Step { tree, link, parent, block: link.block(), before, after, changed };
     for StepInvariant { name, source, check } in &STEP_INVARIANTS {
         check(&step).map_err(|what| Violation {
             invariant: name,

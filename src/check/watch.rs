@@ -36,7 +36,7 @@ pub struct Seen {
     nodes: Vec<Node>,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
     /// The block last taken in by any node, and what came of it: the next node takes in the same, as a rule.
-    last: Option<(Arc<Link>, Arc<Applied>)>,
+    last: Option<Arc<Link>>,
     /// The first of each invariant, in the order found.
     findings: Vec<Finding>,
     sometimes: Sometimes,
@@ -144,15 +144,15 @@ impl Seen {
         }
     }
 
-    fn applied(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>, applied: &Arc<Applied>) {
-        let is_last = |(last, what): &(_, _)| Arc::ptr_eq(last, link) && Arc::ptr_eq(what, applied);
-        if !self.last.as_ref().is_some_and(is_last) {
+    fn applied(&mut self, now: SimTime, node: NodeId, link: &Arc<Link>) {
+        if !self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, link)) {
+            let applied = self.tree.applied(link);
             match self.judged.get(&link.id()) {
-                None => self.judge(now, node, link, applied),
-                Some(first) if !Arc::ptr_eq(first, applied) => self.compare(now, node, link, &first.clone(), applied),
+                None => self.judge(now, node, link, &applied),
+                Some(first) if !Arc::ptr_eq(first, &applied) => self.compare(now, node, link, &first.clone(), &applied),
                 Some(_) => {}
             }
-            self.last = Some((link.clone(), applied.clone()));
+            self.last = Some(link.clone());
         }
         let known = &self.nodes[node.0 as usize];
         let slots = self.tree.slots();
@@ -185,10 +185,10 @@ impl Seen {
                 self.sometimes.count(conduct::DOUBLE);
             }
         }
-        if !applied.missing.is_empty() {
+        if !link.missing().is_empty() {
             self.sometimes.count(conduct::MISSED);
         }
-        if let Some(end) = &applied.round_end
+        if let Some(end) = link.round_end()
             && let Some(parent) = link.parent()
         {
             let old = self.tree.applied(parent).state.round().clone();
@@ -209,7 +209,7 @@ impl Seen {
             let what = format!("transaction {} was on the chain already", one.id());
             self.find(&conduct::ONCE, now, Some(node), Some(link), what);
         }
-        if let Err(violation) = check_step(&self.tree, link, applied) {
+        if let Err(violation) = check_step(&self.tree, link, &applied.state) {
             self.found(Finding {
                 invariant: violation.invariant,
                 origin: violation.origin,
@@ -400,7 +400,7 @@ impl Observer for Watch {
             _ => seen.judge_removals(now, node, None),
         }
         match event {
-            Event::BlockApplied { link, applied } => seen.applied(now, node, link, applied),
+            Event::BlockApplied(link) => seen.applied(now, node, link),
             Event::BlockForged(block) => {
                 let slot = seen.tree.slots().slot(block.header.timestamp);
                 seen.forged(now, node, slot, block.id);

@@ -157,7 +157,7 @@ impl Up {
         let log_file = File::create(&log).map_err(|why| Failure::usage(format!("--log {}: {why}", log.display())))?;
         let printer = Printer::new(std::io::stdout());
         let log_printer = Printer::new(BufWriter::new(log_file));
-        let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), &plan.tree);
+        let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), plan.tree.clone());
         let (served, mut observers) = self.api.serve(ports, &plan, &log_printer)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();

@@ -43,20 +43,25 @@ pub struct State {
     network_byte: u8,
 }
 
-/// A state with what happened on the way to it, in the order of consensus.md 1.5.
+/// A state, and what is to be known of the block that led to it as long as the state is at hand.
 #[derive(Debug)]
 pub struct Applied {
     pub state: State,
-    /// The owner of each slot left empty before the block, at most one round of them (`forger.missing`).
-    pub missing: Vec<PublicKey>,
-    /// Set where the block ended a round.
-    pub round_end: Option<RoundEnd>,
     /// Who sent a transaction of the block: every pool asks whether it knows one of them.
     pub senders: IndexSet<Address, IdHash>,
 }
 
+/// What is to be noted of a block. Of most there is nothing: they follow another in the next slot, within a round.
+#[derive(Debug, PartialEq)]
+pub struct Notable {
+    /// The owner of each slot left empty before the block, at most one round of them (`forger.missing`).
+    pub missing: Vec<PublicKey>,
+    /// Set where the block ended a round.
+    pub round_end: Option<RoundEnd>,
+}
+
 /// What the last block of a round brings about.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct RoundEnd {
     /// Members of the ended round that forged nothing in it (`round.missed`).
     pub missed: Vec<PublicKey>,
@@ -329,7 +334,7 @@ impl State {
         terms: &Terms<'_>,
         schedule: &RoundSchedule,
         slots: &Slots,
-    ) -> Result<Applied, BlockRejected> {
+    ) -> Result<(Applied, Option<Notable>), BlockRejected> {
         let (id, header) = (block.id, &block.header);
         let mut state = self.clone();
         let slot = slots.slot(header.timestamp);
@@ -347,7 +352,7 @@ impl State {
         if !planted!(SupplyForgotten) {
             state.supply += reward;
         }
-        state.reward_generator(block);
+        state.reward_generator(block, slot);
         let rules = &terms.rules.ledger;
         let missing = state.missing(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
         if rules.missed_blocks == MissedBlocks::Slots {
@@ -373,15 +378,22 @@ impl State {
             })
             .transpose()?;
         let senders = block.transactions.iter().map(|transaction| transaction.sender_address()).collect();
-        Ok(Applied { state, missing, round_end, senders })
+        let is_notable = round_end.is_some() || !missing.is_empty();
+        Ok((Applied { state, senders }, is_notable.then_some(Notable { missing, round_end })))
     }
 
-    fn reward_generator(&mut self, block: &Arc<Block>) {
+    fn reward_generator(&mut self, block: &Arc<Block>, slot: Slot) {
         let header = &block.header;
+        // The slot's owner, whose address is at hand, unless the block is an exception.
+        let owner = self.round.owner(slot);
+        let address = match owner.public_key == header.generator {
+            true => owner.address,
+            false => header.generator.address(self.network_byte),
+        };
         let fee = if planted!(FeesBurnt) { Arktoshi::ZERO } else { header.total_fee };
         let more = if planted!(RewardDoubled) { header.reward } else { Arktoshi::ZERO };
         let gain = Balance::from(header.reward) + fee + more;
-        let wallet = self.wallet_mut(header.generator.address(self.network_byte));
+        let wallet = self.wallet_mut(address);
         wallet.balance += gain;
         let vote = wallet.vote_address.filter(|_| !planted!(WeightWithoutForging));
         if let Some(delegate) = wallet.delegate_mut() {

@@ -13,11 +13,11 @@ use super::{
     apply::{Look, Terms},
     round::RoundSchedule,
     rules::Rules,
-    state::{Applied, BlockRejected, State},
+    state::{Applied, BlockRejected, Notable, RoundEnd, State},
 };
 use crate::protocol::{
-    Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, SignedTransaction, Slot, TransactionContext,
-    TransactionId, crypto::CryptoMode, hashing::IdHash, slots::Slots, transaction::Version,
+    Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, PublicKey, SignedTransaction, Slot,
+    TransactionContext, TransactionId, crypto::CryptoMode, hashing::IdHash, slots::Slots, transaction::Version,
 };
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
@@ -45,6 +45,7 @@ pub struct Link {
     /// An ancestor farther back, so that any height is found in logarithmic time.
     jump: Option<Arc<Link>>,
     applied: ArcSwapOption<Applied>,
+    notable: Option<Arc<Notable>>,
     /// The first block that followed this one, as it was first handed in: all other nodes ask for the same.
     child: OnceLock<(Arc<Block>, Weak<Link>)>,
     /// Transactions on the chain up to and with this block.
@@ -94,6 +95,21 @@ impl Link {
     /// The first block that followed this one, if that is what is asked for.
     fn child(&self, block: &Arc<Block>) -> Option<&Weak<Link>> {
         self.child.get().filter(|(child, _)| Arc::ptr_eq(child, block)).map(|(_, link)| link)
+    }
+
+    /// What is to be noted of the block; of most there is nothing.
+    pub fn notable(&self) -> Option<&Arc<Notable>> {
+        self.notable.as_ref()
+    }
+
+    /// The owner of each slot left empty before the block, at most one round of them.
+    pub fn missing(&self) -> &[PublicKey] {
+        self.notable().map_or(&[], |notable| &notable.missing)
+    }
+
+    /// What the block brought about if it ended a round.
+    pub fn round_end(&self) -> Option<&RoundEnd> {
+        self.notable().and_then(|notable| notable.round_end.as_ref())
     }
 
     /// Transactions on the chain up to and with this block.
@@ -167,12 +183,8 @@ impl BlockTree {
             block,
             parent: None,
             jump: None,
-            applied: ArcSwapOption::from_pointee(Applied {
-                state,
-                missing: Vec::new(),
-                round_end: None,
-                senders: IndexSet::default(),
-            }),
+            applied: ArcSwapOption::from_pointee(Applied { state, senders: IndexSet::default() }),
+            notable: None,
             child: OnceLock::new(),
         });
         let tree = Self {
@@ -249,10 +261,10 @@ impl BlockTree {
             at = parent;
         };
         while let Some(next) = missing.pop() {
-            applied = Arc::new(
-                self.apply(&applied.state, &next.block)
-                    .expect("it was applied before, and state is a function of the block"),
-            );
+            let (again, _) = self
+                .apply(&applied.state, &next.block)
+                .expect("it was applied before, and state is a function of the block");
+            applied = Arc::new(again);
         }
         applied
     }
@@ -279,12 +291,14 @@ impl BlockTree {
         } else {
             self.check(parent, block, state)?;
         }
+        let (applied, notable) = self.apply(state, block)?;
         let link = Arc::new(Link {
             block: block.clone(),
             height: block.header.height,
             jump: Some(Link::jump_over(parent)),
             parent: Some(parent.clone()),
-            applied: ArcSwapOption::from_pointee(self.apply(state, block)?),
+            notable: notable.map(Arc::new),
+            applied: ArcSwapOption::from_pointee(applied),
             child: OnceLock::new(),
             transactions: parent.transactions + block.transactions.len() as u64,
         });
@@ -430,7 +444,7 @@ impl BlockTree {
         Err(BlockRejected::WrongForger { id: block.id, height: block.header.height, slot, expected, got })
     }
 
-    fn apply(&self, state: &State, block: &Arc<Block>) -> Result<Applied, BlockRejected> {
+    fn apply(&self, state: &State, block: &Arc<Block>) -> Result<(Applied, Option<Notable>), BlockRejected> {
         let reward = self.config.milestones.at(block.header.height).reward;
         state.apply_block(block, reward, &self.terms(state.height()), &self.schedule, &self.slots)
     }

@@ -402,7 +402,7 @@ impl Account {
                 let forged = Forged { block: block.clone(), slot, at: now, node };
                 self.orphans.forged(forged, self.tips.winning());
             }
-            Event::BlockApplied { link, .. } if self.propagation.applied(now, node, link) => {
+            Event::BlockApplied(link) if self.propagation.applied(now, node, link) => {
                 let confirmed = self.traffic.confirmed(now, link.block());
                 self.time.transactions(confirmed);
             }

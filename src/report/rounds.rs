@@ -89,8 +89,8 @@ impl RoundBook {
 
     /// Follows an event of any node.
     pub fn follow(&mut self, event: &Event) {
-        if let Event::BlockApplied { link, applied } = event
-            && let Some(end) = &applied.round_end
+        if let Event::BlockApplied(link) = event
+            && let Some(end) = link.round_end()
         {
             self.begun.entry(link.id()).or_insert_with(|| end.created.clone());
         }

@@ -22,8 +22,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// The version of the lines' form that this build writes and reads.
-const SCHEMA: u32 = 1;
+/// The version of the lines' form, and of what the digests in them are made of, that this build writes and reads.
+const SCHEMA: u32 = 2;
 
 /// How a session began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

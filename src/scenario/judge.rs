@@ -347,7 +347,7 @@ impl Case {
         match event {
             Event::BlockForged(_) => counts.forged += 1,
             Event::BlockRefused(_) => counts.refused += 1,
-            Event::BlockApplied { link, .. } => {
+            Event::BlockApplied(link) => {
                 if let Some(parent) = link.parent() {
                     let (before, after) = (parent.block().header.timestamp.0, link.block().header.timestamp.0);
                     counts.longest_gap = counts.longest_gap.max(after.saturating_sub(before));
@@ -407,7 +407,7 @@ impl Case {
         let kind = EventKind::of(event);
         let slot = self.slot;
         let height = match event {
-            Event::BlockApplied { link, .. } => Some(link.height()),
+            Event::BlockApplied(link) => Some(link.height()),
             _ => None,
         };
         for watched in self.assertions.iter_mut().filter(|watched| watched.since.is_none()) {

@@ -154,6 +154,7 @@ impl Network {
     }
 
     /// What becomes of a message sent now; within a node it arrives at once.
+    #[inline]
     pub fn route(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
         if from == to {
             return Route::Arrives(now);
@@ -186,20 +187,24 @@ impl Network {
     }
 
     /// When one message arrives that leaves now.
+    #[inline]
     fn arrival(&mut self, now: SimTime, from: NodeId, to: NodeId) -> SimTime {
-        let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
-        let micros = match latency.per {
-            Per::Message if self.model.regions.is_none() => latency.draw(&mut self.random),
-            Per::Message | Per::Link => match self.known.get(from, to) {
-                Some(known) => known,
-                None => {
-                    let micros = self.latency_of_link(from, to);
-                    self.known.put(from, to, micros);
-                    micros
-                }
-            },
+        let micros = match self.known.get(from, to) {
+            Some(known) => known,
+            None => self.latency_of_message(from, to),
         };
         SimTime::from_micros(now.micros().saturating_add(micros))
+    }
+
+    /// In microseconds; of a link that delays all messages alike it is known from then on, if the network is small.
+    fn latency_of_message(&mut self, from: NodeId, to: NodeId) -> u64 {
+        let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
+        if latency.per == Per::Message && self.model.regions.is_none() {
+            return latency.draw(&mut self.random);
+        }
+        let micros = self.latency_of_link(from, to);
+        self.known.put(from, to, micros);
+        micros
     }
 
     fn special_latency(&self, from: NodeId, to: NodeId) -> Option<Latency> {

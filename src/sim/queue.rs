@@ -33,6 +33,8 @@ pub struct EventQueue<T> {
     levels: Box<[Level<T>; LEVELS]>,
     /// Bit l: level l holds something.
     filled: u64,
+    /// The room of buckets that hold nothing, the last emptied last: it is still at hand for the processor.
+    rooms: Vec<Vec<(u64, T)>>,
 }
 
 /// The times that first differ from `last` in one digit.
@@ -47,6 +49,8 @@ struct Level<T> {
 const DIGIT: u32 = 6;
 /// Digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
+/// So many events are put in order one by one.
+const VERY_FEW: usize = 8;
 /// So many events are sorted …
 const FEW: usize = 96;
 /// Bits of a place among them.
@@ -59,17 +63,17 @@ impl<T: Copy> EventQueue<T> {
     pub fn new() -> Self {
         let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0 };
         let levels = Box::new(std::array::from_fn(level));
-        Self { last: 0, front: Vec::new(), until: 0, levels, filled: 0 }
+        Self { last: 0, front: Vec::new(), until: 0, levels, filled: 0, rooms: Vec::new() }
     }
 
     /// Schedules an event. One that would be due before the last event that was taken is due with that one.
+    #[inline]
     pub fn push(&mut self, time: SimTime, event: T) {
         let time = time.micros().max(self.last);
         if time > self.until {
             return self.put(time, event);
         }
-        let later = self.front.iter().rposition(|(other, _)| *other > time);
-        self.front.insert(later.map_or(0, |later| later + 1), (time, event));
+        insert(&mut self.front, time, event);
     }
 
     /// To the level and bucket of a time behind the front.
@@ -77,7 +81,13 @@ impl<T: Copy> EventQueue<T> {
         let level = (time ^ self.last).ilog2() / DIGIT;
         let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
         let Level { buckets, filled } = &mut self.levels[level as usize];
-        buckets[digit as usize].push((time, event));
+        let bucket = &mut buckets[digit as usize];
+        if bucket.capacity() == 0
+            && let Some(room) = self.rooms.pop()
+        {
+            *bucket = room;
+        }
+        bucket.push((time, event));
         *filled |= 1 << digit;
         self.filled |= 1 << level;
     }
@@ -108,6 +118,7 @@ impl<T: Copy> EventQueue<T> {
 
     /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then that they are
     /// near.
+    #[inline]
     pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
             self.advance(through, soon)?;
@@ -120,6 +131,7 @@ impl<T: Copy> EventQueue<T> {
 
     /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due;
     /// or makes all of it the front.
+    #[inline(never)]
     fn advance(&mut self, through: SimTime, mut soon: Option<impl FnMut(&T, Soon)>) -> Option<()> {
         let (level, digit) = self.lowest()?;
         let Level { buckets, filled } = &mut self.levels[level];
@@ -145,8 +157,12 @@ impl<T: Copy> EventQueue<T> {
         if ordered || few {
             match ordered {
                 true => self.front.extend(bucket.drain(..).rev()),
+                false if bucket.len() <= VERY_FEW => {
+                    bucket.drain(..).for_each(|(time, event)| insert(&mut self.front, time, event));
+                }
                 false => sort_latest_first(bucket, &mut self.front),
             }
+            self.rooms.push(mem::take(bucket));
             // Where but one event is in a high bucket, the levels below are empty.
             self.until = earliest | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
             return Some(());
@@ -160,9 +176,20 @@ impl<T: Copy> EventQueue<T> {
             }
         }
         self.front.reverse();
-        self.levels[level].buckets[digit] = spread;
+        self.rooms.push(spread);
         Some(())
     }
+}
+
+/// Puts an event in its place at the front, where the next one is the last; most places are near that.
+fn insert<T: Copy>(front: &mut Vec<(u64, T)>, time: u64, event: T) {
+    let mut place = front.len();
+    front.push((time, event));
+    while place > 0 && front[place - 1].0 <= time {
+        front[place] = front[place - 1];
+        place -= 1;
+    }
+    front[place] = (time, event);
 }
 
 /// Moves the events of a bucket that is soon due to the front. What is sorted are times and places in one word each,

@@ -34,7 +34,7 @@ impl Tips {
     /// Follows an event of a node; says whether its tip has moved.
     pub fn follow(&mut self, node: NodeId, event: &Event) -> bool {
         match event {
-            Event::BlockApplied { link, .. } => self.stand(node, link),
+            Event::BlockApplied(link) => self.stand(node, link),
             Event::RolledBack { to, .. } => self.stand(node, to),
             Event::BlockReverted(link) => match link.parent() {
                 Some(parent) => self.stand(node, parent),

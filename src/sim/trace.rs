@@ -3,11 +3,12 @@
 use super::Observer;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    protocol::{BlockId, PublicKey, TransactionId},
+    ledger::state::Notable,
+    protocol::{BlockId, PublicKey, SignedTransaction, TransactionId},
 };
 use sha2::{Digest as _, Sha256};
 use std::{
-    fmt, mem,
+    fmt,
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -31,10 +32,34 @@ impl fmt::Debug for Digest {
 #[derive(Default)]
 pub struct TraceDigest {
     shared: Arc<Mutex<Hasher>>,
-    /// Records that are not in the digest yet, and how many: a lock for each would cost as much as the record.
-    gathered: Vec<u8>,
-    records: u64,
+    /// Records that are not in the digest yet: a lock for each would cost as much as the record.
+    gathered: Records,
 }
+
+/// Events as bytes, one record after the other, each of which could be read back. What was said in the record before is
+/// not repeated: in a slot, most nodes tell the same of one block, and two things at a time.
+///
+/// ```text
+///   kind and flags   1     [`SAME_MOMENT`], [`SAME_BLOCK`], [`SAME_NOTABLE`]
+///   moment          12     unless it is that of the record before: time [µs], node
+///   subject                ids and keys as they are, lists and texts after their length
+/// ```
+#[derive(Default)]
+struct Records {
+    bytes: Vec<u8>,
+    /// How many are in `bytes`.
+    count: u64,
+    moment: Option<(SimTime, NodeId)>,
+    block: Option<BlockId>,
+    notable: Option<Arc<Notable>>,
+}
+
+/// At the instant and the node of the record before.
+const SAME_MOMENT: u8 = 0x20;
+/// What is to be noted of the block was said of the last notable block.
+const SAME_NOTABLE: u8 = 0x40;
+/// Of the block of which the last record of any block was.
+const SAME_BLOCK: u8 = 0x80;
 
 #[derive(Default)]
 struct Hasher {
@@ -61,12 +86,12 @@ impl TraceDigest {
     }
 
     fn hash(&mut self) {
-        let records = mem::take(&mut self.records);
         let mut hasher = self.lock();
-        hasher.sha256.update(&self.gathered);
-        hasher.events += records;
+        hasher.sha256.update(&self.gathered.bytes);
+        hasher.events += self.gathered.count;
         drop(hasher);
-        self.gathered.clear();
+        self.gathered.bytes.clear();
+        self.gathered.count = 0;
     }
 }
 
@@ -78,14 +103,8 @@ impl Clone for TraceDigest {
 
 impl Observer for TraceDigest {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        let begin = self.gathered.len();
-        // The length before it keeps two short records from reading as one long one.
-        self.gathered.extend([0; 4]);
-        write(now, node, event, &mut self.gathered);
-        let length = (self.gathered.len() - begin - 4) as u32;
-        self.gathered[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
-        self.records += 1;
-        if self.gathered.len() >= GATHERED {
+        self.gathered.add(now, node, event);
+        if self.gathered.bytes.len() >= GATHERED {
             self.hash();
         }
     }
@@ -97,115 +116,219 @@ impl Observer for TraceDigest {
 
 /// A number that stands for all the digest holds of an event.
 pub fn fingerprint(now: SimTime, node: NodeId, event: &Event) -> u64 {
-    let mut record = Vec::new();
-    write(now, node, event, &mut record);
-    let hash: [u8; 32] = Sha256::digest(&record).into();
+    let mut records = Records::default();
+    records.add(now, node, event);
+    let hash: [u8; 32] = Sha256::digest(&records.bytes).into();
     u64::from_le_bytes(hash[..8].try_into().expect("8 of 32 bytes"))
 }
 
-fn write(now: SimTime, node: NodeId, event: &Event, record: &mut Vec<u8>) {
-    record.extend(now.micros().to_le_bytes());
-    record.extend(node.0.to_le_bytes());
-    encode(event, record);
-}
+impl Records {
+    fn add(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        let moment = (now, node);
+        let same = if self.moment == Some(moment) { SAME_MOMENT } else { 0 };
+        self.moment = Some(moment);
+        self.encode(same, event);
+        self.count += 1;
+    }
 
-/// A record of what happened: the kind's number, then what identifies its subject.
-fn encode(event: &Event, record: &mut Vec<u8>) {
-    match event {
-        Event::BlockForged(block) => with_block(0, &block.id, record),
-        Event::BlockReceived(block) => with_block(1, &block.id, record),
-        Event::BlockApplied { link, applied } => {
-            with_block(2, &link.id(), record);
-            applied.missing.iter().for_each(|key| with_key(key, record));
-            if let Some(end) = &applied.round_end {
-                record.extend(end.created.number().0.to_le_bytes());
-                end.missed.iter().for_each(|key| with_key(key, record));
-                end.created.members.iter().for_each(|member| with_key(&member.public_key, record));
+    /// The number of the kind, then what identifies its subject.
+    fn encode(&mut self, same: u8, event: &Event) {
+        match event {
+            Event::BlockForged(block) => self.block(same, block.id),
+            Event::BlockReceived(block) => self.block(1 | same, block.id),
+            Event::BlockApplied(link) => match link.notable() {
+                None => self.block(2 | same, link.id()),
+                Some(notable) if self.knows(notable) => self.block(2 | same | SAME_NOTABLE, link.id()),
+                Some(notable) => {
+                    self.block(20 | same, link.id());
+                    self.notable(notable);
+                }
+            },
+            Event::BlockRefused(why) => {
+                self.kind(3 | same);
+                self.text(&why.to_string());
+            }
+            Event::ForgingSuspended { reached, in_quorum } => {
+                self.kind(4 | same);
+                self.numbers([*reached, *in_quorum]);
+            }
+            Event::PoolAdded(added) => {
+                self.kind(5 | same);
+                self.transactions(added);
+            }
+            Event::PoolRejected(rejected) => {
+                self.kind(6 | same);
+                self.length(rejected.len());
+                for rejection in rejected {
+                    self.bytes.extend(rejection.transaction.id().0);
+                    self.text(&rejection.error.to_string());
+                }
+            }
+            Event::PoolRemoved(id) => self.transaction(7 | same, *id),
+            Event::PoolExpired(transaction) => self.transaction(8 | same, transaction.id()),
+            Event::PoolEvicted(transaction) => self.transaction(17 | same, transaction.id()),
+            Event::PoolPurged(transaction) => self.transaction(18 | same, transaction.id()),
+            Event::PoolReplaced(pending) => {
+                self.kind(19 | same);
+                self.transactions(pending);
+            }
+            Event::BlockDisregarded(block) => self.block(9 | same, block.id),
+            Event::BlockReverted(link) => self.block(10 | same, link.id()),
+            Event::RolledBack { from, to, cause } => {
+                self.block(11 | same, from.id());
+                self.block(11 | SAME_MOMENT, to.id());
+                self.text(&cause.to_string());
+            }
+            Event::HealthChecked { peers, forked } => {
+                self.kind(12 | same);
+                self.numbers([*peers, *forked]);
+            }
+            Event::PeerAdded(peer) => {
+                self.kind(13 | same);
+                self.numbers([peer.0]);
+            }
+            Event::PeerRemoved(peer) => {
+                self.kind(14 | same);
+                self.numbers([peer.0]);
+            }
+            Event::ForgerStarted { delegate } => {
+                self.kind(15 | same);
+                self.bytes.extend(delegate.as_bytes());
+            }
+            Event::ForgerFailed { error } => {
+                self.kind(16 | same);
+                self.text(error);
             }
         }
-        Event::BlockRefused(why) => {
-            record.push(3);
-            record.extend(why.to_string().as_bytes());
+    }
+
+    /// Kind, flags, and the moment if it has changed.
+    fn kind(&mut self, kind: u8) {
+        self.bytes.push(kind);
+        if let Some((now, node)) = self.moment.filter(|_| kind & SAME_MOMENT == 0) {
+            let mut moment = [0; 12];
+            moment[..8].copy_from_slice(&now.micros().to_le_bytes());
+            moment[8..].copy_from_slice(&node.0.to_le_bytes());
+            self.bytes.extend(moment);
         }
-        Event::ForgingSuspended { reached, in_quorum } => {
-            record.push(4);
-            record.extend(reached.to_le_bytes());
-            record.extend(in_quorum.to_le_bytes());
+    }
+
+    fn block(&mut self, kind: u8, id: BlockId) {
+        if self.block == Some(id) {
+            return self.kind(kind | SAME_BLOCK);
         }
-        Event::PoolAdded(added) => {
-            record.push(5);
-            added.iter().for_each(|transaction| with_id(&transaction.id(), record));
-        }
-        Event::PoolRejected(rejected) => {
-            record.push(6);
-            for rejection in rejected {
-                with_id(&rejection.transaction.id(), record);
-                record.extend(rejection.error.to_string().as_bytes());
+        self.block = Some(id);
+        self.kind(kind);
+        match id {
+            BlockId::Numeric(number) => {
+                self.bytes.push(8);
+                self.bytes.extend(number.to_le_bytes());
+            }
+            BlockId::Full(hash) => {
+                self.bytes.push(32);
+                self.bytes.extend(hash);
             }
         }
-        Event::PoolRemoved(id) => {
-            record.push(7);
-            with_id(id, record);
+    }
+
+    /// Whether this was noted last.
+    fn knows(&self, notable: &Arc<Notable>) -> bool {
+        self.notable.as_ref().is_some_and(|last| Arc::ptr_eq(last, notable) || last == notable)
+    }
+
+    fn notable(&mut self, notable: &Arc<Notable>) {
+        self.keys(notable.missing.iter());
+        self.length(usize::from(notable.round_end.is_some()));
+        if let Some(end) = &notable.round_end {
+            self.numbers([end.created.number().0]);
+            self.keys(end.missed.iter());
+            self.keys(end.created.members.iter().map(|member| &member.public_key));
         }
-        Event::PoolExpired(transaction) => {
-            record.push(8);
-            with_id(&transaction.id(), record);
-        }
-        Event::PoolEvicted(transaction) => {
-            record.push(17);
-            with_id(&transaction.id(), record);
-        }
-        Event::PoolPurged(transaction) => {
-            record.push(18);
-            with_id(&transaction.id(), record);
-        }
-        Event::PoolReplaced(pending) => {
-            record.push(19);
-            pending.iter().for_each(|transaction| with_id(&transaction.id(), record));
-        }
-        Event::BlockDisregarded(block) => with_block(9, &block.id, record),
-        Event::BlockReverted(link) => with_block(10, &link.id(), record),
-        Event::RolledBack { from, to, cause } => {
-            with_block(11, &from.id(), record);
-            with_block(11, &to.id(), record);
-            record.extend(cause.to_string().as_bytes());
-        }
-        Event::HealthChecked { peers, forked } => {
-            record.push(12);
-            record.extend(peers.to_le_bytes());
-            record.extend(forked.to_le_bytes());
-        }
-        Event::PeerAdded(peer) => {
-            record.push(13);
-            record.extend(peer.0.to_le_bytes());
-        }
-        Event::PeerRemoved(peer) => {
-            record.push(14);
-            record.extend(peer.0.to_le_bytes());
-        }
-        Event::ForgerStarted { delegate } => {
-            record.push(15);
-            with_key(delegate, record);
-        }
-        Event::ForgerFailed { error } => {
-            record.push(16);
-            record.extend(error.as_bytes());
-        }
+        self.notable = Some(notable.clone());
+    }
+
+    fn keys<'a>(&mut self, keys: impl ExactSizeIterator<Item = &'a PublicKey>) {
+        self.length(keys.len());
+        keys.for_each(|key| self.bytes.extend(key.as_bytes()));
+    }
+
+    fn transaction(&mut self, kind: u8, id: TransactionId) {
+        self.kind(kind);
+        self.bytes.extend(id.0);
+    }
+
+    fn transactions(&mut self, all: &[Arc<SignedTransaction>]) {
+        self.length(all.len());
+        all.iter().for_each(|transaction| self.bytes.extend(transaction.id().0));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.length(text.len());
+        self.bytes.extend(text.as_bytes());
+    }
+
+    fn length(&mut self, length: usize) {
+        self.bytes.extend((length as u64).to_le_bytes());
+    }
+
+    fn numbers<const N: usize>(&mut self, numbers: [u32; N]) {
+        numbers.iter().for_each(|number| self.bytes.extend(number.to_le_bytes()));
     }
 }
 
-fn with_block(kind: u8, id: &BlockId, record: &mut Vec<u8>) {
-    record.push(kind);
-    match id {
-        BlockId::Numeric(number) => record.extend(number.to_le_bytes()),
-        BlockId::Full(hash) => record.extend(hash),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: NodeId = NodeId(1);
+
+    fn at(seconds: u64) -> SimTime {
+        SimTime::from_micros(seconds * 1_000_000)
     }
-}
 
-fn with_id(id: &TransactionId, record: &mut Vec<u8>) {
-    record.extend(id.0);
-}
+    fn digest(events: &[(SimTime, NodeId, Event)], rests: bool) -> Digest {
+        let mut trace = TraceDigest::default();
+        for (now, node, event) in events {
+            trace.observe(*now, *node, event);
+            if rests {
+                trace.rest();
+            }
+        }
+        trace.rest();
+        assert_eq!(trace.events(), events.len() as u64);
+        trace.digest()
+    }
 
-fn with_key(key: &PublicKey, record: &mut Vec<u8>) {
-    record.extend(key.as_bytes());
+    #[test]
+    fn what_is_not_repeated_still_counts() {
+        let removed = |byte| Event::PoolRemoved(TransactionId([byte; 32]));
+        let failed = |error: &str| Event::ForgerFailed { error: error.to_owned() };
+        let base = vec![(at(1), FIRST, removed(1)), (at(1), FIRST, removed(2)), (at(2), FIRST, failed("why"))];
+        let mut others = vec![base.clone(); 6];
+        others[1][1].0 = at(2);
+        others[2][1].1 = NodeId(2);
+        others[3][1].2 = removed(3);
+        others[4][1].2 = removed(1);
+        others[5].swap(0, 1);
+        others.push(vec![base[0].clone(), base[2].clone()]);
+        others.push(vec![(at(1), FIRST, failed("one")), (at(1), FIRST, failed("two"))]);
+        others.push(vec![(at(1), FIRST, failed("onetwo"))]);
+        let digests: std::collections::BTreeSet<[u8; 32]> = others.iter().map(|one| digest(one, false).0).collect();
+        assert_eq!(digests.len(), others.len());
+        assert!(others.iter().all(|one| digest(one, false) == digest(one, true)), "where a run rests does not matter");
+    }
+
+    #[test]
+    fn a_block_is_named_once_until_another_is() {
+        let (one, other) = (BlockId::Numeric(1), BlockId::Numeric(2));
+        let bytes = |ids: &[BlockId]| {
+            let mut records = Records::default();
+            ids.iter().for_each(|id| records.block(1, *id));
+            records.bytes
+        };
+        let named = [1, 8, 1, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes(&[one, one]), [&named[..], &[1 | SAME_BLOCK]].concat());
+        assert_ne!(bytes(&[one, other, one]), bytes(&[one, other, other]));
+        assert_ne!(bytes(&[one, other]), bytes(&[one, one]));
+    }
 }

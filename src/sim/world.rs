@@ -85,7 +85,7 @@ pub struct Delivery {
 pub enum What {
     /// Something of its own, which the world keeps until it is fetched.
     Kept(Kept),
-    /// A copy of a message to many, to be read where it lies and given back, or taken.
+    /// A copy of a message from peer to peer, to be read where it lies and given back, or taken.
     Copy(Copied),
 }
 
@@ -190,12 +190,14 @@ impl World {
     }
 
     /// The next event for an actor due at `through` or before; the clock moves onto it.
+    #[inline]
     pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
         self.next_foreseeing(through, None::<fn(usize, NodeId, Soon)>)
     }
 
     /// [`World::next`] that tells the index of an actor that will hear something soon, and of which node's, if that is
     /// wanted.
+    #[inline]
     pub(super) fn next_foreseeing(
         &mut self,
         through: SimTime,
@@ -248,7 +250,7 @@ impl World {
             Item::Input { .. } | Item::Stimulus { .. } => {}
             Item::Post { from, to, message } => {
                 if self.nodes.is_up(from.node) {
-                    self.send(from, to, message);
+                    self.send(from, to, &mut { message });
                 }
             }
             Item::Begin(index) => self.begin(index),
@@ -336,23 +338,25 @@ impl World {
 
     /// Carries out what an actor wants, in order.
     pub(super) fn absorb(&mut self, from: ActorId, effects: &mut Vec<Effect>) {
-        for effect in effects.drain(..) {
+        // They are worked on where they lie: to move each out first takes longer than most of them.
+        for effect in effects.iter_mut() {
             match effect {
-                Effect::Send { to, message } => self.send(from, to, message),
-                Effect::SendToPeers { to, message } => self.send_to_peers(from, &to, message),
+                Effect::Send { to, message } => self.send(from, *to, message),
+                Effect::SendToPeers { to, message } => self.send_to_peers(from, to, message),
                 Effect::SendAt { at, to, message } => {
-                    let at = self.true_time(from.node, at);
-                    self.queue.push(at, Item::Post { from, to, message });
+                    let at = self.true_time(from.node, *at);
+                    self.queue.push(at, Item::Post { from, to: *to, message: message.take() });
                 }
                 Effect::WakeAt { at, wake } => {
-                    let at = self.true_time(from.node, at);
+                    let at = self.true_time(from.node, *at);
                     let generation = self.nodes.generation(from.node);
-                    self.queue.push(at, Item::Input { to: from, generation, input: Input::Wake(wake) });
+                    self.queue.push(at, Item::Input { to: from, generation, input: Input::Wake(*wake) });
                 }
                 Effect::Observe(event) => self.observe(from.node, event),
-                Effect::Answer { request, submission } => self.answer(request, *submission),
+                Effect::Answer { request, submission } => self.answer(*request, mem::take(&mut **submission)),
             }
         }
+        effects.clear();
     }
 
     /// Hands transactions in at a node's API, now. The answer comes with [`World::take_answer`].
@@ -380,43 +384,56 @@ impl World {
         self.nodes.clock(node).global(local).max(self.now)
     }
 
-    fn observe(&mut self, node: NodeId, event: Event) {
-        self.nodes.rise(&event);
+    fn observe(&mut self, node: NodeId, event: &mut Event) {
+        self.nodes.rise(event);
         if self.agenda.is_waiting() {
-            for due in self.agenda.observe(node, &event, self.nodes.best(), &self.plan.tree) {
+            for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
                 self.queue.push(self.now, due);
             }
         }
         for observer in &mut self.observers {
-            observer.observe(self.now, node, &event);
+            observer.observe(self.now, node, event);
         }
         self.nodes.stand(node, event);
     }
 
-    fn send(&mut self, from: ActorId, to: ActorId, message: Message) {
-        let route = self.network.route(self.now, from.node, to.node, &message);
+    /// The message is taken, unless others that are under way say the same.
+    fn send(&mut self, from: ActorId, to: ActorId, message: &mut Message) {
+        let route = self.network.route(self.now, from.node, to.node, message);
         if self.tells_messages {
-            self.tell_route(from, to, &message, &route);
+            self.tell_route(from, to, message, &route);
         }
-        let generation = self.nodes.generation(to.node);
-        let item = |message| Item::Input { to, generation, input: Input::Message { from, message } };
         match route {
             Route::Lost => {}
-            Route::Arrives(at) => self.queue.push(at, item(message)),
-            Route::ArrivesAt(all) => {
-                for at in all {
-                    self.queue.push(at, item(message.clone()));
-                }
+            Route::Arrives(at) => self.arrive(at, from, to, message),
+            Route::ArrivesAt(all) => all.into_iter().for_each(|at| self.arrive(at, from, to, &mut message.clone())),
+        }
+    }
+
+    fn arrive(&mut self, at: SimTime, from: ActorId, to: ActorId, message: &mut Message) {
+        let generation = self.nodes.generation(to.node);
+        match (from.role, to.role) {
+            (Role::Peer, Role::Peer) => {
+                let to = to.node;
+                self.queue.push_copies(from.node, message, &[Arrival { at, to, generation }]);
+            }
+            _ => {
+                let input = Input::Message { from, message: message.take() };
+                self.queue.push(at, Item::Input { to, generation, input });
             }
         }
     }
 
-    fn send_to_peers(&mut self, from: ActorId, to: &[NodeId], message: Message) {
+    fn send_to_peers(&mut self, from: ActorId, to: &[NodeId], message: &mut Message) {
+        if from.role != Role::Peer {
+            let peers = to.iter().map(|node| ActorId { node: *node, role: Role::Peer });
+            return peers.for_each(|to| self.send(from, to, &mut message.clone()));
+        }
         let mut arrivals = mem::take(&mut self.arrivals);
         for node in to {
-            let route = self.network.route(self.now, from.node, *node, &message);
+            let route = self.network.route(self.now, from.node, *node, message);
             if self.tells_messages {
-                self.tell_route(from, ActorId { node: *node, role: Role::Peer }, &message, &route);
+                self.tell_route(from, ActorId { node: *node, role: Role::Peer }, message, &route);
             }
             let generation = self.nodes.generation(*node);
             let arrival = |at| Arrival { at, to: *node, generation };
@@ -426,7 +443,7 @@ impl World {
                 Route::ArrivesAt(all) => arrivals.extend(all.into_iter().map(arrival)),
             }
         }
-        self.queue.push_all(from, message, &arrivals);
+        self.queue.push_copies(from.node, message, &arrivals);
         arrivals.clear();
         self.arrivals = arrivals;
     }

@@ -37,8 +37,7 @@ impl Nodes {
     }
 
     fn applies(&mut self, node: usize, link: &Arc<Link>) {
-        let applied = self.forge.tree.applied(link);
-        self.happens(node, &Event::BlockApplied { link: link.clone(), applied });
+        self.happens(node, &Event::BlockApplied(link.clone()));
     }
 
     fn rolls_back(&mut self, node: usize, from: &Arc<Link>, to: &Arc<Link>, pool: &[Arc<SignedTransaction>]) {

@@ -44,7 +44,7 @@ proptest! {
             let before = play.tip.parent().expect("it is not genesis").transactions();
             prop_assert_eq!(play.tip.transactions(), before + play.tip.block().transactions.len() as u64);
             check_all(&play.tree, &play.tip).unwrap_or_else(|violation| panic!("{violation}"));
-            check_step(&play.tree, &play.tip, &applied).unwrap_or_else(|violation| panic!("{violation}"));
+            check_step(&play.tree, &play.tip, &applied.state).unwrap_or_else(|violation| panic!("{violation}"));
             let wallets: Vec<_> = applied.state.wallets().cloned().collect();
             states.insert(play.tip.id(), (play.tip.clone(), wallets));
             blocks_with_refused_ones_are_refused(&play, &outcome, stage.missed);

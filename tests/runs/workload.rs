@@ -19,7 +19,7 @@ struct Kinds(Arc<Mutex<BTreeMap<Kind, u64>>>);
 
 impl Observer for Kinds {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
-        if let Event::BlockApplied { link, .. } = event
+        if let Event::BlockApplied(link) = event
             && node == NodeId(0)
         {
             let mut kinds = self.0.lock().expect("no one panics while holding it");

@@ -6,7 +6,7 @@
 use super::{Peer, observe};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, delegate::in_time},
-    ledger::{ApplyError, BlockRejected},
+    ledger::{ApplyError, BlockRejected, Link},
     protocol::{Block, Height, TransactionId},
 };
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl Peer {
     }
 
     fn take_in(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) {
-        observe(Event::BlockReceived(block.clone()), effects);
+        Effect::put(effects, || Effect::Observe(Event::BlockReceived(block.clone())));
         self.work_on(now, std::slice::from_ref(block), effects);
     }
 
@@ -204,23 +204,19 @@ impl Peer {
         }
     }
 
-    fn accept(&mut self, now: SimTime, link: Arc<crate::ledger::Link>, effects: &mut Vec<Effect>) {
-        let applied = self.tree.applied(&link);
+    fn accept(&mut self, now: SimTime, link: Arc<Link>, effects: &mut Vec<Effect>) {
         self.tip = link.clone();
         self.last_accepted = now;
         self.sync.block_accepted();
-        // Most blocks neither end a round nor follow an empty slot, and are needed for the event alone.
-        let is_special = applied.round_end.is_some() || !applied.missing.is_empty();
-        let special = is_special.then(|| applied.clone());
-        observe(Event::BlockApplied { link, applied }, effects);
+        Effect::put(effects, || Effect::Observe(Event::BlockApplied(link)));
         if !self.tip.block().transactions.is_empty() {
             self.tell(Role::Pool, Message::TipMoved { tip: self.tip.clone() }, effects);
         }
-        if let Some(applied) = special {
-            if applied.round_end.is_some() {
+        if let Some(notable) = self.tip.notable().cloned() {
+            if notable.round_end.is_some() {
                 self.tell_round(effects);
             }
-            self.count_missed(now, &applied, effects);
+            self.count_missed(now, &notable, effects);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Peer, observe, ping::PingFor};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime},
-    ledger::{Applied, Link, rules::RollbackTarget},
+    ledger::{Link, rules::RollbackTarget, state::Notable},
     protocol::Height,
 };
 use rand::Rng;
@@ -21,9 +21,9 @@ pub(super) struct ForkWatch {
 
 impl Peer {
     /// Counts the slots missed before a block; enough of them cause a health check, more often than not.
-    pub(super) fn count_missed(&mut self, now: SimTime, applied: &Applied, effects: &mut Vec<Effect>) {
-        let delegates = applied.state.round().position.delegates;
-        for _ in &applied.missing {
+    pub(super) fn count_missed(&mut self, now: SimTime, notable: &Notable, effects: &mut Vec<Effect>) {
+        let delegates = self.tree.applied(&self.tip).state.round().position.delegates;
+        for _ in &notable.missing {
             self.watch.missed += 1;
             let enough = 3 * (self.watch.missed + 1) >= delegates;
             if enough && self.random.random_ratio(self.node_rules().health_check_percent.min(100), 100) {
@@ -35,7 +35,7 @@ impl Peer {
                 }
             }
         }
-        if applied.round_end.is_some() {
+        if notable.round_end.is_some() {
             self.watch.missed = 0;
         }
     }

@@ -83,6 +83,8 @@ pub(super) struct Limits {
     /// Who is not answered, and until when.
     blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
+    /// The latest time at which something was counted: some while after it, no window runs.
+    last: SimTime,
 }
 
 /// The windows of one node, by endpoint; the last endpoint has no limit.
@@ -168,6 +170,9 @@ impl Limits {
 
     /// How many messages the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u64 {
+        if now.micros() > self.last.micros() + LONGEST_WINDOW {
+            return 0;
+        }
         let windows = match node.0 as usize {
             low if node.0 < TABLED => self.low.get(low),
             _ => self.high.get(&u64::from(node.0)),
@@ -178,6 +183,7 @@ impl Limits {
     /// The windows of a node; those of others that are over are forgotten now and then where they take room for that.
     fn of(&mut self, now: SimTime, node: NodeId) -> &mut Windows {
         let number = node.0 as usize;
+        self.last = self.last.max(now);
         if node.0 < TABLED {
             if self.low.len() <= number {
                 self.low.resize_with(number + 1, Windows::default);

@@ -56,7 +56,9 @@ impl Peer {
     /// The peer of this number, or a newcomer, stands on `tip`: verifies that.
     pub(super) fn verify(&mut self, now: SimTime, node: NodeId, tip: &Arc<Block>, effects: &mut Vec<Effect>) {
         if let Some(verified) = self.verified_at_once(tip) {
-            self.probes.remove(&node);
+            if !self.probes.is_empty() {
+                self.probes.remove(&node);
+            }
             return self.verification_passed(now, node, verified, effects);
         }
         if self.probes.contains_key(&node) {

@@ -4,12 +4,12 @@
 //! A payload is made only if an enabled webhook asks for its event, and once for all that do.
 
 use super::{
-    Delivery, Observation, Webhook, WebhookEffect,
+    Delivery, Observation, States, Webhook, WebhookEffect,
     payload::{self, PeerState},
 };
 use crate::{
     actors::{Event, SimTime},
-    ledger::{BlockTree, Link, State, Wallet, apply, state::Applied},
+    ledger::{BlockTree, Link, State, Wallet, apply},
     protocol::{Address, Asset, Block, PublicKey, SignedTransaction, Vote},
 };
 use serde::Serialize;
@@ -47,10 +47,10 @@ impl Firing<'_> {
             Event::BlockForged(block) => self.forged(block),
             Event::BlockReceived(block) => self.fire_block("block.received", block),
             Event::BlockDisregarded(block) => self.fire_block("block.disregarded", block),
-            Event::BlockApplied { link, applied } => {
-                let before = observation.before.clone();
-                let before = before.or_else(|| link.parent().map(|parent| self.tree.applied(parent)));
-                self.applied(link, applied, before.as_deref().map_or(&applied.state, |before| &before.state));
+            Event::BlockApplied(link) => {
+                let States { before, after } =
+                    observation.states.clone().unwrap_or_else(|| States::around(self.tree, link));
+                self.applied(link, &after.state, &before.state);
             }
             Event::BlockReverted(link) => self.reverted(link),
             Event::PoolAdded(added) => self.fire("transaction.pool.added", || {
@@ -109,18 +109,18 @@ impl Firing<'_> {
     }
 
     /// In the order of consensus.md 1.5: missed slots, the round, the transactions, the block, the wallets.
-    fn applied(&mut self, link: &Arc<Link>, applied: &Applied, before: &State) {
-        let (tree, after) = (self.tree, &applied.state);
+    fn applied(&mut self, link: &Arc<Link>, after: &State, before: &State) {
+        let tree = self.tree;
         // Ranks and rounds are given out after these have been told.
         let idle = |key: &PublicKey| {
             let wallet = after.wallet(&key.address(after.network_byte()));
             let wallet = wallet.map(|wallet| payload::of_wallet(&ranked_as_before(wallet, before), tree));
             wallet.map(|wallet| json!({ "delegate": wallet }))
         };
-        for key in &applied.missing {
+        for key in link.missing() {
             self.fire("forger.missing", || idle(key));
         }
-        if let Some(end) = &applied.round_end {
+        if let Some(end) = link.round_end() {
             for key in &end.missed {
                 self.fire("round.missed", || idle(key));
             }

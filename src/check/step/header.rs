@@ -52,5 +52,5 @@ pub(super) fn reward(step: &Step<'_>) -> Result<(), String> {
 
 pub(super) fn supply(step: &Step<'_>) -> Result<(), String> {
     let reward = step.tree.config().milestones.at(step.block.header.height).reward;
-    equal("supply", step.after.state.supply(), step.before.supply() + Balance::from(reward))
+    equal("supply", step.after.supply(), step.before.supply() + Balance::from(reward))
 }

@@ -64,7 +64,7 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
     }
     // What the judge touched and the block did not.
     for (address, expected) in model.accounts {
-        match step.after.state.wallet(&address) {
+        match step.after.wallet(&address) {
             Some(wallet) => Account::of(wallet).held_against(&expected, wallet)?,
             None if expected == Account::default() => {}
             None => return Err(format!("{address} should have a wallet")),

@@ -45,7 +45,7 @@ pub(super) fn owner(step: &Step<'_>) -> Result<(), String> {
 /// `forger.missing`: one for each empty slot, at most a round of them, none after genesis.
 pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
     let (first, slot) = (step.slot(step.before.timestamp().0) + 1, step.slot(step.block.header.timestamp.0));
-    if first == slot && step.after.missing.is_empty() {
+    if first == slot && step.link.missing().is_empty() {
         return Ok(());
     }
     let order = forging_order(step);
@@ -53,22 +53,22 @@ pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
     let empty = (first..slot).take(if step.before.height().0 == 1 { 0 } else { turns });
     let expected: Vec<PublicKey> = empty.map(|slot| order[slot as usize % turns]).collect();
     let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key)).collect::<Vec<_>>().join(", ");
-    equal("delegates who missed a slot", names(&step.after.missing), names(&expected))
+    equal("delegates who missed a slot", names(step.link.missing()), names(&expected))
 }
 
 pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
-    let (ends, ended) = (step.ends_round(), step.after.round_end.is_some());
+    let (ends, ended) = (step.ends_round(), step.link.round_end().is_some());
     if ends != ended {
         let said = if ended { "a round ends with it, and should not" } else { "a round should end with it" };
         return Err(said.to_owned());
     }
-    let (old, new) = (step.before.round().number(), step.after.state.round().number());
+    let (old, new) = (step.before.round().number(), step.after.round().number());
     equal("number of the round", new.0, old.0 + u32::from(ends))
 }
 
 /// Heaviest first, ties by key; resigned delegates are out and have no rank.
 pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
-    let state = &step.after.state;
+    let state = step.after;
     if !step.ends_round() {
         let same = state.round().members == step.before.round().members;
         return if same { Ok(()) } else { Err("its members changed before the round was over".to_owned()) };
@@ -101,7 +101,7 @@ pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
 impl Step<'_> {
     /// A delegate as people call it.
     pub(super) fn name(&self, key: &PublicKey) -> String {
-        name(&self.after.state, key)
+        name(self.after, key)
     }
 }
 

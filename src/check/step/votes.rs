@@ -21,7 +21,7 @@ pub(super) fn weights(step: &Step<'_>) -> Result<(), String> {
 
 fn all(step: &Step<'_>) -> Result<(), String> {
     let (mut weights, mut delegates) = (Weights::default(), Vec::new());
-    for wallet in step.after.state.wallets() {
+    for wallet in step.after.wallets() {
         count(&mut weights, wallet, 1);
         delegates.extend(weighed(wallet));
     }

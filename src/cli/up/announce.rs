@@ -5,8 +5,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     api::LogTail,
     cli::output::Printer,
-    ledger::{BlockTree, Link, state::Applied},
-    protocol::Slots,
+    ledger::{BlockTree, Link},
     sim::{Observer, Pace},
 };
 use serde_json::json;
@@ -25,14 +24,14 @@ pub struct Announcer {
     printer: Printer,
     json: bool,
     node: NodeId,
-    slots: Slots,
+    tree: Arc<BlockTree>,
     blocks: Arc<AtomicU64>,
 }
 
 impl Announcer {
     /// Prints to `printer`, for people or as JSON.
-    pub fn new(printer: Printer, json: bool, node: NodeId, tree: &BlockTree) -> Self {
-        Self { printer, json, node, slots: tree.slots(), blocks: Arc::default() }
+    pub fn new(printer: Printer, json: bool, node: NodeId, tree: Arc<BlockTree>) -> Self {
+        Self { printer, json, node, tree, blocks: Arc::default() }
     }
 
     /// The network is up: all a developer needs to use it.
@@ -119,14 +118,15 @@ impl Announcer {
         });
     }
 
-    fn block(&self, link: &Arc<Link>, applied: &Applied) {
+    fn block(&self, link: &Arc<Link>) {
         self.blocks.fetch_add(1, Ordering::Relaxed);
         let block = link.block();
         let header = &block.header;
-        let slot = self.slots.slot(header.timestamp);
+        let slot = self.tree.slots().slot(header.timestamp);
+        let applied = self.tree.applied(link);
         let delegate = applied.state.delegate_of(&header.generator);
         let forger = delegate.map_or_else(|| header.generator.to_string(), |delegate| delegate.username.to_string());
-        let missed = applied.missing.len();
+        let missed = link.missing().len();
         let line = if self.json {
             let json = json!({
                 "event": "block",
@@ -154,10 +154,10 @@ impl Announcer {
 
 impl Observer for Announcer {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
-        if let Event::BlockApplied { link, applied } = event
+        if let Event::BlockApplied(link) = event
             && node == self.node
         {
-            self.block(link, applied);
+            self.block(link);
         }
     }
 }
@@ -168,18 +168,18 @@ pub struct LogWriter {
     printer: Option<Printer>,
     tail: LogTail,
     node: NodeId,
-    slots: Slots,
+    tree: Arc<BlockTree>,
 }
 
 impl LogWriter {
     /// Writes to `printer`, if there is one, and keeps the last lines in `tail` for the API.
-    pub fn new(printer: Option<Printer>, tail: LogTail, node: NodeId, tree: &BlockTree) -> Self {
-        Self { printer, tail, node, slots: tree.slots() }
+    pub fn new(printer: Option<Printer>, tail: LogTail, node: NodeId, tree: Arc<BlockTree>) -> Self {
+        Self { printer, tail, node, tree }
     }
 
     /// Writes a line.
     pub fn write(&self, now: SimTime, level: &str, text: String) {
-        let time = self.slots.human(now.micros() / 1_000).replace('T', " ");
+        let time = self.tree.slots().human(now.micros() / 1_000).replace('T', " ");
         let time = time.trim_end_matches('Z');
         let line = format!("[{time}] {level:<5}: {text}");
         if let Some(printer) = &self.printer {
@@ -202,8 +202,9 @@ impl Observer for LogWriter {
                 let (id, height, count) = (block.id, block.header.height, block.transactions.len());
                 self.write(now, "DEBUG", format!("Received block {id} at height {height} with {count} transactions"));
             }
-            Event::BlockApplied { link, applied } => {
-                for key in &applied.missing {
+            Event::BlockApplied(link) => {
+                let applied = self.tree.applied(link);
+                for key in link.missing() {
                     let name = applied.state.delegate_of(key).map_or("?", |delegate| &delegate.username);
                     self.write(now, "WARN", format!("Delegate {name} ({key}) missed its slot"));
                 }
@@ -212,7 +213,7 @@ impl Observer for LogWriter {
                     let (id, kind) = (transaction.id(), transaction.kind().name());
                     self.write(now, "DEBUG", format!("Applied transaction {id} ({kind})"));
                 }
-                if let Some(end) = &applied.round_end {
+                if let Some(end) = link.round_end() {
                     for key in &end.missed {
                         let name = applied.state.delegate_of(key).map_or("?", |delegate| &delegate.username);
                         self.write(now, "WARN", format!("Delegate {name} ({key}) forged nothing in its round"));

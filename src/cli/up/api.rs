@@ -123,7 +123,7 @@ impl ApiOptions {
                 .with_latencies(&plan.network());
             let tail = LogTail::default();
             let printer = (node == NodeId(0)).then(|| log.clone());
-            let writer = LogWriter::new(printer, tail.clone(), node, &plan.tree);
+            let writer = LogWriter::new(printer, tail.clone(), node, plan.tree.clone());
             let settings = self.webhooks(&listener, &view, &writer, data.clone());
             let webhooks = thread.host(view.clone(), settings);
             let webhooks = webhooks.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;

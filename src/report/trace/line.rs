@@ -255,10 +255,10 @@ fn payload<'a>(event: &'a Event, slots: &Slots) -> Payload<'a> {
     match event {
         Event::BlockForged(block) => Payload::BlockForged { block: block_line(block, slots) },
         Event::BlockReceived(block) => Payload::BlockReceived { block: block_line(block, slots) },
-        Event::BlockApplied { link, applied } => Payload::BlockApplied {
+        Event::BlockApplied(link) => Payload::BlockApplied {
             block: block_line(link.block(), slots),
-            missed: applied.missing.iter().map(Shown).collect(),
-            round: applied.round_end.as_ref().map(|end| end.created.number().0),
+            missed: link.missing().iter().map(Shown).collect(),
+            round: link.round_end().map(|end| end.created.number().0),
         },
         Event::BlockRefused(why) => Payload::BlockRefused { reason: why.to_string() },
         Event::BlockDisregarded(block) => Payload::BlockDisregarded { block: block_line(block, slots) },

@@ -90,7 +90,7 @@ macro_rules! event_kinds {
 event_kinds! {
     BlockForged: Event::BlockForged(_),
     BlockReceived: Event::BlockReceived(_),
-    BlockApplied: Event::BlockApplied { .. },
+    BlockApplied: Event::BlockApplied(_),
     BlockRefused: Event::BlockRefused(_),
     BlockDisregarded: Event::BlockDisregarded(_),
     BlockReverted: Event::BlockReverted(_),

@@ -1,5 +1,5 @@
 //! What is to come: the queue, with what is due kept beside it, so that the queue itself moves small things only. Most of
-//! what is under way are copies of a block that went to many peers at once: these share one record.
+//! what is under way are messages from peer to peer, and of those most say the same: such copies share one record.
 
 use super::Item;
 use crate::{
@@ -14,33 +14,67 @@ use std::mem;
 pub struct Coming {
     queue: EventQueue<Due>,
     items: Slab<Item>,
-    casts: Slab<Cast>,
+    messages: Slab<Shared>,
+    /// The message that was last sent from peer to peer, while it is under way.
+    latest: Option<u32>,
 }
 
-/// One copy of a message to many, by the place of the record that they share. Neither to be forgotten nor to be given
-/// back twice: the record goes with the last of them.
+/// One copy of a message from peer to peer, by the place of the record that the copies share. Neither to be forgotten nor
+/// to be given back twice: the record goes with the last of them.
 #[derive(Debug)]
 #[must_use]
-pub struct Copied(u32);
+pub struct Copied {
+    place: u32,
+    from: NodeId,
+}
 
-/// What waits in the queue: where it is kept. Three plain numbers, for it is moved about.
+/// What waits in the queue: where it is kept, and of a copy between peers for whom and from whom. It is moved about, so
+/// it is two words, which a processor moves at once.
 #[derive(Clone, Copy)]
 struct Due {
-    place: u32,
-    /// For the peer of which node a copy is; [`Due::ITEM`] of anything else.
-    to: u32,
-    generation: u32,
+    /// The place, and above it the node a copy is for; [`Due::ITEM`] of anything else.
+    what: u64,
+    /// The generation of that node, and above it the node a copy is from.
+    rest: u64,
 }
 
 impl Due {
     const ITEM: u32 = u32::MAX;
+
+    fn item(place: u32) -> Self {
+        Self { what: pair(place, Self::ITEM), rest: 0 }
+    }
+
+    fn copy(place: u32, from: NodeId, arrival: &Arrival) -> Self {
+        Self { what: pair(place, arrival.to.0), rest: pair(arrival.generation, from.0) }
+    }
+
+    fn place(self) -> u32 {
+        self.what as u32
+    }
+
+    fn to(self) -> u32 {
+        (self.what >> 32) as u32
+    }
+
+    fn generation(self) -> u32 {
+        self.rest as u32
+    }
+
+    fn from(self) -> NodeId {
+        NodeId((self.rest >> 32) as u32)
+    }
+}
+
+const fn pair(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
 }
 
 /// What is due.
 pub enum Next {
     /// To be looked at with [`Coming::look`], and taken with [`Coming::item`] or [`Coming::stimulus`].
     Item(Kept),
-    /// A copy of a message to many, for the peer of a node in its state of this generation.
+    /// A copy of a message between peers, for that of a node in its state of this generation.
     Copy { copy: Copied, to: NodeId, generation: u32 },
 }
 
@@ -49,9 +83,8 @@ pub enum Next {
 #[must_use]
 pub struct Kept(u32);
 
-/// A message to many.
-struct Cast {
-    from: ActorId,
+/// A message from peer to peer, or what several say alike.
+struct Shared {
     message: Message,
     /// Copies still under way.
     left: u32,
@@ -68,7 +101,7 @@ pub struct Arrival {
 impl Coming {
     pub fn push(&mut self, at: SimTime, item: Item) {
         let Kept(place) = self.keep(item);
-        self.queue.push(at, Due { place, to: Due::ITEM, generation: 0 });
+        self.queue.push(at, Due::item(place));
     }
 
     /// Keeps an item that is due already.
@@ -76,15 +109,27 @@ impl Coming {
         Kept(place(self.items.insert(item)))
     }
 
-    /// Copies of one message, in the order sent.
-    pub fn push_all(&mut self, from: ActorId, message: Message, arrivals: &[Arrival]) {
-        if arrivals.is_empty() {
-            return;
+    /// Copies of one message from peer to peer, in the order sent. The message is taken, unless one like it is kept.
+    pub fn push_copies(&mut self, from: NodeId, message: &mut Message, arrivals: &[Arrival]) {
+        let Some(copies) = u32::try_from(arrivals.len()).ok().filter(|copies| *copies > 0) else { return };
+        let place = self.share(message, copies);
+        for arrival in arrivals {
+            self.queue.push(arrival.at, Due::copy(place, from, arrival));
         }
-        let place = place(self.casts.insert(Cast { from, message, left: arrivals.len() as u32 }));
-        for Arrival { at, to, generation } in arrivals {
-            self.queue.push(*at, Due { place, to: to.0, generation: *generation });
+    }
+
+    /// Keeps a message for so many copies, if it is not kept already.
+    fn share(&mut self, message: &mut Message, copies: u32) -> u32 {
+        if let Some(latest) = self.latest
+            && let Some(shared) = self.messages.get_mut(latest as usize)
+            && shared.message.is_same(message)
+        {
+            shared.left += copies;
+            return latest;
         }
+        let place = place(self.messages.insert(Shared { message: message.take(), left: copies }));
+        self.latest = Some(place);
+        place
     }
 
     /// The next of all, if it is due at `through` or before. Tells who hears something from whose peer soon, if that is
@@ -94,21 +139,22 @@ impl Coming {
         through: SimTime,
         soon: Option<impl FnMut(ActorId, NodeId, Soon)>,
     ) -> Option<(SimTime, Next)> {
-        let (items, casts) = (&self.items, &self.casts);
+        let items = &self.items;
         let soon = soon.map(|mut soon| {
-            move |due: &Due, how| match due.to {
+            move |due: &Due, how| match due.to() {
                 Due::ITEM => {
-                    if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[due.place as usize] {
+                    if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[due.place() as usize] {
                         soon(*to, from.node, how);
                     }
                 }
-                to => soon(ActorId { node: NodeId(to), role: Role::Peer }, casts[due.place as usize].from.node, how),
+                to => soon(peer(NodeId(to)), due.from(), how),
             }
         });
-        let (at, Due { place, to, generation }) = self.queue.pop_foreseeing(through, soon)?;
-        let next = match to {
+        let (at, due) = self.queue.pop_foreseeing(through, soon)?;
+        let place = due.place();
+        let next = match due.to() {
             Due::ITEM => Next::Item(Kept(place)),
-            to => Next::Copy { copy: Copied(place), to: NodeId(to), generation },
+            to => Next::Copy { copy: Copied { place, from: due.from() }, to: NodeId(to), generation: due.generation() },
         };
         Some((at, next))
     }
@@ -134,32 +180,43 @@ impl Coming {
         stimulus
     }
 
-    /// Who sent a message to many, and what.
+    /// Who sent a copy, and what it says.
     pub fn copied(&self, copy: &Copied) -> (ActorId, &Message) {
-        let cast = &self.casts[copy.0 as usize];
-        (cast.from, &cast.message)
+        (peer(copy.from), &self.messages[copy.place as usize].message)
     }
 
     /// Gives a copy back.
     pub fn heard(&mut self, copy: Copied) {
-        let cast = &mut self.casts[copy.0 as usize];
-        cast.left -= 1;
-        if cast.left == 0 {
-            self.casts.remove(copy.0 as usize);
+        let shared = &mut self.messages[copy.place as usize];
+        shared.left -= 1;
+        if shared.left == 0 {
+            self.forget(copy.place);
         }
     }
 
     /// Makes a copy a message of its own.
     pub fn taken(&mut self, copy: Copied) -> (ActorId, Message) {
-        let (from, message) = self.copied(&copy);
-        let message = message.clone();
-        self.heard(copy);
-        (from, message)
+        let shared = &mut self.messages[copy.place as usize];
+        shared.left -= 1;
+        let message = match shared.left {
+            0 => self.forget(copy.place),
+            _ => shared.message.clone(),
+        };
+        (peer(copy.from), message)
+    }
+
+    fn forget(&mut self, place: u32) -> Message {
+        self.latest = self.latest.filter(|latest| *latest != place);
+        self.messages.remove(place as usize).message
     }
 
     pub fn next_time(&self) -> Option<SimTime> {
         self.queue.next_time()
     }
+}
+
+fn peer(node: NodeId) -> ActorId {
+    ActorId { node, role: Role::Peer }
 }
 
 fn place(index: usize) -> u32 {

@@ -133,11 +133,18 @@ impl Nodes {
     }
 
     /// Whether an event for a node in its state of `generation` reaches it now.
+    #[inline]
     pub fn reach(&mut self, node: NodeId, generation: u32, now: SimTime) -> Reach {
         let brief = self.brief[node.0 as usize];
         if !brief.special {
             return Reach::Now(now);
         }
+        self.reach_special(node, generation, now)
+    }
+
+    #[cold]
+    fn reach_special(&mut self, node: NodeId, generation: u32, now: SimTime) -> Reach {
+        let brief = self.brief[node.0 as usize];
         let node = &mut self.state[node.0 as usize];
         if node.down || brief.generation != generation {
             return Reach::Not(NotNow::Gone);
@@ -190,20 +197,18 @@ impl Nodes {
 
     /// The highest block follows an event of any node.
     pub fn rise(&mut self, event: &Event) {
-        if let Event::BlockApplied { link, .. } = event
+        if let Event::BlockApplied(link) = event
             && link.height() > self.best.height()
         {
             self.best = link.clone();
         }
     }
 
-    /// A node's chain follows its event.
-    pub fn stand(&mut self, node: NodeId, event: Event) {
-        self.tips[node.0 as usize] = match event {
-            Event::BlockApplied { link, .. } => link,
-            Event::RolledBack { to, .. } => to,
-            _ => return,
-        };
+    /// A node's chain follows its event, which is left with the block it stood on before.
+    pub fn stand(&mut self, node: NodeId, event: &mut Event) {
+        if let Event::BlockApplied(link) | Event::RolledBack { to: link, .. } = event {
+            mem::swap(&mut self.tips[node.0 as usize], link);
+        }
     }
 
     /// A node goes down, and with it what it had not heard yet; answers that.

@@ -213,7 +213,7 @@ fn wallets_are_told_of_when_blocks_change_them() {
     node.create("wallet.created.cold", &receiver.url("/cold"), json!([]));
     let mut wanted = Vec::new();
     for link in links(view.head().tip()) {
-        node.happens(1, &Event::BlockApplied { link: link.clone(), applied: tree.applied(&link) });
+        node.happens(1, &Event::BlockApplied(link.clone()));
         let (before, after) = (tree.applied(link.parent().expect("above genesis")), tree.applied(&link));
         let (before, after) = (&before.state, &after.state);
         for wallet in after.wallets() {

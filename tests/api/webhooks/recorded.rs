@@ -129,9 +129,10 @@ fn what_a_real_node_posted_is_posted_again() {
         all.flat_map(|link| link.block().transactions.clone()).map(|transaction| (transaction.id(), transaction));
     let transactions = transactions.collect();
     let chain = Chain { tip: tip.clone(), dispatcher: WebhookDispatcher::new(tree.clone(), hooks), transactions };
-    let applied = |link: &Arc<Link>| Event::BlockApplied { link: link.clone(), applied: tree.applied(link) };
-    let every_block: Vec<Value> =
-        (2..=111).filter_map(|height| chain.link(height)).flat_map(|link| chain.bodies(applied(&link))).collect();
+    let every_block: Vec<Value> = (2..=111)
+        .filter_map(|height| chain.link(height))
+        .flat_map(|link| chain.bodies(Event::BlockApplied(link)))
+        .collect();
     let mut found = BTreeMap::new();
     for delivery in &deliveries {
         // The chain was recorded up to a height only.

@@ -76,7 +76,7 @@ fn check_events(cluster: &Cluster, node: u32) -> Result<(), TestCaseError> {
     let mut at: Option<Arc<Link>> = None;
     for event in cluster.events(node) {
         match event {
-            Event::BlockApplied { link, .. } => {
+            Event::BlockApplied(link) => {
                 let parent = link.parent().expect("genesis is never applied");
                 let begins = at.as_ref().is_none_or(|at| at.descends_from(parent));
                 prop_assert!(begins, "node {node} applied {link:?} on top of {at:?}");
