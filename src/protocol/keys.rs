@@ -18,7 +18,7 @@ pub use text::{KeyError, decode_hex, hex_array};
 pub(super) use text::{decode_hex_into, shorten, string_form};
 
 use crate::protocol::crypto::{curve, sha256};
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::OnceLock};
 
 /// A secp256k1 private key, 1..n. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,11 +30,21 @@ pub struct PrivateKey([u8; 32]);
 pub struct PublicKey([u8; 33]);
 
 /// A private key with its public key, computed once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct KeyPair {
     private: PrivateKey,
     public: PublicKey,
+    /// The network an address was first asked for, and the address there.
+    address: OnceLock<(u8, Address)>,
 }
+
+impl PartialEq for KeyPair {
+    fn eq(&self, other: &Self) -> bool {
+        self.private == other.private
+    }
+}
+
+impl Eq for KeyPair {}
 
 impl KeyPair {
     /// SHA256 of the passphrase's UTF-8 bytes as private key; any string is accepted, "" too.
@@ -64,12 +74,19 @@ impl KeyPair {
     pub fn private(&self) -> &PrivateKey {
         &self.private
     }
+
+    /// The address of the public key on a network, computed once for the first network it is asked for.
+    pub fn address(&self, network_byte: u8) -> Address {
+        let compute = || self.public.address(network_byte);
+        let (network, address) = *self.address.get_or_init(|| (network_byte, compute()));
+        if network == network_byte { address } else { compute() }
+    }
 }
 
 impl From<PrivateKey> for KeyPair {
     fn from(private: PrivateKey) -> Self {
         let public = PublicKey(private.to_secret().public_key(curve()).serialize());
-        Self { private, public }
+        Self { private, public, address: OnceLock::new() }
     }
 }
 

@@ -232,7 +232,10 @@ impl Scenario {
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
             let network = network(&format!("workload/{index}"), workload.nodes());
             let make: MakeSource = match workload.kind.clone() {
-                WorkloadKind::Generate(generate) => source(network, generate, generate::Generator::new),
+                WorkloadKind::Generate(generate) => {
+                    let wallets = generate::Wallets::new(&network, &generate);
+                    source(network, (generate, wallets), generate::Generator::new)
+                }
                 WorkloadKind::List(list) => source(network, list, blocks::Listed::new),
                 WorkloadKind::Chain(chain) => source(network, chain, blocks::Replayed::new),
             };

@@ -243,12 +243,12 @@ impl TransactionBuilder {
 
     /// Sent and signed by these keys: ECDSA in version 1, Schnorr in version 2.
     pub fn sign(self, keys: &KeyPair) -> SignedTransaction {
-        self.sender(*keys.public()).sign(keys).finish()
+        self.sender(*keys.public()).sign(keys).finish_for(keys)
     }
 
     /// Sent and signed by these keys with ECDSA, which version 2 allows too.
     pub fn sign_ecdsa(self, keys: &KeyPair) -> SignedTransaction {
-        self.sender(*keys.public()).sign_ecdsa(keys).finish()
+        self.sender(*keys.public()).sign_ecdsa(keys).finish_for(keys)
     }
 }
 
@@ -287,6 +287,12 @@ impl UnsignedTransaction {
             _ => sign(&self.0, &hash, keys),
         });
         self
+    }
+
+    /// [`UnsignedTransaction::finish`] of the one whom these keys belong to.
+    fn finish_for(self, keys: &KeyPair) -> SignedTransaction {
+        let address = keys.address(self.0.network);
+        SignedTransaction::sent_from(self.0, address)
     }
 
     /// The transaction with its bytes and id.

@@ -29,7 +29,7 @@ impl SignedTransaction {
         if !context.supports(version) {
             return Err(TransactionError::Version { version });
         }
-        if lax { Self::new(transaction) } else { Self::assemble(transaction, bytes.into(), body) }.admit(context)
+        if lax { Self::new(transaction) } else { Self::from_encoding(transaction, bytes.into(), body) }.admit(context)
     }
 
     /// The last steps, shared with JSON: what exceptions say about the id, the schema, and the type's being in force.

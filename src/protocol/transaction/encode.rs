@@ -39,8 +39,9 @@ pub(super) fn body(transaction: &Transaction) -> Vec<u8> {
 
 /// The wire bytes after the body: signature, second signature, signatures.
 pub(super) fn signatures(transaction: &Transaction, out: &mut Vec<u8>) {
-    out.extend(transaction.signature.iter().flatten());
-    out.extend(transaction.second_signature.iter().flatten());
+    for signature in [&transaction.signature, &transaction.second_signature].into_iter().flatten() {
+        out.extend_from_slice(signature);
+    }
     for signature in &transaction.signatures {
         out.extend(signature.to_bytes());
     }

@@ -64,21 +64,32 @@ impl SignedTransaction {
     /// # Panics
     /// If a text is longer than 255 bytes or a list longer than its count can say: no such transaction exists.
     pub fn new(transaction: Transaction) -> Self {
+        let address = transaction.sender.address(transaction.network);
+        Self::sent_from(transaction, address)
+    }
+
+    /// [`SignedTransaction::new`] of a sender whose address on the transaction's network is known.
+    pub(super) fn sent_from(transaction: Transaction, sender_address: Address) -> Self {
         let mut bytes = encode::body(&transaction);
         let body = bytes.len();
         encode::signatures(&transaction, &mut bytes);
-        Self::assemble(transaction, bytes.into(), body)
+        Self::assemble(transaction, sender_address, bytes.into(), body)
     }
 
     /// From a value and the bytes known to be its encoding.
-    pub(super) fn assemble(transaction: Transaction, bytes: Box<[u8]>, body: usize) -> Self {
+    pub(super) fn from_encoding(transaction: Transaction, bytes: Box<[u8]>, body: usize) -> Self {
+        let address = transaction.sender.address(transaction.network);
+        Self::assemble(transaction, address, bytes, body)
+    }
+
+    fn assemble(transaction: Transaction, sender_address: Address, bytes: Box<[u8]>, body: usize) -> Self {
         let id = match transaction.nonce() {
             Some(_) => TransactionId(sha256(&bytes)),
             None => TransactionId(transaction.version_one_hash(true, true)),
         };
         Self {
             id,
-            sender_address: transaction.sender.address(transaction.network),
+            sender_address,
             transaction,
             bytes,
             body,

@@ -44,6 +44,29 @@ pub struct Generator {
     due: Option<SimTime>,
 }
 
+/// The wallets of a generator. To derive their keys takes longer than all else, so it is done when the run is planned.
+#[derive(Clone)]
+pub struct Wallets {
+    /// Each one's pair, and the private key of its second pair.
+    keys: Arc<[(KeyPair, PrivateKey)]>,
+    /// What is left of the stream they were drawn from.
+    random: ChaCha8Rng,
+}
+
+impl Wallets {
+    /// As many as a generator wants.
+    pub fn new(network: &Network, plan: &Generate) -> Self {
+        let mut random = network.seeds.stream("generate");
+        let mut draw = || loop {
+            if let Ok(key) = PrivateKey::new(random.random()) {
+                return key;
+            }
+        };
+        let keys = (0..plan.wallets).map(|_| (KeyPair::from(draw()), draw())).collect();
+        Self { keys, random }
+    }
+}
+
 /// What a sender has under way.
 #[derive(Clone, Copy, Default)]
 struct Pending {
@@ -65,30 +88,22 @@ enum Funding {
 
 impl Generator {
     /// A generator that has done nothing yet.
-    pub fn new(network: Network, plan: Generate) -> Self {
-        let mut random = network.seeds.stream("generate");
-        let draw = |random: &mut ChaCha8Rng| loop {
-            if let Ok(key) = PrivateKey::new(random.random()) {
-                return key;
-            }
-        };
+    pub fn new(network: Network, (plan, wallets): (Generate, Wallets)) -> Self {
         let byte = network.tree.config().network.pub_key_hash;
-        let senders = (0..plan.wallets)
-            .map(|number| {
-                let (first, second) = (draw(&mut random), draw(&mut random));
-                let keys = KeyPair::from(first);
-                let second = LazyPair::new(Box::new(|| KeyPair::from(second)));
-                let address = keys.public().address(byte);
-                (Sender { keys, address, second, number, made: 0 }, Pending::default())
-            })
-            .collect();
+        let sender = |(number, (keys, second)): (u32, &(KeyPair, PrivateKey))| {
+            let (keys, second) = (keys.clone(), second.clone());
+            let second = LazyPair::new(Box::new(|| KeyPair::from(second)));
+            let address = keys.address(byte);
+            (Sender { keys, address, second, number, made: 0 }, Pending::default())
+        };
+        let senders = (0..).zip(&*wallets.keys).map(sender).collect();
         let mix = match plan.mix.is_empty() {
             true => vec![(KindName::Transfer, 1.0)],
             false => plan.mix.iter().map(|(kind, share)| (*kind, *share)).collect(),
         };
         Self {
             network,
-            random,
+            random: wallets.random,
             order: (0..plan.wallets as usize).collect(),
             plan,
             senders,
