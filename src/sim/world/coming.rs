@@ -222,3 +222,73 @@ fn peer(node: NodeId) -> ActorId {
 fn place(index: usize) -> u32 {
     u32::try_from(index).expect("so many events do not fit into memory")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// Messages of which some say the same: 0 and 1 two lists, 2 a question, 3 something of its own each time.
+    fn message(which: u8, lists: &[Arc<[NodeId]>; 2]) -> Message {
+        match which {
+            0 | 1 => Message::Peers(lists[usize::from(which)].clone()),
+            2 => Message::StatusRequest,
+            _ => Message::HungUp,
+        }
+    }
+
+    fn says(message: &Message, lists: &[Arc<[NodeId]>; 2]) -> Option<u8> {
+        match message {
+            Message::Peers(list) => Some(u8::from(!Arc::ptr_eq(list, &lists[0]))),
+            Message::StatusRequest => Some(2),
+            Message::HungUp => Some(3),
+            _ => None,
+        }
+    }
+
+    proptest! {
+        /// Whoever else says the same: each copy says what was sent, is from who sent it, and for whom it was sent; and
+        /// nothing is kept that is not under way.
+        #[test]
+        fn what_is_shared_arrives_as_if_it_were_not(
+            sent in prop::collection::vec((0..4u8, 0..3u32, 0..4usize, 0..3usize, any::<bool>()), 1..60),
+        ) {
+            let lists: [Arc<[NodeId]>; 2] = [Arc::new([NodeId(1)]), Arc::new([NodeId(1)])];
+            let (mut coming, mut expected, mut now) = (Coming::default(), std::collections::VecDeque::new(), 0);
+            for (which, from, copies, heard, taken) in sent {
+                let from = NodeId(from);
+                let at = SimTime::from_micros(now + 1_000);
+                let arrivals: Vec<Arrival> =
+                    (0..copies as u32).map(|to| Arrival { at, to: NodeId(to), generation: to + 7 }).collect();
+                coming.push_copies(from, &mut message(which, &lists), &arrivals);
+                expected.extend((0..copies as u32).map(|to| (which, from, NodeId(to))));
+                for _ in 0..heard {
+                    let through = SimTime::from_micros(u64::MAX);
+                    let next = coming.pop(through, None::<fn(ActorId, NodeId, Soon)>);
+                    let Some(wanted) = expected.pop_front() else {
+                        prop_assert!(next.is_none());
+                        continue;
+                    };
+                    let Some((at, Next::Copy { copy, to, generation })) = next else {
+                        return Err(TestCaseError::fail("a copy is under way"));
+                    };
+                    now = at.micros();
+                    prop_assert_eq!(generation, to.0 + 7);
+                    let found = match taken {
+                        true => coming.taken(copy),
+                        false => {
+                            let (from, message) = coming.copied(&copy);
+                            let found = (from, message.clone());
+                            coming.heard(copy);
+                            found
+                        }
+                    };
+                    let (which, from, node) = wanted;
+                    prop_assert_eq!((says(&found.1, &lists), found.0.node, to), (Some(which), from, node));
+                }
+                prop_assert!(coming.messages.len() <= expected.len());
+            }
+        }
+    }
+}
