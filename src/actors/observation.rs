@@ -16,8 +16,8 @@ pub enum Event {
     BlockForged(Arc<Block>),
     /// `block.received`: pushed by a peer or the own forger, and queued.
     BlockReceived(Arc<Block>),
-    /// `block.applied`, with all that consensus.md 1.5 puts before it: `forger.missing`, the round's events,
-    /// `transaction.applied` and the typed ones.
+    /// `block.applied`, with all that consensus.md 1.5 puts before it: `forger.missing` and the round's events, which the
+    /// link knows ([`Link::notable`]), `transaction.applied` and the typed ones.
     BlockApplied(Arc<Link>),
     /// Not accepted; the reference's node writes it to its log only.
     BlockRefused(Box<BlockRejected>),

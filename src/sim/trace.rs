@@ -50,6 +50,8 @@ struct Records {
     /// How many are in `bytes`.
     count: u64,
     moment: Option<(SimTime, NodeId)>,
+    /// The moment stands in `bytes` already.
+    is_told: bool,
     block: Option<BlockId>,
     notable: Option<Arc<Notable>>,
 }
@@ -124,79 +126,79 @@ pub fn fingerprint(now: SimTime, node: NodeId, event: &Event) -> u64 {
 
 impl Records {
     fn add(&mut self, now: SimTime, node: NodeId, event: &Event) {
-        let moment = (now, node);
-        let same = if self.moment == Some(moment) { SAME_MOMENT } else { 0 };
-        self.moment = Some(moment);
-        self.encode(same, event);
+        let moment = Some((now, node));
+        self.is_told = self.is_told && self.moment == moment;
+        self.moment = moment;
+        self.encode(event);
         self.count += 1;
     }
 
     /// The number of the kind, then what identifies its subject.
-    fn encode(&mut self, same: u8, event: &Event) {
+    fn encode(&mut self, event: &Event) {
         match event {
-            Event::BlockForged(block) => self.block(same, block.id),
-            Event::BlockReceived(block) => self.block(1 | same, block.id),
+            Event::BlockForged(block) => self.block(0, block.id),
+            Event::BlockReceived(block) => self.block(1, block.id),
             Event::BlockApplied(link) => match link.notable() {
-                None => self.block(2 | same, link.id()),
-                Some(notable) if self.knows(notable) => self.block(2 | same | SAME_NOTABLE, link.id()),
+                None => self.block(2, link.id()),
+                Some(notable) if self.knows(notable) => self.block(2 | SAME_NOTABLE, link.id()),
                 Some(notable) => {
-                    self.block(20 | same, link.id());
+                    self.block(20, link.id());
                     self.notable(notable);
                 }
             },
             Event::BlockRefused(why) => {
-                self.kind(3 | same);
+                self.kind(3);
                 self.text(&why.to_string());
             }
             Event::ForgingSuspended { reached, in_quorum } => {
-                self.kind(4 | same);
+                self.kind(4);
                 self.numbers([*reached, *in_quorum]);
             }
             Event::PoolAdded(added) => {
-                self.kind(5 | same);
+                self.kind(5);
                 self.transactions(added);
             }
             Event::PoolRejected(rejected) => {
-                self.kind(6 | same);
+                self.kind(6);
                 self.length(rejected.len());
                 for rejection in rejected {
                     self.bytes.extend(rejection.transaction.id().0);
                     self.text(&rejection.error.to_string());
                 }
             }
-            Event::PoolRemoved(id) => self.transaction(7 | same, *id),
-            Event::PoolExpired(transaction) => self.transaction(8 | same, transaction.id()),
-            Event::PoolEvicted(transaction) => self.transaction(17 | same, transaction.id()),
-            Event::PoolPurged(transaction) => self.transaction(18 | same, transaction.id()),
+            Event::PoolRemoved(id) => self.transaction(7, *id),
+            Event::PoolExpired(transaction) => self.transaction(8, transaction.id()),
+            Event::PoolEvicted(transaction) => self.transaction(17, transaction.id()),
+            Event::PoolPurged(transaction) => self.transaction(18, transaction.id()),
             Event::PoolReplaced(pending) => {
-                self.kind(19 | same);
+                self.kind(19);
                 self.transactions(pending);
             }
-            Event::BlockDisregarded(block) => self.block(9 | same, block.id),
-            Event::BlockReverted(link) => self.block(10 | same, link.id()),
+            Event::BlockDisregarded(block) => self.block(9, block.id),
+            Event::BlockReverted(link) => self.block(10, link.id()),
             Event::RolledBack { from, to, cause } => {
-                self.block(11 | same, from.id());
-                self.block(11 | SAME_MOMENT, to.id());
+                self.block(11, from.id());
+                self.block(11, to.id());
                 self.text(&cause.to_string());
             }
             Event::HealthChecked { peers, forked } => {
-                self.kind(12 | same);
+                self.kind(12);
                 self.numbers([*peers, *forked]);
             }
             Event::PeerAdded(peer) => {
-                self.kind(13 | same);
+                self.kind(13);
                 self.numbers([peer.0]);
             }
             Event::PeerRemoved(peer) => {
-                self.kind(14 | same);
+                self.kind(14);
                 self.numbers([peer.0]);
             }
             Event::ForgerStarted { delegate } => {
-                self.kind(15 | same);
+                self.kind(15);
                 self.bytes.extend(delegate.as_bytes());
             }
             Event::ForgerFailed { error } => {
-                self.kind(16 | same);
+                self.kind(16);
                 self.text(error);
             }
         }
@@ -204,12 +206,16 @@ impl Records {
 
     /// Kind, flags, and the moment if it has changed.
     fn kind(&mut self, kind: u8) {
+        if self.is_told {
+            return self.bytes.push(kind | SAME_MOMENT);
+        }
         self.bytes.push(kind);
-        if let Some((now, node)) = self.moment.filter(|_| kind & SAME_MOMENT == 0) {
+        if let Some((now, node)) = self.moment {
             let mut moment = [0; 12];
             moment[..8].copy_from_slice(&now.micros().to_le_bytes());
             moment[8..].copy_from_slice(&node.0.to_le_bytes());
             self.bytes.extend(moment);
+            self.is_told = true;
         }
     }
 

@@ -142,7 +142,7 @@ impl Nodes {
         self.reach_special(node, generation, now)
     }
 
-    #[cold]
+    #[inline(never)]
     fn reach_special(&mut self, node: NodeId, generation: u32, now: SimTime) -> Reach {
         let brief = self.brief[node.0 as usize];
         let node = &mut self.state[node.0 as usize];
