@@ -32,8 +32,8 @@ use std::{
 
 /// The file in a sweep's folder that says what it is.
 const MANIFEST: &str = "sweep.json";
-/// The version of that file and of `rows.bin`.
-const VERSION: u32 = 1;
+/// The version of that file and of `rows.bin`, and of what the digests in it are made of.
+const VERSION: u32 = 2;
 
 /// What a sweep runs; written into its folder, so that nothing else goes on there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,6 +20,7 @@ struct Shown {
 #[test]
 fn every_command_shown_prints_what_is_shown() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let scratch = Scratch::empty();
     let mut running: Option<Running> = None;
     let mut ran = 0;
     for shown in shown_in_documents() {
@@ -27,14 +28,15 @@ fn every_command_shown_prints_what_is_shown() {
         let expected: Vec<String> = shown.output.iter().map(|line| line.replace("4003", &port.to_string())).collect();
         let name = format!("{}: $ {}", shown.file.display(), shown.command);
         if let Some(arguments) = arguments_of(&command) {
+            let arguments: Vec<String> = arguments.into_iter().map(|argument| scratch.instead_of(argument)).collect();
             if arguments.first().map(String::as_str) == Some("up") {
                 stop(running.take());
                 let (child, printed) = start(&arguments, port, &expected);
                 running = Some(Running(child));
-                compare(&name, &expected, &printed);
+                compare(&name, &expected, &scratch.as_shown(printed));
             } else {
                 let output = dposlab().args(&arguments).output().expect("the binary was built for this test");
-                compare(&name, &expected, &lines(&output.stdout));
+                compare(&name, &expected, &scratch.as_shown(lines(&output.stdout)));
             }
             ran += 1;
         } else if let Some(example) = command.strip_prefix("cargo run --example ") {
@@ -50,6 +52,33 @@ fn every_command_shown_prints_what_is_shown() {
     }
     stop(running);
     assert!(ran >= 4, "README shows how to start, to ask, and to run a scenario");
+}
+
+/// Where what the documents write to `out` goes: neither among what somebody keeps there, nor on top of what the last run
+/// of this test has left, which a sweep would go on with.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn empty() -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).expect("it is this test's own");
+        }
+        fs::create_dir_all(folder.join("out")).expect("there is room");
+        Self(folder)
+    }
+
+    fn instead_of(&self, argument: String) -> String {
+        match argument.starts_with("out/") {
+            true => self.0.join(argument).display().to_string(),
+            false => argument,
+        }
+    }
+
+    fn as_shown(&self, lines: Vec<String>) -> Vec<String> {
+        let folder = format!("{}/", self.0.display());
+        lines.into_iter().map(|line| line.replace(&folder, "")).collect()
+    }
 }
 
 /// Commands that CI runs itself, this test being part of them.
