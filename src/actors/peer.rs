@@ -14,6 +14,7 @@
 
 mod acceptance;
 mod discovery;
+mod draws;
 mod fork;
 mod gossip;
 mod inquiry;
@@ -35,6 +36,7 @@ use crate::{
     protocol::Slot,
 };
 use discovery::{Discovery, Newcomers};
+use draws::Draws;
 use fork::ForkWatch;
 use gossip::Passing;
 use inquiry::Inquiries;
@@ -51,22 +53,24 @@ use verification::{Asked, Probes};
 const TABLED: u32 = 128;
 
 /// The peer of one node. What every message is held against comes first and together: with many peers, waiting for memory
-/// is much of the work.
-#[repr(C)]
+/// is most of the work, and it comes in lines of 64 bytes.
+#[repr(C, align(64))]
 pub struct Peer {
     node: NodeId,
     /// The relay has to say once that the network starts cold.
     cold: bool,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
-    neighbours: Neighbours,
     /// The block that is being passed around, and how often it was seen.
     passing: Option<Passing>,
     last_accepted: SimTime,
+    neighbours: Neighbours,
+    discoveries: u32,
     /// When blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],
     limits: Limits,
     sync: SyncState,
+    random: Draws,
     pings: Pings,
     probes: Probes,
     watch: ForkWatch,
@@ -80,8 +84,6 @@ pub struct Peer {
     inquiries: Inquiries,
     newcomers: Newcomers,
     discovery: Option<Discovery>,
-    discoveries: u32,
-    random: ChaCha8Rng,
 }
 
 impl Peer {
@@ -100,7 +102,7 @@ impl Peer {
             node,
             tree,
             tip,
-            random,
+            random: random.into(),
             neighbours,
             passing: None,
             pushed: [None; 2],
@@ -147,7 +149,7 @@ impl Peer {
 
     /// The nodes it is connected to, ascending.
     pub fn connected(&self) -> impl Iterator<Item = NodeId> {
-        self.neighbours.all().iter().map(|neighbour| neighbour.node)
+        self.neighbours.numbers().iter().copied()
     }
 
     /// One event in, the wanted effects out, in order.
@@ -168,21 +170,26 @@ impl Peer {
         }
     }
 
-    /// Has the processor fetch what messages are held against. Changes nothing.
-    pub fn prefetch(&self) {
+    /// Has the processor fetch what messages, or wake-ups, are held against, a line at each of these places. Changes
+    /// nothing.
+    pub fn prefetch(&self, for_wake: bool) {
         prefetch(&self.node);
-        prefetch(&self.tree);
-        prefetch(&self.tip);
-        prefetch(&self.passing);
-        prefetch(&self.limits);
-        prefetch(&self.sync);
-        prefetch(&self.pushed);
         prefetch(&self.neighbours);
+        prefetch(&self.pushed);
+        match for_wake {
+            true => self.random.prefetch(),
+            false => prefetch(&self.sync),
+        }
     }
 
     /// [`Peer::prefetch`] of what is known of a node.
     pub fn prefetch_record(&self, from: NodeId) {
         self.neighbours.prefetch(from);
+    }
+
+    /// [`Peer::prefetch`] of random numbers, by which it is chosen whom a block is passed on to.
+    pub fn prefetch_random(&self) {
+        self.random.prefetch_words();
     }
 
     fn say_status(&self, to: NodeId, effects: &mut Vec<Effect>) {
@@ -252,7 +259,7 @@ impl Peer {
                 let (height, common) = (self.tip.height(), self.highest_common(ids).map(Box::new));
                 send(from, Message::CommonBlocks { inquiry: *inquiry, height, common }, effects);
             }
-            Message::PeersRequest => send(from, Message::Peers(self.neighbours.numbers()), effects),
+            Message::PeersRequest => send(from, Message::Peers(self.neighbours.told()), effects),
             Message::Status { tip } => self.status_known(now, from, tip, effects),
             Message::Blocks { inquiry, height, blocks } => {
                 self.neighbours.stands_at(from, *height);
@@ -303,4 +310,20 @@ fn prefetch<T>(value: &T) {
 
 fn observe(event: Event, effects: &mut Vec<Effect>) {
     effects.push(Effect::Observe(event));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// What is not fetched ahead is waited for: only that makes the difference, so only a test shows it.
+    #[test]
+    fn what_messages_are_held_against_lies_in_the_lines_that_are_fetched() {
+        assert_eq!(offset_of!(Peer, neighbours), 64, "what comes before fills the first line");
+        assert_eq!(offset_of!(Peer, pushed), 192, "which is the fourth");
+        let line = |offset| offset / 64;
+        assert_eq!(line(offset_of!(Peer, limits) + size_of::<std::collections::BTreeMap<NodeId, SimTime>>() - 1), 3);
+        assert_eq!(line(offset_of!(Peer, sync)), line(offset_of!(Peer, sync) + 8), "the counts of sync");
+    }
 }

@@ -76,7 +76,7 @@ impl Scenario {
         let nodes = forgers.chain(relays).map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
-        let mut plan = Plan { network: model.clone(), ..Plan::new(tree, tip, nodes, seeds, start) };
+        let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
         self.switch_off(&mut plan);
         plan.sources = self.sources(&plan, testnet);

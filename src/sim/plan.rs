@@ -27,7 +27,9 @@ pub struct Plan {
     /// The block every node begins on.
     pub tip: Arc<Link>,
     pub nodes: Vec<NodePlan>,
-    pub network: NetworkModel,
+    pub(super) network: NetworkModel,
+    /// Those of the network's topology between these nodes.
+    links: Links,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Who hands in transactions.
@@ -38,50 +40,42 @@ pub struct Plan {
 }
 
 /// The actors of a node, in the order in which a stage holds and starts them.
-const ROLES: [Role; 3] = [Role::Peer, Role::Pool, Role::Delegate];
+pub(super) const ROLES: [Role; 3] = [Role::Peer, Role::Pool, Role::Delegate];
 
 impl Plan {
     /// A run on the default network, in which nothing goes wrong.
     pub fn new(tree: Arc<BlockTree>, tip: Arc<Link>, nodes: Vec<NodePlan>, seeds: SeedTree, start: SimTime) -> Self {
-        Self {
-            tree,
-            tip,
-            nodes,
-            network: NetworkModel::default(),
-            faults: Vec::new(),
-            sources: Vec::new(),
-            seeds,
-            start,
-        }
+        let network = NetworkModel::default();
+        let links = network.topology.links(nodes.len() as u32, seeds);
+        Self { tree, tip, nodes, network, links, faults: Vec::new(), sources: Vec::new(), seeds, start }
     }
 
-    /// Who is connected to whom.
-    pub fn links(&self) -> Links {
-        self.network.topology.links(self.nodes.len() as u32, self.seeds)
+    /// The run on another network, whose topology gives these links between its nodes.
+    pub fn on(self, network: NetworkModel, links: Links) -> Self {
+        Self { network, links, ..self }
     }
 
     /// The network between the nodes.
     pub fn network(&self) -> Network {
         let config = self.tree.config().clone();
-        Network::new(self.nodes.len() as u32, self.links(), &self.network, self.seeds, config)
+        Network::new(self.nodes.len() as u32, self.links.clone(), &self.network, self.seeds, config)
     }
 
     /// All actors, three for each node. A node without a key has a delegate that is never active.
     pub fn actors(&self) -> Vec<(ActorId, Actor)> {
-        let links = self.links();
         let actors = (0..)
             .map(NodeId)
             .zip(&self.nodes)
-            .flat_map(|(node, plan)| ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, role, &links))));
+            .flat_map(|(node, plan)| ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, role))));
         actors.collect()
     }
 
-    fn actor(&self, node: NodeId, plan: &NodePlan, role: Role, links: &Links) -> Actor {
+    fn actor(&self, node: NodeId, plan: &NodePlan, role: Role) -> Actor {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
                 let random = self.seeds.stream(&format!("peer/{}", node.0));
-                Actor::Peer(Box::new(Peer::new(node, tree, tip, links.given(node), random)))
+                Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {

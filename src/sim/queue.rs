@@ -16,10 +16,12 @@ use std::mem;
 /// How soon an event comes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
-    /// Within 4 milliseconds.
+    /// After so many others that the processor has the time to fetch where what it is for lies …
     Far,
-    /// Among the next ones.
+    /// … then that itself …
     Near,
+    /// … and then what that leads to.
+    Next,
 }
 
 /// Events to come. They are moved about, so they should be small: where others are kept, for one.
@@ -35,6 +37,10 @@ pub struct EventQueue<T> {
     filled: u64,
     /// The room of buckets that hold nothing, the last emptied last: it is still at hand for the processor.
     rooms: Vec<Vec<(u64, T)>>,
+    /// Kept for its room.
+    keys: Vec<u32>,
+    /// How many of the next events have been told of.
+    told: [usize; TOLD.len()],
 }
 
 /// The times that first differ from `last` in one digit.
@@ -52,18 +58,29 @@ const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// So many events are put in order one by one.
 const VERY_FEW: usize = 8;
 /// So many events are sorted …
-const FEW: usize = 96;
+const FEW: usize = 512;
 /// Bits of a place among them.
 const PLACE: u32 = FEW.ilog2() + 1;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;
+/// How many events behind the next one each is told of.
+const TOLD: [(usize, Soon); 3] = [(36, Soon::Far), (24, Soon::Near), (12, Soon::Next)];
 
 impl<T: Copy> EventQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
         let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0 };
         let levels = Box::new(std::array::from_fn(level));
-        Self { last: 0, front: Vec::new(), until: 0, levels, filled: 0, rooms: Vec::new() }
+        Self {
+            last: 0,
+            front: Vec::new(),
+            until: 0,
+            levels,
+            filled: 0,
+            rooms: Vec::new(),
+            keys: Vec::new(),
+            told: [0; TOLD.len()],
+        }
     }
 
     /// Schedules an event. One that would be due before the last event that was taken is due with that one.
@@ -117,11 +134,14 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then that they are
-    /// near.
+    /// near, then next.
     #[inline]
     pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
-            self.advance(through, soon)?;
+            self.advance(through)?;
+        }
+        if let Some(soon) = soon {
+            self.foresee(soon);
         }
         self.front.last().filter(|(time, _)| *time <= through.micros())?;
         let (time, event) = self.front.pop()?;
@@ -129,54 +149,84 @@ impl<T: Copy> EventQueue<T> {
         Some((SimTime::from_micros(time), event))
     }
 
-    /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due;
-    /// or makes all of it the front.
-    #[inline(never)]
-    fn advance(&mut self, through: SimTime, mut soon: Option<impl FnMut(&T, Soon)>) -> Option<()> {
-        let (level, digit) = self.lowest()?;
+    /// Tells of the events that are now so close. The one that is next is taken then.
+    #[inline]
+    fn foresee(&mut self, mut soon: impl FnMut(&T, Soon)) {
+        if self.front.len() <= TOLD[0].0 {
+            self.lengthen();
+        }
+        for (told, (ahead, how)) in self.told.iter_mut().zip(TOLD) {
+            let close = self.front.len().saturating_sub(ahead + 1);
+            let untold = self.front.len().saturating_sub(*told);
+            if close < untold {
+                self.front[close..untold].iter().rev().for_each(|(_, event)| soon(event, how));
+            }
+            *told = (self.front.len() - close.min(untold)).saturating_sub(1);
+        }
+    }
+
+    /// Adds the lowest bucket to the front, if that can be done at once.
+    fn lengthen(&mut self) {
+        let Some((level, digit)) = self.lowest() else { return };
+        if level <= SORTED && self.levels[level].buckets[digit].len() <= FEW {
+            let mut bucket = self.take(level, digit);
+            let mut front = mem::replace(&mut self.front, self.rooms.pop().unwrap_or_default());
+            self.sort_to_front(&mut bucket, level);
+            self.front.append(&mut front);
+            self.rooms.extend([front, bucket]);
+        }
+    }
+
+    /// Empties a bucket.
+    fn take(&mut self, level: usize, digit: usize) -> Vec<(u64, T)> {
         let Level { buckets, filled } = &mut self.levels[level];
-        let bucket = &mut buckets[digit];
-        // Of equal times, or of one, no order is to be found.
-        let ordered = level == 0 || bucket.len() == 1;
-        let few = level <= SORTED && bucket.len() <= FEW;
-        let earliest = bucket.iter().map(|(time, _)| *time).min();
-        let earliest = earliest.filter(|earliest| *earliest <= through.micros())?;
         *filled &= !(1 << digit);
         if *filled == 0 {
             self.filled &= !(1 << level);
         }
-        self.last = earliest;
-        let how = match level {
-            1 => Some(Soon::Near),
-            2 => Some(Soon::Far),
-            _ => None,
-        };
-        if let (Some(soon), Some(how)) = (&mut soon, how) {
-            bucket.iter().for_each(|(_, event)| soon(event, how));
-        }
-        if ordered || few {
-            match ordered {
-                true => self.front.extend(bucket.drain(..).rev()),
-                false if bucket.len() <= VERY_FEW => {
-                    bucket.drain(..).for_each(|(time, event)| insert(&mut self.front, time, event));
-                }
-                false => sort_latest_first(bucket, &mut self.front),
-            }
-            self.rooms.push(mem::take(bucket));
+        mem::take(&mut buckets[digit])
+    }
+
+    /// Makes the events of a bucket that is soon due the front, which is empty.
+    fn sort_to_front(&mut self, bucket: &mut Vec<(u64, T)>, level: usize) {
+        if let Some((time, _)) = bucket.first() {
             // Where but one event is in a high bucket, the levels below are empty.
-            self.until = earliest | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
-            return Some(());
+            self.until = time | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
         }
-        self.until = earliest;
-        let mut spread = mem::take(bucket);
-        for (time, event) in spread.drain(..) {
-            match time == earliest {
-                true => self.front.push((time, event)),
-                false => self.put(time, event),
+        // Of equal times, or of one, no order is to be found.
+        if level == 0 || bucket.len() == 1 {
+            self.front.extend(bucket.drain(..).rev());
+        } else if bucket.len() <= VERY_FEW {
+            bucket.drain(..).for_each(|(time, event)| insert(&mut self.front, time, event));
+        } else {
+            sort_latest_first(bucket, &mut self.keys, &mut self.front);
+        }
+    }
+
+    /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due;
+    /// or makes all of it the front.
+    #[inline(never)]
+    fn advance(&mut self, through: SimTime) -> Option<()> {
+        let (level, digit) = self.lowest()?;
+        let bucket = &self.levels[level].buckets[digit];
+        let at_once = level == 0 || bucket.len() == 1 || (level <= SORTED && bucket.len() <= FEW);
+        let earliest = bucket.iter().map(|(time, _)| *time).min();
+        let earliest = earliest.filter(|earliest| *earliest <= through.micros())?;
+        self.last = earliest;
+        let mut bucket = self.take(level, digit);
+        if at_once {
+            self.sort_to_front(&mut bucket, level);
+        } else {
+            self.until = earliest;
+            for (time, event) in bucket.drain(..) {
+                match time == earliest {
+                    true => self.front.push((time, event)),
+                    false => self.put(time, event),
+                }
             }
+            self.front.reverse();
         }
-        self.front.reverse();
-        self.rooms.push(spread);
+        self.rooms.push(bucket);
         Some(())
     }
 }
@@ -194,12 +244,9 @@ fn insert<T: Copy>(front: &mut Vec<(u64, T)>, time: u64, event: T) {
 
 /// Moves the events of a bucket that is soon due to the front. What is sorted are times and places in one word each,
 /// which is quicker than sorting the events themselves.
-fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, front: &mut Vec<(u64, T)>) {
-    let mut keys = [0; FEW];
-    let keys = &mut keys[..bucket.len()];
-    for (place, (key, (time, _))) in keys.iter_mut().zip(&*bucket).enumerate() {
-        *key = (*time as u32) << PLACE | place as u32;
-    }
+fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, keys: &mut Vec<u32>, front: &mut Vec<(u64, T)>) {
+    keys.clear();
+    keys.extend((0..).zip(&*bucket).map(|(place, (time, _)): (u32, _)| (*time as u32) << PLACE | place));
     keys.sort_unstable();
     front.extend(keys.iter().rev().map(|key| bucket[(key % (1 << PLACE)) as usize]));
     bucket.clear();
@@ -230,41 +277,46 @@ mod tests {
     }
 
     #[test]
-    fn most_events_are_foreseen_first_as_far_and_then_as_near() {
+    fn events_are_foreseen_as_far_then_near_then_next() {
         let mut queue = EventQueue::new();
         let count = 10_000_usize;
         for event in 0..count {
             queue.push(SimTime::from_micros(event as u64 * 7_919 % 100_000), event);
         }
         let mut told = vec![Vec::new(); count];
-        while let Some((_, event)) = queue.pop_foreseeing(
-            SimTime::from_micros(u64::MAX),
-            Some(|event: &usize, how| {
-                told[*event].push(how);
-            }),
-        ) {
-            assert!([&[][..], &[Soon::Far], &[Soon::Near], &[Soon::Far, Soon::Near]].contains(&&told[event][..]));
+        let through = SimTime::from_micros(u64::MAX);
+        loop {
+            let soon = |event: &usize, how| told[*event].push(how);
+            let Some((_, event)) = queue.pop_foreseeing(through, Some(soon)) else { break };
+            assert_eq!(told[event], [Soon::Far, Soon::Near, Soon::Next]);
         }
-        let both = told.iter().filter(|told| told.len() == 2).count();
-        assert!(both > count / 4, "{both}");
-        let any = told.iter().filter(|told| !told.is_empty()).count();
-        assert!(any > count * 9 / 10, "{any}");
+        assert!(told.iter().all(|told| told.len() == 3));
     }
 
     proptest! {
-        /// Against a heap of times and numbers, with events that are scheduled while others are taken.
+        /// Against a heap of times and numbers, with events that are scheduled while others are taken, near together or
+        /// far apart, whoever foresees them.
         #[test]
-        fn it_is_a_heap_of_times_and_numbers(steps in prop::collection::vec((0..3u64, 0..4_000u64), 1..300)) {
+        fn it_is_a_heap_of_times_and_numbers(
+            steps in prop::collection::vec((0..14u32, 0..4_000u64, 1..9u64), 1..250),
+            near in 0..16u32,
+            foreseen in any::<bool>(),
+        ) {
             let (mut queue, mut heap, mut now) = (EventQueue::new(), BinaryHeap::new(), 0);
-            for (number, (takes, later)) in steps.into_iter().enumerate() {
-                let time = now + later * later;
-                queue.push(SimTime::from_micros(time), number);
-                heap.push(Reverse((time, number)));
+            let mut numbers = 0..;
+            for (takes, later, count) in steps {
+                for number in numbers.by_ref().take(count as usize) {
+                    let time = now + ((later * later) >> near) * (number % 3);
+                    queue.push(SimTime::from_micros(time), number);
+                    heap.push(Reverse((time, number)));
+                }
                 for _ in 0..takes {
-                    let through = now + 2_000_000;
+                    let through = now + (2_000_000 >> near);
                     let wanted = heap.peek().filter(|Reverse((time, _))| *time <= through).map(|Reverse(next)| *next);
                     prop_assert_eq!(queue.next_time().map(SimTime::micros), heap.peek().map(|Reverse((time, _))| *time));
-                    let taken = queue.pop(SimTime::from_micros(through)).map(|(time, event)| (time.micros(), event));
+                    let soon = foreseen.then_some(|_: &u64, _| ());
+                    let taken = queue.pop_foreseeing(SimTime::from_micros(through), soon);
+                    let taken = taken.map(|(time, event)| (time.micros(), event));
                     prop_assert_eq!(taken, wanted);
                     if let Some((time, _)) = taken {
                         heap.pop();

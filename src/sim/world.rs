@@ -33,7 +33,7 @@ use faults::Faults;
 use nodes::{Freed, Nodes, NotNow, Reach};
 use std::{mem, sync::Arc};
 
-pub use coming::{Copied, Kept};
+pub use coming::{Copied, Kept, Waking};
 pub use names::Names;
 
 /// Someone who watches a run; may not change it.
@@ -85,6 +85,8 @@ pub struct Delivery {
 pub enum What {
     /// Something of its own, which the world keeps until it is fetched.
     Kept(Kept),
+    /// What it asked to be woken for.
+    Wake(Waking),
     /// A copy of a message from peer to peer, to be read where it lies and given back, or taken.
     Copy(Copied),
 }
@@ -192,19 +194,28 @@ impl World {
     /// The next event for an actor due at `through` or before; the clock moves onto it.
     #[inline]
     pub(super) fn next(&mut self, through: SimTime) -> Option<Delivery> {
-        self.next_foreseeing(through, None::<fn(usize, NodeId, Soon)>)
+        self.next_foreseeing(through, None::<fn(usize, Option<NodeId>, Soon)>)
     }
 
-    /// [`World::next`] that tells the index of an actor that will hear something soon, and of which node's, if that is
-    /// wanted.
+    /// [`World::next`] that tells the index of an actor that will hear something soon, and of which node's, or that will
+    /// be woken, if that is wanted.
     #[inline]
     pub(super) fn next_foreseeing(
         &mut self,
         through: SimTime,
-        mut soon: Option<impl FnMut(usize, NodeId, Soon)>,
+        mut soon: Option<impl FnMut(usize, Option<NodeId>, Soon)>,
     ) -> Option<Delivery> {
         loop {
-            let soon = soon.as_mut().map(|soon| |to, from, how| soon(plan::index(to), from, how));
+            let links = self.network.links();
+            let soon = soon.as_mut().map(|soon| {
+                |to: ActorId, from: Option<NodeId>, how| {
+                    soon(plan::index(to), from, how);
+                    // Who is woken sends.
+                    if from.is_none() && how == Soon::Next {
+                        links.prefetch(to.node);
+                    }
+                }
+            });
             let (now, next) = self.queue.pop(through, soon)?;
             self.now = now;
             match next {
@@ -218,6 +229,13 @@ impl World {
                         }
                     }
                 }
+                Next::Wake { wake, to, generation } => match self.nodes.reach(to.node, generation, now) {
+                    Reach::Now(local) => return Some(self.delivery(to, local, What::Wake(wake))),
+                    Reach::Not(why) => {
+                        let input = Input::Wake(self.queue.woken(wake));
+                        self.not_now(why, to, input);
+                    }
+                },
                 Next::Item(kept) => {
                     if let Some(delivery) = self.item(kept) {
                         return Some(delivery);
@@ -296,6 +314,7 @@ impl World {
     pub(super) fn stimulus(&mut self, what: What) -> Stimulus {
         match what {
             What::Kept(kept) => self.queue.stimulus(kept),
+            What::Wake(wake) => Stimulus::Input(Input::Wake(self.queue.woken(wake))),
             What::Copy(copy) => Stimulus::Input(self.taken(copy)),
         }
     }
@@ -308,6 +327,7 @@ impl World {
                 _ => None,
             },
             What::Copy(copy) => Some(self.queue.copied(copy)),
+            What::Wake(_) => None,
         }
     }
 
@@ -316,6 +336,9 @@ impl World {
         match what {
             What::Kept(kept) => drop(self.queue.item(kept)),
             What::Copy(copy) => self.queue.heard(copy),
+            What::Wake(wake) => {
+                self.queue.woken(wake);
+            }
         }
     }
 
@@ -350,7 +373,7 @@ impl World {
                 Effect::WakeAt { at, wake } => {
                     let at = self.true_time(from.node, *at);
                     let generation = self.nodes.generation(from.node);
-                    self.queue.push(at, Item::Input { to: from, generation, input: Input::Wake(*wake) });
+                    self.queue.push_wake(at, from, generation, *wake);
                 }
                 Effect::Observe(event) => self.observe(from.node, event),
                 Effect::Answer { request, submission } => self.answer(*request, mem::take(&mut **submission)),
@@ -381,7 +404,7 @@ impl World {
 
     /// The first true instant, from now on, at which a node's clock shows this.
     fn true_time(&self, node: NodeId, local: SimTime) -> SimTime {
-        self.nodes.clock(node).global(local).max(self.now)
+        self.nodes.true_time(node, local).max(self.now)
     }
 
     fn observe(&mut self, node: NodeId, event: &mut Event) {

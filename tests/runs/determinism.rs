@@ -67,6 +67,18 @@ fn a_hundred_generated_scenarios_give_one_digest_on_both_stages() {
     hold_against_file(&BTreeMap::from([("100-generated".to_owned(), hex::encode(sha256(&all)))]));
 }
 
+/// With so many nodes the inline stage has memory fetched ahead, and the ractor stage does not.
+#[test]
+fn a_network_of_thousands_gives_one_digest_on_both_stages() {
+    let text = "version = 1\nrounds = 2\ncrypto = \"modelled\"\n\
+                [network]\ndelegates = 5\nrelays = 2000\ngossip = \"reference\"\ntopology = { regular = 8 }\n\
+                [[fault]]\nkind = \"crash\"\nnodes = { from = 5, to = 304 }\n\
+                from = { height = 3 }\nuntil = { height = 6 }\n";
+    let scenario = Scenario::parse(text, Path::new("thousands.toml")).expect("it is valid");
+    let digest = same(&scenario, 7, StageKind::Inline, StageKind::Ractor);
+    hold_against_file(&BTreeMap::from([("thousands".to_owned(), digest.to_string())]));
+}
+
 /// Plays a scenario on two stages, event for event the same, and answers the digest.
 fn same(scenario: &Scenario, seed: u64, first: StageKind, second: StageKind) -> Digest {
     match compare(scenario, SeedTree::new(seed), first, second).expect("no actor dies") {

@@ -86,16 +86,19 @@ impl Hosted {
 
     /// Has the processor fetch what a message will be held against: with thousands of nodes, waiting for memory is most
     /// of the work. Changes nothing.
-    pub fn prefetch(&self) {
+    pub fn prefetch(&self, for_wake: bool) {
         if let Actor::Peer(peer) = &self.actor {
-            peer.prefetch();
+            peer.prefetch(for_wake);
         }
     }
 
-    /// [`Hosted::prefetch`] of what is known of the node that a message is from, once the actor itself is there.
-    pub fn prefetch_record(&self, from: NodeId) {
+    /// [`Hosted::prefetch`] of what it leads to, once it is there itself: for a message from this node, or a wake-up.
+    pub fn prefetch_more(&self, from: Option<NodeId>) {
         if let Actor::Peer(peer) = &self.actor {
-            peer.prefetch_record(from);
+            match from {
+                Some(from) => peer.prefetch_record(from),
+                None => peer.prefetch_random(),
+            }
         }
     }
 

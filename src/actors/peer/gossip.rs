@@ -77,10 +77,10 @@ impl Peer {
 
     /// So many peers chosen at random, or all in order where that is all of them.
     pub(super) fn some_peers(&mut self, count: usize) -> Vec<NodeId> {
-        let all = self.neighbours.all();
+        let all = self.neighbours.numbers();
         if count >= all.len() {
-            return all.iter().map(|neighbour| neighbour.node).collect();
+            return all.to_vec();
         }
-        sample(&mut self.random, all.len(), count).into_iter().map(|index| all[index].node).collect()
+        sample(&mut self.random, all.len(), count).into_iter().map(|index| all[index]).collect()
     }
 }

@@ -55,8 +55,8 @@ impl Endpoint {
         }
     }
 
-    fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
+    pub(super) fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
     }
 
     /// So many messages in so long, in microseconds.
@@ -73,18 +73,19 @@ impl Endpoint {
     }
 }
 
-/// Messages counted, by who sends or gets them and what for.
+/// Messages counted, by who sends or gets them and what for. What every call is held against comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Limits {
+    /// Who is not answered, and until when.
+    blocked: BTreeMap<NodeId, SimTime>,
+    /// The latest time at which something was counted: some while after it, no window runs.
+    last: SimTime,
     /// By the number of the node, where that is low: most networks are small.
     low: Vec<Windows>,
     /// By the number of the node, where that is high.
     high: IndexMap<u64, Windows, IdHash>,
-    /// Who is not answered, and until when.
-    blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
-    /// The latest time at which something was counted: some while after it, no window runs.
-    last: SimTime,
 }
 
 /// The windows of one node, by endpoint; the last endpoint has no limit.
@@ -237,25 +238,25 @@ impl Peer {
         if !limited {
             return true;
         }
-        let call = Call { at: (now.micros() / 10_000) as u32, what: endpoint as u8 };
-        let since = |call: Call, other: Call| 10_000 * u64::from(call.at.wrapping_sub(other.at));
+        let call = Call::new(now, endpoint);
         let [first, last] = neighbour.calls;
         neighbour.calls = [last, call];
         let unblocked = self.limits.blocked.is_empty();
-        if unblocked && since(call, last) > LONGEST_WINDOW {
+        if unblocked && call.since(last) > Duration::from_micros(LONGEST_WINDOW) {
             neighbour.calls[0] = Call::NONE;
             return true;
         }
         // Every endpoint allows a first call.
-        let is_second = first.what == Call::COUNTED && last.what != Call::COUNTED;
-        if unblocked && is_second && last.what != call.what {
+        let is_second = first.what().is_none() && last.what().is_some();
+        if unblocked && is_second && last.what() != call.what() {
             return true;
         }
-        neighbour.calls = [Call::NONE, Call { what: Call::COUNTED, ..call }];
+        neighbour.calls = [Call::NONE, call.counted()];
         let windows = self.limits.of(now, from);
         for before in [first, last] {
-            if let Some(what) = Endpoint::from_number(before.what) {
-                let then = SimTime::from_micros(now.micros().saturating_sub(since(call, before)));
+            if let Some(what) = before.what() {
+                let since = call.since(before).as_micros() as u64;
+                let then = SimTime::from_micros(now.micros().saturating_sub(since));
                 windows.add(then, Endpoint::Any);
                 windows.add(then, what);
             }

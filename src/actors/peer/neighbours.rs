@@ -1,29 +1,37 @@
-//! The peers a node is connected to. A record takes 40 bytes, for a thousand nodes on a full mesh hold a million.
+//! The peers a node is connected to. A record takes 32 bytes, for a thousand nodes on a full mesh hold a million; and
+//! half a line of a processor's memory, for with thousands of nodes each message waits for one.
 
-use super::TABLED;
-use crate::{actors::NodeId, protocol::Height};
+use super::{TABLED, limits::Endpoint};
+use crate::{
+    actors::{NodeId, SimTime},
+    protocol::Height,
+};
 use prefetch_index::prefetch_index;
-use std::{ops::Range, sync::Arc};
+use smallvec::SmallVec;
+use std::{mem, ops::Range, sync::Arc, time::Duration};
 
-/// So many records are worth fetching to find one.
-const FEW: usize = 10;
+/// The numbers of so many peers are kept with the node itself.
+const FEW: usize = 8;
 /// No place in the table.
 const NOWHERE: u8 = u8::MAX;
 
-/// The peers of a node, ascending by number.
+/// The peers of a node, ascending by number. What finds the record of a node comes first.
+#[repr(C)]
 pub(super) struct Neighbours {
+    all: Box<[Neighbour]>,
+    numbers: SmallVec<[NodeId; FEW]>,
     own: NodeId,
-    all: Vec<Neighbour>,
     /// Where the record of each node lies; empty where numbers are too high for such a table.
     places: Vec<u8>,
     /// The addresses the node was given, its seeds; shared with those who were given the same.
     given: Arc<[NodeId]>,
-    /// Their numbers as told to others, made when asked for.
-    numbers: Option<Arc<[NodeId]>>,
+    /// The numbers as told to others, made when asked for.
+    told: Option<Arc<[NodeId]>>,
 }
 
 /// A peer as last heard of.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 pub(super) struct Neighbour {
     pub node: NodeId,
     /// Its height, by the last of its answers.
@@ -35,17 +43,39 @@ pub(super) struct Neighbour {
     pub calls: [Call; 2],
 }
 
-/// A call of a peer: in hundredths of a second, and for what.
+/// A call of a peer: for what, in the lowest bits, and when, in hundredths of a second above them, which begin anew every
+/// 62 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Call {
-    pub at: u32,
-    /// The number of its endpoint; [`Call::COUNTED`] of one that needs no more counting, or that there never was.
-    pub what: u8,
-}
+pub(super) struct Call(u32);
 
 impl Call {
-    pub const COUNTED: u8 = u8::MAX;
-    pub const NONE: Self = Self { at: 0, what: Self::COUNTED };
+    /// Bits of the number of an endpoint.
+    const WHAT: u32 = 3;
+    /// Stands for no endpoint.
+    const COUNTED: u32 = (1 << Self::WHAT) - 1;
+    const MICROS: u64 = 10_000;
+    /// There was none.
+    pub(super) const NONE: Self = Self(Self::COUNTED);
+
+    pub(super) fn new(now: SimTime, what: Endpoint) -> Self {
+        Self(((now.micros() / Self::MICROS) as u32) << Self::WHAT | what as u32)
+    }
+
+    /// At the same time, and not to be counted any more.
+    pub(super) fn counted(self) -> Self {
+        Self(self.0 | Self::COUNTED)
+    }
+
+    /// What it was for; `None` of one that needs no more counting, or that there never was.
+    pub(super) fn what(self) -> Option<Endpoint> {
+        Endpoint::from_number(self.0 & Self::COUNTED)
+    }
+
+    /// The time since another.
+    pub(super) fn since(self, other: Self) -> Duration {
+        let hundredths = (self.0 >> Self::WHAT).wrapping_sub(other.0 >> Self::WHAT) << Self::WHAT >> Self::WHAT;
+        Duration::from_micros(u64::from(hundredths) * Self::MICROS)
+    }
 }
 
 /// What verifying a peer's tip found, at that time (`PeerVerificationResult`). Source: consensus.md 6.
@@ -82,14 +112,19 @@ impl Neighbours {
         let mut all: Vec<Neighbour> = others.map(|node| Neighbour::new(*node, verified, 0)).collect();
         all.sort_by_key(|neighbour| neighbour.node);
         all.dedup_by_key(|neighbour| neighbour.node);
-        let mut neighbours = Self { all, ..Self::alone(own, given) };
-        neighbours.rearranged();
+        let mut neighbours = Self::alone(own, given);
+        neighbours.arrange(all);
         neighbours
     }
 
     /// Connected to nobody yet.
     pub(super) fn alone(own: NodeId, given: Arc<[NodeId]>) -> Self {
-        Self { own, all: Vec::new(), places: Vec::new(), given, numbers: None }
+        Self { own, all: Box::default(), numbers: SmallVec::new(), places: Vec::new(), given, told: None }
+    }
+
+    /// The numbers of all.
+    pub(super) fn numbers(&self) -> &[NodeId] {
+        &self.numbers
     }
 
     pub(super) fn all(&self) -> &[Neighbour] {
@@ -118,13 +153,13 @@ impl Neighbours {
         Some(&mut self.all[place])
     }
 
-    /// Has the processor fetch the record of a node, or, if they are but few, all records.
+    /// Has the processor fetch the record of a node.
     pub(super) fn prefetch(&self, node: NodeId) {
         let guess = self.guess(node);
         if guess < self.all.len() {
             prefetch_index(&self.all, guess);
-        } else if self.all.len() <= FEW {
-            (0..self.all.len()).for_each(|place| prefetch_index(&self.all, place));
+        } else if let Ok(place) = self.numbers.binary_search(&node) {
+            prefetch_index(&self.all, place);
         }
     }
 
@@ -138,22 +173,25 @@ impl Neighbours {
         if self.all.get(guess).is_some_and(|neighbour| neighbour.node == node) {
             return Some(guess);
         }
-        match self.places.is_empty() {
-            true => self.all.binary_search_by_key(&node, |neighbour| neighbour.node).ok(),
-            false => {
+        // Where numbers are high, the table is not looked for either.
+        match node.0 < TABLED && !self.places.is_empty() {
+            false => self.numbers.binary_search(&node).ok(),
+            true => {
                 self.places.get(node.0 as usize).filter(|place| **place != NOWHERE).map(|place| usize::from(*place))
             }
         }
     }
 
-    /// Peers have come or gone.
-    fn rearranged(&mut self) {
-        self.numbers = None;
+    /// Peers have come or gone: these are there now.
+    fn arrange(&mut self, all: Vec<Neighbour>) {
+        self.all = all.into();
+        self.numbers = self.all.iter().map(|neighbour| neighbour.node).collect();
+        self.told = None;
         self.places.clear();
-        if let Some(last) = self.all.last().filter(|last| last.node.0 < TABLED) {
-            self.places.resize(last.node.0 as usize + 1, NOWHERE);
-            for (place, neighbour) in self.all.iter().enumerate() {
-                self.places[neighbour.node.0 as usize] = place as u8;
+        if let Some(last) = self.numbers.last().filter(|last| last.0 < TABLED) {
+            self.places.resize(last.0 as usize + 1, NOWHERE);
+            for (place, node) in self.numbers.iter().enumerate() {
+                self.places[node.0 as usize] = place as u8;
             }
         }
     }
@@ -171,15 +209,17 @@ impl Neighbours {
             *known = neighbour;
             return;
         }
-        let place = self.all.partition_point(|other| other.node < neighbour.node);
-        self.all.insert(place, neighbour);
-        self.rearranged();
+        let place = self.numbers.partition_point(|other| *other < neighbour.node);
+        let mut all = mem::take(&mut self.all).into_vec();
+        all.insert(place, neighbour);
+        self.arrange(all);
     }
 
     pub(super) fn remove(&mut self, node: NodeId) -> Option<Neighbour> {
         let place = self.place(node)?;
-        let neighbour = self.all.remove(place);
-        self.rearranged();
+        let mut all = mem::take(&mut self.all).into_vec();
+        let neighbour = all.remove(place);
+        self.arrange(all);
         Some(neighbour)
     }
 
@@ -196,25 +236,25 @@ impl Neighbours {
     pub(super) fn in_subnet_of(&self, node: NodeId) -> u32 {
         let subnet: Range<usize> = 0..3;
         let wanted = node.address();
-        let near = |other: &&Neighbour| other.node.address()[subnet.clone()] == wanted[subnet.clone()];
-        self.all.iter().filter(near).count() as u32
+        let near = |other: &&NodeId| other.address()[subnet.clone()] == wanted[subnet.clone()];
+        self.numbers.iter().filter(near).count() as u32
     }
 
-    /// All of them as told to whoever asks.
-    pub(super) fn numbers(&mut self) -> Arc<[NodeId]> {
-        if let Some(numbers) = &self.numbers {
-            return numbers.clone();
+    /// The numbers as told to whoever asks.
+    pub(super) fn told(&mut self) -> Arc<[NodeId]> {
+        if let Some(told) = &self.told {
+            return told.clone();
         }
         let same = self.given.len() - usize::from(self.given.contains(&self.own)) == self.all.len()
             && self.given.iter().all(|node| *node == self.own || self.has(*node));
-        let numbers = if same { self.given.clone() } else { self.all.iter().map(|neighbour| neighbour.node).collect() };
-        self.numbers = Some(numbers.clone());
-        numbers
+        let told = if same { self.given.clone() } else { self.numbers[..].into() };
+        self.told = Some(told.clone());
+        told
     }
 
     /// The first of them in the order they are stored in: from the own number on, so that not all nodes have one first.
     pub(super) fn first_stored(&self) -> Option<&Neighbour> {
-        let place = self.all.partition_point(|neighbour| neighbour.node < self.own);
+        let place = self.numbers.partition_point(|node| *node < self.own);
         self.all.get(place).or_else(|| self.all.first())
     }
 
@@ -236,7 +276,20 @@ mod tests {
 
     #[test]
     fn a_record_is_small_enough_for_a_thousand_nodes_on_a_mesh() {
-        assert!(size_of::<Neighbour>() <= 40, "{} bytes", size_of::<Neighbour>());
+        assert!(size_of::<Neighbour>() <= 32, "{} bytes", size_of::<Neighbour>());
+    }
+
+    #[test]
+    fn a_call_tells_what_for_and_how_long_before_another() {
+        let day = 24 * 3_600 * 1_000_000_u64;
+        for begin in [0, 61 * day, 62 * day + 11_000_000, 10_000 * day] {
+            let (first, second) = (SimTime::from_micros(begin), SimTime::from_micros(begin + 2_345_670_000));
+            let (first, second) = (Call::new(first, Endpoint::Blocks), Call::new(second, Endpoint::Status));
+            assert_eq!(second.since(first), Duration::from_millis(2_345_670));
+            assert_eq!((first.what(), second.what()), (Some(Endpoint::Blocks), Some(Endpoint::Status)));
+            assert_eq!((second.counted().what(), second.counted().since(first)), (None, second.since(first)));
+        }
+        assert_eq!(Call::NONE.what(), None);
     }
 
     /// Against a map, with numbers for which there is a table and with such for which there is none.

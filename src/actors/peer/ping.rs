@@ -74,7 +74,7 @@ impl Peer {
         self.pings.sent = [sent[1], Some(now)];
         let limited = self.node_rules().rate_limits;
         let may_ask = |node| !limited || self.sent.count(now, node, Endpoint::Status) < allowed;
-        let all = self.neighbours.all().iter().map(|neighbour| neighbour.node);
+        let all = self.neighbours.numbers().iter().copied();
         let (to, unasked): (Vec<NodeId>, Vec<NodeId>) = all.partition(|node| may_ask(*node));
         if !to.is_empty() {
             effects.push(Effect::SendToPeers { to, message: Message::StatusRequest });

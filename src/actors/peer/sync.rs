@@ -28,14 +28,16 @@ const VAIN_LIMIT: u32 = 5;
 const NOT_READY_LIMIT: u32 = 5;
 
 /// Where a node is between its chain and the network's.
+/// What every block touches comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct SyncState {
-    phase: Phase,
-    started: bool,
     /// Downloads in a row that brought nothing (`noBlockCounter`).
     vain: u32,
     /// Wake-ups in a row that gave up (`p2pUpdateCounter`).
     halted: u32,
+    started: bool,
+    phase: Phase,
     chunk: u32,
     /// Chunks that came before those below them, by the height they begin above.
     cached: BTreeMap<Height, Box<[Arc<Block>]>>,

@@ -1,6 +1,7 @@
 //! Who is connected to whom.
 
 use crate::{actors::NodeId, sim::SeedTree};
+use prefetch_index::prefetch_index;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,13 +24,21 @@ pub enum Topology {
     Edges(Vec<(u32, u32)>),
 }
 
-/// The links of a run, ready to be asked.
+/// The links of a run, ready to be asked; clones share them.
 #[derive(Clone, Debug)]
 pub enum Links {
     /// All nodes with all others.
     Mesh(Arc<[NodeId]>),
-    /// The neighbours of each node, ascending.
-    Lists(Vec<Arc<[NodeId]>>),
+    /// Some with some.
+    Lists(Arc<Lists>),
+}
+
+/// The neighbours of each node, ascending. They lie close together, for each message is held against them.
+#[derive(Debug)]
+pub struct Lists {
+    /// Where in `all` the neighbours of a node begin; at last, where those of the last one end.
+    starts: Vec<u32>,
+    all: Vec<NodeId>,
 }
 
 impl Topology {
@@ -54,11 +63,22 @@ impl Topology {
             Self::Star => (1..nodes).for_each(|node| connect(0, node)),
             Self::Edges(list) => list.iter().for_each(|(a, b)| connect(*a, *b)),
         }
-        let mut lists = vec![Vec::new(); nodes as usize];
-        for (a, b) in edges {
-            lists[a as usize].push(NodeId(b));
-        }
-        Links::Lists(lists.into_iter().map(Arc::from).collect())
+        Links::Lists(Lists::new(nodes, &edges).into())
+    }
+}
+
+impl Lists {
+    /// Of edges that are there in both directions.
+    fn new(nodes: u32, edges: &BTreeSet<(u32, u32)>) -> Self {
+        let mut starts = vec![0; nodes as usize + 1];
+        edges.iter().for_each(|(from, _)| starts[*from as usize + 1] += 1);
+        (1..starts.len()).for_each(|node| starts[node] += starts[node - 1]);
+        Self { starts, all: edges.iter().map(|(_, to)| NodeId(*to)).collect() }
+    }
+
+    fn of(&self, node: NodeId) -> &[NodeId] {
+        let node = node.0 as usize;
+        &self.all[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 }
 
@@ -76,15 +96,23 @@ impl Links {
     pub fn given(&self, node: NodeId) -> Arc<[NodeId]> {
         match self {
             Self::Mesh(all) => all.clone(),
-            Self::Lists(lists) => lists[node.0 as usize].clone(),
+            Self::Lists(lists) => lists.of(node).into(),
+        }
+    }
+
+    /// Has the processor fetch the neighbours of a node.
+    pub fn prefetch(&self, node: NodeId) {
+        if let Self::Lists(lists) = self {
+            prefetch_index(&lists.all, lists.starts[node.0 as usize] as usize);
         }
     }
 
     /// Whether two nodes are connected.
+    #[inline]
     pub fn connects(&self, a: NodeId, b: NodeId) -> bool {
         match self {
             Self::Mesh(_) => true,
-            Self::Lists(lists) => lists[a.0 as usize].binary_search(&b).is_ok(),
+            Self::Lists(lists) => lists.of(a).binary_search(&b).is_ok(),
         }
     }
 
@@ -92,7 +120,7 @@ impl Links {
     pub fn least_degree(&self) -> u32 {
         match self {
             Self::Mesh(all) => (all.len() as u32).saturating_sub(1),
-            Self::Lists(lists) => lists.iter().map(|list| list.len() as u32).min().unwrap_or(0),
+            Self::Lists(lists) => lists.starts.windows(2).map(|ends| ends[1] - ends[0]).min().unwrap_or(0),
         }
     }
 }

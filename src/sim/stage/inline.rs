@@ -1,13 +1,14 @@
 //! One plain loop over one queue, no async at all: for runs, sweeps and property tests.
 
 use crate::{
-    actors::{Effect, Hosted, SimTime},
+    actors::{Effect, Hosted, NodeId, SimTime},
     sim::{
         Observer, Plan, World,
         queue::Soon,
         world::{Delivery, What},
     },
 };
+use prefetch_index::prefetch_index;
 
 /// A run in this thread.
 pub struct InlineStage {
@@ -19,7 +20,7 @@ pub struct InlineStage {
 }
 
 /// Below so many actors all that is looked at for each message is at hand anyway.
-const MANY: usize = 1_000;
+const MANY: usize = 6_000;
 
 impl InlineStage {
     /// A run at its first instant.
@@ -64,9 +65,10 @@ impl InlineStage {
         if !self.many {
             return self.world.next(through);
         }
-        let soon = |index: usize, from, soon| match soon {
-            Soon::Far => self.actors[index].prefetch(),
-            Soon::Near => self.actors[index].prefetch_record(from),
+        let soon = |index: usize, from: Option<NodeId>, soon| match soon {
+            Soon::Far => prefetch_index(&self.actors, index),
+            Soon::Near => self.actors[index].prefetch(from.is_none()),
+            Soon::Next => self.actors[index].prefetch_more(from),
         };
         self.world.next_foreseeing(through, Some(soon))
     }

@@ -1,10 +1,14 @@
 //! What is to come: the queue, with what is due kept beside it, so that the queue itself moves small things only. Most of
-//! what is under way are messages from peer to peer, and of those most say the same: such copies share one record.
+//! what is under way are messages from peer to peer, and of those most say the same: such copies share one record. Most
+//! of the rest are wake-ups.
 
 use super::Item;
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus},
-    sim::queue::{EventQueue, Soon},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake},
+    sim::{
+        plan::ROLES,
+        queue::{EventQueue, Soon},
+    },
 };
 use slab::Slab;
 use std::mem;
@@ -14,6 +18,7 @@ use std::mem;
 pub struct Coming {
     queue: EventQueue<Due>,
     items: Slab<Item>,
+    wakes: Slab<Wake>,
     messages: Slab<Shared>,
     /// The message that was last sent from peer to peer, while it is under way.
     latest: Option<u32>,
@@ -28,41 +33,45 @@ pub struct Copied {
     from: NodeId,
 }
 
-/// What waits in the queue: where it is kept, and of a copy between peers for whom and from whom. It is moved about, so
-/// it is two words, which a processor moves at once.
+/// What waits in the queue: what of what is kept, and of what most events are for whom and from whom. It is moved about,
+/// so it is two words, which a processor moves at once.
 #[derive(Clone, Copy)]
 struct Due {
-    /// The place, and above it the node a copy is for; [`Due::ITEM`] of anything else.
+    /// The place, and above it the node a copy or a wake-up is for; [`Due::ITEM`] of anything else.
     what: u64,
-    /// The generation of that node, and above it the node a copy is from.
+    /// The generation of that node, and above it the node a copy is from; of a wake-up [`Due::WAKES`] and the role.
     rest: u64,
 }
 
 impl Due {
     const ITEM: u32 = u32::MAX;
+    /// No node has so high a number.
+    const WAKES: u32 = u32::MAX - ROLES.len() as u32;
 
     fn item(place: u32) -> Self {
         Self { what: pair(place, Self::ITEM), rest: 0 }
+    }
+
+    fn wake(place: u32, to: ActorId, generation: u32) -> Self {
+        Self { what: pair(place, to.node.0), rest: pair(generation, Self::WAKES + to.role as u32) }
     }
 
     fn copy(place: u32, from: NodeId, arrival: &Arrival) -> Self {
         Self { what: pair(place, arrival.to.0), rest: pair(arrival.generation, from.0) }
     }
 
-    fn place(self) -> u32 {
-        self.what as u32
-    }
-
-    fn to(self) -> u32 {
-        (self.what >> 32) as u32
-    }
-
-    fn generation(self) -> u32 {
-        self.rest as u32
-    }
-
-    fn from(self) -> NodeId {
-        NodeId((self.rest >> 32) as u32)
+    #[inline]
+    fn next(self) -> Next {
+        let (place, to) = halves(self.what);
+        let (generation, from) = halves(self.rest);
+        let node = NodeId(to);
+        match (to, from.checked_sub(Self::WAKES)) {
+            (Self::ITEM, _) => Next::Item(Kept(place)),
+            (_, None) => Next::Copy { copy: Copied { place, from: NodeId(from) }, to: node, generation },
+            (_, Some(role)) => {
+                Next::Wake { wake: Waking(place), to: ActorId { node, role: ROLES[role as usize] }, generation }
+            }
+        }
     }
 }
 
@@ -70,10 +79,16 @@ const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
+const fn halves(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
 /// What is due.
 pub enum Next {
     /// To be looked at with [`Coming::look`], and taken with [`Coming::item`] or [`Coming::stimulus`].
     Item(Kept),
+    /// A wake-up of an actor of a node in its state of this generation.
+    Wake { wake: Waking, to: ActorId, generation: u32 },
     /// A copy of a message between peers, for that of a node in its state of this generation.
     Copy { copy: Copied, to: NodeId, generation: u32 },
 }
@@ -82,6 +97,11 @@ pub enum Next {
 #[derive(Debug)]
 #[must_use]
 pub struct Kept(u32);
+
+/// The place of a wake-up, to be taken with [`Coming::woken`]. Not to be forgotten.
+#[derive(Debug)]
+#[must_use]
+pub struct Waking(u32);
 
 /// A message from peer to peer, or what several say alike.
 struct Shared {
@@ -102,6 +122,12 @@ impl Coming {
     pub fn push(&mut self, at: SimTime, item: Item) {
         let Kept(place) = self.keep(item);
         self.queue.push(at, Due::item(place));
+    }
+
+    /// Wakes an actor, if its node is still in its state of this generation.
+    pub fn push_wake(&mut self, at: SimTime, to: ActorId, generation: u32, wake: Wake) {
+        let place = place(self.wakes.insert(wake));
+        self.queue.push(at, Due::wake(place, to, generation));
     }
 
     /// Keeps an item that is due already.
@@ -132,31 +158,27 @@ impl Coming {
         place
     }
 
-    /// The next of all, if it is due at `through` or before. Tells who hears something from whose peer soon, if that is
-    /// wanted.
+    /// The next of all, if it is due at `through` or before. Tells who soon hears something from whose peer, or is woken,
+    /// if that is wanted.
     pub fn pop(
         &mut self,
         through: SimTime,
-        soon: Option<impl FnMut(ActorId, NodeId, Soon)>,
+        soon: Option<impl FnMut(ActorId, Option<NodeId>, Soon)>,
     ) -> Option<(SimTime, Next)> {
         let items = &self.items;
         let soon = soon.map(|mut soon| {
-            move |due: &Due, how| match due.to() {
-                Due::ITEM => {
-                    if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[due.place() as usize] {
-                        soon(*to, from.node, how);
+            move |due: &Due, how| match due.next() {
+                Next::Copy { copy, to, .. } => soon(peer(to), Some(copy.from), how),
+                Next::Wake { to, .. } => soon(to, None, how),
+                Next::Item(Kept(place)) => {
+                    if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[place as usize] {
+                        soon(*to, Some(from.node), how);
                     }
                 }
-                to => soon(peer(NodeId(to)), due.from(), how),
             }
         });
         let (at, due) = self.queue.pop_foreseeing(through, soon)?;
-        let place = due.place();
-        let next = match due.to() {
-            Due::ITEM => Next::Item(Kept(place)),
-            to => Next::Copy { copy: Copied { place, from: due.from() }, to: NodeId(to), generation: due.generation() },
-        };
-        Some((at, next))
+        Some((at, due.next()))
     }
 
     pub fn look(&self, kept: &Kept) -> &Item {
@@ -165,6 +187,11 @@ impl Coming {
 
     pub fn item(&mut self, kept: Kept) -> Item {
         self.items.remove(kept.0 as usize)
+    }
+
+    /// What an actor is woken for.
+    pub fn woken(&mut self, wake: Waking) -> Wake {
+        self.wakes.remove(wake.0 as usize)
     }
 
     /// What an actor hears of an item that is for one: moved once, straight from where it lies, for this is done
@@ -265,7 +292,7 @@ mod tests {
                 expected.extend((0..copies as u32).map(|to| (which, from, NodeId(to))));
                 for _ in 0..heard {
                     let through = SimTime::from_micros(u64::MAX);
-                    let next = coming.pop(through, None::<fn(ActorId, NodeId, Soon)>);
+                    let next = coming.pop(through, None::<fn(ActorId, Option<NodeId>, Soon)>);
                     let Some(wanted) = expected.pop_front() else {
                         prop_assert!(next.is_none());
                         continue;

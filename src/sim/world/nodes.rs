@@ -180,6 +180,14 @@ impl Nodes {
         self.state[node.0 as usize].clock
     }
 
+    /// The first true instant at which a node's clock shows this.
+    pub fn true_time(&self, node: NodeId, local: SimTime) -> SimTime {
+        match self.brief[node.0 as usize].special {
+            true => self.clock(node).global(local),
+            false => local,
+        }
+    }
+
     /// The highest block any node has applied.
     pub fn best(&self) -> &Arc<Link> {
         &self.best

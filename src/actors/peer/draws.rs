@@ -1,0 +1,96 @@
+//! The random numbers of a peer.
+
+use super::prefetch;
+use prefetch_index::prefetch_index;
+use rand::{RngCore, rand_core::impls::fill_bytes_via_next};
+use rand_chacha::ChaCha8Rng;
+
+/// A stream of random numbers, of which some are drawn ahead. With thousands of peers each draw waits for memory, unless
+/// it is known which: a stream does not tell where its next number lies.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Draws {
+    stream: Box<ChaCha8Rng>,
+    next: u8,
+    /// Drawn, and from `next` on not given out yet.
+    words: [u32; AHEAD],
+}
+
+const AHEAD: usize = 60;
+/// Numbers that a wake-up may need.
+const NEEDED: usize = 8;
+
+impl Draws {
+    /// Has the processor fetch where the next numbers are told to lie.
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.next);
+    }
+
+    #[cold]
+    fn draw(&mut self) {
+        self.words.fill_with(|| self.stream.next_u32());
+        self.next = 0;
+    }
+
+    /// Has it fetch these.
+    pub(super) fn prefetch_words(&self) {
+        let next = usize::from(self.next);
+        prefetch_index(&self.words, next);
+        prefetch_index(&self.words, next + NEEDED);
+    }
+}
+
+impl From<ChaCha8Rng> for Draws {
+    fn from(stream: ChaCha8Rng) -> Self {
+        Self { words: [0; AHEAD], next: AHEAD as u8, stream: stream.into() }
+    }
+}
+
+impl RngCore for Draws {
+    #[inline]
+    fn next_u32(&mut self) -> u32 {
+        if usize::from(self.next) == AHEAD {
+            self.draw();
+        }
+        self.next += 1;
+        self.words[usize::from(self.next) - 1]
+    }
+
+    /// Low word first, as the stream has it.
+    fn next_u64(&mut self) -> u64 {
+        let low = u64::from(self.next_u32());
+        u64::from(self.next_u32()) << 32 | low
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        fill_bytes_via_next(self, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Draws;
+    use proptest::{collection::vec, prop_assert_eq, proptest};
+    use rand::{RngCore, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    proptest! {
+        #[test]
+        fn they_are_those_of_the_stream(draws in vec(0..40_usize, 1..200)) {
+            let mut stream = ChaCha8Rng::seed_from_u64(7);
+            let mut ahead = Draws::from(stream.clone());
+            for draw in draws {
+                match draw {
+                    0..10 => prop_assert_eq!(ahead.next_u32(), stream.next_u32()),
+                    10..20 => prop_assert_eq!(ahead.next_u64(), stream.next_u64()),
+                    _ => {
+                        let (mut found, mut wanted) = (vec![0; draw - 20], vec![0; draw - 20]);
+                        ahead.fill_bytes(&mut found);
+                        stream.fill_bytes(&mut wanted);
+                        prop_assert_eq!(found, wanted);
+                    }
+                }
+            }
+        }
+    }
+}
