@@ -205,6 +205,7 @@ impl Records {
     }
 
     /// Kind, flags, and the moment if it has changed.
+    #[inline]
     fn kind(&mut self, kind: u8) {
         if self.is_told {
             return self.bytes.push(kind | SAME_MOMENT);

@@ -26,17 +26,19 @@ impl Draws {
         prefetch(&self.next);
     }
 
+    /// Draws more, and gives the first of these out.
     #[cold]
-    fn draw(&mut self) {
+    fn draw(&mut self) -> u32 {
         self.words.fill_with(|| self.stream.next_u32());
-        self.next = 0;
+        self.next = 1;
+        self.words[0]
     }
 
     /// Has it fetch these.
     pub(super) fn prefetch_words(&self) {
         let next = usize::from(self.next);
-        prefetch_index(&self.words, next);
-        prefetch_index(&self.words, next + NEEDED);
+        prefetch_index(self.words.as_slice(), next);
+        prefetch_index(self.words.as_slice(), next + NEEDED);
     }
 }
 
@@ -49,11 +51,13 @@ impl From<ChaCha8Rng> for Draws {
 impl RngCore for Draws {
     #[inline]
     fn next_u32(&mut self) -> u32 {
-        if usize::from(self.next) == AHEAD {
-            self.draw();
+        match self.words.get(usize::from(self.next)) {
+            Some(word) => {
+                self.next += 1;
+                *word
+            }
+            None => self.draw(),
         }
-        self.next += 1;
-        self.words[usize::from(self.next) - 1]
     }
 
     /// Low word first, as the stream has it.

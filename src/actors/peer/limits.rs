@@ -73,19 +73,18 @@ impl Endpoint {
     }
 }
 
-/// Messages counted, by who sends or gets them and what for. What every call is held against comes first.
+/// Messages counted, by who sends or gets them and what for.
 #[derive(Debug, Default)]
-#[repr(C)]
 pub(super) struct Limits {
-    /// Who is not answered, and until when.
-    blocked: BTreeMap<NodeId, SimTime>,
-    /// The latest time at which something was counted: some while after it, no window runs.
-    last: SimTime,
     /// By the number of the node, where that is low: most networks are small.
     low: Vec<Windows>,
     /// By the number of the node, where that is high.
     high: IndexMap<u64, Windows, IdHash>,
+    /// Who is not answered, and until when.
+    blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
+    /// The latest time at which something was counted: some while after it, no window runs.
+    last: SimTime,
 }
 
 /// The windows of one node, by endpoint; the last endpoint has no limit.
@@ -241,7 +240,7 @@ impl Peer {
         let call = Call::new(now, endpoint);
         let [first, last] = neighbour.calls;
         neighbour.calls = [last, call];
-        let unblocked = self.limits.blocked.is_empty();
+        let unblocked = !self.blocks_callers;
         if unblocked && call.since(last) > Duration::from_micros(LONGEST_WINDOW) {
             neighbour.calls[0] = Call::NONE;
             return true;
@@ -268,10 +267,12 @@ impl Peer {
         if self.limits.is_blocked(now, from) {
             return false;
         }
+        self.blocks_callers = !self.limits.blocked.is_empty();
         let windows = self.limits.of(now, from);
         let (all, this) = (windows.add(now, Endpoint::Any), windows.add(now, endpoint));
         if !all {
             self.limits.block(now, from);
+            self.blocks_callers = true;
         }
         if !(all && this) {
             send(from, Message::HungUp, effects);

@@ -148,6 +148,7 @@ impl Neighbours {
         self.place(node).is_some()
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Neighbour> {
         let place = self.place(node)?;
         Some(&mut self.all[place])
@@ -168,11 +169,16 @@ impl Neighbours {
         (node.0 - u32::from(node > self.own)) as usize
     }
 
+    #[inline]
     fn place(&self, node: NodeId) -> Option<usize> {
         let guess = self.guess(node);
         if self.all.get(guess).is_some_and(|neighbour| neighbour.node == node) {
             return Some(guess);
         }
+        self.search(node)
+    }
+
+    fn search(&self, node: NodeId) -> Option<usize> {
         // Where numbers are high, the table is not looked for either.
         match node.0 < TABLED && !self.places.is_empty() {
             false => self.numbers.binary_search(&node).ok(),

@@ -10,6 +10,7 @@ use crate::{
         queue::{EventQueue, Soon},
     },
 };
+use prefetch_index::prefetch_index;
 use slab::Slab;
 use std::mem;
 
@@ -18,10 +19,34 @@ use std::mem;
 pub struct Coming {
     queue: EventQueue<Due>,
     items: Slab<Item>,
-    wakes: Slab<Wake>,
+    wakes: Wakes,
     messages: Slab<Shared>,
     /// The message that was last sent from peer to peer, while it is under way.
     latest: Option<u32>,
+}
+
+/// Wake-ups: plain values, so that it is known where each lies without looking there.
+#[derive(Default)]
+struct Wakes {
+    all: Vec<Wake>,
+    /// Places of those that are over.
+    free: Vec<u32>,
+}
+
+impl Wakes {
+    fn insert(&mut self, wake: Wake) -> u32 {
+        let Some(free) = self.free.pop() else {
+            self.all.push(wake);
+            return place(self.all.len() - 1);
+        };
+        self.all[free as usize] = wake;
+        free
+    }
+
+    fn remove(&mut self, place: u32) -> Wake {
+        self.free.push(place);
+        self.all[place as usize]
+    }
 }
 
 /// One copy of a message from peer to peer, by the place of the record that the copies share. Neither to be forgotten nor
@@ -98,7 +123,7 @@ pub enum Next {
 #[must_use]
 pub struct Kept(u32);
 
-/// The place of a wake-up, to be taken with [`Coming::woken`]. Not to be forgotten.
+/// The place of a wake-up. Not to be forgotten.
 #[derive(Debug)]
 #[must_use]
 pub struct Waking(u32);
@@ -126,7 +151,7 @@ impl Coming {
 
     /// Wakes an actor, if its node is still in its state of this generation.
     pub fn push_wake(&mut self, at: SimTime, to: ActorId, generation: u32, wake: Wake) {
-        let place = place(self.wakes.insert(wake));
+        let place = self.wakes.insert(wake);
         self.queue.push(at, Due::wake(place, to, generation));
     }
 
@@ -165,11 +190,16 @@ impl Coming {
         through: SimTime,
         soon: Option<impl FnMut(ActorId, Option<NodeId>, Soon)>,
     ) -> Option<(SimTime, Next)> {
-        let items = &self.items;
+        let (items, wakes) = (&self.items, &self.wakes.all);
         let soon = soon.map(|mut soon| {
             move |due: &Due, how| match due.next() {
                 Next::Copy { copy, to, .. } => soon(peer(to), Some(copy.from), how),
-                Next::Wake { to, .. } => soon(to, None, how),
+                Next::Wake { wake, to, .. } => {
+                    if how == Soon::Far {
+                        prefetch_index(wakes, wake.0 as usize);
+                    }
+                    soon(to, None, how);
+                }
                 Next::Item(Kept(place)) => {
                     if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[place as usize] {
                         soon(*to, Some(from.node), how);
@@ -191,7 +221,7 @@ impl Coming {
 
     /// What an actor is woken for.
     pub fn woken(&mut self, wake: Waking) -> Wake {
-        self.wakes.remove(wake.0 as usize)
+        self.wakes.remove(wake.0)
     }
 
     /// What an actor hears of an item that is for one: moved once, straight from where it lies, for this is done
