@@ -67,6 +67,7 @@ pub struct Peer {
     passing: Option<Passing>,
     last_accepted: SimTime,
     neighbours: Neighbours,
+    /// Discoveries so far; here, so that what follows begins a line.
     discoveries: u32,
     /// When blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],

@@ -26,19 +26,19 @@ impl Draws {
         prefetch(&self.next);
     }
 
+    /// Has it fetch these.
+    pub(super) fn prefetch_words(&self) {
+        let next = usize::from(self.next);
+        prefetch_index(self.words.as_slice(), next);
+        prefetch_index(self.words.as_slice(), next + NEEDED);
+    }
+
     /// Draws more, and gives the first of these out.
     #[cold]
     fn draw(&mut self) -> u32 {
         self.words.fill_with(|| self.stream.next_u32());
         self.next = 1;
         self.words[0]
-    }
-
-    /// Has it fetch these.
-    pub(super) fn prefetch_words(&self) {
-        let next = usize::from(self.next);
-        prefetch_index(self.words.as_slice(), next);
-        prefetch_index(self.words.as_slice(), next + NEEDED);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The peers a node is connected to. A record takes 32 bytes, for a thousand nodes on a full mesh hold a million; and
-//! half a line of a processor's memory, for with thousands of nodes each message waits for one.
+//! The peers a node is connected to. A record takes 32 bytes: a thousand nodes on a full mesh hold a million, and with
+//! thousands of nodes each message waits until its own, half a line of memory, is there.
 
 use super::{TABLED, limits::Endpoint};
 use crate::{

@@ -27,8 +27,7 @@ const VAIN_LIMIT: u32 = 5;
 /// A block that is too far ahead more often than this in a row makes the node leave its chain. Source: consensus.md 3.6.
 const NOT_READY_LIMIT: u32 = 5;
 
-/// Where a node is between its chain and the network's.
-/// What every block touches comes first.
+/// Where a node is between its chain and the network's. What every block touches comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct SyncState {
