@@ -13,14 +13,13 @@ const SIGNATURE: &str = "simulation/limit/a signature and its verification";
 const HEAP: &str = "simulation/limit/the standard library's heap";
 
 /// What a measure cannot exceed: its name begins so, and the limit holds for so many of its units at once.
-const LIMITS: [(&str, &str, f64); 9] = [
+const LIMITS: [(&str, &str, f64); 8] = [
     ("forging/", SIGNATURE, 1.0),
     ("simulation/empty blocks once/real", SIGNATURE, 1.0),
     ("simulation/reference gossip/real", SIGNATURE, 1.0),
     // Its client's signing of the transfers is timed too, which this limit leaves out.
     ("simulation/full blocks/real", "signatures/schnorr batch of 150", 150.0),
     ("simulation/1000 peers 8-regular/real", SIGNATURE, 1.0),
-    ("simulation/ractor, empty blocks once/real", SIGNATURE, 1.0),
     ("simulation/messages", HEAP, 1.0),
     ("simulation/reference gossip/messages", HEAP, 1.0),
     ("signatures/", "signatures/libsecp256k1 ecdsa verify, parsed", 1.0),
@@ -36,7 +35,9 @@ fn main() {
     let mut table = Table::new();
     table.load_preset(ASCII_MARKDOWN).set_header(["measure", "a second", "limit", "share"]);
     for (name, rate) in &rates {
-        let limit = LIMITS.iter().find(|(prefix, ..)| name.starts_with(prefix));
+        // Of either stage.
+        let measured = name.replace("ractor, ", "");
+        let limit = LIMITS.iter().find(|(prefix, ..)| measured.starts_with(prefix));
         let limit = limit.and_then(|(_, limit, units)| Some((limit, rates.get(*limit)? / units)));
         let (of, share) = match limit {
             Some((limit, most)) => ((*limit).to_owned(), format!("{:.2}", rate / most)),

@@ -10,7 +10,7 @@ use crate::{
         session::{Replayed, SessionFile, replay},
         trace::{TraceFormat, TraceWriter, line::Header},
     },
-    scenario::run::on_current_thread,
+    scenario::run::among_actors,
     sim::SeedTree,
 };
 use clap::Args;
@@ -81,7 +81,7 @@ impl Replay {
             }
             None => None,
         };
-        let replayed = on_current_thread(replay(file, &plan, trace.as_ref())).map_err(wrong)?;
+        let replayed = among_actors(replay(file, &plan, trace.as_ref())).map_err(wrong)?;
         if let Some(trace) = trace {
             trace.finish().map_err(Failure::broken)?;
         }

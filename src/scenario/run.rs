@@ -22,6 +22,7 @@ use crate::{
     },
 };
 use std::sync::Arc;
+use tokio::runtime::Builder;
 
 /// Which stage hosts the actors; the outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -179,7 +180,7 @@ impl Scenario {
                 }
                 (stage.world().delivered(), stage.world().now())
             }
-            StageKind::Ractor => on_current_thread(async {
+            StageKind::Ractor => among_actors(async {
                 let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
                 for end in ends {
                     stage.run_until(end).await?;
@@ -211,6 +212,18 @@ fn with_addresses(fault: &Fault, testnet: &Testnet) -> Fault {
 
 /// Runs a future to its end on a runtime of one thread, whose order is always the same.
 pub fn on_current_thread<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("the operating system gives a process one event loop").block_on(future)
+    block_on(Builder::new_current_thread().enable_all(), future)
+}
+
+/// [`on_current_thread`] of a future that waits for actors only. The runtime looks neither at sockets nor at timers then,
+/// which it does for every message otherwise.
+///
+/// # Panics
+/// The future asks for a socket or a timer.
+pub fn among_actors<T>(future: impl Future<Output = T>) -> T {
+    block_on(&mut Builder::new_current_thread(), future)
+}
+
+fn block_on<T>(runtime: &mut Builder, future: impl Future<Output = T>) -> T {
+    runtime.build().expect("the operating system gives a process one event loop").block_on(future)
 }

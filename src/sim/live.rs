@@ -9,7 +9,7 @@ use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     protocol::{Slot, slots::Slots},
 };
-use std::{collections::VecDeque, fmt, str::FromStr, time::Duration};
+use std::{collections::VecDeque, fmt, panic, str::FromStr, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -165,11 +165,22 @@ impl Live {
         Self { journal, ..self }
     }
 
-    /// Runs until it is told to stop, then stops its actors.
+    /// Runs until it is told to stop, then stops its actors. It is a task of its own: before the first future of a runtime
+    /// is woken, that looks at sockets and timers, but among tasks only now and then.
     ///
     /// # Errors
     /// An actor died, which ends the run.
-    pub async fn run(mut self) -> Result<SimTime, ActorDied> {
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn run(self) -> Result<SimTime, ActorDied> {
+        match tokio::spawn(self.play()).await {
+            Ok(ended) => ended,
+            Err(failed) => panic::resume_unwind(failed.into_panic()),
+        }
+    }
+
+    async fn play(mut self) -> Result<SimTime, ActorDied> {
         self.anchor.1 = Instant::now();
         while !self.stopping {
             if let Some((slots, reply)) = self.advances.pop_front() {
