@@ -4,7 +4,7 @@
 //! All of it becomes one table, which is read as a whole. Where that fails, the path of the key leads back to the file
 //! and line it came from, or to the value that replaced it.
 
-use super::{Override, Scenario, ScenarioError, file::Place, limits::Mistake};
+use super::{Override, Scenario, ScenarioError, file::Place, limits::Mistake, schema::keys_beside};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ struct Sources {
 
 /// A step of a path into a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Key(String),
     Index(usize),
 }
@@ -184,7 +184,20 @@ fn deserialize(table: &Table) -> Result<Scenario, (Vec<Step>, String)> {
         Err(message) => message,
     };
     let path = culprit(table, &error);
+    let error = with_known_keys(table, &path, error);
     Err((path, error))
+}
+
+/// A message about an unknown key with those that there are, which the derived readers know of some tables only.
+fn with_known_keys(table: &Table, path: &[Step], message: String) -> String {
+    let Some((unknown, _)) = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) else {
+        return message;
+    };
+    let known: Vec<String> = keys_beside(&table.clone().into(), path).iter().map(|key| format!("`{key}`")).collect();
+    match known.is_empty() {
+        true => message,
+        false => format!("unknown field `{unknown}`, expected one of {}", known.join(", ")),
+    }
 }
 
 fn attempt(table: &Table) -> Result<Scenario, String> {
@@ -323,7 +336,8 @@ mod tests {
         let wrong = fault("kind = \"slow\"\nstep_ms = 5\nnodes = 7\n");
         assert!(wrong.starts_with("s.toml:9: key 'fault[1].nodes': expected a list of nodes"), "{wrong}");
         let extra = fault("kind = \"isolate\"\nnodes = [1]\nuntill = { round = 2 }\n");
-        assert!(extra.starts_with("s.toml:9: key 'fault[1].untill': unknown field `untill`"), "{extra}");
+        let allowed = "expected one of `from`, `kind`, `nodes`, `until`";
+        assert_eq!(extra, format!("s.toml:9: key 'fault[1].untill': unknown field `untill`, {allowed}"));
         let message = fault("kind = \"drop\"\nmessages = [\"block\", \"blok\"]\n");
         assert!(message.starts_with("s.toml:8: key 'fault[1].messages[1]': unknown variant `blok`"), "{message}");
         let moment = fault("kind = \"heal\"\nfrom = { after = 3 }\n");
@@ -344,6 +358,16 @@ mod tests {
         assert!(normal.starts_with("s.toml:4: key 'network.latency"), "{normal}");
         let lost = network("loss = 2\n");
         assert_eq!(lost, "s.toml:4: key 'network.loss': found 2, allowed is 0 to 1");
+        let unknown = network("losss = 0.1\n");
+        assert!(
+            unknown.starts_with("s.toml:4: key 'network.losss': unknown field `losss`, expected one of"),
+            "{unknown}"
+        );
+        assert!(unknown.contains("`delegates`") && unknown.contains("`loss`"), "{unknown}");
+        let clock = network("clocks = { offset = 1 }\n");
+        assert!(clock.ends_with("unknown field `offset`, expected one of `drift_ppm`, `offset_ms`"), "{clock}");
+        let mix = error("version = 1\nrounds = 3\n[[workload]]\nkind = \"chain\"\nfile = \"x\"\nper_second = 1\n");
+        assert!(mix.ends_with("`per_second`, expected one of `file`, `from`, `kind`, `nodes`, `until`"), "{mix}");
         let rule = error("version = 1\nrounds = 3\n[rules]\nnode.wakeup = 3\n");
         assert!(rule.starts_with("s.toml:4: key 'rules.node.wakeup': found no such rule, allowed is"), "{rule}");
         let assertion = |lines: &str| error(&format!("version = 1\nrounds = 3\n[[assert]]\n{lines}"));

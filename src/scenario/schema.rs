@@ -1,9 +1,10 @@
-//! The format of scenario files as a JSON Schema.
+//! The format of scenario files as a JSON Schema, and what that allows beside a key.
 
-use super::{Scenario, assertion::Metric};
+use super::{Scenario, assertion::Metric, load::Step};
 use crate::ledger::Rules;
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 impl Scenario {
     /// The JSON Schema of scenario files. Rules are described by their reference values, conditions by the metrics.
@@ -20,6 +21,38 @@ impl Scenario {
             format!("Something that must hold of a run. Metrics are\n{}", metrics.join("\n")).into();
         schema
     }
+}
+
+/// The keys that the table in which a path ends may have; of a table that says its kind, those of that kind.
+pub(super) fn keys_beside(scenario: &toml::Value, path: &[Step]) -> BTreeSet<String> {
+    let root = Scenario::schema();
+    let Some((_, above)) = path.split_last() else { return BTreeSet::new() };
+    let mut schemas = parts(&root, &root, scenario);
+    let mut value = scenario;
+    for step in above {
+        let found = match step {
+            Step::Key(key) => value.get(key.as_str()),
+            Step::Index(index) => value.get(*index),
+        };
+        let Some(found) = found else { return BTreeSet::new() };
+        let below = schemas.into_iter().filter_map(|schema| match step {
+            Step::Key(key) => schema["properties"].get(key),
+            Step::Index(_) => schema.get("items"),
+        });
+        schemas = below.flat_map(|schema| parts(&root, schema, found)).collect();
+        value = found;
+    }
+    schemas.iter().filter_map(|schema| schema["properties"].as_object()).flat_map(Map::keys).cloned().collect()
+}
+
+/// A schema, what it refers to, and those of its alternatives that a value may be.
+fn parts<'a>(root: &'a Value, schema: &'a Value, value: &toml::Value) -> Vec<&'a Value> {
+    let referred = schema["$ref"].as_str().and_then(|name| root.pointer(name.trim_start_matches('#')));
+    let alternatives = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|list| schema[list].as_array()).flatten();
+    let kind = value.get("kind").and_then(toml::Value::as_str);
+    let fits = |schema: &&Value| schema["properties"]["kind"]["const"].as_str().is_none_or(|of| Some(of) == kind);
+    let below = referred.into_iter().chain(alternatives.filter(fits));
+    [schema].into_iter().chain(below.flat_map(|schema| parts(root, schema, value))).collect()
 }
 
 /// What a value's place may hold: the same keys with values of the same types, each with its default.
