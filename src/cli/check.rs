@@ -102,13 +102,14 @@ impl Check {
         } else {
             output::line(&self.as_text(&summary, &found, &files));
         }
+        let played = match summary.runs {
+            runs if runs < self.runs => format!("interrupted: {runs} of {} runs were played, and", self.runs),
+            runs => format!("{runs} runs were played, and"),
+        };
         match found.len() {
-            0 if summary.runs < self.runs => Err(Failure::broken(format!(
-                "interrupted: {} of {} runs were played, and nothing was found in those",
-                summary.runs, self.runs
-            ))),
+            0 if summary.runs < self.runs => Err(Failure::broken(format!("{played} nothing was found in those"))),
             0 => Ok(()),
-            count => Err(Failure::broken(format!("{count} things do not hold, in {} runs", summary.runs))),
+            count => Err(Failure::broken(format!("{played} {count} things do not hold"))),
         }
     }
 

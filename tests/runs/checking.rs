@@ -1,6 +1,6 @@
 //! The checker: a sound network has nothing wrong with it, what is found is found again, and what is made small is small.
 
-use crate::support::{dposlab, root};
+use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
         interval::wilson,
@@ -14,6 +14,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
+    process::Stdio,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
@@ -42,6 +43,37 @@ fn a_network_in_which_nothing_goes_wrong_has_nothing_wrong_with_it() {
         let outcome = play(&scenario, &networks, None, &AtomicBool::new(false));
         assert_eq!(outcome.findings, [], "seed {seed}");
     }
+}
+
+/// Nothing is printed before the end, so whether it takes signals already is asked of the system: SIGTERM is the last one
+/// that it asks for.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_search_that_is_interrupted_tells_what_it_has_seen() {
+    const SIGTERM: u64 = 1 << (15 - 1);
+    let arguments = ["check", "--delegates", "4", "--rounds", "1", "--runs", "1000000", "--json"];
+    let quiet = dposlab().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = quiet.expect("the binary was built for this test");
+    let takes_it = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("it says which it takes");
+        u64::from_str_radix(caught.trim(), 16).expect("bits") & SIGTERM > 0
+    };
+    while !takes_it() {
+        thread::yield_now();
+    }
+    interrupt(&child);
+    let ended = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{told}");
+    let seen: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("--json prints one object");
+    let runs = seen["runs"].as_u64().expect("a count");
+    let found = match seen["found"].as_array().expect("a list").len() {
+        0 => "nothing was found in those".to_owned(),
+        count => format!("{count} things do not hold"),
+    };
+    assert!(runs < 1_000_000, "{told}");
+    assert!(told.contains(&format!("interrupted: {runs} of 1000000 runs were played, and {found}")), "{told}");
 }
 
 #[test]

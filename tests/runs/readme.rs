@@ -1,7 +1,7 @@
 //! Every command in README.md and docs is run, and its output held against what is shown. A line `...` stands for any
 //! lines, `[..]` for any text within a line.
 
-use crate::support::{dposlab, root};
+use crate::support::{dposlab, interrupt, root};
 use std::{
     fs,
     io::{BufRead, BufReader},
@@ -145,8 +145,7 @@ impl Drop for Running {
 
 fn stop(running: Option<Running>) {
     if let Some(mut running) = running {
-        let killed = Command::new("kill").args(["-INT", &running.0.id().to_string()]).status();
-        assert!(killed.expect("kill is there").success());
+        interrupt(&running.0);
         assert!(running.0.wait().expect("it ends").success());
     }
 }

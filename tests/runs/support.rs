@@ -6,10 +6,11 @@ use dposlab::{
     scenario::{Outcome, Scenario, StageKind},
     sim::{Observer, SeedTree},
 };
+use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Child, Command, Output},
 };
 
 /// The binary under test.
@@ -22,6 +23,11 @@ pub fn dposlab() -> Command {
 /// Runs the binary with arguments and waits for its end.
 pub fn run(arguments: &[&str]) -> Output {
     dposlab().args(arguments).output().expect("the binary was built for this test")
+}
+
+/// Ctrl-C.
+pub fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).expect("it is still there");
 }
 
 /// The folder of the package.

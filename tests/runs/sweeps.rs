@@ -1,6 +1,6 @@
 //! Sweeps: interrupted and killed ones go on where they were, and parts make the whole, byte for byte.
 
-use crate::support::{dposlab, root, run};
+use crate::support::{dposlab, interrupt, root, run};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -76,13 +76,15 @@ fn ok(command: &mut Command) -> Output {
 fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not() {
     let place = Place::new();
     ok(&mut place.sweep("0..150", "whole", &[]));
-    for (out, signal) in [("killed", "-KILL"), ("interrupted", "-INT")] {
-        let child = place.begun("0..150", out);
-        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(killed.expect("kill is there").success());
+    for out in ["killed", "interrupted"] {
+        let mut child = place.begun("0..150", out);
+        match out {
+            "killed" => child.kill().expect("it is still there"),
+            _ => interrupt(&child),
+        }
         let ended = child.wait_with_output().expect("it ends");
         assert!(!Path::new(&place.path(out)).join("runs.parquet").exists(), "it was in the middle");
-        if signal == "-INT" {
+        if out == "interrupted" {
             let told = String::from_utf8_lossy(&ended.stderr).into_owned();
             assert_eq!(ended.status.code(), Some(1), "{told}");
             assert!(told.contains("interrupted:") && told.contains("of 300 runs are done"), "{told}");

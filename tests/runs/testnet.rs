@@ -1,11 +1,11 @@
 //! `dposlab up` as a developer meets it: a process, its output, its API, Ctrl-C.
 
-use crate::support::{dposlab, root};
+use crate::support::{dposlab, interrupt, root};
 use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader, Lines},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Stdio},
 };
 
 /// A running testnet; killed when dropped, if it was not stopped.
@@ -60,8 +60,7 @@ impl Up {
 
     /// Ctrl-C; answers the lines that were printed since the start.
     pub fn interrupt(mut self) -> Vec<Value> {
-        let killed = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
-        assert!(killed.expect("kill is there").success());
+        interrupt(&self.child);
         let lines = self.lines.by_ref().map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0), "Ctrl-C stops it cleanly");
         lines
