@@ -1,9 +1,9 @@
 //! `dposlab run`: plays a scenario and prints what came of it.
 
-use super::Failure;
+use super::{Failure, interrupt::stop_on_interrupt};
 use crate::{
     check,
-    protocol::crypto::CryptoMode,
+    protocol::{Height, crypto::CryptoMode},
     report::{
         Metrics,
         bundle::{About, Bundle, command},
@@ -24,11 +24,14 @@ use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
 };
 
 /// Play a scenario file and print who owned, forged and missed which slot.
 ///
-/// The run is a function of the file and the seed: the same two give the same chain and the same digest, always.
+/// The run is a function of the file and the seed: the same two give the same chain and the same digest, always. Ctrl-C ends
+/// it after the slot that is being played, and what was played is told and written. Exit code 0: all that is asserted holds;
+/// 1: something does not, the chain stalled, or the run was interrupted; 2: it could not be played.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
@@ -76,7 +79,7 @@ impl Run {
     /// Plays the scenario.
     ///
     /// # Errors
-    /// The file is no scenario, the output cannot be written, or the run broke off.
+    /// The file is no scenario, the output cannot be written, or the run broke off or was interrupted.
     pub fn run(mut self) -> Result<(), Failure> {
         // What the run leaves names it like any other value that was replaced.
         let mode = self.crypto.and_then(|mode| mode.to_possible_value());
@@ -109,17 +112,23 @@ impl Run {
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone())];
         observers.extend(judge.observer());
         observers.extend(traces.iter().map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
+        let stop = stop_on_interrupt()?;
         let bar = progress_bar(scenario.last_height().0.into());
-        let outcome = scenario
-            .play(&plan, self.stage, observers, |height| bar.set_position(height.0.into()))
-            .map_err(|why| self.broken(why))?;
+        let go_on = |height: Height| {
+            bar.set_position(height.0.into());
+            !stop.load(Ordering::Relaxed)
+        };
+        let outcome = scenario.play_while(&plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
         for trace in &traces {
             trace.finish().map_err(Failure::broken)?;
         }
         let figures = metrics.finish(outcome.end);
-        let verdicts = judge.verdicts(outcome.end);
-        let about = self.about(scenario, &outcome);
+        let (reached, wanted) = (figures.tip.height(), scenario.last_height());
+        let interrupted = reached < wanted && stop.load(Ordering::Relaxed);
+        // What was to hold by the end may still have come.
+        let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end) };
+        let about = self.about(scenario, &outcome, interrupted);
         let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
@@ -129,7 +138,11 @@ impl Run {
         } else {
             super::output::line(&self.as_text(scenario, &figures, &outcome, &verdicts));
         }
-        let (reached, wanted) = (figures.tip.height(), scenario.last_height());
+        if interrupted {
+            return Err(Failure::broken(format!(
+                "interrupted at height {reached} of {wanted}: what was played is told, and nothing asserted of it"
+            )));
+        }
         if reached < wanted {
             return Err(self.broken(format!(
                 "the chain stalled at height {reached}, with no block for four rounds' worth of slots; {} rounds end at \
@@ -160,7 +173,7 @@ impl Run {
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)
     }
 
-    fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
+    fn about(&self, scenario: &Scenario, outcome: &Outcome, interrupted: bool) -> About {
         About {
             scenario: self.scenario.display().to_string(),
             description: scenario.description.clone(),
@@ -170,6 +183,7 @@ impl Run {
             digest: outcome.digest.to_string(),
             events: outcome.events,
             delivered: outcome.delivered,
+            interrupted,
             reproduce: self.reproduce(&self.scenario),
         }
     }
@@ -216,6 +230,7 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
         "set": about.set,
         "digest": about.digest,
         "reproduce": about.reproduce,
+        "interrupted": about.interrupted,
         "height": total.height,
         "rounds": total.rounds,
         "blocks": total.blocks,

@@ -28,6 +28,8 @@ pub struct About {
     pub events: u64,
     /// Inputs delivered to actors.
     pub delivered: u64,
+    /// Its user ended it before its last round was over: the digest is that of what was played, and nothing is asserted.
+    pub interrupted: bool,
     /// The one command that repeats the run.
     pub reproduce: String,
 }

@@ -1,6 +1,6 @@
 //! What a run leaves behind: figures, tables, the trace, the page; and the comparison of traces.
 
-use crate::support::{dposlab, root, run};
+use crate::support::{dposlab, interrupt, root, run};
 use dposlab::{
     actors::{ActorId, Message, NodeId, Role, SimTime},
     protocol::Slots,
@@ -13,6 +13,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     path::Path,
+    process::Stdio,
 };
 
 const SCENARIO: &str = r#"
@@ -101,6 +102,39 @@ fn a_run_leaves_a_summary_tables_a_trace_and_a_page_that_agree() {
     the_page_stands_alone(&fs::read_to_string(out.join("report.html")).expect("it is there"), &summary);
 }
 
+#[test]
+fn a_run_that_is_interrupted_leaves_all_of_what_was_played() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let scenario = scenario_in(folder.path());
+    let out = folder.path().join("out");
+    fs::write(&scenario, format!("{SCENARIO}\n[[assert]]\nsometimes = \"rollbacks > 99\"")).expect("it can be written");
+    let mut command = dposlab();
+    command.args(["run", &scenario, "--seed", "7", "--json", "--out", &out.display().to_string()]);
+    command.args(["--set", "rounds=100000"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary was built for this test");
+    while fs::metadata(out.join("events.jsonl")).map_or(0, |file| file.len()) < 100_000 {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it goes on");
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let ended = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{told}");
+    let printed: Value = serde_json::from_slice(&ended.stdout).expect("--json prints one object");
+    let summary = json_file(&out.join("summary.json"));
+    assert!(told.contains(&format!("interrupted at height {} of 700000", summary["totals"]["height"])), "{told}");
+    assert_eq!((&printed["interrupted"], &summary["interrupted"]), (&true.into(), &true.into()));
+    assert_eq!(summary["assertions"], Value::Array(Vec::new()), "what is asserted of the whole is not judged");
+    the_trace_says_the_same(&out, &summary);
+    let data = page_data(&fs::read_to_string(out.join("report.html")).expect("it is there"));
+    assert_eq!((&data["about"]["interrupted"], &data["about"]["digest"]), (&true.into(), &printed["digest"]));
+    let lacks: Vec<&Value> = data["rings"].as_array().expect("rings").iter().map(|ring| &ring["lacks"]).collect();
+    let (last, whole) = lacks.split_last().expect("some rounds were played");
+    let height = summary["totals"]["height"].as_u64().expect("a height");
+    assert_eq!(last.as_u64(), Some((7 - height % 7) % 7), "blocks that the last round lacks");
+    assert!(whole.iter().all(|lacks| **lacks == 0), "{whole:?}");
+}
+
 /// The figures computed while the run went on, computed again from its trace.
 fn the_trace_says_the_same(out: &Path, summary: &Value) {
     let lines = json_lines(&out.join("events.jsonl"));
@@ -145,14 +179,20 @@ fn the_page_stands_alone(page: &str, summary: &Value) {
     }
     assert!(page.contains("default-src 'none'"), "nothing can be loaded, not by plotly either");
     assert!(!ours.contains("{{"), "every part of the template is filled in");
-    let data = scripts[1].split_once('>').and_then(|(_, data)| data.split_once("</script>")).expect("it is closed").0;
-    let data: Value = serde_json::from_str(data).expect("figures are JSON");
+    let data = page_data(page);
     assert_eq!(data["about"]["digest"], summary["digest"]);
     assert_eq!(data["about"]["description"], "one of seven is offline in rounds 2 and 3 & <so> on");
     let turns =
         data["rings"].as_array().expect("rings").iter().flat_map(|ring| ring["turns"].as_array().expect("turns"));
     let missed = turns.filter(|turn| turn[2] == 0).count() as u64;
     assert_eq!(Some(missed), summary["totals"]["missed_slots"].as_u64());
+}
+
+/// The figures in a page.
+fn page_data(page: &str) -> Value {
+    let script = page.split("<script").nth(2).expect("after plotly's come the figures");
+    let data = script.split_once('>').and_then(|(_, data)| data.split_once("</script>")).expect("it is closed").0;
+    serde_json::from_str(data).expect("figures are JSON")
 }
 
 #[test]

@@ -33,6 +33,7 @@ page.append(grid);
 grid.append(reproduce(about.reproduce, [
   ["scenario", about.scenario], ["seed", about.seed], ["set", about.set.join("  ")], ["version", `dposlab ${about.version}`],
   ["digest", about.digest], ["events", number(about.events)], ["inputs delivered", number(about.delivered)],
+  ["interrupted", about.interrupted ? `at height ${totals.height}` : ""],
 ]));
 
 if (data.assertions.length) {
@@ -49,10 +50,11 @@ let lastRing = data.rings.length;
 const shownRings = () => data.rings.slice(Math.max(0, lastRing - RINGS), lastRing);
 const ring = plotCard("wide", "Round ring", "Each ring is a round, the latest outside, clockwise from the top; each piece is a slot and its owner.", () => {
   const pieces = { forged: [], missed: [] };
-  shownRings().forEach(({ round, turns }, index) => {
+  shownRings().forEach(({ round, turns, lacks }, index) => {
+    const width = 360 / (turns.length + lacks);
     turns.forEach(([slot, owner, height], turn) => {
       pieces[height ? "forged" : "missed"].push({
-        base: 5 + index * 1.15, theta: ((turn + 0.5) * 360) / turns.length, width: (360 / turns.length) * 0.86,
+        base: 5 + index * 1.15, theta: (turn + 0.5) * width, width: width * 0.86,
         text: `round ${round}, slot ${slot}<br>${owner}<br>${height ? `forged height ${height}` : "<b>missed</b>"}`,
       });
     });

@@ -1,6 +1,9 @@
 //! The page of one run.
 
-use crate::{protocol::Slot, report::bundle::Bundle};
+use crate::{
+    protocol::{Height, Slot},
+    report::bundle::Bundle,
+};
 use serde_json::{Value, json};
 
 const SCRIPT: &str = include_str!("run.js");
@@ -38,13 +41,17 @@ fn data(bundle: &Bundle<'_>) -> Value {
     })
 }
 
-/// Round by round and slot by slot: who owned it, and the height forged in it; 0 where it was missed.
+/// Round by round and slot by slot: who owned it, and the height forged in it; 0 where it was missed. And the blocks that a
+/// round lacks at the end of the run.
 fn rings(bundle: &Bundle<'_>) -> Value {
     let rounds = bundle.figures.chain.iter().filter(|round| !round.turns.is_empty());
+    let milestones = &bundle.tree.config().milestones;
     let rings = rounds.map(|round| {
         let turns: Vec<Value> =
             round.turns.iter().map(|turn| json!([turn.slot, turn.owner, turn.height.unwrap_or(0)])).collect();
-        json!({ "round": round.round, "turns": turns })
+        let seats = milestones.at(Height(round.first_height)).active_delegates;
+        let lacks = (round.first_height + seats).saturating_sub(round.last_height + 1);
+        json!({ "round": round.round, "turns": turns, "lacks": lacks })
     });
     rings.collect()
 }
