@@ -61,6 +61,10 @@ pub struct Peer {
     cold: bool,
     /// Some callers are not answered, as the limits know.
     blocks_callers: bool,
+    /// Has caught up with the network since it started.
+    started: bool,
+    /// Downloads in vain are counted, as sync knows.
+    in_vain: bool,
     tree: Arc<BlockTree>,
     tip: Arc<Link>,
     /// The block that is being passed around, and how often it was seen.
@@ -71,9 +75,9 @@ pub struct Peer {
     discoveries: u32,
     /// When blocks were last passed on, the latest last.
     pushed: [Option<SimTime>; 2],
+    random: Draws,
     limits: Limits,
     sync: SyncState,
-    random: Draws,
     pings: Pings,
     probes: Probes,
     watch: ForkWatch,
@@ -125,6 +129,8 @@ impl Peer {
             last_accepted: SimTime::default(),
             cold,
             blocks_callers: false,
+            started: true,
+            in_vain: false,
         }
     }
 
@@ -138,7 +144,12 @@ impl Peer {
         random: ChaCha8Rng,
     ) -> Self {
         let neighbours = Neighbours::alone(node, given.into());
-        Self { neighbours, sync: SyncState::starting(), ..Self::new(node, tree, tip, Vec::new(), random) }
+        Self {
+            neighbours,
+            started: false,
+            sync: SyncState::starting(),
+            ..Self::new(node, tree, tip, Vec::new(), random)
+        }
     }
 
     /// The block the node stands on.
@@ -148,7 +159,7 @@ impl Peer {
 
     /// Whether the node has caught up with the network since it started.
     pub fn has_started(&self) -> bool {
-        self.sync.has_started()
+        self.started
     }
 
     /// The nodes it is connected to, ascending.
@@ -179,12 +190,8 @@ impl Peer {
     pub fn prefetch(&self, for_wake: bool) {
         prefetch(&self.node);
         prefetch(&self.neighbours);
-        match for_wake {
-            true => {
-                prefetch(&self.pushed);
-                self.random.prefetch();
-            }
-            false => prefetch(&self.sync),
+        if for_wake {
+            prefetch(&self.pushed);
         }
     }
 
@@ -206,9 +213,9 @@ impl Peer {
     fn start(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.last_accepted = now;
         if self.neighbours.knows_nobody() {
-            return self.sync.start();
+            return self.rest();
         }
-        if self.sync.has_started() {
+        if self.started {
             self.arm_wake_up(now, effects);
             self.plan_first_discovery(now, effects);
         } else {
@@ -328,7 +335,7 @@ mod tests {
     fn what_messages_are_held_against_lies_in_the_lines_that_are_fetched() {
         assert_eq!(offset_of!(Peer, neighbours), 64, "what comes before fills the first line");
         let line = |offset| offset / 64;
-        assert_eq!(line(offset_of!(Peer, pushed)), line(offset_of!(Peer, pushed) + 31), "when blocks were passed on");
-        assert_eq!(line(offset_of!(Peer, sync)), line(offset_of!(Peer, sync) + 8), "the counts of sync");
+        let pushed = line(offset_of!(Peer, pushed));
+        assert_eq!(pushed, line(offset_of!(Peer, random) + Draws::TELLS - 1), "when blocks were passed on, and draws");
     }
 }

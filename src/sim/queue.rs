@@ -16,9 +16,7 @@ use std::mem;
 /// How soon an event comes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
-    /// After so many others that the processor has the time to fetch where what it is for lies …
-    Far,
-    /// … then that itself …
+    /// After so many others that the processor has the time to fetch what it is for …
     Near,
     /// … and then what that leads to.
     Next,
@@ -39,8 +37,10 @@ pub struct EventQueue<T> {
     rooms: Vec<Vec<(u64, T)>>,
     /// Kept for its room.
     keys: Vec<u32>,
-    /// How many of the next events have been told of.
+    /// How many of the next events had been told of when they were last told of …
     told: [usize; TOLD.len()],
+    /// … and how many have been taken since.
+    since: usize,
 }
 
 /// The times that first differ from `last` in one digit.
@@ -63,8 +63,10 @@ const FEW: usize = 512;
 const PLACE: u32 = FEW.ilog2() + 1;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;
-/// How many events behind the next one each is told of.
-const TOLD: [(usize, Soon); 3] = [(36, Soon::Far), (24, Soon::Near), (12, Soon::Next)];
+/// So many events are told of at once.
+const AT_ONCE: usize = 8;
+/// How many events behind the next one each is told of, or a few more.
+const TOLD: [(usize, Soon); 2] = [(28, Soon::Near), (12, Soon::Next)];
 
 impl<T: Copy> EventQueue<T> {
     /// An empty queue.
@@ -80,6 +82,7 @@ impl<T: Copy> EventQueue<T> {
             rooms: Vec::new(),
             keys: Vec::new(),
             told: [0; TOLD.len()],
+            since: AT_ONCE,
         }
     }
 
@@ -133,36 +136,41 @@ impl<T: Copy> EventQueue<T> {
         self.pop_foreseeing(through, None::<fn(&T, Soon)>)
     }
 
-    /// [`EventQueue::pop`] that tells of most events before they come up, first that they are far, then that they are
-    /// near, then next.
+    /// [`EventQueue::pop`] that tells of most events before they come up, first that they are near, then next.
     #[inline]
     pub fn pop_foreseeing(&mut self, through: SimTime, soon: Option<impl FnMut(&T, Soon)>) -> Option<(SimTime, T)> {
         if self.front.is_empty() {
             self.advance(through)?;
+            // All that had been told of has been taken.
+            self.since = self.since.max(AT_ONCE);
         }
-        if let Some(soon) = soon {
+        if let Some(soon) = soon
+            && self.since >= AT_ONCE
+        {
             self.foresee(soon);
         }
         self.front.last().filter(|(time, _)| *time <= through.micros())?;
         let (time, event) = self.front.pop()?;
         self.last = time;
+        self.since += 1;
         Some((SimTime::from_micros(time), event))
     }
 
-    /// Tells of the events that are now so close. The one that is next is taken then.
-    #[inline]
+    /// Tells of the events that are now so close.
     fn foresee(&mut self, mut soon: impl FnMut(&T, Soon)) {
-        if self.front.len() <= TOLD[0].0 {
+        if self.front.len() <= TOLD[0].0 + AT_ONCE {
             self.lengthen();
         }
+        let all = self.front.len();
         for (told, (ahead, how)) in self.told.iter_mut().zip(TOLD) {
-            let close = self.front.len().saturating_sub(ahead + 1);
-            let untold = self.front.len().saturating_sub(*told);
+            let close = all.saturating_sub(ahead + AT_ONCE);
+            let untold = all.saturating_sub(told.saturating_sub(self.since));
             if close < untold {
                 self.front[close..untold].iter().rev().for_each(|(_, event)| soon(event, how));
             }
-            *told = (self.front.len() - close.min(untold)).saturating_sub(1);
+            *told = all - close.min(untold);
         }
+        self.since = 0;
     }
 
     /// Adds the lowest bucket to the front, if that can be done at once.
@@ -277,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_foreseen_as_far_then_near_then_next() {
+    fn events_are_foreseen_as_near_then_next() {
         let mut queue = EventQueue::new();
         let count = 10_000_usize;
         for event in 0..count {
@@ -288,9 +296,9 @@ mod tests {
         loop {
             let soon = |event: &usize, how| told[*event].push(how);
             let Some((_, event)) = queue.pop_foreseeing(through, Some(soon)) else { break };
-            assert_eq!(told[event], [Soon::Far, Soon::Near, Soon::Next]);
+            assert_eq!(told[event], [Soon::Near, Soon::Next]);
         }
-        assert!(told.iter().all(|told| told.len() == 3));
+        assert!(told.iter().all(|told| told.len() == 2));
     }
 
     proptest! {

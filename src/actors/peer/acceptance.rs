@@ -207,7 +207,7 @@ impl Peer {
     fn accept(&mut self, now: SimTime, link: Arc<Link>, effects: &mut Vec<Effect>) {
         self.tip = link.clone();
         self.last_accepted = now;
-        self.sync.block_accepted();
+        self.makes_headway();
         Effect::put(effects, || Effect::Observe(Event::BlockApplied(link)));
         if !self.tip.block().transactions.is_empty() {
             self.tell(Role::Pool, Message::TipMoved { tip: self.tip.clone() }, effects);

@@ -1,6 +1,5 @@
 //! The random numbers of a peer.
 
-use super::prefetch;
 use prefetch_index::prefetch_index;
 use rand::{RngCore, rand_core::impls::fill_bytes_via_next};
 use rand_chacha::ChaCha8Rng;
@@ -17,15 +16,16 @@ pub(super) struct Draws {
 }
 
 const AHEAD: usize = 60;
+
+impl Draws {
+    /// The bytes at its beginning that tell where the next number lies.
+    #[cfg(test)]
+    pub(super) const TELLS: usize = std::mem::offset_of!(Self, words);
+}
 /// Numbers that a wake-up may need.
 const NEEDED: usize = 8;
 
 impl Draws {
-    /// Has the processor fetch where the next numbers are told to lie.
-    pub(super) fn prefetch(&self) {
-        prefetch(&self.next);
-    }
-
     /// Has it fetch these.
     pub(super) fn prefetch_words(&self) {
         let next = usize::from(self.next);

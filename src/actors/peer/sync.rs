@@ -27,15 +27,13 @@ const VAIN_LIMIT: u32 = 5;
 /// A block that is too far ahead more often than this in a row makes the node leave its chain. Source: consensus.md 3.6.
 const NOT_READY_LIMIT: u32 = 5;
 
-/// Where a node is between its chain and the network's. What every block touches comes first.
+/// Where a node is between its chain and the network's.
 #[derive(Debug)]
-#[repr(C)]
 pub(super) struct SyncState {
     /// Downloads in a row that brought nothing (`noBlockCounter`).
     vain: u32,
     /// Wake-ups in a row that gave up (`p2pUpdateCounter`).
     halted: u32,
-    started: bool,
     phase: Phase,
     chunk: u32,
     /// Chunks that came before those below them, by the height they begin above.
@@ -74,33 +72,12 @@ struct Chunk {
 impl SyncState {
     /// Of a node that is up to date.
     pub(super) fn started() -> Self {
-        Self {
-            phase: Phase::Idle,
-            started: true,
-            vain: 0,
-            halted: 0,
-            chunk: CHUNK,
-            cached: BTreeMap::new(),
-            not_ready: None,
-        }
+        Self { phase: Phase::Idle, vain: 0, halted: 0, chunk: CHUNK, cached: BTreeMap::new(), not_ready: None }
     }
 
     /// Of a node that has to catch up.
     pub(super) fn starting() -> Self {
-        Self { phase: Phase::Starting, started: false, ..Self::started() }
-    }
-
-    pub(super) fn has_started(&self) -> bool {
-        self.started
-    }
-
-    /// Has nobody to catch up with.
-    pub(super) fn start(&mut self) {
-        (self.phase, self.started) = (Phase::Idle, true);
-    }
-
-    pub(super) fn block_accepted(&mut self) {
-        (self.vain, self.halted) = (0, 0);
+        Self { phase: Phase::Starting, ..Self::started() }
     }
 
     /// A block was too far ahead: was it this one so often in a row that something must be wrong with the chain below?
@@ -156,7 +133,7 @@ impl Peer {
             return self.rest();
         }
         if self.is_synced(now) {
-            (self.sync.vain, self.sync.halted) = (0, 0);
+            self.makes_headway();
             return self.rest();
         }
         self.download(now, effects);
@@ -168,9 +145,18 @@ impl Peer {
         self.neighbours.is_empty() || age < 3 * self.tree.slots().blocktime()
     }
 
-    fn rest(&mut self) {
+    /// Has nothing to catch up with.
+    pub(super) fn rest(&mut self) {
         self.sync.phase = Phase::Idle;
-        self.sync.started = true;
+        self.started = true;
+    }
+
+    /// A block was accepted, or there is none to be had: downloads in vain are counted anew.
+    pub(super) fn makes_headway(&mut self) {
+        if self.in_vain {
+            self.in_vain = false;
+            (self.sync.vain, self.sync.halted) = (0, 0);
+        }
     }
 
     /// A health check that found nothing wrong is over.
@@ -302,10 +288,11 @@ impl Peer {
             self.sync.cached.clear();
         }
         if blocks.first().is_some_and(|first| self.tree.chains(&self.tip, first)) {
-            (self.sync.vain, self.sync.halted) = (0, 0);
+            self.makes_headway();
             self.work_on_download(now, blocks, effects);
         } else {
             self.sync.vain += 1;
+            self.in_vain = true;
         }
         // A block among them may have made the node leave its chain.
         if !self.is_recovering() {

@@ -8,7 +8,6 @@ use crate::{
         world::{Delivery, What},
     },
 };
-use prefetch_index::prefetch_index;
 
 /// A run in this thread.
 pub struct InlineStage {
@@ -66,7 +65,6 @@ impl InlineStage {
             return self.world.next(through);
         }
         let soon = |index: usize, from: Option<NodeId>, soon| match soon {
-            Soon::Far => prefetch_index(&self.actors, index),
             Soon::Near => self.actors[index].prefetch(from.is_none()),
             Soon::Next => self.actors[index].prefetch_more(from),
         };

@@ -195,7 +195,7 @@ impl Coming {
             move |due: &Due, how| match due.next() {
                 Next::Copy { copy, to, .. } => soon(peer(to), Some(copy.from), how),
                 Next::Wake { wake, to, .. } => {
-                    if how == Soon::Far {
+                    if how == Soon::Near {
                         prefetch_index(wakes, wake.0 as usize);
                     }
                     soon(to, None, how);
