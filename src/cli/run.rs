@@ -49,7 +49,8 @@ pub struct Run {
     /// How signatures are treated: modelled ones cost a hash, and change nothing but themselves and ids.
     #[arg(long, value_enum, value_name = "MODE")]
     crypto: Option<CryptoMode>,
-    /// Run it twice, and stop at the first event in which the second run differs from the first.
+    /// Run it twice, and stop at the first event in which the second run differs from the first. Nothing is written, and Ctrl-C
+    /// ends it at once.
     #[arg(long)]
     check_determinism: bool,
     /// Leave summary.json, events.jsonl, tables as CSV and Parquet, and report.html in this folder.
