@@ -25,8 +25,6 @@ mod relay;
 mod sync;
 mod verification;
 
-pub use acceptance::BlockOutcome;
-
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
     message::{AddTransactions, RequestId, Transactions},

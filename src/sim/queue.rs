@@ -7,8 +7,8 @@
 //!
 //! Time never goes back, so a radix heap does: an event moves to a lower level each time, at most once for each digit of
 //! the time until it is due, and equal times never part, nor change their order. A digit has six bits, so that one word
-//! says which buckets of a level hold something. A bucket that holds little and is soon due is sorted instead and becomes
-//! the front.
+//! says which buckets of a level hold something. Buckets that hold little and are soon due are sorted instead and become the
+//! front.
 
 use crate::actors::SimTime;
 use std::mem;
@@ -59,6 +59,8 @@ const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 const VERY_FEW: usize = 8;
 /// So many events are sorted …
 const FEW: usize = 512;
+/// Small buckets are taken together until they hold so many.
+const ENOUGH: usize = 21;
 /// Bits of a place among them.
 const PLACE: u32 = FEW.ilog2() + 1;
 /// … of a bucket no higher than this: four milliseconds.
@@ -197,12 +199,11 @@ impl<T: Copy> EventQueue<T> {
 
     /// Makes the events of a bucket that is soon due the front, which is empty.
     fn sort_to_front(&mut self, bucket: &mut Vec<(u64, T)>, level: usize) {
-        if let Some((time, _)) = bucket.first() {
-            // Where but one event is in a high bucket, the levels below are empty.
-            self.until = time | ((1 << (level.min(SORTED) as u32 * DIGIT)) - 1);
+        if let Some((time, _)) = bucket.last() {
+            self.until = time | ((1 << (level as u32 * DIGIT)) - 1);
         }
-        // Of equal times, or of one, no order is to be found.
-        if level == 0 || bucket.len() == 1 {
+        // Times of level 0 are in order.
+        if level == 0 {
             self.front.extend(bucket.drain(..).rev());
         } else if bucket.len() <= VERY_FEW {
             bucket.drain(..).for_each(|(time, event)| insert(&mut self.front, time, event));
@@ -211,21 +212,23 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Spreads the lowest bucket over the levels below, so that its earliest events come to the front, if they are due;
-    /// or makes all of it the front.
+    /// Makes the lowest bucket the front, with those next to it where they hold little; or, if it holds much or is not due
+    /// soon, spreads it over the levels below, so that its earliest events come to the front, if they are due.
     #[inline(never)]
     fn advance(&mut self, through: SimTime) -> Option<()> {
         let (level, digit) = self.lowest()?;
-        let bucket = &self.levels[level].buckets[digit];
-        let at_once = level == 0 || bucket.len() == 1 || (level <= SORTED && bucket.len() <= FEW);
-        let earliest = bucket.iter().map(|(time, _)| *time).min();
-        let earliest = earliest.filter(|earliest| *earliest <= through.micros())?;
-        self.last = earliest;
-        let mut bucket = self.take(level, digit);
-        if at_once {
+        if level == 0 || self.is_sorted(level, digit) {
+            let mut bucket = self.take(level, digit);
+            self.gather(&mut bucket, level);
             self.sort_to_front(&mut bucket, level);
+            self.rooms.push(bucket);
         } else {
-            self.until = earliest;
+            let earliest = self.levels[level].buckets[digit].iter().map(|(time, _)| *time).min()?;
+            if earliest > through.micros() {
+                return None;
+            }
+            (self.last, self.until) = (earliest, earliest);
+            let mut bucket = self.take(level, digit);
             for (time, event) in bucket.drain(..) {
                 match time == earliest {
                     true => self.front.push((time, event)),
@@ -233,9 +236,27 @@ impl<T: Copy> EventQueue<T> {
                 }
             }
             self.front.reverse();
+            self.rooms.push(bucket);
         }
-        self.rooms.push(bucket);
         Some(())
+    }
+
+    /// Whether all of a bucket is put in order at once.
+    fn is_sorted(&self, level: usize, digit: usize) -> bool {
+        level <= SORTED && self.levels[level].buckets[digit].len() <= FEW
+    }
+
+    /// Adds the next buckets of the level until there are enough events.
+    fn gather(&mut self, bucket: &mut Vec<(u64, T)>, level: usize) {
+        while bucket.len() < ENOUGH
+            && let digit = self.levels[level].filled.trailing_zeros() as usize
+            && digit < 1 << DIGIT
+            && self.is_sorted(level, digit)
+        {
+            let mut next = self.take(level, digit);
+            bucket.append(&mut next);
+            self.rooms.push(next);
+        }
     }
 }
 

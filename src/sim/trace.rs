@@ -136,13 +136,13 @@ impl Records {
     /// The number of the kind, then what identifies its subject.
     fn encode(&mut self, event: &Event) {
         match event {
-            Event::BlockForged(block) => self.block(0, block.id),
-            Event::BlockReceived(block) => self.block(1, block.id),
+            Event::BlockForged(block) => self.block(0, &block.id),
+            Event::BlockReceived(block) => self.block(1, &block.id),
             Event::BlockApplied(link) => match link.notable() {
-                None => self.block(2, link.id()),
-                Some(notable) if self.knows(notable) => self.block(2 | SAME_NOTABLE, link.id()),
+                None => self.block(2, &link.block().id),
+                Some(notable) if self.knows(notable) => self.block(2 | SAME_NOTABLE, &link.block().id),
                 Some(notable) => {
-                    self.block(20, link.id());
+                    self.block(20, &link.block().id);
                     self.notable(notable);
                 }
             },
@@ -174,11 +174,11 @@ impl Records {
                 self.kind(19);
                 self.transactions(pending);
             }
-            Event::BlockDisregarded(block) => self.block(9, block.id),
-            Event::BlockReverted(link) => self.block(10, link.id()),
+            Event::BlockDisregarded(block) => self.block(9, &block.id),
+            Event::BlockReverted(link) => self.block(10, &link.block().id),
             Event::RolledBack { from, to, cause } => {
-                self.block(11, from.id());
-                self.block(11, to.id());
+                self.block(11, &from.block().id);
+                self.block(11, &to.block().id);
                 self.text(&cause.to_string());
             }
             Event::HealthChecked { peers, forked } => {
@@ -220,11 +220,16 @@ impl Records {
         }
     }
 
-    fn block(&mut self, kind: u8, id: BlockId) {
-        if self.block == Some(id) {
+    #[inline]
+    fn block(&mut self, kind: u8, id: &BlockId) {
+        if self.block.as_ref() == Some(id) {
             return self.kind(kind | SAME_BLOCK);
         }
-        self.block = Some(id);
+        self.name(kind, id);
+    }
+
+    fn name(&mut self, kind: u8, id: &BlockId) {
+        self.block = Some(*id);
         self.kind(kind);
         match id {
             BlockId::Numeric(number) => {
@@ -330,7 +335,7 @@ mod tests {
         let (one, other) = (BlockId::Numeric(1), BlockId::Numeric(2));
         let bytes = |ids: &[BlockId]| {
             let mut records = Records::default();
-            ids.iter().for_each(|id| records.block(1, *id));
+            ids.iter().for_each(|id| records.block(1, id));
             records.bytes
         };
         let named = [1, 8, 1, 0, 0, 0, 0, 0, 0, 0];

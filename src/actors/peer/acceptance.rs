@@ -17,27 +17,22 @@ const BATCH_TRANSACTIONS: usize = 150;
 const BATCH_BLOCKS: usize = 101;
 
 /// What became of a block that was worked on. Source: consensus.md 3.3.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlockOutcome {
+#[derive(Debug)]
+enum BlockOutcome {
     /// It is the tip now.
     Accepted,
     /// It holds, and is not needed: still worth passing on.
-    Discarded(Discarded),
+    Discarded,
     /// It breaks a rule, or competes with what is there.
-    Rejected(BlockRejected),
+    Rejected(Box<BlockRejected>),
     /// It shows that this node should leave its chain.
     Rollback(RollbackCause),
 }
 
-/// Why a block that holds is not needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discarded {
-    /// Some of its transactions stand on the chain.
-    AlreadyForged,
-    /// Blocks before it are missing.
-    NotReady,
-    /// The chain is as high, or this is its tip.
-    AlreadyThere,
+impl BlockOutcome {
+    fn is_accepted(&self) -> bool {
+        matches!(self, Self::Accepted)
+    }
 }
 
 /// What became of a pushed block before it came to be worked on. Source: consensus.md 3.1.
@@ -70,8 +65,7 @@ impl Peer {
         if let Err(why) = self.check_size(block) {
             return Entry::Refused(why);
         }
-        let is_same = |other: &Arc<Block>| Arc::ptr_eq(other, block) || other.id == block.id;
-        if let Some(passing) = self.passing.as_mut().filter(|passing| is_same(&passing.block)) {
+        if let Some(passing) = self.passing.as_mut().filter(|passing| passing.is_of(block)) {
             passing.seen += 1;
             passing.last = now;
             return Entry::SeenBefore;
@@ -153,34 +147,34 @@ impl Peer {
         if !self.tree.chains(&self.tip, first) {
             return false;
         }
-        let mut last = (BlockOutcome::Accepted, first);
-        for block in batch {
-            last = (self.decide(now, block, effects), block);
-            if last.0 != BlockOutcome::Accepted {
+        let (mut outcome, mut block) = (BlockOutcome::Accepted, first);
+        for next in batch {
+            (outcome, block) = (self.decide(now, next, effects), next);
+            if !outcome.is_accepted() {
                 break;
             }
         }
-        let (outcome, block) = last;
-        match &outcome {
-            BlockOutcome::Accepted | BlockOutcome::Discarded(_) => {
+        let accepted = outcome.is_accepted();
+        match outcome {
+            BlockOutcome::Accepted | BlockOutcome::Discarded => {
                 let of_running_slot = block.header.timestamp >= self.tree.slots().start(self.slot(now));
                 if self.has_started() && of_running_slot {
                     self.gossip(now, block, effects);
                 }
             }
-            BlockOutcome::Rejected(why) => observe(Event::BlockRefused(why.clone().into()), effects),
+            BlockOutcome::Rejected(why) => observe(Event::BlockRefused(why), effects),
             BlockOutcome::Rollback(cause) => {
-                let blocks = (*cause == RollbackCause::NeverReady).then_some(self.node_rules().rollback_max);
-                self.fork(now, blocks, *cause, effects);
+                let blocks = (cause == RollbackCause::NeverReady).then_some(self.node_rules().rollback_max);
+                self.fork(now, blocks, cause, effects);
             }
         }
-        outcome == BlockOutcome::Accepted
+        accepted
     }
 
     /// Moves the chain onto the block if it can follow; otherwise says what to think of it. Source: consensus.md 3.3.
     fn decide(&mut self, now: SimTime, block: &Arc<Block>, effects: &mut Vec<Effect>) -> BlockOutcome {
         if let Err(early) = self.tree.check_time(block, self.slot(now)) {
-            return BlockOutcome::Rejected(early);
+            return BlockOutcome::Rejected(early.into());
         }
         match self.tree.extend(&self.tip, block) {
             Ok(link) => {
@@ -192,14 +186,14 @@ impl Peer {
                 let on_chain = |id: &TransactionId| self.tree.block_of(&self.tip, id).is_some();
                 let ids = block.transactions.iter().map(|transaction| transaction.id()).filter(on_chain).collect();
                 self.tell(Role::Pool, Message::AlreadyForged { tip: self.tip.clone(), ids }, effects);
-                BlockOutcome::Discarded(Discarded::AlreadyForged)
+                BlockOutcome::Discarded
             }
             Err(why) => {
                 if is_found_out_late(&why) && !block.transactions.is_empty() {
                     let message = Message::BlockNotApplied { tip: self.tip.clone(), block: block.clone() };
                     self.tell(Role::Pool, message, effects);
                 }
-                BlockOutcome::Rejected(why)
+                BlockOutcome::Rejected(why.into())
             }
         }
     }
@@ -226,18 +220,18 @@ impl Peer {
         if header.height > Height(tip.height.0 + 1) {
             return match self.sync.is_never_ready(block.id) {
                 true => BlockOutcome::Rollback(RollbackCause::NeverReady),
-                false => BlockOutcome::Discarded(Discarded::NotReady),
+                false => BlockOutcome::Discarded,
             };
         }
         if header.height < tip.height || block.id == self.tip.id() {
-            return BlockOutcome::Discarded(Discarded::AlreadyThere);
+            return BlockOutcome::Discarded;
         }
         let applied = self.tree.applied(&self.tip);
         let slot = self.tree.slots().slot(header.timestamp);
         let owns_slot = applied.state.round().owner(slot).public_key == header.generator;
         match header.timestamp >= tip.timestamp && owns_slot {
             true => BlockOutcome::Rollback(RollbackCause::DoubleForging),
-            false => BlockOutcome::Rejected(self.not_chained(block)),
+            false => BlockOutcome::Rejected(self.not_chained(block).into()),
         }
     }
 

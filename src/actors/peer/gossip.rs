@@ -24,6 +24,12 @@ pub(super) struct Passing {
     pub last: SimTime,
 }
 
+impl Passing {
+    pub(super) fn is_of(&self, block: &Arc<Block>) -> bool {
+        Arc::ptr_eq(&self.block, block) || self.block.id == block.id
+    }
+}
+
 impl Peer {
     /// From now on this is the block that is passed around.
     pub(super) fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
@@ -36,7 +42,7 @@ impl Peer {
         if planted!(BlockNotPassedOn) && block.header.height.0.is_multiple_of(2) {
             return;
         }
-        let passing = self.passing.as_ref().filter(|passing| passing.block.id == block.id);
+        let passing = self.passing.as_ref().filter(|passing| passing.is_of(block));
         match (self.rules().gossip, passing) {
             (Gossip::Once, Some(passing)) if passing.seen == 0 => {
                 self.push_to(now, self.neighbours.len(), block, effects);
