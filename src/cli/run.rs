@@ -49,9 +49,8 @@ pub struct Run {
     /// How signatures are treated: modelled ones cost a hash, and change nothing but themselves and ids.
     #[arg(long, value_enum, value_name = "MODE")]
     crypto: Option<CryptoMode>,
-    /// Run it twice, and stop at the first event in which the second run differs from the first. Nothing is written, and Ctrl-C
-    /// ends it at once.
-    #[arg(long)]
+    /// Run it twice, and stop at the first event in which the second run differs from the first. Nothing is written.
+    #[arg(long, conflicts_with_all = ["out", "trace", "trace_network"])]
     check_determinism: bool,
     /// Leave summary.json, events.jsonl, tables as CSV and Parquet, and report.html in this folder.
     #[arg(long, value_name = "DIR")]
@@ -93,13 +92,48 @@ impl Run {
     }
 
     fn run_twice(&self, scenario: &Scenario) -> Result<(), Failure> {
-        match twice(scenario, SeedTree::new(self.seed), self.stage).map_err(|why| self.broken(why))? {
+        let stop = stop_on_interrupt()?;
+        let heights = u64::from(scenario.last_height().0);
+        let bar = progress_bar(2 * heights);
+        let go_on = |run, height: Height| {
+            bar.set_position(run * heights + u64::from(height.0));
+            !stop.load(Ordering::Relaxed)
+        };
+        let found =
+            twice(scenario, SeedTree::new(self.seed), [self.stage; 2], go_on).map_err(|why| self.broken(why))?;
+        bar.finish_and_clear();
+        if self.json {
+            super::output::line(&self.twice_as_json(&found).to_string());
+        }
+        match found {
             Twice::Same { digest, events } => {
-                super::output::line(&format!("{events} events, twice the same\ndigest:  {digest}"));
+                if !self.json {
+                    super::output::line(&format!("{events} events, twice the same\ndigest:  {digest}"));
+                }
                 Ok(())
             }
             Twice::Differ(difference) => Err(self.broken(difference)),
+            Twice::Interrupted { same } => {
+                Err(Failure::broken(format!("interrupted: {same} events of the second run were those of the first")))
+            }
         }
+    }
+
+    fn twice_as_json(&self, found: &Twice) -> Value {
+        let (same, events, digest) = match found {
+            Twice::Same { digest, events } => (true, *events, Some(digest.to_string())),
+            Twice::Differ(difference) => (false, difference.event as u64 - 1, None),
+            Twice::Interrupted { same } => (false, *same, None),
+        };
+        json!({
+            "scenario": self.scenario.display().to_string(),
+            "seed": self.seed,
+            "reproduce": self.reproduce(&self.scenario),
+            "same": same,
+            "same_events": events,
+            "interrupted": matches!(found, Twice::Interrupted { .. }),
+            "digest": digest,
+        })
     }
 
     fn run_once(&self, scenario: &Scenario) -> Result<(), Failure> {

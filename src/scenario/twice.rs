@@ -3,6 +3,7 @@
 use super::{Scenario, StageKind};
 use crate::{
     actors::{Event, NodeId, SimTime},
+    protocol::Height,
     sim::{Digest, Observer, SeedTree, fault::EventKind, stage::ractor::ActorDied, trace::fingerprint},
 };
 use std::{
@@ -13,8 +14,15 @@ use std::{
 /// What came of playing a scenario twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Twice {
-    Same { digest: Digest, events: u64 },
+    Same {
+        digest: Digest,
+        events: u64,
+    },
     Differ(Difference),
+    /// Nobody wanted to know any more; so many events of the second run were those of the first.
+    Interrupted {
+        same: u64,
+    },
 }
 
 /// The first event in which the second run differs from the first.
@@ -48,27 +56,35 @@ struct Entries {
     difference: Option<Difference>,
 }
 
-/// Plays a scenario twice, each time from nothing; the second run ends at the first difference.
+/// Plays a scenario twice, each time from nothing, on these stages; the second run ends at the first difference.
+/// `wanted` hears after each slot which run it is of, 0 or 1, and its height, and says whether to go on.
 ///
 /// # Errors
 /// On the ractor stage, an actor died.
-pub fn twice(scenario: &Scenario, seeds: SeedTree, stage: StageKind) -> Result<Twice, ActorDied> {
-    compare(scenario, seeds, stage, stage)
-}
-
-/// [`twice`] on two stages.
-///
-/// # Errors
-/// As [`twice`].
-pub fn compare(scenario: &Scenario, seeds: SeedTree, first: StageKind, second: StageKind) -> Result<Twice, ActorDied> {
+pub fn twice(
+    scenario: &Scenario,
+    seeds: SeedTree,
+    [first, second]: [StageKind; 2],
+    mut wanted: impl FnMut(u64, Height) -> bool,
+) -> Result<Twice, ActorDied> {
+    let mut all = true;
+    let mut wanted = |run, height| {
+        all = wanted(run, height);
+        all
+    };
     let log = Log::default();
-    log.play(scenario, seeds, first)?;
-    let seen = std::mem::take(&mut log.lock().seen);
+    log.play(scenario, seeds, first, |height| wanted(0, height))?;
     let again = Log::default();
-    again.lock().expected = Some(seen);
-    let digest = again.play(scenario, seeds, second)?;
+    again.lock().expected = Some(std::mem::take(&mut log.lock().seen));
+    if !wanted(1, Height(0)) {
+        return Ok(Twice::Interrupted { same: 0 });
+    }
+    let digest = again.play(scenario, seeds, second, |height| wanted(1, height))?;
     let mut entries = again.lock();
     let (expected, events) = (entries.expected.take().unwrap_or_default(), entries.seen.len());
+    if !all && entries.difference.is_none() && events < expected.len() {
+        return Ok(Twice::Interrupted { same: events as u64 });
+    }
     let missing =
         expected.get(events).map(|first| Difference { event: events + 1, first: Some(first.clone()), second: None });
     Ok(match entries.difference.take().or(missing) {
@@ -78,10 +94,17 @@ pub fn compare(scenario: &Scenario, seeds: SeedTree, first: StageKind, second: S
 }
 
 impl Log {
-    fn play(&self, scenario: &Scenario, seeds: SeedTree, stage: StageKind) -> Result<Digest, ActorDied> {
+    fn play(
+        &self,
+        scenario: &Scenario,
+        seeds: SeedTree,
+        stage: StageKind,
+        mut wanted: impl FnMut(Height) -> bool,
+    ) -> Result<Digest, ActorDied> {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(self.clone())];
-        Ok(scenario.play_while(&plan, stage, observers, |_| self.lock().difference.is_none())?.digest)
+        let go_on = |height| wanted(height) && self.lock().difference.is_none();
+        Ok(scenario.play_while(&plan, stage, observers, go_on)?.digest)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
@@ -132,7 +155,7 @@ mod tests {
         let play = |seed, expected: Option<Vec<Seen>>| {
             let log = Log::default();
             log.lock().expected = expected;
-            log.play(&scenario, SeedTree::new(seed), StageKind::Inline).expect("no actor dies");
+            log.play(&scenario, SeedTree::new(seed), StageKind::Inline, |_| true).expect("no actor dies");
             let mut entries = log.lock();
             (std::mem::take(&mut entries.seen), entries.difference.take())
         };
@@ -145,5 +168,19 @@ mod tests {
         assert_eq!(difference, Some(expected));
         assert!(seen.len() < second.len() / 2, "{} of {} events", seen.len(), second.len());
         assert_eq!(play(1, Some(first)).1, None);
+    }
+
+    #[test]
+    fn what_is_interrupted_says_how_much_was_the_same() {
+        let text = "version = 1\nrounds = 4\n[network]\ndelegates = 5\n";
+        let scenario = Scenario::parse(text, Path::new("twice")).expect("a scenario");
+        let stopped = |run: u64, height: u32| {
+            let wanted = |at, now| (at, now) < (run, Height(height));
+            twice(&scenario, SeedTree::new(1), [StageKind::Inline; 2], wanted).expect("no actor dies")
+        };
+        let Twice::Same { events, .. } = stopped(2, 0) else { panic!("it is the same again") };
+        assert_eq!([stopped(0, 5), stopped(1, 0)], [Twice::Interrupted { same: 0 }, Twice::Interrupted { same: 0 }]);
+        let Twice::Interrupted { same } = stopped(1, 5) else { panic!("it was interrupted") };
+        assert!(0 < same && same < events / 2, "{same} of {events}");
     }
 }

@@ -7,7 +7,7 @@ use dposlab::{
     protocol::crypto::sha256,
     scenario::{
         Scenario, StageKind,
-        twice::{Twice, compare},
+        twice::{Twice, twice},
     },
     sim::{Digest, SeedTree},
 };
@@ -81,9 +81,10 @@ fn a_network_of_thousands_gives_one_digest_on_both_stages() {
 
 /// Plays a scenario on two stages, event for event the same, and answers the digest.
 fn same(scenario: &Scenario, seed: u64, first: StageKind, second: StageKind) -> Digest {
-    match compare(scenario, SeedTree::new(seed), first, second).expect("no actor dies") {
+    match twice(scenario, SeedTree::new(seed), [first, second], |_, _| true).expect("no actor dies") {
         Twice::Same { digest, .. } => digest,
         Twice::Differ(difference) => panic!("{}: {difference}\n{}", scenario.description, scenario.to_toml()),
+        Twice::Interrupted { same } => panic!("{}: nobody interrupted it, and {same} events", scenario.description),
     }
 }
 
@@ -126,6 +127,22 @@ fn the_command_repeats_a_run_and_says_that_it_is_the_same() {
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("twice the same") && text.contains("digest:"), "{text}");
+    let output = run(&["run", "scenarios/lossy.toml", "--check-determinism", "--stage", "inline", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("--json prints one JSON object");
+    assert_eq!((&found["same"], &found["interrupted"]), (&true.into(), &false.into()));
+    let (events, digest) = (found["same_events"].to_string(), found["digest"].as_str().expect("a digest"));
+    assert!(text.starts_with(&events) && text.contains(digest), "{text}");
+}
+
+/// What would not be written is refused, not left out without a word.
+#[test]
+fn a_run_that_is_repeated_writes_nothing() {
+    for output in [&["--out", "x"][..], &["--trace", "x.jsonl"], &["--trace-network"]] {
+        let refused = run(&[&["run", "scenarios/lossy.toml", "--check-determinism"], output].concat());
+        let why = String::from_utf8(refused.stderr).expect("text");
+        assert_eq!(refused.status.code(), Some(2), "{why}");
+        assert!(why.contains("--check-determinism") && why.contains(output[0]), "{why}");
+    }
 }
 
 #[test]
