@@ -117,7 +117,7 @@ pub struct Network {
     known: Known,
     /// Until when a link is busy with what was sent before.
     busy: BTreeMap<(u32, u32), SimTime>,
-    /// Nothing is drawn, counted or checked for a message but its latency.
+    /// Nothing is drawn or counted for a message but its latency.
     plain: bool,
     config: Arc<NetworkConfig>,
     /// What faults do to messages.
@@ -132,7 +132,6 @@ impl Network {
             let ((a, b), latency) = (link.between, link.latency);
             [((a, b), latency), ((b, a), latency)]
         };
-        let mesh = matches!(links, Links::Mesh(_));
         Self {
             regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
             special: model.links.iter().flat_map(both_ways).collect(),
@@ -140,7 +139,7 @@ impl Network {
             random: Xoshiro256PlusPlus::from_seed(seeds.bytes("network/messages")),
             known: Known::new(nodes),
             busy: BTreeMap::new(),
-            plain: mesh && model.is_plain(),
+            plain: model.is_plain(),
             links,
             model: model.clone(),
             config,
@@ -160,7 +159,10 @@ impl Network {
             return Route::Arrives(now);
         }
         if self.plain && self.interference.is_idle() {
-            return Route::Arrives(self.arrival(now, from, to));
+            return match self.links.connects(from, to) {
+                true => Route::Arrives(self.arrival(now, from, to)),
+                false => Route::Lost,
+            };
         }
         self.route_with_care(now, from, to, message)
     }

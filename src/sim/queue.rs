@@ -33,8 +33,6 @@ pub struct EventQueue<T> {
     levels: Box<[Level<T>; LEVELS]>,
     /// Bit l: level l holds something.
     filled: u64,
-    /// The room of buckets that hold nothing, the last emptied last: it is still at hand for the processor.
-    rooms: Vec<Vec<(u64, T)>>,
     /// Kept for its room.
     keys: Vec<u32>,
     /// How many of the next events had been told of when they were last told of …
@@ -49,6 +47,9 @@ struct Level<T> {
     buckets: [Vec<(u64, T)>; 1 << DIGIT],
     /// Bit d: the bucket of digit d holds something.
     filled: u64,
+    /// The room of buckets that hold nothing, the last emptied last: it is still at hand for the processor. Buckets of higher
+    /// levels hold more.
+    rooms: Vec<Vec<(u64, T)>>,
 }
 
 /// Bits of a digit.
@@ -73,7 +74,7 @@ const TOLD: [(usize, Soon); 2] = [(28, Soon::Near), (12, Soon::Next)];
 impl<T: Copy> EventQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
-        let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0 };
+        let level = |_| Level { buckets: std::array::from_fn(|_| Vec::new()), filled: 0, rooms: Vec::new() };
         let levels = Box::new(std::array::from_fn(level));
         Self {
             last: 0,
@@ -81,7 +82,6 @@ impl<T: Copy> EventQueue<T> {
             until: 0,
             levels,
             filled: 0,
-            rooms: Vec::new(),
             keys: Vec::new(),
             told: [0; TOLD.len()],
             since: AT_ONCE,
@@ -102,10 +102,10 @@ impl<T: Copy> EventQueue<T> {
     fn put(&mut self, time: u64, event: T) {
         let level = (time ^ self.last).ilog2() / DIGIT;
         let digit = (time >> (level * DIGIT)) % (1 << DIGIT);
-        let Level { buckets, filled } = &mut self.levels[level as usize];
+        let Level { buckets, filled, rooms } = &mut self.levels[level as usize];
         let bucket = &mut buckets[digit as usize];
         if bucket.capacity() == 0
-            && let Some(room) = self.rooms.pop()
+            && let Some(room) = rooms.pop()
         {
             *bucket = room;
         }
@@ -180,16 +180,17 @@ impl<T: Copy> EventQueue<T> {
         let Some((level, digit)) = self.lowest() else { return };
         if level <= SORTED && self.levels[level].buckets[digit].len() <= FEW {
             let mut bucket = self.take(level, digit);
-            let mut front = mem::replace(&mut self.front, self.rooms.pop().unwrap_or_default());
+            let room = self.levels[level].rooms.pop().unwrap_or_default();
+            let mut front = mem::replace(&mut self.front, room);
             self.sort_to_front(&mut bucket, level);
             self.front.append(&mut front);
-            self.rooms.extend([front, bucket]);
+            self.levels[level].rooms.extend([front, bucket]);
         }
     }
 
     /// Empties a bucket.
     fn take(&mut self, level: usize, digit: usize) -> Vec<(u64, T)> {
-        let Level { buckets, filled } = &mut self.levels[level];
+        let Level { buckets, filled, .. } = &mut self.levels[level];
         *filled &= !(1 << digit);
         if *filled == 0 {
             self.filled &= !(1 << level);
@@ -221,7 +222,7 @@ impl<T: Copy> EventQueue<T> {
             let mut bucket = self.take(level, digit);
             self.gather(&mut bucket, level);
             self.sort_to_front(&mut bucket, level);
-            self.rooms.push(bucket);
+            self.levels[level].rooms.push(bucket);
         } else {
             let earliest = self.levels[level].buckets[digit].iter().map(|(time, _)| *time).min()?;
             if earliest > through.micros() {
@@ -236,7 +237,7 @@ impl<T: Copy> EventQueue<T> {
                 }
             }
             self.front.reverse();
-            self.rooms.push(bucket);
+            self.levels[level].rooms.push(bucket);
         }
         Some(())
     }
@@ -255,7 +256,7 @@ impl<T: Copy> EventQueue<T> {
         {
             let mut next = self.take(level, digit);
             bucket.append(&mut next);
-            self.rooms.push(next);
+            self.levels[level].rooms.push(next);
         }
     }
 }

@@ -1,57 +1,67 @@
 //! The random numbers of a peer.
 
 use prefetch_index::prefetch_index;
-use rand::{RngCore, rand_core::impls::fill_bytes_via_next};
-use rand_chacha::ChaCha8Rng;
+use rand::{
+    RngCore, SeedableRng,
+    rand_core::{block::BlockRngCore, impls::fill_bytes_via_next},
+};
+use rand_chacha::{ChaCha8Core, ChaCha8Rng};
 
-/// A stream of random numbers, of which some are drawn ahead. With thousands of peers each draw waits for memory, unless
-/// it is known which: a stream does not tell where its next number lies.
-#[derive(Debug)]
+/// The numbers of a stream, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
+/// which: a stream itself does not tell where its next number lies.
 #[repr(C)]
 pub(super) struct Draws {
-    stream: Box<ChaCha8Rng>,
     next: u8,
     /// Drawn, and from `next` on not given out yet.
-    words: [u32; AHEAD],
+    words: Words,
+    stream: ChaCha8Core,
 }
 
-const AHEAD: usize = 60;
+/// [`WORDS`] numbers.
+type Words = <ChaCha8Core as BlockRngCore>::Results;
+
+const WORDS: u8 = 64;
+/// Numbers that a wake-up may need.
+const NEEDED: usize = 8;
 
 impl Draws {
     /// The bytes at its beginning that tell where the next number lies.
     #[cfg(test)]
     pub(super) const TELLS: usize = std::mem::offset_of!(Self, words);
-}
-/// Numbers that a wake-up may need.
-const NEEDED: usize = 8;
 
-impl Draws {
-    /// Has it fetch these.
+    /// Has the processor fetch the next numbers.
     pub(super) fn prefetch_words(&self) {
         let next = usize::from(self.next);
-        prefetch_index(self.words.as_slice(), next);
-        prefetch_index(self.words.as_slice(), next + NEEDED);
+        prefetch_index(self.words.as_ref(), next);
+        prefetch_index(self.words.as_ref(), next + NEEDED);
     }
 
     /// Draws more, and gives the first of these out.
     #[cold]
     fn draw(&mut self) -> u32 {
-        self.words.fill_with(|| self.stream.next_u32());
+        self.stream.generate(&mut self.words);
         self.next = 1;
-        self.words[0]
+        self.words.as_ref()[0]
     }
 }
 
 impl From<ChaCha8Rng> for Draws {
+    /// From where the stream stands.
     fn from(stream: ChaCha8Rng) -> Self {
-        Self { words: [0; AHEAD], next: AHEAD as u8, stream: stream.into() }
+        let given = stream.get_word_pos();
+        let mut draws =
+            Self { next: WORDS, words: Words::default(), stream: ChaCha8Core::from_seed(stream.get_seed()) };
+        for _ in 0..given {
+            draws.next_u32();
+        }
+        draws
     }
 }
 
 impl RngCore for Draws {
     #[inline]
     fn next_u32(&mut self) -> u32 {
-        match self.words.get(usize::from(self.next)) {
+        match self.words.as_ref().get(usize::from(self.next)) {
             Some(word) => {
                 self.next += 1;
                 *word
@@ -80,8 +90,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_those_of_the_stream(draws in vec(0..40_usize, 1..200)) {
+        fn they_are_those_of_the_stream(given in 0..200, draws in vec(0..40_usize, 1..200)) {
             let mut stream = ChaCha8Rng::seed_from_u64(7);
+            (0..given).for_each(|_| { stream.next_u32(); });
             let mut ahead = Draws::from(stream.clone());
             for draw in draws {
                 match draw {
