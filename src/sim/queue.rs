@@ -60,12 +60,12 @@ const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 const VERY_FEW: usize = 8;
 /// So many events are sorted …
 const FEW: usize = 512;
-/// Small buckets are taken together until they hold so many.
-const ENOUGH: usize = 21;
-/// Bits of a place among them.
-const PLACE: u32 = FEW.ilog2() + 1;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;
+/// Buckets that hold fewer are sorted together with those next to them, which takes less than one by one.
+const ENOUGH: usize = 21;
+/// Bits of a place among all that are sorted at once.
+const PLACE: u32 = (ENOUGH + FEW).ilog2() + 1;
 /// So many events are told of at once.
 const AT_ONCE: usize = 8;
 /// How many events behind the next one each is told of, or a few more.
