@@ -94,6 +94,9 @@ pub struct Peer {
 impl Peer {
     /// A peer on `tip` of a network that is running: it is connected to `given`, who all stood on `tip` when it last
     /// heard of them (its own number among them does no harm), and draws from `random`, a stream of its own.
+    ///
+    /// # Panics
+    /// The stream is not number 0 of its seed.
     pub fn new(
         node: NodeId,
         tree: Arc<BlockTree>,
@@ -134,6 +137,9 @@ impl Peer {
 
     /// A peer of a node that starts late, or again, on the chain it has kept: it knows the addresses it was given, is
     /// connected to nobody, and disregards pushed blocks until it has caught up.
+    ///
+    /// # Panics
+    /// As [`Peer::new`].
     pub fn starting(
         node: NodeId,
         tree: Arc<BlockTree>,

@@ -120,17 +120,18 @@ impl Run {
     }
 
     fn twice_as_json(&self, found: &Twice) -> Value {
-        let (same, events, digest) = match found {
-            Twice::Same { digest, events } => (true, *events, Some(digest.to_string())),
-            Twice::Differ(difference) => (false, difference.event as u64 - 1, None),
-            Twice::Interrupted { same } => (false, *same, None),
+        let (events, digest, difference) = match found {
+            Twice::Same { digest, events } => (*events, Some(digest.to_string()), None),
+            Twice::Differ(difference) => (difference.event as u64 - 1, None, Some(difference.to_string())),
+            Twice::Interrupted { same } => (*same, None, None),
         };
         json!({
             "scenario": self.scenario.display().to_string(),
             "seed": self.seed,
             "reproduce": self.reproduce(&self.scenario),
-            "same": same,
+            "same": digest.is_some(),
             "same_events": events,
+            "difference": difference,
             "interrupted": matches!(found, Twice::Interrupted { .. }),
             "digest": digest,
         })

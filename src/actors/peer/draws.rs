@@ -47,7 +47,11 @@ impl Draws {
 
 impl From<ChaCha8Rng> for Draws {
     /// From where the stream stands.
+    ///
+    /// # Panics
+    /// The stream is not number 0 of its seed.
     fn from(stream: ChaCha8Rng) -> Self {
+        assert_eq!(stream.get_stream(), 0, "each stream has a seed of its own");
         let given = stream.get_word_pos();
         let mut draws =
             Self { next: WORDS, words: Words::default(), stream: ChaCha8Core::from_seed(stream.get_seed()) };
