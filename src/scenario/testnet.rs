@@ -79,13 +79,20 @@ impl Testnet {
         let (_, premine) = secret(seeds, "keys/premine");
         let leaders = if standby > 0 { active as usize } else { 0 };
         let lead = delegates.iter().take(leaders).map(|delegate| (delegate.keys.public().address(network_byte), LEAD));
+        let mut funded: Vec<(Address, Arktoshi)> =
+            accounts.iter().map(|account| (account.address, account.balance)).chain(lead).collect();
+        // The premine wallet pays itself what cannot be divided evenly: a delegate with more would always rank first.
+        let kept = indivisible(&funded, delegates.len());
+        if kept > Arktoshi::ZERO {
+            funded.push((premine.public().address(network_byte), kept));
+        }
         let plan = GenesisPlan {
             network,
             milestones,
             premine,
             delegates: delegates.iter().map(|delegate| (delegate.username.clone(), delegate.keys.clone())).collect(),
             total: TOTAL,
-            accounts: accounts.iter().map(|account| (account.address, account.balance)).chain(lead).collect(),
+            accounts: funded,
         };
         let config =
             NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
@@ -111,6 +118,12 @@ pub fn rules_for(nodes: usize) -> Rules {
     Rules { minimum_network_reach: reach, ..reference }
 }
 
+/// What is left of the coin once these are funded and so many delegates, at least one, have got equal whole shares.
+fn indivisible(funded: &[(Address, Arktoshi)], delegates: usize) -> Arktoshi {
+    let paid: u64 = funded.iter().map(|(_, amount)| amount.value()).sum();
+    Arktoshi::new((TOTAL.value() - paid) % delegates as u64).expect("it is less than the number of delegates")
+}
+
 fn milestones(delegates: u32, reward: Option<u64>) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
@@ -130,4 +143,34 @@ fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
     let passphrase = generate_passphrase(entropy);
     let keys = KeyPair::from_passphrase(&passphrase);
     (passphrase, keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Balance;
+    use std::collections::BTreeSet;
+
+    /// The weights of all delegates at genesis, in the order of their numbers.
+    fn weights(active: u32, standby: u32) -> Vec<Balance> {
+        let testnet = Testnet::with_standby(SeedTree::new(7), active, standby, None);
+        let tree = testnet.tree(Rules::reference()).expect("a generated genesis registers as many as it needs");
+        let state = tree.applied(tree.genesis()).state.clone();
+        assert_eq!(testnet.config.genesis.block.header.total_amount, TOTAL, "no coin is lost");
+        let weight = |delegate: &NamedDelegate| {
+            state.delegate_of(delegate.keys.public()).expect("it is registered").vote_balance
+        };
+        testnet.delegates.iter().map(weight).collect()
+    }
+
+    #[test]
+    fn delegates_begin_with_equal_weights_whatever_their_number() {
+        for active in [1, 3, 7, 13, 51, 53] {
+            assert_eq!(BTreeSet::from_iter(weights(active, 0)).len(), 1, "{active} delegates");
+        }
+        let weights = weights(7, 4);
+        assert_eq!(BTreeSet::from_iter(&weights[..7]).len(), 1, "{weights:?}");
+        assert_eq!(BTreeSet::from_iter(&weights[7..]).len(), 1, "{weights:?}");
+        assert!(weights[0] > weights[7], "who stands by begins below the active ones");
+    }
 }
