@@ -145,6 +145,8 @@ fn delegates(scenario: &Scenario) -> Vec<Scenario> {
 fn keep_who_is_there(scenario: &mut Scenario) {
     let (nodes, usernames) = (scenario.network.nodes(), scenario.usernames());
     let delegates = usernames.len() as u32;
+    let model = &mut scenario.network.model;
+    model.topology = std::mem::take(&mut model.topology).fitted(nodes);
     scenario.faults.retain_mut(|fault| {
         let limit = if concerns_delegates(&fault.kind) { delegates } else { nodes };
         let mut whole = true;

@@ -130,6 +130,7 @@ fn network(draw: &mut ChaCha8Rng, delegates: Option<u32>) -> NetworkSection {
         8 => Topology::Ring(draw.random_range(2..=3)),
         _ => Topology::Regular((nodes / 2).max(3)),
     };
+    let topology = topology.fitted(nodes);
     let latency = match draw.random_range(0..6) {
         0 => Latency::uniform(0, 1),
         1..=3 => {

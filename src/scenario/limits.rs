@@ -11,7 +11,7 @@ use crate::{
     sim::{
         Fault, FaultKind, Trigger,
         fault::{NodeRef, Nodes, Share},
-        network::Topology,
+        network::topology::TopologyError,
     },
 };
 use std::{fmt::Display, ops::RangeInclusive};
@@ -85,16 +85,9 @@ impl Scenario {
         if model.bandwidth == Some(0) {
             return Err(Mistake::new("network.bandwidth", 0, "at least 1 byte a second"));
         }
-        match &model.topology {
-            Topology::Regular(degree) => within("network.topology.regular", *degree, 2..=NODES_LIMIT)?,
-            Topology::Ring(reach) => within("network.topology.ring", *reach, 1..=NODES_LIMIT)?,
-            Topology::Edges(edges) => {
-                for (index, (a, b)) in edges.iter().enumerate() {
-                    within(&format!("network.topology.edges[{index}]"), (*a).max(*b), 0..=nodes - 1)?;
-                }
-            }
-            Topology::Mesh | Topology::Star => {}
-        }
+        model.topology.check(nodes).map_err(|TopologyError { part, found, allowed }| {
+            Mistake::new(format!("network.topology.{part}"), found, allowed)
+        })?;
         for (index, link) in model.links.iter().enumerate() {
             let (a, b) = link.between;
             within(&format!("network.links[{index}].between"), a.max(b), 0..=nodes - 1)?;
