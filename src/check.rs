@@ -11,7 +11,6 @@
 pub mod assertions;
 pub mod conduct;
 pub mod finding;
-pub mod interval;
 pub mod invariants;
 pub mod minimal;
 #[cfg(feature = "planted")]

@@ -137,7 +137,8 @@ fn network(draw: &mut ChaCha8Rng, delegates: Option<u32>) -> NetworkSection {
             let least = draw.random_range(1..=60);
             Latency::uniform(least, least + draw.random_range(1..=120))
         }
-        // A peer that takes more than 1.5 seconds to answer counts as gone: with more, nobody could ever forge.
+        // A peer that takes more than 1.5 seconds to answer (`rules.node.forging_ping_ms`) counts as gone: with more, nobody
+        // could ever forge.
         4 => Latency::uniform(100, draw.random_range(200..=500)),
         _ => Latency::uniform(300, draw.random_range(400..=700)),
     };

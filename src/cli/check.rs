@@ -4,7 +4,6 @@ use super::{Failure, interrupt::stop_on_interrupt, output};
 use crate::{
     check::{
         INTERESTING, Minimal,
-        interval::wilson,
         minimise,
         search::{Found, Networks, Search, Summary},
         swarm::Frame,
@@ -12,6 +11,7 @@ use crate::{
     ledger::Rules,
     protocol::crypto::CryptoMode,
     scenario::Scenario,
+    statistics::{Interval, interval},
 };
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -187,7 +187,7 @@ impl Check {
     fn as_text(&self, summary: &Summary, found: &[&Found], files: &[(Option<Minimal>, Option<PathBuf>)]) -> String {
         let mut text = String::new();
         for (found, (minimal, file)) in found.iter().zip(files) {
-            let (low, high) = wilson(found.runs, summary.runs);
+            let Interval { low, high } = interval::of_share(found.runs, summary.runs);
             text += &format!(
                 "broken: {} ({})\n  in {} of {} runs ({:.1} % to {:.1} %), first in that of seed {}\n",
                 found.finding.invariant,
@@ -238,7 +238,7 @@ impl Check {
             .iter()
             .zip(files)
             .map(|(found, (minimal, file))| {
-                let (low, high) = wilson(found.runs, summary.runs);
+                let Interval { low, high } = interval::of_share(found.runs, summary.runs);
                 json!({
                     "invariant": found.finding.invariant,
                     "source": found.finding.origin,

@@ -7,7 +7,7 @@ use crate::{
     report::{
         Metrics,
         bundle::{About, Bundle, command},
-        metrics::Figures,
+        metrics::{Figures, Totals},
         rounds::totals,
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
@@ -220,6 +220,7 @@ impl Run {
             events: outcome.events,
             delivered: outcome.delivered,
             interrupted,
+            notes: scenario.notes(),
             reproduce: self.reproduce(&self.scenario),
         }
     }
@@ -235,13 +236,14 @@ impl Run {
     }
 
     fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
+        let notes: String = scenario.notes().iter().map(|note| format!("note:    {note}\n")).collect();
         let asserted: String = verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect();
         let total = &figures.total;
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
-             {} events\n{asserted}digest:  {}{}",
+             {} events\n{}{notes}{asserted}digest:  {}{}",
             self.scenario.display(),
             table::render(&figures.chain),
             self.seed,
@@ -250,10 +252,23 @@ impl Run {
             total.blocks,
             total.missed_slots,
             outcome.events,
+            forks(total),
             outcome.digest,
             written.unwrap_or_default(),
         )
     }
+}
+
+/// What became of forks and rollbacks, each with what it counts; nothing where there was neither.
+fn forks(total: &Totals) -> String {
+    if total.forks == 0 && total.rollbacks == 0 && total.fork_depth_max == 0 {
+        return String::new();
+    }
+    format!(
+        "forks:   {} blocks forged on a parent that had another block, {} blocks on the longest branch beside the winning \
+         chain; nodes left their chain {} times, and took back {} blocks at most\n",
+        total.forks, total.fork_depth_max, total.rollbacks, total.rollback_depth_max,
+    )
 }
 
 fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> Value {
@@ -267,6 +282,7 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
         "digest": about.digest,
         "reproduce": about.reproduce,
         "interrupted": about.interrupted,
+        "notes": about.notes,
         "height": total.height,
         "rounds": total.rounds,
         "blocks": total.blocks,

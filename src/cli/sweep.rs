@@ -14,6 +14,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     thread,
 };
@@ -151,6 +152,7 @@ fn text(summary: &Summary, folder: &Path) -> String {
             None => "-".to_owned(),
             Some(values) => match values.confidence {
                 Some(confidence) => format!("{:.3} ± {:.3}", values.mean, confidence.high - values.mean),
+                None if values.count > 1 => format!("{:.3} (all)", values.mean),
                 None => format!("{:.3}", values.mean),
             },
         };
@@ -172,7 +174,13 @@ fn text(summary: &Summary, folder: &Path) -> String {
     }
     lines.push(table.to_string());
     lines.push(String::new());
-    lines.push("means with 95 % confidence (Student), shares with Wilson's interval; propagation is the median, in milliseconds".to_owned());
+    let notes: BTreeSet<&String> = summary.cells.iter().flat_map(|cell| &cell.notes).collect();
+    lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
+    lines.push(
+        "means with 95 % confidence (Student), '(all)' where every run has the same value; shares with Wilson's interval, of \
+         none and of all with the exact one; propagation is the median, in milliseconds"
+            .to_owned(),
+    );
     for failed in summary.failures.iter().take(FAILURES_SHOWN) {
         let why = if failed.broken.is_empty() { String::new() } else { format!(" ({})", failed.broken.join("; ")) };
         lines.push(format!("{}: seed {}{why}: {}", failed.status, failed.seed, failed.reproduce));

@@ -30,6 +30,8 @@ pub struct About {
     pub delivered: u64,
     /// Its user ended it before its last round was over: the digest is that of what was played, and nothing is asserted.
     pub interrupted: bool,
+    /// What a reader of the scenario would not expect of the run.
+    pub notes: Vec<String>,
     /// The one command that repeats the run.
     pub reproduce: String,
 }

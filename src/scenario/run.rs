@@ -53,16 +53,54 @@ impl Scenario {
         self.crypto.during(|| Testnet::with_standby(seeds, network.delegates, network.standby, network.reward))
     }
 
-    /// The rules of the nodes: those of the file, with a network reach that the topology can give.
+    /// The rules of the nodes: those of the file, with a network reach that the topology can give, unless the file names
+    /// one ([`Scenario::notes`] says so).
     pub fn rules(&self, least_degree: u32) -> Rules {
-        let mut rules = Rules::from_toml(&self.rules).expect("the rules were checked when the file was read");
-        if !self.rules.contains_key("minimum_network_reach") {
+        let mut rules = self.rules_of_file();
+        if !self.names_reach() {
             let reach = rules.minimum_network_reach.map(|reach| reach.min(least_degree));
             rules.minimum_network_reach = reach.filter(|reach| *reach > 0);
         }
         let by_rules = self.rules.contains_key("gossip").then_some(rules.gossip);
         rules.gossip = self.network.gossip.or(by_rules).unwrap_or(Gossip::Once);
         rules
+    }
+
+    /// What a reader of the file would not expect of the run: that nodes forge with fewer peers than the rules ask for,
+    /// because the topology gives them no more, or that nodes cannot forge, because the file asks for more.
+    pub fn notes(&self) -> Vec<String> {
+        let (model, nodes) = (&self.network.model, self.network.nodes());
+        // How many neighbours nodes have does not depend on the seed.
+        let least = model.topology.links(nodes, SeedTree::new(0)).least_degree();
+        let Some(asked) = self.rules_of_file().minimum_network_reach.filter(|asked| *asked > least) else {
+            return Vec::new();
+        };
+        let has = match least {
+            1 => "1 neighbour".to_owned(),
+            _ => format!("{least} neighbours"),
+        };
+        let note = match (self.names_reach(), self.rules(least).minimum_network_reach) {
+            (true, _) => format!(
+                "rules.minimum_network_reach is {asked}, and some node has {has}: such a node never forges"
+            ),
+            (false, Some(reach)) => format!(
+                "minimum_network_reach is {reach} in place of {asked}, for some node has {has}; \
+                 rules.minimum_network_reach sets it"
+            ),
+            (false, None) => format!(
+                "minimum_network_reach is off in place of {asked}, for some node has {has}; \
+                 rules.minimum_network_reach sets it"
+            ),
+        };
+        vec![note]
+    }
+
+    fn rules_of_file(&self) -> Rules {
+        Rules::from_toml(&self.rules).expect("the rules were checked when the file was read")
+    }
+
+    fn names_reach(&self) -> bool {
+        self.rules.contains_key("minimum_network_reach")
     }
 
     /// The plan of a run on that network. It begins with the first slot after genesis.

@@ -19,7 +19,7 @@ page.append(element("div", { class: "tiles" },
   tile(number(totals.blocks), "blocks on the chain"),
   tile(number(totals.missed_slots), "slots missed", totals.missed_slots > 0),
   tile(number(totals.orphaned), "blocks orphaned", totals.orphaned > 0),
-  tile(number(totals.fork_depth_max), "blocks, deepest fork", totals.fork_depth_max > 0),
+  tile(number(totals.fork_depth_max), "blocks, longest branch beside the chain", totals.fork_depth_max > 0),
   tile(number(totals.rollbacks), "rollbacks", totals.rollbacks > 0),
   totals.propagation_ms.count ? tile(ms(totals.propagation_ms.p50), "propagation, median") : null,
   totals.propagation_ms.count ? tile(ms(totals.propagation_ms.p99), "propagation, 99 %") : null,
@@ -33,6 +33,7 @@ page.append(grid);
 grid.append(reproduce(about.reproduce, [
   ["scenario", about.scenario], ["seed", about.seed], ["set", about.set.join("  ")], ["version", `dposlab ${about.version}`],
   ["digest", about.digest], ["events", number(about.events)], ["inputs delivered", number(about.delivered)],
+  ["notes", about.notes.join("; ")],
   ["interrupted", about.interrupted ? `at height ${totals.height}` : ""],
 ]));
 
@@ -125,7 +126,7 @@ grid.append(plotCard("half", "Agreement", `Share of the nodes, and of the vote w
 })).card);
 
 const roundX = rounds.map((round) => round.round);
-grid.append(plotCard("half", "Slots by round", "Blocks on the winning chain, slots left empty, and blocks forged beside another one.", () => ({
+grid.append(plotCard("half", "Slots by round", "Blocks on the winning chain, slots left empty, and forks: blocks forged on a parent on which another block had been forged before.", () => ({
   traces: [["blocks", "blocks", "good"], ["missed_slots", "missed", "bad"], ["forks", "forks", "fourth"]].map(([key, name, fill]) => ({
     type: "bar", name, x: roundX, y: rounds.map((round) => round[key]), marker: { color: color(fill) }, hovertemplate: `%{y} ${name}<extra>round %{x}</extra>`,
   })),
@@ -165,7 +166,7 @@ if (traffic) {
 }
 
 if (totals.rollbacks > 0) {
-  grid.append(plotCard("half", "Rollbacks by round", `How many nodes went back, and the deepest. ${Object.entries(totals.rollbacks_by_cause).map(([cause, count]) => `${cause}: ${count}`).join(", ")}.`, () => ({
+  grid.append(plotCard("half", "Rollbacks by round", `How often a node left its chain, and the most blocks one took back at once, be they on a fork or to be downloaded again. ${Object.entries(totals.rollbacks_by_cause).map(([cause, count]) => `${cause}: ${count}`).join(", ")}.`, () => ({
     traces: [
       { type: "bar", name: "rollbacks", x: roundX, y: rounds.map((round) => round.rollbacks), marker: { color: color("fourth") } },
       { ...line("deepest, in blocks", roundX, rounds.map((round) => round.rollback_depth_max), color("bad"), { mode: "lines+markers" }), yaxis: "y2" },

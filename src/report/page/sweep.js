@@ -46,14 +46,20 @@ function distribution(figure) {
   };
 }
 
+function uncertain(values, digits) {
+  if (values.confidence) return ` ± ${number(values.confidence.high - values.mean, digits)}`;
+  return values.count > 1 ? ` in all; others in ${percent(values.differ_at_most)} of the runs at most` : "";
+}
+
 function means(figure) {
   const has = cells.map((cell, index) => [cell.figures[figure], xs()[index]]).filter(([values]) => values);
+  // Equal values have no interval: a spread of 0 would claim too much.
   const spread = (values) => (values.confidence ? values.confidence.high - values.mean : 0);
   return {
     traces: [{
       type: "scatter", mode: numeric ? "lines+markers" : "markers", x: has.map(([, where]) => where), y: has.map(([values]) => values.mean), line: { color: color("good"), width: 2 },
       marker: { size: 8, color: color("good") }, error_y: { type: "data", array: has.map(([values]) => spread(values)), color: color("soft"), thickness: 1.5, width: 6 },
-      text: has.map(([values]) => `${number(values.mean, 4)} ± ${number(spread(values), 4)}<br>deviation ${number(values.deviation, 4)}, ${number(values.count)} runs`), hovertemplate: "%{text}<extra></extra>",
+      text: has.map(([values]) => `${number(values.mean, 4)}${uncertain(values, 4)}<br>deviation ${number(values.deviation, 4)}, ${number(values.count)} runs`), hovertemplate: "%{text}<extra></extra>",
     }],
     layout: layout(340, { xaxis: numeric ? axis(paths[0]) : categories(), yaxis: axis(wordOf(figure)), showlegend: false }),
   };
@@ -64,13 +70,13 @@ const select = element("select", { "aria-label": "figure", style: "font:inherit;
   figures.map((figure) => element("option", { value: figure }, wordOf(figure))));
 select.value = chosen[0];
 const boxes = plotCard("half", "Distribution", "Boxes hold the middle half of the runs, whiskers nine in ten, dashes the least and the greatest.", () => distribution(chosen[0]));
-const lines = plotCard("half", "Mean", "With the interval that holds the true mean with 95 % confidence (Student).", () => means(chosen[0]));
+const lines = plotCard("half", "Mean", "With the interval that holds the true mean with 95 % confidence (Student); none where every run has the same value.", () => means(chosen[0]));
 select.addEventListener("change", () => { chosen[0] = select.value; boxes.draw(); lines.draw(); });
 grid.append(element("section", { class: "card", style: "display:flex;gap:14px;align-items:center;flex-wrap:wrap" }, element("h2", { style: "margin:0" }, "Figure"), select,
   element("span", { class: "soft" }, "of each run, by what was varied")));
 grid.append(boxes.card, lines.card);
 
-grid.append(plotCard("half", "Runs that ended well", "Share of the runs, with Wilson's interval at 95 % confidence.", () => ({
+grid.append(plotCard("half", "Runs that ended well", "Share of the runs, with Wilson's interval at 95 % confidence; of none and of all with the exact one.", () => ({
   traces: [{
     type: "scatter", mode: "markers", x: unique, y: cells.map((cell) => cell.ok.share * 100), marker: { size: 9, color: color("third") },
     error_y: { type: "data", symmetric: false, array: cells.map((cell) => (cell.ok.confidence.high - cell.ok.share) * 100), arrayminus: cells.map((cell) => (cell.ok.share - cell.ok.confidence.low) * 100), color: color("third"), thickness: 1.5, width: 6 },
@@ -86,7 +92,7 @@ grid.append(element("section", { class: "card half" }, element("h2", {}, summary
 
 const asserted = [...new Set(cells.flatMap((cell) => cell.assertions.map((held) => held.assertion)))];
 if (asserted.length) {
-  grid.append(element("section", { class: "card words" }, element("h2", {}, "Assertions"), element("p", { class: "soft" }, "Share of the runs in which each held, with Wilson's interval at 95 % confidence."), element("div", { style: "height:8px" }),
+  grid.append(element("section", { class: "card words" }, element("h2", {}, "Assertions"), element("p", { class: "soft" }, "Share of the runs in which each held, with Wilson's interval at 95 % confidence; of none and of all with the exact one."), element("div", { style: "height:8px" }),
     table(["assertion", ...unique.map((text) => text.replaceAll("<br>", ", "))], asserted.map((assertion) => [assertion, ...cells.map((cell) => {
       const found = cell.assertions.find((held) => held.assertion === assertion);
       if (!found) return "–";
@@ -96,8 +102,8 @@ if (asserted.length) {
 }
 
 const shown = figures.filter((figure) => order.includes(figure));
-grid.append(element("section", { class: "card" }, element("h2", {}, "Means"), element("p", { class: "soft" }, "Over the runs of each combination, ± 95 % confidence."), element("div", { style: "height:8px" }),
+grid.append(element("section", { class: "card" }, element("h2", {}, "Means"), element("p", { class: "soft" }, "Over the runs of each combination, ± 95 % confidence; (all): every run has this value, and no interval of the mean can be told."), element("div", { style: "height:8px" }),
   table([paths.map(short).join(", "), "runs", ...shown.map(wordOf)], cells.map((cell) => [paths.map((path) => cell.varied[path]).join(", ") || "all", number(cell.ok.of),
-    ...shown.map((figure) => { const values = cell.figures[figure]; return values ? `${number(values.mean, 3)}${values.confidence ? ` ± ${number(values.confidence.high - values.mean, 3)}` : ""}` : "–"; })]))));
+    ...shown.map((figure) => { const values = cell.figures[figure]; return values ? `${number(values.mean, 3)}${values.confidence ? ` ± ${number(values.confidence.high - values.mean, 3)}` : values.count > 1 ? " (all)" : ""}` : "–"; })]))));
 
 drawAll();

@@ -50,6 +50,8 @@ pub struct Failed {
 pub struct CellSummary {
     /// By path; empty where nothing was varied.
     pub varied: BTreeMap<String, String>,
+    /// What a reader of the scenario would not expect of these runs.
+    pub notes: Vec<String>,
     /// Runs that ended well.
     pub ok: Option<ShareReport>,
     /// Runs in which each assertion held.
@@ -248,6 +250,7 @@ impl CellFigures {
         let assertions = sweep.cells[self.cell].scenario.assertions.iter().zip(&self.assertions);
         CellSummary {
             varied: varied.collect(),
+            notes: sweep.cells[self.cell].scenario.notes(),
             ok: self.ok.report(),
             assertions: assertions
                 .filter_map(|(text, share)| {
