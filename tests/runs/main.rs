@@ -7,6 +7,7 @@ mod determinism;
 mod faults;
 mod layering;
 mod ledger_laws;
+mod mathematics;
 mod milestones;
 mod missed_slots;
 mod node;
