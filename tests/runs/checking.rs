@@ -3,12 +3,12 @@
 use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
-        interval::wilson,
         minimise,
         search::{Networks, Search, play},
         swarm::{Frame, draw},
     },
     scenario::Scenario,
+    statistics::{Interval, interval},
 };
 use std::{
     collections::BTreeMap,
@@ -180,7 +180,7 @@ fn row(file: &Path, reference: &BTreeMap<String, u64>, corrected: &BTreeMap<Stri
     };
     let runs = |under: &BTreeMap<String, u64>| under.get(&name).copied().unwrap_or(0);
     let share = |runs: u64| {
-        let (low, high) = wilson(runs, RUNS);
+        let Interval { low, high } = interval::of_share(runs, RUNS);
         format!("{runs} ({:.1} % to {:.1} %)", 100.0 * low, 100.0 * high)
     };
     let path = format!("findings/{}", file.file_name().expect("a file has a name").to_string_lossy());
