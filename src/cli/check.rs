@@ -3,8 +3,7 @@
 use super::{Failure, interrupt::stop_on_interrupt, output};
 use crate::{
     check::{
-        INTERESTING, Minimal,
-        minimise,
+        INTERESTING, Minimal, minimise,
         search::{Found, Networks, Search, Summary},
         swarm::Frame,
     },

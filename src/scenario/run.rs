@@ -80,9 +80,9 @@ impl Scenario {
             _ => format!("{least} neighbours"),
         };
         let note = match (self.names_reach(), self.rules(least).minimum_network_reach) {
-            (true, _) => format!(
-                "rules.minimum_network_reach is {asked}, and some node has {has}: such a node never forges"
-            ),
+            (true, _) => {
+                format!("rules.minimum_network_reach is {asked}, and some node has {has}: such a node never forges")
+            }
             (false, Some(reach)) => format!(
                 "minimum_network_reach is {reach} in place of {asked}, for some node has {has}; \
                  rules.minimum_network_reach sets it"

@@ -87,7 +87,10 @@ mod tests {
     #[track_caller]
     fn near(found: Interval, low: f64, high: f64, digits: i32) {
         let within = 0.500_001 * 10_f64.powi(-digits);
-        assert!((found.low - low).abs() < within && (found.high - high).abs() < within, "{found:?} for {low} to {high}");
+        assert!(
+            (found.low - low).abs() < within && (found.high - high).abs() < within,
+            "{found:?} for {low} to {high}"
+        );
     }
 
     /// R. G. Newcombe, Two-sided confidence intervals for the single proportion, Statistics in Medicine 17 (1998),

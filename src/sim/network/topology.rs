@@ -354,7 +354,8 @@ mod tests {
         assert_eq!(Topology::Mesh.check(1), Ok(()));
         for nodes in 1..=60 {
             for wanted in 0..=70 {
-                for topology in [Topology::Regular(wanted), Topology::Ring(wanted), Topology::Edges(vec![(0, wanted)])] {
+                for topology in [Topology::Regular(wanted), Topology::Ring(wanted), Topology::Edges(vec![(0, wanted)])]
+                {
                     assert_eq!(topology.clone().fitted(nodes).check(nodes), Ok(()), "{topology:?} of {nodes}");
                 }
             }

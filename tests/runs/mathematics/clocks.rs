@@ -76,7 +76,8 @@ fn errors_add_up_from_the_instant_each_begins() {
     let second = first.skewed(at(60_000_000), -150_000, 300);
     for now in (60_000_000..400_000_000_u64).step_by(999_983) {
         // 200 ppm over the first 50 s are 10 ms; 500 ppm from then on.
-        let wanted = now as i128 * 1_000_000 + (400_000 + 10_000 - 150_000) * 1_000_000 + (now - 60_000_000) as i128 * 500;
+        let wanted =
+            now as i128 * 1_000_000 + (400_000 + 10_000 - 150_000) * 1_000_000 + (now - 60_000_000) as i128 * 500;
         let off = i128::from(second.local(at(now)).micros()) * 1_000_000 - wanted;
         assert!(off.abs() < 1_000_000, "{off} millionths off at {now}");
     }
@@ -143,7 +144,10 @@ fn a_skewed_delegate_forges_when_its_clock_says_so() {
             let off = (at.micros() - PING).abs_diff(wanted);
             let allowed = if wanted == shown { 0 } else { 1 };
             let near_begin = node == NodeId(2) && wanted == shown && at.micros() > since;
-            assert!(off <= allowed || near_begin, "{node}, {offset_ms} ms, {ppm} ppm: {off} µs off in the slot of {start}");
+            assert!(
+                off <= allowed || near_begin,
+                "{node}, {offset_ms} ms, {ppm} ppm: {off} µs off in the slot of {start}"
+            );
         }
         assert!(skewed >= 4, "{skewed} blocks of the skewed delegate");
     }

@@ -41,9 +41,9 @@ impl Observer for Arrivals {
 /// path there. A pool passes a transaction on to 20 peers at once, so no node may have more.
 fn floods(topology: &str, seed: u64, origin: u32) {
     let text = format!(
-        "rounds = 1\n[network]\ndelegates = 5\nrelays = 16\n{topology}\n\
-         latency = {{ min_ms = 5, max_ms = 300 }}\n[rules]\nminimum_network_reach = false\n\
-         [[action]]\nheight = 1\nnode = {origin}\nby = \"account_1\"\ndoes = \"transfer\"\nto = \"account_2\"\namount = 7\n"
+        "rounds = 2\n[network]\ndelegates = 5\nrelays = 16\ngossip = \"reference\"\n{topology}\n\
+         latency = {{ min_ms = 5, max_ms = 100 }}\n[rules]\nminimum_network_reach = false\n\
+         [[action]]\nheight = 2\nnode = {origin}\nby = \"account_1\"\ndoes = \"transfer\"\nto = \"account_2\"\namount = 7\n"
     );
     let (scenario, seeds, seen) = (scenario(&text), SeedTree::new(seed), Arrivals::default());
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);

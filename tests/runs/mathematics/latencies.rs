@@ -12,7 +12,6 @@ use dposlab::{
     },
 };
 use statrs::distribution::{ContinuousCDF, LogNormal, Normal};
-use std::collections::BTreeSet;
 
 /// Links between so many nodes are all asked, under several seeds.
 const NODES: u32 = 120;
@@ -119,17 +118,11 @@ fn the_directions_of_a_link_are_drawn_apart() {
         pairs(200).filter(|(a, b)| next(*b) != *a).map(|(a, b)| (ms(a, b), ms(a, next(b)))).collect()
     };
     (1..=5).for_each(|by| independent(&beside(by)));
-    let different: BTreeSet<u64> = pairs(200).map(|(a, b)| ms(a, b).to_bits()).collect();
-    assert!(different.len() > 38_000, "{} latencies of 39,800 links", different.len());
 }
 
 #[test]
 fn regions_have_the_latency_of_their_ends_and_spread_it_evenly() {
-    let regions = Regions {
-        shares: vec![1.0, 3.0],
-        latency_ms: vec![vec![5.0, 80.0], vec![120.0, 10.0]],
-        spread: 0.2,
-    };
+    let regions = Regions { shares: vec![1.0, 3.0], latency_ms: vec![vec![5.0, 80.0], vec![120.0, 10.0]], spread: 0.2 };
     let model = NetworkModel { regions: Some(regions.clone()), ..NetworkModel::default() };
     let mut samples = vec![vec![Vec::new(); 2]; 2];
     for seed in [1, 2, 3, 4, 5] {

@@ -57,7 +57,8 @@ fn a_direction_draws_from_a_stream_of_its_own() {
     let per_message =
         Latency { distribution: Distribution::LogNormal { median_ms: 80.0, sigma: 0.5 }, per: Per::Message };
     let reordering = Some(Reordering { chance: 0.3, by_ms: 200 });
-    let model = NetworkModel { loss: 0.2, duplication: 0.2, reordering, latency: per_message, ..NetworkModel::default() };
+    let model =
+        NetworkModel { loss: 0.2, duplication: 0.2, reordering, latency: per_message, ..NetworkModel::default() };
     let together = both_ways(&model, 5);
     let mut alone = network(3, &model, 5);
     for (_, with_the_other) in together.iter().take(2_000) {

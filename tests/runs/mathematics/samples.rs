@@ -57,13 +57,19 @@ pub fn independent(pairs: &[(f64, f64)]) {
 /// not what one a tenth greater or smaller would give.
 #[track_caller]
 pub fn binomial(so: usize, of: usize, chance: f64) {
+    is_binomial(so, of, chance, &[chance * 0.9, chance * 1.1]);
+}
+
+/// [`binomial`], with the chances that must be told apart from the right one.
+#[track_caller]
+pub fn is_binomial(so: usize, of: usize, chance: f64, wrong: &[f64]) {
     let off = |chance: f64| {
         let (mean, variance) = (of as f64 * chance, of as f64 * chance * (1.0 - chance));
         (so as f64 - mean) / variance.sqrt()
     };
     assert!(off(chance).abs() < 4.0, "{so} of {of} at a chance of {chance}: {} deviations off", off(chance));
-    for wrong in [chance * 0.9, chance * 1.1] {
-        assert!(off(wrong).abs() > 4.0, "{so} of {of} fits a chance of {wrong} as well: it proves nothing");
+    for wrong in wrong {
+        assert!(off(*wrong).abs() > 4.0, "{so} of {of} fits a chance of {wrong} as well: it proves nothing");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Each named stream of random numbers has one consumer, over all that a run can draw.
 
-use crate::support::{scenarios, self as support};
+use crate::support::{self as support, scenarios};
 use dposlab::{
     check::{self, swarm::Frame},
     scenario::{Scenario, StageKind},
