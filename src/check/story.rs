@@ -4,7 +4,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::{Block, PublicKey},
-    sim::NetworkEvent,
+    sim::{NetworkEvent, world::DownCause},
 };
 
 /// Something that happened, kept to be told.
@@ -18,6 +18,8 @@ pub(super) struct Told {
 pub(super) enum Happened {
     Event(Event),
     Fault { kind: &'static str, began: bool },
+    Down(DownCause),
+    Up,
 }
 
 impl From<Event> for Happened {
@@ -45,12 +47,14 @@ impl Told {
     }
 
     pub(super) fn of_network(now: SimTime, event: &NetworkEvent<'_>) -> Option<Self> {
-        let what = match event {
-            NetworkEvent::FaultBegan { kind, .. } => Happened::Fault { kind, began: true },
-            NetworkEvent::FaultEnded { kind, .. } => Happened::Fault { kind, began: false },
+        let (node, what) = match event {
+            NetworkEvent::FaultBegan { kind, .. } => (None, Happened::Fault { kind, began: true }),
+            NetworkEvent::FaultEnded { kind, .. } => (None, Happened::Fault { kind, began: false }),
+            NetworkEvent::NodeDown { node, cause } => (Some(*node), Happened::Down(*cause)),
+            NetworkEvent::NodeUp { node } => (Some(*node), Happened::Up),
             NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => return None,
         };
-        Some(Self { now, node: None, what })
+        Some(Self { now, node, what })
     }
 
     /// One line: when, where, what.
@@ -61,6 +65,9 @@ impl Told {
             Happened::Event(event) => event_in_words(event, tree),
             Happened::Fault { kind, began: true } => format!("fault '{kind}' begins"),
             Happened::Fault { kind, began: false } => format!("fault '{kind}' ends"),
+            Happened::Down(DownCause::Crash) => "crashes".to_owned(),
+            Happened::Down(DownCause::Pause) => "stands still".to_owned(),
+            Happened::Up => "is up again".to_owned(),
         };
         format!("{seconds:.3} s, slot {}: {at}{what}", tree.slots().slot(self.now.seconds()))
     }

@@ -201,7 +201,7 @@ impl Observer for Judge {
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
-            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => {}
+            _ => {}
         }
     }
 }

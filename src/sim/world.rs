@@ -67,6 +67,27 @@ pub enum NetworkEvent<'a> {
     FaultBegan { index: usize, kind: &'static str },
     /// The fault of this index in the plan ends.
     FaultEnded { index: usize, kind: &'static str },
+    /// A node that was live is down from now on: it crashed, or stands still.
+    NodeDown { node: NodeId, cause: DownCause },
+    /// A node that was down is live again: nothing keeps it down any more.
+    NodeUp { node: NodeId },
+}
+
+/// Why a node that was live is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownCause {
+    Crash,
+    Pause,
+}
+
+impl DownCause {
+    /// The word in traces.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Pause => "pause",
+        }
+    }
 }
 
 /// What a stage hands to an actor next.

@@ -6,7 +6,7 @@ use dposlab::{
     check,
     protocol::Height,
     scenario::{Scenario, StageKind, Verdict},
-    sim::{NetworkEvent, Observer, SeedTree},
+    sim::{NetworkEvent, Observer, SeedTree, world::DownCause},
 };
 use std::{
     path::Path,
@@ -189,6 +189,7 @@ impl Observer for Traffic {
             NetworkEvent::Lost { .. } => counts.1 += 1,
             NetworkEvent::FaultBegan { index, .. } => counts.2.push((*index, true)),
             NetworkEvent::FaultEnded { index, .. } => counts.2.push((*index, false)),
+            NetworkEvent::NodeDown { .. } | NetworkEvent::NodeUp { .. } => {}
         }
     }
 
@@ -221,4 +222,69 @@ fn other_seeds_lose_other_messages() {
     let (_, other) = play(&lossy, 2, StageKind::Inline);
     assert_eq!(one, again);
     assert_ne!(one.digest, other.digest);
+}
+
+/// Writes down when nodes go down and come back.
+#[derive(Clone, Default)]
+struct Downs(Arc<Mutex<Vec<Down>>>);
+
+/// Seconds since the start, node, and why it is down, or none where it is up again.
+type Down = (u64, u32, Option<DownCause>);
+
+impl Observer for Downs {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let (node, cause) = match event {
+            NetworkEvent::NodeDown { node, cause } => (node.0, Some(*cause)),
+            NetworkEvent::NodeUp { node } => (node.0, None),
+            _ => return,
+        };
+        // The first slot begins eight seconds after genesis.
+        self.0.lock().expect("no one panics while holding it").push((now.seconds() as u64 - 8, node, cause));
+    }
+}
+
+#[test]
+fn a_node_is_down_from_its_first_cause_to_the_end_of_its_last_and_that_is_told_once() {
+    let fault = |kind: &str, node: u32, from: u32, until: &str| {
+        format!("[[fault]]\nkind = \"{kind}\"\nnodes = [{node}]\nfrom = {{ seconds = {from} }}\n{until}\n")
+    };
+    let until = |at: u32| format!("until = {{ seconds = {at} }}");
+    let faults = [
+        // Crashed and paused at once, whichever begins first.
+        fault("crash", 1, 10, &until(30)),
+        fault("pause", 1, 20, &until(40)),
+        fault("pause", 2, 11, &until(41)),
+        fault("crash", 2, 21, &until(31)),
+        // Paused twice.
+        fault("pause", 3, 12, &until(32)),
+        fault("pause", 3, 22, &until(42)),
+        // Restarted: while it runs, and while it stands still.
+        fault("restart", 0, 50, ""),
+        fault("pause", 0, 60, &until(62)),
+        fault("restart", 0, 61, ""),
+    ];
+    let scenario = scenario(&faults.concat());
+    let seeds = SeedTree::new(7);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let downs = Downs::default();
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(downs.clone())];
+    scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
+    let (crash, pause) = (Some(DownCause::Crash), Some(DownCause::Pause));
+    assert_eq!(
+        *downs.0.lock().expect("no one panics while holding it"),
+        [
+            (10, 1, crash),
+            (11, 2, pause),
+            (12, 3, pause),
+            (40, 1, None),
+            (41, 2, None),
+            (42, 3, None),
+            (50, 0, crash),
+            (50, 0, None),
+            (60, 0, pause),
+            (62, 0, None),
+        ]
+    );
 }

@@ -119,6 +119,10 @@ pub enum Payload<'a> {
     FaultBegan { fault: usize, fault_kind: &'a str },
     #[serde(rename = "fault.ended")]
     FaultEnded { fault: usize, fault_kind: &'a str },
+    #[serde(rename = "node.down")]
+    NodeDown { cause: &'static str },
+    #[serde(rename = "node.up")]
+    NodeUp {},
 }
 
 /// A value as it is printed.
@@ -204,6 +208,8 @@ impl<'a> Line<'a> {
             }
             NetworkEvent::FaultBegan { index, kind } => (None, Payload::FaultBegan { fault: *index, fault_kind: kind }),
             NetworkEvent::FaultEnded { index, kind } => (None, Payload::FaultEnded { fault: *index, fault_kind: kind }),
+            NetworkEvent::NodeDown { node, cause } => (Some(node.0), Payload::NodeDown { cause: cause.word() }),
+            NetworkEvent::NodeUp { node } => (Some(node.0), Payload::NodeUp {}),
         };
         Self { at: now.micros(), node, payload }
     }
@@ -237,6 +243,8 @@ impl Payload<'_> {
             Self::Lost { .. } => "network.lost",
             Self::FaultBegan { .. } => "fault.began",
             Self::FaultEnded { .. } => "fault.ended",
+            Self::NodeDown { .. } => "node.down",
+            Self::NodeUp {} => "node.up",
         }
     }
 
@@ -408,6 +416,8 @@ mod tests {
             Payload::Lost { from, to: from, message: message() },
             Payload::FaultBegan { fault: 0, fault_kind: "partition" },
             Payload::FaultEnded { fault: 0, fault_kind: "partition" },
+            Payload::NodeDown { cause: "crash" },
+            Payload::NodeUp {},
         ]
     }
 

@@ -1,6 +1,6 @@
 //! What faults do, kind by kind, when they begin and when they end.
 
-use super::{Item, NetworkEvent, World};
+use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, Deviation, NodeId, Role, Stimulus},
     sim::{
@@ -69,7 +69,7 @@ impl World {
                     self.come_back(node, restart.keep_pool);
                 }
             }
-            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.nodes.pause(*node)),
+            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.pause(*node)),
             FaultKind::Slow(slow) => {
                 concerned.iter().for_each(|node| self.nodes.slow_down(*node, millis(slow.step_ms)));
             }
@@ -156,8 +156,26 @@ impl World {
         if !self.nodes.is_up(node) {
             return;
         }
+        let was_live = self.nodes.is_live(node);
         for (_, input) in self.nodes.crash(node) {
             self.lost_with_its_node(input);
+        }
+        self.tell_whether_live(node, was_live, DownCause::Crash);
+    }
+
+    fn pause(&mut self, node: NodeId) {
+        let was_live = self.nodes.is_live(node);
+        self.nodes.pause(node);
+        self.tell_whether_live(node, was_live, DownCause::Pause);
+    }
+
+    /// Tells that a node has gone down or come back, if it has: one that is crashed and paused at once is down until both
+    /// are over. `cause` is what may have brought it down.
+    fn tell_whether_live(&mut self, node: NodeId, was_live: bool, cause: DownCause) {
+        match (was_live, self.nodes.is_live(node)) {
+            (true, false) => self.tell(&NetworkEvent::NodeDown { node, cause }),
+            (false, true) => self.tell(&NetworkEvent::NodeUp { node }),
+            _ => {}
         }
     }
 
@@ -166,7 +184,9 @@ impl World {
         if self.nodes.is_up(node) {
             return;
         }
+        let was_live = self.nodes.is_live(node);
         self.nodes.come_back(node);
+        self.tell_whether_live(node, was_live, DownCause::Crash);
         let (tip, generation) = (self.nodes.tip(node).clone(), self.nodes.generation(node));
         let roles: &[Role] =
             if keep_pool { &[Role::Peer, Role::Delegate] } else { &[Role::Peer, Role::Pool, Role::Delegate] };
@@ -188,7 +208,9 @@ impl World {
     }
 
     fn resume(&mut self, node: NodeId) {
+        let was_live = self.nodes.is_live(node);
         let call = self.nodes.resume(node);
+        self.tell_whether_live(node, was_live, DownCause::Pause);
         self.call(node, call);
     }
 

@@ -175,6 +175,12 @@ impl Nodes {
         !self.state[node.0 as usize].down
     }
 
+    /// Whether a node runs: it is neither crashed nor paused.
+    pub fn is_live(&self, node: NodeId) -> bool {
+        let state = &self.state[node.0 as usize];
+        !state.down && state.pauses == 0
+    }
+
     /// A node's clock.
     pub fn clock(&self, node: NodeId) -> Clock {
         self.state[node.0 as usize].clock
