@@ -69,6 +69,8 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
         description: String::new(),
         include: Vec::new(),
         rounds: 0,
+        stall: None,
+        time_limit_seconds: None,
         crypto: CryptoMode::default(),
         network: network(draw, frame.delegates),
         rules: toml::Table::new(),

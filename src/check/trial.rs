@@ -1,6 +1,6 @@
 //! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
 
-use super::{Finding, Sometimes, Watch, conduct, watch::common};
+use super::{Finding, Sometimes, Watch, conduct};
 use crate::{
     actors::{NodeId, SimTime},
     protocol::{Height, Slot},
@@ -78,7 +78,7 @@ fn play_out(
         best = seen.best().height();
         let over = match &mut alive {
             Some(alive) => alive.look(end, &mut seen),
-            None => stall.has_stalled(end, best),
+            None => stall.look(end, best).is_some(),
         };
         let found = until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name));
         if found || stop.load(Ordering::Relaxed) {
@@ -125,7 +125,7 @@ impl Alive {
         }
         let height = seen.best().height();
         let began = *self.began.get_or_insert(height);
-        self.converged = is_converged(seen);
+        self.converged = seen.tips().is_converged();
         let grown = height.0 > began.0 + 1;
         (self.converged && grown) || now >= self.until
     }
@@ -135,13 +135,11 @@ impl Alive {
         let best = seen.best().clone();
         let rounds = self.asked.within_rounds;
         if !self.converged {
-            let mut tips: Vec<_> = seen.tips().cloned().collect();
-            tips.sort_by_key(|tip| tip.id());
-            tips.dedup_by_key(|tip| tip.id());
-            let lowest = tips.iter().map(|tip| common(tip, &best)).min().unwrap_or(best.height());
+            let tips = seen.tips();
             let what = format!(
-                "{rounds} rounds after the last fault the nodes stand on {} tips, with height {lowest} in common",
-                tips.len()
+                "{rounds} rounds after the last fault the live nodes stand on {} tips, with height {} in common",
+                tips.distinct().len(),
+                tips.common_height().unwrap_or_default()
             );
             seen.find(&conduct::CONVERGED, now, None, Some(&best), what);
         }
@@ -150,13 +148,6 @@ impl Alive {
             seen.find(&conduct::PROGRESS, now, None, Some(&best), what);
         }
     }
-}
-
-/// All nodes stand on the tip of one chain, or on the block before.
-fn is_converged(seen: &super::Seen) -> bool {
-    // The highest block ever seen may have been left by everybody.
-    let Some(tip) = seen.tips().max_by_key(|tip| tip.height()) else { return true };
-    seen.tips().all(|other| other.is(tip) || tip.parent().is_some_and(|parent| parent.is(other)))
 }
 
 /// The nodes that a scenario's faults make break the rules; whom a fault names by share may be anyone.

@@ -15,7 +15,7 @@ use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
     protocol::{Address, Block, BlockId, Height, Kind, SignedTransaction, Slot, TransactionId, hashing::IdHash},
-    sim::{NetworkEvent, Observer},
+    sim::{NetworkEvent, Observer, Tips, tips::common_height},
 };
 use indexmap::IndexMap;
 use std::{
@@ -34,6 +34,7 @@ pub struct Watch(Arc<Mutex<Seen>>);
 pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
+    tips: Tips,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
     /// The block last taken in by any node, and what came of it: the next node takes in the same, as a rule.
     last: Option<Arc<Link>>,
@@ -77,6 +78,7 @@ impl Watch {
         Self(Arc::new(Mutex::new(Seen {
             tree,
             nodes: (0..nodes).map(node).collect(),
+            tips: Tips::new(nodes, tip),
             judged: IndexMap::default(),
             last: None,
             findings: Vec::new(),
@@ -108,9 +110,9 @@ impl Seen {
         &self.best
     }
 
-    /// The block each node stands on.
-    pub fn tips(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> {
-        self.nodes.iter().map(|node| &node.tip)
+    /// Where the nodes stand.
+    pub fn tips(&self) -> &Tips {
+        &self.tips
     }
 
     /// Notes that something does not hold, if it is the first time for its invariant.
@@ -288,7 +290,7 @@ impl Seen {
     /// The height up to which most of the other nodes share a chain.
     fn common_with_others(&self, node: NodeId, from: &Arc<Link>) -> Option<Height> {
         let others = self.nodes.iter().enumerate().filter(|(index, _)| *index != node.0 as usize);
-        let mut shared: Vec<_> = others.map(|(_, other)| common(&other.tip, from)).collect();
+        let mut shared: Vec<_> = others.map(|(_, other)| common_height(&other.tip, from)).collect();
         shared.sort_unstable();
         shared.get(shared.len() / 2).copied()
     }
@@ -399,6 +401,7 @@ impl Observer for Watch {
             Event::BlockForged(block) => seen.judge_removals(now, node, Some(block)),
             _ => seen.judge_removals(now, node, None),
         }
+        seen.tips.follow(node, event);
         match event {
             Event::BlockApplied(link) => seen.applied(now, node, link),
             Event::BlockForged(block) => {
@@ -432,6 +435,7 @@ impl Observer for Watch {
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         let mut seen = self.seen();
+        seen.tips.follow_network(event);
         if let Some(told) = Told::of_network(now, event) {
             if seen.told.len() == TOLD {
                 seen.told.pop_front();
@@ -476,21 +480,6 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
 /// Of these a pool takes one of each sender at a time. Source: consensus.md 5.2.
 const ONE_OF_A_KIND: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];
-
-/// The height up to which two chains are one.
-pub(super) fn common(a: &Arc<Link>, b: &Arc<Link>) -> Height {
-    let (mut low, mut high) = (1, a.height().min(b.height()).0);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        let at = |link: &Arc<Link>| link.ancestor(Height(middle)).expect("the height is not above either").id();
-        if at(a) == at(b) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Height(low)
-}
 
 /// The block a refusal is about.
 fn refused_id(why: &BlockRejected) -> BlockId {

@@ -13,7 +13,7 @@ use crate::{
         trace::{TraceFormat, TraceWriter, line::Header},
     },
     scenario::{
-        Outcome, Override, Scenario, StageKind, Verdict,
+        Ended, Outcome, Override, Scenario, StageKind, Verdict,
         twice::{Twice, twice},
     },
     sim::{Observer, Plan, SeedTree},
@@ -68,6 +68,9 @@ pub struct Run {
     #[arg(long)]
     json: bool,
 }
+
+/// After a fault, what takes no longer than this is not told.
+const SLOT_SECONDS: f64 = 8.0;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -161,10 +164,10 @@ impl Run {
         }
         let figures = metrics.finish(outcome.end);
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
-        let interrupted = reached < wanted && stop.load(Ordering::Relaxed);
+        let interrupted = outcome.ended == Ended::Interrupted;
         // What was to hold by the end may still have come.
-        let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end) };
-        let about = self.about(scenario, &outcome, interrupted);
+        let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end, outcome.ended) };
+        let about = self.about(scenario, &outcome);
         let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
@@ -179,15 +182,11 @@ impl Run {
                 "interrupted at height {reached} of {wanted}: what was played is told, and nothing asserted of it"
             )));
         }
-        if reached < wanted {
-            return Err(self.broken(format!(
-                "the chain stalled at height {reached}, with no block for four rounds' worth of slots; {} rounds end at \
-                 height {wanted}",
-                scenario.rounds
-            )));
+        let mut wrong: Vec<String> = verdicts.iter().filter(|one| one.is_broken()).map(ToString::to_string).collect();
+        if outcome.ended != Ended::Complete {
+            wrong.push(format!("the run is {}", outcome.ended.in_words(reached, wanted)));
         }
-        let broken: Vec<String> = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string).collect();
-        if broken.is_empty() { Ok(()) } else { Err(self.broken(broken.join("; "))) }
+        if wrong.is_empty() { Ok(()) } else { Err(self.broken(wrong.join("; "))) }
     }
 
     /// The traces to write; what cannot be written to is found out before the run begins.
@@ -209,7 +208,7 @@ impl Run {
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)
     }
 
-    fn about(&self, scenario: &Scenario, outcome: &Outcome, interrupted: bool) -> About {
+    fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
         About {
             scenario: self.scenario.display().to_string(),
             description: scenario.description.clone(),
@@ -219,7 +218,10 @@ impl Run {
             digest: outcome.digest.to_string(),
             events: outcome.events,
             delivered: outcome.delivered,
-            interrupted,
+            ended: outcome.ended,
+            censored: outcome.ended.is_censored(),
+            interrupted: outcome.ended == Ended::Interrupted,
+            halt: outcome.ended.halt(),
             reproduce: self.reproduce(&self.scenario),
         }
     }
@@ -237,11 +239,22 @@ impl Run {
     fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
         let asserted: String = verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect();
         let total = &figures.total;
+        let down = match total.down_max {
+            0 => String::new(),
+            most => format!("down:    {most} of {} nodes at most, {} at the end\n", figures.nodes, total.down_end),
+        };
+        let ended = match outcome.ended {
+            Ended::Complete => String::new(),
+            ended => format!("ended:   {}\n", ended.in_words(figures.tip.height(), scenario.last_height())),
+        };
+        // Within a slot the nodes are never all on one block for long.
+        let slow = figures.heals.iter().filter(|heal| heal.observed_seconds > SLOT_SECONDS || heal.converged_seconds.is_none());
+        let healed: String = slow.map(|heal| format!("healed:  {}\n", heal.in_words())).collect();
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
-             {} events\n{asserted}digest:  {}{}",
+             {} events\n{down}{ended}{healed}{asserted}digest:  {}{}",
             self.scenario.display(),
             table::render(&figures.chain),
             self.seed,
@@ -266,7 +279,10 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
         "set": about.set,
         "digest": about.digest,
         "reproduce": about.reproduce,
+        "ended": about.ended,
+        "censored": about.censored,
         "interrupted": about.interrupted,
+        "halt": about.halt,
         "height": total.height,
         "rounds": total.rounds,
         "blocks": total.blocks,

@@ -1,4 +1,4 @@
-//! Slots owned, forged and missed, per round and delegate, on the chain that most nodes stand on.
+//! Slots owned, forged and missed, per round and delegate, on the chain that most live nodes stand on.
 //!
 //! Nothing is counted while the run goes on: a chain says by itself which slots have a block. So a rollback takes back
 //! what it takes back, and a report is of one chain, always.
@@ -7,7 +7,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
     protocol::{BlockId, Height, PublicKey, Slot},
-    sim::{Observer, Plan, Tips},
+    sim::{NetworkEvent, Observer, Plan, Tips},
 };
 use serde::Serialize;
 use std::{
@@ -271,7 +271,7 @@ impl Rounds {
         Self(Arc::new(Mutex::new(Account { tips, book, end })))
     }
 
-    /// The height most nodes are at.
+    /// The height of the winning tip.
     pub fn height(&self) -> Height {
         self.tip().height()
     }
@@ -281,7 +281,7 @@ impl Rounds {
         self.lock().end = end;
     }
 
-    /// The block most nodes stand on.
+    /// The block most live nodes stand on.
     pub fn tip(&self) -> Arc<Link> {
         self.lock().tips.winning().clone()
     }
@@ -307,5 +307,9 @@ impl Observer for Rounds {
         let mut account = self.lock();
         account.tips.follow(node, event);
         account.book.follow(event);
+    }
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        self.lock().tips.follow_network(event);
     }
 }

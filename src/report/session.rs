@@ -289,7 +289,7 @@ impl Watch {
     }
 
     fn height(&self, node: u32) -> Height {
-        self.0.lock().expect("no one panics while holding it").of(node as usize).height()
+        self.0.lock().expect("no one panics while holding it").of(NodeId(node)).height()
     }
 }
 

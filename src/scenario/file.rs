@@ -1,7 +1,7 @@
 //! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
 //! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action, workload::Workload};
+use super::{Override, assertion::{Assertion, Condition}, load, overrides::OverrideError, script::Action, workload::Workload};
 use crate::{
     ledger::rules::Gossip,
     protocol::crypto::CryptoMode,
@@ -29,6 +29,14 @@ pub struct Scenario {
     pub include: Vec<String>,
     /// Rounds to play, the one of the genesis block included.
     pub rounds: u32,
+    /// When a run in which no block comes is ended; it is censored then. By default after four rounds' worth of slots, but
+    /// "off" in a scenario that asserts `converged`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<StallRule>,
+    /// Virtual seconds after which a run is ended, censored. By default only where `stall` is "off": four times as long as
+    /// the rounds take when no slot is missed, and 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_seconds: Option<u32>,
     /// How signatures are treated: "real" (the default), "every-node" or "modelled".
     #[serde(default)]
     pub crypto: CryptoMode,
@@ -50,6 +58,18 @@ pub struct Scenario {
     /// What must hold; a run in which one does not has failed.
     #[serde(default, rename = "assert", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
+}
+
+/// How long a chain may not grow before the run is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StallRule {
+    /// However long: only the time limit ends it.
+    Off,
+    /// So many rounds' worth of slots.
+    Rounds(u32),
+    /// So many virtual seconds.
+    Seconds(u32),
 }
 
 /// The network the run plays on: one node for each delegate, numbered as the delegates, and further ones after them.
@@ -165,6 +185,13 @@ impl Scenario {
     /// The delegates' usernames, in the order of their nodes.
     pub fn usernames(&self) -> Vec<String> {
         (1..=self.network.delegates + self.network.standby).map(|number| format!("genesis_{number}")).collect()
+    }
+
+    /// The stall rule in force.
+    pub fn stall_rule(&self) -> StallRule {
+        let converged = |assertion: &Assertion| assertion.claim().is_ok_and(|claim| *claim.condition() == Condition::Converged);
+        let default = if self.assertions.iter().any(converged) { StallRule::Off } else { StallRule::Rounds(4) };
+        self.stall.unwrap_or(default)
     }
 
     /// The scenario as the text of a file, everything included ones said in it.

@@ -3,6 +3,7 @@
 use super::{
     Scenario,
     assertion::Claim,
+    file::StallRule,
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT},
 };
 use crate::{
@@ -27,6 +28,9 @@ const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// Seconds a trigger or a duration can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
 
+/// [`SECONDS_LIMIT`] in whole seconds.
+const TIME_LIMIT: u32 = 3_200_000_000;
+
 /// A value that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
@@ -50,6 +54,7 @@ impl Scenario {
     pub(super) fn check(&self) -> Checked {
         within("version", self.version, VERSION..=VERSION)?;
         within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
+        self.check_ending()?;
         self.check_network()?;
         self.check_rules()?;
         for (index, fault) in self.faults.iter().enumerate() {
@@ -66,6 +71,15 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    fn check_ending(&self) -> Checked {
+        match self.stall {
+            Some(StallRule::Rounds(rounds)) => within("stall.rounds", rounds, 1..=ROUNDS_LIMIT)?,
+            Some(StallRule::Seconds(seconds)) => within("stall.seconds", seconds, 1..=TIME_LIMIT)?,
+            Some(StallRule::Off) | None => {}
+        }
+        self.time_limit_seconds.map_or(Ok(()), |seconds| within("time_limit_seconds", seconds, 1..=TIME_LIMIT))
     }
 
     fn check_network(&self) -> Checked {

@@ -4,6 +4,7 @@ use super::{
     file::Scenario,
     script::{Parties, Script},
     stall::Stall,
+    ending::{Ended, HaltWatch},
     testnet::Testnet,
 };
 use crate::{
@@ -17,7 +18,6 @@ use crate::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
-        tips,
         world::Names,
     },
 };
@@ -44,6 +44,7 @@ pub struct Outcome {
     pub delivered: u64,
     /// The instant the run ended at.
     pub end: SimTime,
+    pub ended: Ended,
 }
 
 impl Scenario {
@@ -120,8 +121,8 @@ impl Scenario {
         Height(self.rounds * self.network.delegates)
     }
 
-    /// Plays the scenario slot by slot until most nodes stand at the end of the last round, or until their chain has
-    /// stalled ([`Stall`]). `progress` hears their height after each slot.
+    /// Plays the scenario slot by slot until most live nodes stand at the end of the last round, or until the run is ended
+    /// before ([`Ended`]). `progress` hears the height of the winning tip after each slot.
     ///
     /// # Errors
     /// On the ractor stage, an actor died.
@@ -164,17 +165,31 @@ impl Scenario {
         let slots = plan.tree.slots();
         let first = slots.slot(plan.start.seconds());
         let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
-        let mut stall = Stall::new(self, plan);
-        let mut go_on = |end: SimTime, world: &World| {
-            let height = tips::winning(world.tips()).map_or(Height(0), |tip| tip.height());
-            wanted(height) && height < self.last_height() && !stall.has_stalled(end, height)
+        let (mut stall, mut halt) = (Stall::new(self, plan), HaltWatch::default());
+        let mut slots_played = 0;
+        let mut look = |end: SimTime, world: &World| -> Option<Ended> {
+            slots_played += 1;
+            let height = world.tips().winning().height();
+            let wanted = wanted(height);
+            if height >= self.last_height() {
+                return Some(Ended::Complete);
+            }
+            if !wanted {
+                return Some(Ended::Interrupted);
+            }
+            let ends_round = slots_played % self.network.delegates == 0;
+            let halted = ends_round.then(|| halt.look(end, world)).flatten().map(Ended::Halted);
+            halted.or_else(|| stall.look(end, height))
         };
+        // The last slot that the clock knows ends a run, too.
+        let mut ended = Ended::Time;
         let (delivered, end) = match stage {
             StageKind::Inline => {
                 let mut stage = InlineStage::new(plan, observers);
                 for end in ends {
                     stage.run_until(end);
-                    if !go_on(end, stage.world()) {
+                    if let Some(so) = look(end, stage.world()) {
+                        ended = so;
                         break;
                     }
                 }
@@ -184,7 +199,8 @@ impl Scenario {
                 let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
                 for end in ends {
                     stage.run_until(end).await?;
-                    if !go_on(end, stage.world()) {
+                    if let Some(so) = look(end, stage.world()) {
+                        ended = so;
                         break;
                     }
                 }
@@ -193,7 +209,7 @@ impl Scenario {
                 Ok(result)
             })?,
         };
-        Ok(Outcome { digest: trace.digest(), events: trace.events(), delivered, end })
+        Ok(Outcome { digest: trace.digest(), events: trace.events(), delivered, end, ended })
     }
 }
 

@@ -3,18 +3,19 @@
 //! ```text
 //!   queue ──► a node's actor ──► effects ──► network ──► queue        world.rs, world/coming.rs
 //!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
-//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs
+//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs, world/halt.rs
 //!     └──► a client hands in transactions                             source.rs
 //! ```
 
 mod agenda;
 mod coming;
 mod faults;
+mod halt;
 mod names;
 mod nodes;
 
 use super::{
-    Plan,
+    Plan, Tips,
     network::{Network, Route},
     plan,
     queue::Soon,
@@ -30,10 +31,12 @@ use crate::{
 use agenda::Agenda;
 use coming::{Arrival, Coming, Next};
 use faults::Faults;
+use halt::Ahead;
 use nodes::{Freed, Nodes, NotNow, Reach};
 use std::{mem, sync::Arc};
 
 pub use coming::{Copied, Kept, Waking};
+pub use halt::HaltCause;
 pub use names::Names;
 
 /// Someone who watches a run; may not change it.
@@ -71,6 +74,8 @@ pub enum NetworkEvent<'a> {
     NodeDown { node: NodeId, cause: DownCause },
     /// A node that was down is live again: nothing keeps it down any more.
     NodeUp { node: NodeId },
+    /// A node has come back without the transactions that waited in its pool.
+    PoolLost { node: NodeId },
 }
 
 /// Why a node that was live is down.
@@ -156,6 +161,7 @@ pub struct World {
     nodes: Nodes,
     agenda: Agenda,
     faults: Faults,
+    ahead: Ahead,
     names: Names,
     sources: Vec<Option<Box<dyn Source>>>,
     observers: Vec<Box<dyn Observer>>,
@@ -182,6 +188,7 @@ impl World {
             nodes: Nodes::new(plan),
             agenda: Agenda::new(plan),
             faults: Faults::new(plan.faults.len()),
+            ahead: Ahead::new(plan),
             names: Names::new(plan),
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
@@ -428,17 +435,18 @@ impl World {
         self.nodes.true_time(node, local).max(self.now)
     }
 
-    fn observe(&mut self, node: NodeId, event: &mut Event) {
+    fn observe(&mut self, node: NodeId, event: &Event) {
         self.nodes.rise(event);
         if self.agenda.is_waiting() {
             for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
-                self.queue.push(self.now, due);
+                self.schedule(self.now, due);
             }
         }
         for observer in &mut self.observers {
             observer.observe(self.now, node, event);
         }
         self.nodes.stand(node, event);
+        self.ahead.observe(event);
     }
 
     /// The message is taken, unless others that are under way say the same.
@@ -548,8 +556,8 @@ impl World {
         self.nodes.best()
     }
 
-    /// The block each node stands on, as last seen; of one that is down, the block it had stored.
-    pub fn tips(&self) -> &[Arc<Link>] {
+    /// Where the nodes stand, and which of them are live.
+    pub fn tips(&self) -> &Tips {
         self.nodes.tips()
     }
 }

@@ -189,7 +189,7 @@ impl Observer for Traffic {
             NetworkEvent::Lost { .. } => counts.1 += 1,
             NetworkEvent::FaultBegan { index, .. } => counts.2.push((*index, true)),
             NetworkEvent::FaultEnded { index, .. } => counts.2.push((*index, false)),
-            NetworkEvent::NodeDown { .. } | NetworkEvent::NodeUp { .. } => {}
+            NetworkEvent::NodeDown { .. } | NetworkEvent::NodeUp { .. } | NetworkEvent::PoolLost { .. } => {}
         }
     }
 
@@ -241,7 +241,7 @@ impl Observer for Downs {
             _ => return,
         };
         // The first slot begins eight seconds after genesis.
-        self.0.lock().expect("no one panics while holding it").push((now.seconds() as u64 - 8, node, cause));
+        self.0.lock().expect("no one panics while holding it").push((now.micros() / 1_000_000 - 8, node, cause));
     }
 }
 

@@ -210,6 +210,7 @@ impl<'a> Line<'a> {
             NetworkEvent::FaultEnded { index, kind } => (None, Payload::FaultEnded { fault: *index, fault_kind: kind }),
             NetworkEvent::NodeDown { node, cause } => (Some(node.0), Payload::NodeDown { cause: cause.word() }),
             NetworkEvent::NodeUp { node } => (Some(node.0), Payload::NodeUp {}),
+            NetworkEvent::PoolLost { node } => (Some(node.0), Payload::PoolReplaced { transactions: Vec::new() }),
         };
         Self { at: now.micros(), node, payload }
     }

@@ -31,6 +31,11 @@ impl Faults {
     pub fn new(count: usize) -> Self {
         Self { state: vec![State::Ahead; count], deviations: Vec::new() }
     }
+
+    /// What the actors of a node are told to do against the protocol.
+    pub fn deviation_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
+        self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
+    }
 }
 
 impl World {
@@ -172,11 +177,13 @@ impl World {
     /// Tells that a node has gone down or come back, if it has: one that is crashed and paused at once is down until both
     /// are over. `cause` is what may have brought it down.
     fn tell_whether_live(&mut self, node: NodeId, was_live: bool, cause: DownCause) {
-        match (was_live, self.nodes.is_live(node)) {
-            (true, false) => self.tell(&NetworkEvent::NodeDown { node, cause }),
-            (false, true) => self.tell(&NetworkEvent::NodeUp { node }),
-            _ => {}
-        }
+        let event = match (was_live, self.nodes.is_live(node)) {
+            (true, false) => NetworkEvent::NodeDown { node, cause },
+            (false, true) => NetworkEvent::NodeUp { node },
+            _ => return,
+        };
+        self.nodes.follow_network(&event);
+        self.tell(&event);
     }
 
     /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
@@ -186,6 +193,9 @@ impl World {
         }
         let was_live = self.nodes.is_live(node);
         self.nodes.come_back(node);
+        if !keep_pool {
+            self.tell(&NetworkEvent::PoolLost { node });
+        }
         self.tell_whether_live(node, was_live, DownCause::Crash);
         let (tip, generation) = (self.nodes.tip(node).clone(), self.nodes.generation(node));
         let roles: &[Role] =

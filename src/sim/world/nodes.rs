@@ -3,7 +3,7 @@
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
     ledger::Link,
-    sim::{Plan, clock::Clock},
+    sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
 use rand::Rng;
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
@@ -13,7 +13,7 @@ pub struct Nodes {
     /// What every event looks at; small, for that.
     brief: Vec<Brief>,
     state: Vec<NodeState>,
-    tips: Vec<Arc<Link>>,
+    tips: Tips,
     best: Arc<Link>,
 }
 
@@ -128,7 +128,7 @@ impl Nodes {
                 node.clock = node.own_clock;
             }
         }
-        let tips = vec![plan.tip.clone(); state.len()];
+        let tips = Tips::new(state.len(), &plan.tip);
         Self { brief: vec![brief; state.len()], tips, best: plan.tip.clone(), state }
     }
 
@@ -201,11 +201,11 @@ impl Nodes {
 
     /// The block a node stands on.
     pub fn tip(&self, node: NodeId) -> &Arc<Link> {
-        &self.tips[node.0 as usize]
+        self.tips.of(node)
     }
 
-    /// The block each node stands on.
-    pub fn tips(&self) -> &[Arc<Link>] {
+    /// Where the nodes stand.
+    pub fn tips(&self) -> &Tips {
         &self.tips
     }
 
@@ -218,11 +218,14 @@ impl Nodes {
         }
     }
 
-    /// A node's chain follows its event, which is left with the block it stood on before.
-    pub fn stand(&mut self, node: NodeId, event: &mut Event) {
-        if let Event::BlockApplied(link) | Event::RolledBack { to: link, .. } = event {
-            mem::swap(&mut self.tips[node.0 as usize], link);
-        }
+    /// A node's chain follows its event.
+    pub fn stand(&mut self, node: NodeId, event: &Event) {
+        self.tips.follow(node, event);
+    }
+
+    /// What is known of who is live follows what is told of it.
+    pub fn follow_network(&mut self, event: &NetworkEvent<'_>) {
+        self.tips.follow_network(event);
     }
 
     /// A node goes down, and with it what it had not heard yet; answers that.
