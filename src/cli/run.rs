@@ -30,8 +30,10 @@ use std::{
 /// Play a scenario file and print who owned, forged and missed which slot.
 ///
 /// The run is a function of the file and the seed: the same two give the same chain and the same digest, always. Ctrl-C ends
-/// it after the slot that is being played, and what was played is told and written. Exit code 0: all that is asserted holds;
-/// 1: something does not, the chain stalled, or the run was interrupted; 2: it could not be played.
+/// it after the slot that is being played, and what was played is told and written. Where no block comes for as long as the
+/// scenario's `stall` says, or its `time_limit_seconds` are over, the run is ended: it is censored, and what its end was to
+/// decide is undecided. Exit code 0: the last round was reached, and all that is asserted holds; 1: something does not, or
+/// the run ended before its last round, be it halted, censored or interrupted, which is said; 2: it could not be played.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {

@@ -28,7 +28,7 @@ fn verdicts(text: &str) -> Vec<Verdict> {
         let rounds = dposlab::report::Rounds::new(&plan);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(judge.clone()), Box::new(rounds.clone())];
         let outcome = scenario.play(&plan, stage, observers, |_: Height| {}).expect("no actor dies");
-        (outcome.digest, judge.verdicts(outcome.end))
+        (outcome.digest, judge.verdicts(outcome.end, outcome.ended))
     };
     let (inline, verdicts) = digest(StageKind::Inline);
     let (ractor, _) = digest(StageKind::Ractor);
@@ -38,7 +38,7 @@ fn verdicts(text: &str) -> Vec<Verdict> {
 
 fn holds(text: &str) {
     for verdict in verdicts(text) {
-        assert!(verdict.holds, "{verdict}\n{text}");
+        assert!(verdict.holds(), "{verdict}\n{text}");
     }
 }
 
