@@ -95,6 +95,27 @@ fn relays_without_delegates_are_proved_to_get_no_further_block_but_may_still_mov
 }
 
 #[test]
+fn a_network_with_too_few_live_nodes_is_proved_to_have_halted() {
+    let text = |rest: &str| {
+        format!("rounds = 9\n{rest}\n[[fault]]\nkind = \"crash\"\nnodes = {{ from = 0, to = 5 }}\nfrom = {{ seconds = 100 }}\n")
+    };
+    let network = "[network]\ndelegates = 11\n";
+    // Five are left, so each reaches four, and five are needed.
+    let halted = play(&scenario(&text(network)), 1).ended.halt().expect("it is proved");
+    assert_eq!(halted.cause, HaltCause::TooFewLive);
+    // Where four do, they go on.
+    let enough = format!("{network}[rules]\nminimum_network_reach = 4\n");
+    assert_eq!(play(&scenario(&text(&enough)), 1).ended, Ended::Complete);
+    // A clock that runs wrong, a slow node, or an answer on its way from one that has gone down: no proof.
+    let clocks = "[network]\ndelegates = 11\nclocks = { drift_ppm = 5 }\n";
+    let slow = format!("{network}[[fault]]\nkind = \"slow\"\nstep_ms = 1\nnodes = [9]\n");
+    let late = format!("{network}[[fault]]\nkind = \"delay\"\nby_ms = 4000000\nsenders = [2]\nfrom = {{ seconds = 60 }}\nuntil = {{ after = 30 }}\n");
+    for rest in [clocks, &slow, &late] {
+        assert_eq!(play(&scenario(&text(rest)), 1).ended, Ended::Stalled, "{rest}");
+    }
+}
+
+#[test]
 fn delegates_that_are_switched_off_for_good_never_forge_again() {
     let text = |rest: &str| {
         format!(

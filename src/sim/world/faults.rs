@@ -33,7 +33,7 @@ impl Faults {
     }
 
     /// What the actors of a node are told to do against the protocol.
-    pub fn deviation_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
+    pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
         self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
     }
 }
@@ -183,6 +183,7 @@ impl World {
             _ => return,
         };
         self.nodes.follow_network(&event);
+        self.ahead.turn();
         self.tell(&event);
     }
 

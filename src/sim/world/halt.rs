@@ -1,7 +1,7 @@
 //! When it is proved that no block can ever be made again.
 //!
 //! A network that has gone quiet has not halted yet: peers draw at random whom to ask, and one of the draws may heal it.
-//! Two standstills need no draw to be foreseen, and only these are told:
+//! Three standstills need no draw to be foreseen, and only these are told:
 //!
 //! - *No node is live*, and no fault is scheduled to begin or to end. A node that is down hears nothing, so it does nothing;
 //!   what waits for something to happen at a node waits for ever; messages and requests find nobody. Nothing of any node
@@ -11,8 +11,14 @@
 //!   another way; and every block ever forged has been on a node's chain. A chain that a node may move to, by whatever
 //!   draws, is made of these blocks, its round is one of those seen, and a delegate forges in its own turn only. So no block
 //!   is made. Which of the chains the nodes stand on may still change.
+//! - *Too few nodes are live*: fewer than a node must reach peers before its delegate forges (consensus.md 2.2), and one; no
+//!   fault is ahead; the same nodes have been live for a round's worth of slots; and nothing that a node sent before it went
+//!   down is under way. Before a node forges it pings all its peers and drops who does not answer within 1.5 seconds, so it
+//!   reaches live nodes only. So no block is made, whatever is drawn. This takes clocks that run true and nodes that are not
+//!   slowed down.
 //!
-//! Whatever else stands still, such as a network in which every node sees too few peers on its chain, is not proved.
+//! Whatever else stands still, such as a network whose nodes reach enough peers of which too few are on their chain, is not
+//! proved.
 
 use super::World;
 use crate::{
@@ -30,6 +36,8 @@ pub enum HaltCause {
     NoNodeLive,
     /// No live node's delegate can ever be active.
     NoDelegateForges,
+    /// Fewer nodes are live than forging needs.
+    TooFewLive,
 }
 
 impl HaltCause {
@@ -38,6 +46,7 @@ impl HaltCause {
         match self {
             Self::NoNodeLive => "no-node-live",
             Self::NoDelegateForges => "no-delegate-forges",
+            Self::TooFewLive => "too-few-live",
         }
     }
 
@@ -48,6 +57,7 @@ impl HaltCause {
             Self::NoDelegateForges => {
                 "no delegate that was active in a round of any chain can forge on a live node, and no fault is ahead"
             }
+            Self::TooFewLive => "fewer peers are live than a node must reach before it forges, and no fault is ahead",
         }
     }
 }
@@ -62,10 +72,12 @@ pub(super) struct Ahead {
     noted: Option<BlockId>,
     /// Blocks that were forged and have been on no node's chain.
     unapplied: BTreeSet<BlockId>,
-    /// Blocks put on a chain, counted at each node, and blocks taken off.
+    /// Blocks put on a chain, counted at each node, blocks taken off, and nodes that went down or came back.
     moves: u64,
     /// Forging follows the rules, and all rounds are seen.
     is_regular: bool,
+    /// Clocks run true, and no node is slowed down.
+    is_timely: bool,
 }
 
 impl Ahead {
@@ -90,7 +102,14 @@ impl Ahead {
             // A run that begins on a longer chain may go back to rounds that were never told.
             is_regular: plan.tip.height() <= Height::GENESIS
                 && !plan.faults.iter().any(|fault| irregular(&fault.kind)),
+            is_timely: plan.network.clocks.is_none()
+                && !plan.faults.iter().any(|fault| matches!(fault.kind, FaultKind::ClockSkew(_) | FaultKind::Slow(_))),
         }
+    }
+
+    /// A node has gone down or come back.
+    pub(super) fn turn(&mut self) {
+        self.moves += 1;
     }
 
     #[inline]
@@ -126,23 +145,36 @@ impl World {
         }
         let cause = match self.tips().live() {
             0 => HaltCause::NoNodeLive,
+            _ if !self.ahead.is_regular || self.agenda.has_fault_waiting(self.plan.faults.len()) => return None,
             _ if self.no_delegate_forges() => HaltCause::NoDelegateForges,
+            live if self.is_below_reach(live) => HaltCause::TooFewLive,
             _ => return None,
         };
         Some((cause, self.standing(cause)))
     }
 
     fn no_delegate_forges(&self) -> bool {
-        let offline = |node: NodeId| self.faults.deviation_of(node).any(|is| *is == Deviation::Offline);
-        let other = |node: NodeId| self.faults.deviation_of(node).any(|is| *is != Deviation::Offline);
+        let is_offline = |node: NodeId| self.faults.deviations_of(node).any(|is| *is == Deviation::Offline);
         let may_forge = |node: NodeId| {
             let key = self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| *keys.public());
-            key.is_some_and(|key| self.ahead.active.contains(&key)) && !offline(node)
+            key.is_some_and(|key| self.ahead.active.contains(&key)) && !is_offline(node)
         };
-        self.ahead.is_regular
-            && self.ahead.unapplied.is_empty()
-            && !self.agenda.has_fault_waiting(self.plan.faults.len())
-            && self.tips().of_live().all(|(node, _)| !other(node) && !may_forge(node))
+        self.ahead.unapplied.is_empty() && !self.tips().of_live().any(|(node, _)| may_forge(node))
+    }
+
+    /// Whether so many live nodes are too few for any of them to forge. Looks at everything that is under way.
+    fn is_below_reach(&self, live: u32) -> bool {
+        let least = match self.plan.tree.rules().minimum_network_reach {
+            None => return false,
+            // As a peer reads it.
+            Some(0) => 20,
+            Some(least) => least,
+        };
+        let from_the_dead = |(from, to): (NodeId, NodeId)| !self.tips().is_live(from) && self.tips().is_live(to);
+        live - 1 < least
+            && self.ahead.is_timely
+            && !self.tips().of_live().any(|(node, _)| self.nodes.is_behind(node))
+            && !self.queue.under_way().any(from_the_dead)
     }
 
     fn standing(&self, cause: HaltCause) -> Digest {

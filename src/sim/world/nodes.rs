@@ -181,6 +181,11 @@ impl Nodes {
         !state.down && state.pauses == 0
     }
 
+    /// Whether inputs wait on a node until it is free.
+    pub fn is_behind(&self, node: NodeId) -> bool {
+        !self.state[node.0 as usize].waiting.is_empty()
+    }
+
     /// A node's clock.
     pub fn clock(&self, node: NodeId) -> Clock {
         self.state[node.0 as usize].clock
