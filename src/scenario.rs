@@ -19,8 +19,8 @@ pub mod workload;
 
 pub use crate::sim::Fault;
 pub use assertion::Assertion;
-pub use file::{Scenario, ScenarioError, StallRule};
 pub use ending::{Ended, Halt};
+pub use file::{Scenario, ScenarioError, StallRule};
 pub use judge::{Judge, Ruling, Verdict};
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};

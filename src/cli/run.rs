@@ -250,7 +250,10 @@ impl Run {
             ended => format!("ended:   {}\n", ended.in_words(figures.tip.height(), scenario.last_height())),
         };
         // Within a slot the nodes are never all on one block for long.
-        let slow = figures.heals.iter().filter(|heal| heal.observed_seconds > SLOT_SECONDS || heal.converged_seconds.is_none());
+        let slow = figures
+            .heals
+            .iter()
+            .filter(|heal| heal.observed_seconds > SLOT_SECONDS || heal.converged_seconds.is_none());
         let healed: String = slow.map(|heal| format!("healed:  {}\n", heal.in_words())).collect();
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));

@@ -61,6 +61,9 @@ Examples:
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
 
+/// Times to converge that are no longer than this are not told.
+const SLOT_SECONDS: f64 = 8.0;
+
 /// Failed runs that are printed.
 const FAILURES_SHOWN: usize = 10;
 
@@ -138,7 +141,7 @@ pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<()
 
 /// How long the network took to come together after a fault, where that took time; with what is censored told apart.
 fn time_to_converge(cell: &CellSummary) -> Option<String> {
-    let times = cell.converged_seconds.filter(|times| times.watched_max > 0.0)?;
+    let times = cell.converged_seconds.filter(|times| times.watched_max > SLOT_SECONDS)?;
     let known = |seconds: Option<f64>| seconds.map_or("not known".to_owned(), |seconds| format!("{seconds:.1} s"));
     let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}, ")).collect();
     Some(format!(

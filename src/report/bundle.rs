@@ -103,15 +103,9 @@ impl Bundle<'_> {
     fn rounds(&self, folder: &Path) -> Result<(), SheetError> {
         let counts = ["round", "first_height", "last_height", "blocks", "missed_slots", "gap_slots_max", "slots"];
         let mut columns: Vec<Column> = counts.map(|name| column(name, Kind::Count)).to_vec();
-        for name in [
-            "slots_forked",
-            "branches_max",
-            "fork_depth_max",
-            "down_max",
-            "forks",
-            "rollbacks",
-            "rollback_depth_max",
-        ] {
+        for name in
+            ["slots_forked", "branches_max", "fork_depth_max", "down_max", "forks", "rollbacks", "rollback_depth_max"]
+        {
             columns.push(column(name, Kind::Count));
         }
         let shares = ["agreement_mean", "agreement_min", "weight_agreement_mean", "weight_agreement_min"];

@@ -507,7 +507,8 @@ impl Account {
         let blocks = (tip.height().0 + 1).saturating_sub(self.book.first_height.0);
         let seconds = end.since(SimTime::from_seconds(self.slots.start(self.book.start))).as_secs_f64();
         let gaps = chain.iter().flat_map(|round| &round.gaps).map(|gap| gap.missed_slots);
-        let last_slot = if blocks > 0 { self.slots.slot(tip.block().header.timestamp).0 + 1 } else { self.book.start.0 };
+        let last_slot =
+            if blocks > 0 { self.slots.slot(tip.block().header.timestamp).0 + 1 } else { self.book.start.0 };
         let empty_at_end = self.slots.slot(end.seconds()).0.saturating_sub(last_slot);
         let slots = &self.total;
         Totals {

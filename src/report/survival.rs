@@ -93,7 +93,9 @@ impl Survival {
     /// One for each time at which a run saw the event, ascending.
     fn steps(&self) -> Vec<Step> {
         let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        self.seen.iter_recorded().for_each(|at| counts.entry(at.value_iterated_to()).or_default().0 += at.count_at_value());
+        self.seen
+            .iter_recorded()
+            .for_each(|at| counts.entry(at.value_iterated_to()).or_default().0 += at.count_at_value());
         let censored = self.censored.iter_recorded();
         censored.for_each(|at| counts.entry(at.value_iterated_to()).or_default().1 += at.count_at_value());
         let z = Normal::standard().inverse_cdf(0.5 + CONFIDENCE / 2.0);

@@ -1,7 +1,14 @@
 //! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
 //! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, assertion::{Assertion, Condition}, load, overrides::OverrideError, script::Action, workload::Workload};
+use super::{
+    Override,
+    assertion::{Assertion, Condition},
+    load,
+    overrides::OverrideError,
+    script::Action,
+    workload::Workload,
+};
 use crate::{
     ledger::rules::Gossip,
     protocol::crypto::CryptoMode,
@@ -189,7 +196,8 @@ impl Scenario {
 
     /// The stall rule in force.
     pub fn stall_rule(&self) -> StallRule {
-        let converged = |assertion: &Assertion| assertion.claim().is_ok_and(|claim| *claim.condition() == Condition::Converged);
+        let converged =
+            |assertion: &Assertion| assertion.claim().is_ok_and(|claim| *claim.condition() == Condition::Converged);
         let default = if self.assertions.iter().any(converged) { StallRule::Off } else { StallRule::Rounds(4) };
         self.stall.unwrap_or(default)
     }

@@ -340,7 +340,9 @@ impl Case {
             Metric::Suspended => count(counts.suspended),
             Metric::HealthChecks => count(counts.health_checks),
             Metric::Transactions => Some(winning.transactions() as f64 - self.first.transactions() as f64),
-            Metric::Pool => self.tips.of_live().map(|(node, _)| self.pools[node.0 as usize]).max().map(|pool| pool as f64),
+            Metric::Pool => {
+                self.tips.of_live().map(|(node, _)| self.pools[node.0 as usize]).max().map(|pool| pool as f64)
+            }
             Metric::Rejected => count(counts.rejected),
             Metric::Expired => count(counts.expired),
             Metric::Evicted => count(counts.evicted),

@@ -1,10 +1,10 @@
 //! Plays a scenario and collects what came of it.
 
 use super::{
+    ending::{Ended, HaltWatch},
     file::Scenario,
     script::{Parties, Script},
     stall::Stall,
-    ending::{Ended, HaltWatch},
     testnet::Testnet,
 };
 use crate::{

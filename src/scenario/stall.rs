@@ -85,9 +85,8 @@ mod tests {
 
     #[test]
     fn a_chain_is_given_up_after_four_rounds_when_nothing_more_is_to_happen() {
-        let offline = |when: &str| {
-            five(&format!("[[fault]]\nkind = \"offline\"\ndelegates = {{ from = 0, to = 4 }}\n{when}"))
-        };
+        let offline =
+            |when: &str| five(&format!("[[fault]]\nkind = \"offline\"\ndelegates = {{ from = 0, to = 4 }}\n{when}"));
         assert_eq!(five(""), (20, Ended::Stalled));
         assert_eq!(offline("from = { height = 2 }"), (20, Ended::Stalled));
         assert_eq!(offline("from = { seconds = 80 }"), (29, Ended::Stalled));

@@ -27,7 +27,12 @@ fn play(scenario: &Scenario, seed: u64) -> Played {
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(metrics.clone()), Box::new(judge.clone())];
     let outcome = scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
     let verdicts = judge.verdicts(outcome.end, outcome.ended);
-    Played { figures: metrics.finish(outcome.end), verdicts, ended: outcome.ended, height: judge.metric(Metric::Height) }
+    Played {
+        figures: metrics.finish(outcome.end),
+        verdicts,
+        ended: outcome.ended,
+        height: judge.metric(Metric::Height),
+    }
 }
 
 fn scenario(text: &str) -> Scenario {
@@ -73,7 +78,12 @@ fn a_network_without_a_live_node_has_no_figures_and_is_proved_to_have_halted() {
     let last = played.figures.time.last().expect("a row a slot");
     assert_eq!((last.height_least, last.agreement_min, last.pool_max, last.branches_max), (None, None, None, 0));
     // Nothing will ever change, so nothing is undecided.
-    assert_eq!(rulings(&played), [Ruling::Broken, Ruling::Broken, Ruling::Holds, Ruling::Holds], "{:?}", played.verdicts);
+    assert_eq!(
+        rulings(&played),
+        [Ruling::Broken, Ruling::Broken, Ruling::Holds, Ruling::Holds],
+        "{:?}",
+        played.verdicts
+    );
 }
 
 #[test]
@@ -97,7 +107,9 @@ fn relays_without_delegates_are_proved_to_get_no_further_block_but_may_still_mov
 #[test]
 fn a_network_with_too_few_live_nodes_is_proved_to_have_halted() {
     let text = |rest: &str| {
-        format!("rounds = 9\n{rest}\n[[fault]]\nkind = \"crash\"\nnodes = {{ from = 0, to = 5 }}\nfrom = {{ seconds = 100 }}\n")
+        format!(
+            "rounds = 9\n{rest}\n[[fault]]\nkind = \"crash\"\nnodes = {{ from = 0, to = 5 }}\nfrom = {{ seconds = 100 }}\n"
+        )
     };
     let network = "[network]\ndelegates = 11\n";
     // Five are left, so each reaches four, and five are needed.
@@ -109,7 +121,9 @@ fn a_network_with_too_few_live_nodes_is_proved_to_have_halted() {
     // A clock that runs wrong, a slow node, or an answer on its way from one that has gone down: no proof.
     let clocks = "[network]\ndelegates = 11\nclocks = { drift_ppm = 5 }\n";
     let slow = format!("{network}[[fault]]\nkind = \"slow\"\nstep_ms = 1\nnodes = [9]\n");
-    let late = format!("{network}[[fault]]\nkind = \"delay\"\nby_ms = 4000000\nsenders = [2]\nfrom = {{ seconds = 60 }}\nuntil = {{ after = 30 }}\n");
+    let late = format!(
+        "{network}[[fault]]\nkind = \"delay\"\nby_ms = 4000000\nsenders = [2]\nfrom = {{ seconds = 60 }}\nuntil = {{ after = 30 }}\n"
+    );
     for rest in [clocks, &slow, &late] {
         assert_eq!(play(&scenario(&text(rest)), 1).ended, Ended::Stalled, "{rest}");
     }
@@ -155,7 +169,9 @@ fn the_report_and_the_assertions_mean_the_same_by_agreement() {
     let mut split = shipped("boundary-fork");
     let least = play(&split, 1).figures.total.agreement_min.expect("nodes are live");
     assert!(least < 0.7, "{least}");
-    for (claim, ruling) in [(format!("agreement >= {least}"), Ruling::Holds), (format!("agreement > {least}"), Ruling::Broken)] {
+    for (claim, ruling) in
+        [(format!("agreement >= {least}"), Ruling::Holds), (format!("agreement > {least}"), Ruling::Broken)]
+    {
         let set: Override = format!("assert[0]={{ always = \"{claim}\" }}").parse().expect("well formed");
         split = Scenario::load_with(&crate::support::root().join("scenarios/boundary-fork.toml"), &[set])
             .expect("it is a scenario");
@@ -193,7 +209,9 @@ fn a_run_that_is_censored_says_so_everywhere() {
     let json = |file: &str| -> Value {
         serde_json::from_str(&fs::read_to_string(path(file)).expect("it is there")).expect("JSON")
     };
-    let seeds: Vec<u64> = (0..12).filter(|seed| play(&Scenario::load(Path::new(&path("s.toml"))).expect("valid"), *seed).ended.is_censored()).collect();
+    let seeds: Vec<u64> = (0..12)
+        .filter(|seed| play(&Scenario::load(Path::new(&path("s.toml"))).expect("valid"), *seed).ended.is_censored())
+        .collect();
     let seed = *seeds.first().expect("some run is given up");
 
     // The run: printed, in the summary and on the page, with exit code 1.
@@ -206,7 +224,10 @@ fn a_run_that_is_censored_says_so_everywhere() {
     assert!(told.contains("before all live nodes stood on one block: censored"), "{told}");
     assert!(error.contains("the run is censored: the stall rule"), "{error}");
     let summary = json("one/summary.json");
-    assert_eq!((&summary["ended"], &summary["censored"], &summary["halt"]), (&"stalled".into(), &true.into(), &Value::Null));
+    assert_eq!(
+        (&summary["ended"], &summary["censored"], &summary["halt"]),
+        (&"stalled".into(), &true.into(), &Value::Null)
+    );
     assert_eq!((&summary["assertions"][0]["holds"], &summary["assertions"][1]["holds"]), (&Value::Null, &true.into()));
     let heal = &summary["heals"][0];
     assert_eq!(heal["converged_seconds"], Value::Null);

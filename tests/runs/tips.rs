@@ -100,9 +100,7 @@ impl Naive {
         let live = self.live();
         let count = |chain: &Vec<u64>| live.iter().filter(|other| **other == chain).count();
         let mut ranked: Vec<_> = live.iter().map(|chain| (count(chain), chain.len(), *chain)).collect();
-        ranked.sort_by(|one, other| {
-            (other.0, other.1).cmp(&(one.0, one.1)).then(one.2.last().cmp(&other.2.last()))
-        });
+        ranked.sort_by(|one, other| (other.0, other.1).cmp(&(one.0, one.1)).then(one.2.last().cmp(&other.2.last())));
         let first = ranked.first().map(|(_, _, chain)| (*chain).clone());
         if let Some(first) = first {
             self.last_winning = first;

@@ -71,7 +71,9 @@ impl Heal {
     pub fn in_words(&self) -> String {
         let Self { fault, kind, converged_seconds, observed_seconds, .. } = self;
         match converged_seconds {
-            Some(seconds) => format!("{seconds:.1} s after the end of fault {fault} ({kind}) all live nodes stood on one block"),
+            Some(seconds) => {
+                format!("{seconds:.1} s after the end of fault {fault} ({kind}) all live nodes stood on one block")
+            }
             None => format!(
                 "the run ended {observed_seconds:.1} s after the end of fault {fault} ({kind}), before all live nodes stood on one \
                  block: censored"

@@ -145,7 +145,14 @@ fn next_undone(
 
 /// One run. A panic is a finding of that run: the sweep goes on.
 fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
-    let died = || Row { status: Status::Died, ended: 0, broken: 0, undecided: 0, figures: vec![None; FIGURES.len()], digest: [0; 32] };
+    let died = || Row {
+        status: Status::Died,
+        ended: 0,
+        broken: 0,
+        undecided: 0,
+        figures: vec![None; FIGURES.len()],
+        digest: [0; 32],
+    };
     let scenario = &cell.scenario;
     let play = || {
         let seeds = SeedTree::new(seed);

@@ -100,8 +100,7 @@ impl Ahead {
             unapplied: BTreeSet::new(),
             moves: 0,
             // A run that begins on a longer chain may go back to rounds that were never told.
-            is_regular: plan.tip.height() <= Height::GENESIS
-                && !plan.faults.iter().any(|fault| irregular(&fault.kind)),
+            is_regular: plan.tip.height() <= Height::GENESIS && !plan.faults.iter().any(|fault| irregular(&fault.kind)),
             is_timely: plan.network.clocks.is_none()
                 && !plan.faults.iter().any(|fault| matches!(fault.kind, FaultKind::ClockSkew(_) | FaultKind::Slow(_))),
         }
