@@ -59,7 +59,8 @@ fn the_live_third_of_a_network_is_what_the_figures_tell_of() {
     // Those that are down are behind, and do not count.
     let last = played.figures.time.last().expect("a row a slot");
     assert_eq!((last.height_least, last.height_greatest, last.down_max), (Some(153), Some(153), 34));
-    assert_eq!(total.propagation_all_ms.count, u64::from(total.blocks), "each block gets to all that are live");
+    // All but the block that was under way when they crashed get to everybody.
+    assert_eq!(total.propagation_all_ms.count, u64::from(total.blocks) - 1);
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn the_report_and_the_assertions_mean_the_same_by_agreement() {
 /// With the stall rule on, most of these runs were given up before chance brought the halves together.
 #[test]
 fn an_even_partition_heals_where_the_run_is_not_given_up() {
-    let text = "rounds = 4\n[network]\ndelegates = 50\ngossip = \"reference\"\n[[fault]]\nkind = \"partition\"\n\
+    let text = "rounds = 10\ncrypto = \"modelled\"\n[network]\ndelegates = 50\ngossip = \"reference\"\n[[fault]]\nkind = \"partition\"\n\
                 share = { share = 0.5 }\nfrom = { seconds = 200 }\nuntil = { after = 1600 }\n\
                 [[assert]]\neventually = \"converged\"\nafter_fault = 0\n";
     let mut longest: f64 = 0.0;
@@ -202,9 +203,9 @@ fn an_even_partition_heals_where_the_run_is_not_given_up() {
 fn a_run_that_is_censored_says_so_everywhere() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let path = |name: &str| folder.path().join(name).to_str().expect("a path in UTF-8").to_owned();
-    let text = "version = 1\nrounds = 6\nstall = { rounds = 2 }\n[network]\ndelegates = 8\ngossip = \"reference\"\n\
-                [[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { seconds = 100 }\nuntil = { after = 600 }\n\
-                [[assert]]\nfinally = \"height >= 48\"\n[[assert]]\nalways = \"height >= 1\"\n";
+    let text = "version = 1\nrounds = 10\nstall = { rounds = 2 }\n[network]\ndelegates = 12\ngossip = \"reference\"\n\
+                [[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\nfrom = { seconds = 100 }\nuntil = { after = 300 }\n\
+                [[assert]]\nfinally = \"height >= 120\"\n[[assert]]\nalways = \"height >= 1\"\n";
     fs::write(path("s.toml"), text).expect("it can be written");
     let json = |file: &str| -> Value {
         serde_json::from_str(&fs::read_to_string(path(file)).expect("it is there")).expect("JSON")
@@ -219,7 +220,7 @@ fn a_run_that_is_censored_says_so_everywhere() {
     let (told, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(told.contains("ended:   censored: the stall rule ended it at height"), "{told}");
-    assert!(told.contains("asserted: finally height >= 48: is undecided"), "{told}");
+    assert!(told.contains("asserted: finally height >= 120: is undecided"), "{told}");
     assert!(told.contains("asserted: always height >= 1: holds"), "{told}");
     assert!(told.contains("before all live nodes stood on one block: censored"), "{told}");
     assert!(error.contains("the run is censored: the stall rule"), "{error}");
@@ -255,7 +256,7 @@ fn a_run_that_is_censored_says_so_everywhere() {
     assert!(count(&times["censored"]) >= 1, "{times}");
     assert_eq!(cell["figures"]["converged_seconds_max"], Value::Null);
     let rows = fs::read_to_string(path("many/runs.csv")).expect("it is there");
-    let censored = rows.lines().filter(|row| row.contains(",censored,stalled,,finally height >= 48,")).count();
+    let censored = rows.lines().filter(|row| row.contains(",censored,stalled,,finally height >= 120,")).count();
     assert_eq!(censored, seeds.len(), "{rows}");
     assert!(fs::read_to_string(path("many/report.html")).expect("it is there").contains("\"by_status\":{\"censored\""));
 }
