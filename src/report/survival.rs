@@ -7,19 +7,19 @@
 //! with `conf.type = "log-log"`.
 
 use super::statistics::CONFIDENCE;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
 
-/// Histograms count whole numbers: a second is so many of theirs.
-const SCALE: f64 = 1e3;
+/// Times are whole milliseconds, of which four digits count: so many different ones there are at most, and a size that does
+/// not grow with the number of runs.
+const DIGITS: u32 = 4;
 
-/// Times in seconds with three significant digits, in a size that does not grow with their number.
-#[derive(Clone)]
+/// Times in seconds, to a millisecond or to four digits.
+#[derive(Clone, Default)]
 pub struct Survival {
-    seen: Histogram<u64>,
-    censored: Histogram<u64>,
+    /// By milliseconds: runs that saw the event then, and runs that were censored then.
+    counts: BTreeMap<u64, (u64, u64)>,
 }
 
 /// [`Survival`] as it is reported, in seconds. A quantile is empty where too many runs were censored before it.
@@ -51,26 +51,22 @@ struct Step {
 }
 
 impl Survival {
-    /// Of no runs yet.
-    pub fn new() -> Self {
-        let histogram = || Histogram::new(3).expect("three digits are what the crate allows");
-        Self { seen: histogram(), censored: histogram() }
-    }
-
     /// One more run, watched for so many seconds, from 0 on; whether it saw the event at the end of them.
     pub fn add(&mut self, seconds: f64, seen: bool) {
-        let scaled = (seconds * SCALE).round().clamp(0.0, 1e18) as u64;
-        let histogram = if seen { &mut self.seen } else { &mut self.censored };
-        histogram.record(scaled).expect("it grows as far as values go");
+        let millis = (seconds * 1e3).round().clamp(0.0, 1e15) as u64;
+        let unit = 10_u64.pow((millis.checked_ilog10().unwrap_or(0) + 1).saturating_sub(DIGITS));
+        let (seen_then, censored) = self.counts.entry((millis + unit / 2) / unit * unit).or_default();
+        *if seen { seen_then } else { censored } += 1;
     }
 
     /// The figures; `None` of no runs.
     pub fn report(&self) -> Option<SurvivalReport> {
-        let (seen, censored) = (self.seen.len(), self.censored.len());
+        let counts = self.counts.values();
+        let (seen, censored) = counts.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         if seen + censored == 0 {
             return None;
         }
-        let steps = self.steps();
+        let steps = self.steps(seen + censored);
         let first = |below: f64, of: fn(&Step) -> f64| {
             // Rounding may leave a share a hair above what it is.
             steps.iter().find(|step| of(step) <= below + 1e-9).map(|step| step.time)
@@ -86,22 +82,17 @@ impl Survival {
             p50_high: first(0.5, |step| step.high),
             p75: quantile(0.75),
             p95: quantile(0.95),
-            watched_max: self.seen.max().max(self.censored.max()) as f64 / SCALE,
+            watched_max: self.counts.last_key_value().map_or(0.0, |(millis, _)| *millis as f64 / 1e3),
         })
     }
 
-    /// One for each time at which a run saw the event, ascending.
-    fn steps(&self) -> Vec<Step> {
-        let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        self.seen
-            .iter_recorded()
-            .for_each(|at| counts.entry(at.value_iterated_to()).or_default().0 += at.count_at_value());
-        let censored = self.censored.iter_recorded();
-        censored.for_each(|at| counts.entry(at.value_iterated_to()).or_default().1 += at.count_at_value());
+    /// One for each time at which one of so many runs saw the event, ascending.
+    fn steps(&self, runs: u64) -> Vec<Step> {
         let z = Normal::standard().inverse_cdf(0.5 + CONFIDENCE / 2.0);
-        let (mut at_risk, mut share, mut variance) = (self.seen.len() + self.censored.len(), 1.0_f64, 0.0_f64);
+        let (mut at_risk, mut share, mut variance) = (runs, 1.0_f64, 0.0_f64);
         let mut steps = Vec::new();
-        for (time, (seen, censored)) in counts {
+        for (millis, (seen, censored)) in &self.counts {
+            let (seen, censored) = (*seen, *censored);
             if seen > 0 {
                 let (n, d) = (at_risk as f64, seen as f64);
                 share *= (n - d) / n;
@@ -114,18 +105,12 @@ impl Survival {
                     }
                     false => (0.0, 0.0),
                 };
-                steps.push(Step { time: time as f64 / SCALE, share, low, high });
+                steps.push(Step { time: *millis as f64 / 1e3, share, low, high });
             }
             // Who is censored at a time was still watched then.
             at_risk -= seen + censored;
         }
         steps
-    }
-}
-
-impl Default for Survival {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -139,10 +124,10 @@ mod tests {
         // 1984, table 1.1. The median is 23 weeks, its log-log interval begins at 13 and has no end.
         let seen = [6, 6, 6, 7, 10, 13, 16, 22, 23];
         let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35];
-        let mut times = Survival::new();
+        let mut times = Survival::default();
         seen.iter().for_each(|weeks| times.add(f64::from(*weeks), true));
         censored.iter().for_each(|weeks| times.add(f64::from(*weeks), false));
-        let shares: Vec<f64> = times.steps().iter().map(|step| (step.share * 1_000.0).round() / 1_000.0).collect();
+        let shares: Vec<f64> = times.steps(21).iter().map(|step| (step.share * 1_000.0).round() / 1_000.0).collect();
         assert_eq!(shares, [0.857, 0.807, 0.753, 0.69, 0.627, 0.538, 0.448]);
         let report = times.report().expect("of some runs");
         assert_eq!((report.runs, report.seen, report.censored), (21, 9, 12));
@@ -152,12 +137,16 @@ mod tests {
 
     #[test]
     fn what_is_not_censored_has_the_quantiles_of_its_values() {
-        let mut times = Survival::new();
+        let mut times = Survival::default();
         assert_eq!(times.report(), None);
         (1..=100).for_each(|seconds| times.add(f64::from(seconds), true));
         let report = times.report().expect("of some runs");
         assert_eq!((report.p25, report.p50, report.p95), (Some(25.0), Some(50.0), Some(95.0)));
-        let mut never = Survival::new();
+        let mut fine = Survival::default();
+        [1.234_4, 12.345_6, 1_234_567.8].iter().for_each(|seconds| fine.add(*seconds, true));
+        let kept: Vec<u64> = fine.counts.keys().copied().collect();
+        assert_eq!(kept, [1_234, 12_350, 1_235_000_000]);
+        let mut never = Survival::default();
         never.add(1_600.0, false);
         let report = never.report().expect("of one run");
         assert_eq!((report.seen, report.censored, report.p25, report.watched_max), (0, 1, None, 1_600.0));

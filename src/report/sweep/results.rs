@@ -256,7 +256,7 @@ impl CellFigures {
     fn new(sweep: &Sweep, cell: usize) -> Self {
         let assertions = vec![Held::default(); sweep.cells[cell].scenario.assertions.len()];
         let figures = vec![Distribution::new(); FIGURES.len()];
-        Self { cell, runs: 0, censored: 0, ok: Share::default(), assertions, converged: Survival::new(), figures }
+        Self { cell, runs: 0, censored: 0, ok: Share::default(), assertions, converged: Survival::default(), figures }
     }
 
     fn add(&mut self, row: &super::rows::Row) {
