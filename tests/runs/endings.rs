@@ -260,3 +260,12 @@ fn a_run_that_is_censored_says_so_everywhere() {
     assert_eq!(censored, seeds.len(), "{rows}");
     assert!(fs::read_to_string(path("many/report.html")).expect("it is there").contains("\"by_status\":{\"censored\""));
 }
+
+#[test]
+fn a_pool_that_a_restart_has_emptied_is_empty_in_the_figures() {
+    let fullest = |name: &str| {
+        let figures = play(&shipped(name), 1).figures;
+        figures.time.iter().filter_map(|row| row.pool_max).max()
+    };
+    assert_eq!((fullest("restart"), fullest("restart-empty-pool")), (Some(10), Some(0)));
+}
