@@ -162,6 +162,7 @@ impl Run {
         let outcome = scenario.play_while(&plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
         for trace in &traces {
+            trace.ended(outcome.end);
             trace.finish().map_err(Failure::broken)?;
         }
         let figures = metrics.finish(outcome.end);
@@ -193,10 +194,9 @@ impl Run {
 
     /// The traces to write; what cannot be written to is found out before the run begins.
     fn traces(&self, plan: &Plan) -> Result<Vec<TraceWriter>, Failure> {
-        let slots = plan.tree.slots();
         let set = self.set.iter().map(ToString::to_string).collect();
         let scenario = self.scenario.display().to_string();
-        let header = Header::new(scenario, self.seed, set, plan.nodes.len(), &slots, self.trace_network);
+        let header = Header::new(scenario, self.seed, set, self.trace_network, plan);
         let mut files: Vec<(PathBuf, TraceFormat)> = Vec::new();
         if let Some(file) = &self.trace {
             files.push((file.clone(), self.trace_format.unwrap_or_else(|| TraceFormat::of(file))));
@@ -206,7 +206,7 @@ impl Run {
                 .map_err(|why| Failure::usage(format!("--out {}: cannot be made: {why}", folder.display())))?;
             files.push((folder.join("events.jsonl"), TraceFormat::Jsonl));
         }
-        let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, slots);
+        let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, plan);
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)
     }
 
