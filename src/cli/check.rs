@@ -62,6 +62,9 @@ pub struct Check {
     /// Where the scenario files of findings go.
     #[arg(long, default_value = "findings")]
     out: PathBuf,
+    /// Write the scenarios that would be played to --out, a file a seed, and play none.
+    #[arg(long, conflicts_with_all = ["jobs", "budget", "json"])]
+    draw: bool,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -78,6 +81,9 @@ impl Check {
     /// The scenario cannot be read, something was found, or the search was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let search = self.search()?;
+        if self.draw {
+            return self.write_drawn(&search);
+        }
         #[cfg(feature = "planted")]
         if let Some(which) = &self.planted {
             return super::planted::run(which, &search, self.budget, self.json);
@@ -175,12 +181,25 @@ impl Check {
     }
 
     fn write(&self, minimal: &Minimal) -> Result<PathBuf, Failure> {
+        self.write_file(&minimal.file_name(), &minimal.to_toml())
+    }
+
+    fn write_drawn(&self, search: &Search) -> Result<(), Failure> {
+        for index in 0..self.runs {
+            let name = format!("drawn-{}.toml", self.seed.wrapping_add(index));
+            self.write_file(&name, &search.scenario(index).to_toml())?;
+        }
+        output::line(&format!("{} scenarios drawn: {}", self.runs, self.out.display()));
+        Ok(())
+    }
+
+    fn write_file(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let failed = |path: &Path, error: &dyn std::fmt::Display| {
             Failure::broken(format!("{}: cannot be written: {error}", path.display()))
         };
         fs::create_dir_all(&self.out).map_err(|error| failed(&self.out, &error))?;
-        let path = self.out.join(minimal.file_name());
-        fs::write(&path, minimal.to_toml()).map_err(|error| failed(&path, &error))?;
+        let path = self.out.join(name);
+        fs::write(&path, text).map_err(|error| failed(&path, &error))?;
         Ok(path)
     }
 
