@@ -126,10 +126,10 @@ impl Bundle<'_> {
             let mut row: Vec<Cell> = vec![
                 figures.round.into(),
                 of_chain(|round| round.first_height),
-                of_chain(|round| round.last_height),
+                chain.filter(|round| round.blocks > 0).map(|round| round.last_height).into(),
                 of_chain(|round| round.blocks),
                 of_chain(|round| round.missed_slots),
-                of_chain(|round| round.gaps.iter().map(|gap| gap.missed_slots).max().unwrap_or(0)),
+                of_chain(RoundReport::longest_gap_slots),
                 slots.slots.into(),
                 slots.slots_forked.into(),
                 slots.branches_max.into(),

@@ -30,7 +30,7 @@ use propagation::{Percentiles, Propagation};
 use rollbacks::Rollbacks;
 use serde::Serialize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::{Arc, Mutex, MutexGuard},
 };
 use time::{Bucket, TimeRows};
@@ -241,12 +241,13 @@ pub struct Orphan {
 struct Orphans {
     /// By height, then id.
     all: BTreeMap<(u32, BlockId), Forged>,
+    /// Blocks that another one was forged on.
+    parents: BTreeSet<BlockId>,
     forks: u32,
     round_forks: u32,
 }
 
 struct Forged {
-    previous: Option<BlockId>,
     slot: Slot,
     at: SimTime,
     node: NodeId,
@@ -255,15 +256,15 @@ struct Forged {
 
 impl Orphans {
     fn forged(&mut self, now: SimTime, node: NodeId, block: &Block, slot: Slot) {
-        let (height, previous) = (block.header.height.0, block.header.previous);
-        let all_of_height = self.all.range((height, BlockId::Numeric(0))..).take_while(|((at, _), _)| *at == height);
-        let mut same_parent = all_of_height.filter(|(_, other)| other.previous == previous);
-        let is_fork = same_parent.any(|((_, other), _)| *other != block.id);
-        let forged = Forged { previous, slot, at: now, node, transactions: block.transactions.len() as u32 };
-        if self.all.insert((height, block.id), forged).is_none() {
-            self.forks += u32::from(is_fork);
-            self.round_forks += u32::from(is_fork);
-        }
+        let forged = Forged { slot, at: now, node, transactions: block.transactions.len() as u32 };
+        match self.all.entry((block.header.height.0, block.id)) {
+            Entry::Occupied(_) => return,
+            Entry::Vacant(place) => place.insert(forged),
+        };
+        // An invalid block may name no parent, or a height that is not the one after its parent's.
+        let is_fork = block.header.previous.is_some_and(|parent| !self.parents.insert(parent));
+        self.forks += u32::from(is_fork);
+        self.round_forks += u32::from(is_fork);
     }
 
     /// Those that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
@@ -506,17 +507,13 @@ impl Account {
     fn totals(&self, chain: &[RoundReport], tip: &Arc<Link>, orphaned: u32, end: SimTime) -> Totals {
         let blocks = (tip.height().0 + 1).saturating_sub(self.book.first_height.0);
         let seconds = end.since(SimTime::from_seconds(self.slots.start(self.book.start))).as_secs_f64();
-        let gaps = chain.iter().flat_map(|round| &round.gaps).map(|gap| gap.missed_slots);
-        let last_slot =
-            if blocks > 0 { self.slots.slot(tip.block().header.timestamp).0 + 1 } else { self.book.start.0 };
-        let empty_at_end = self.slots.slot(end.seconds()).0.saturating_sub(last_slot);
         let slots = &self.total;
         Totals {
             height: tip.height().0,
             rounds: chain.len() as u32,
             blocks,
             missed_slots: chain.iter().map(|round| round.missed_slots).sum(),
-            longest_gap_slots: gaps.chain([empty_at_end]).max().unwrap_or(0),
+            longest_gap_slots: chain.iter().map(RoundReport::longest_gap_slots).max().unwrap_or(0),
             forged: self.orphans.all.len() as u32,
             orphaned,
             forks: self.orphans.forks,

@@ -46,6 +46,9 @@ pub struct RoundReport {
     pub blocks: u32,
     pub missed_slots: u32,
     pub gaps: Vec<Gap>,
+    /// Slots left empty after the last block of the chain, in the round that they belong to.
+    #[serde(skip)]
+    pub empty_at_end: u32,
     /// By username's number, then name.
     pub delegates: Vec<DelegateSlots>,
     /// Slot by slot; of the last [`ROUNDS_IN_TURNS`] rounds only.
@@ -64,6 +67,14 @@ pub struct Turn {
     pub owner: String,
     /// Height of the block forged in it; empty where it was missed.
     pub height: Option<u32>,
+}
+
+impl RoundReport {
+    /// The most slots on end without a block: before one of its blocks, or after the last block of the chain.
+    pub fn longest_gap_slots(&self) -> u32 {
+        let gaps = self.gaps.iter().map(|gap| gap.missed_slots);
+        gaps.chain([self.empty_at_end]).max().unwrap_or(0)
+    }
 }
 
 /// The rounds that blocks have begun, on any fork.
@@ -136,6 +147,7 @@ struct OneRound {
     round: Arc<RoundInfo>,
     last_height: u32,
     gaps: Vec<Gap>,
+    empty_at_end: u32,
     blocks: u32,
     /// (forged, missed) of each member, in ranking order.
     counts: Vec<(u32, u32)>,
@@ -165,7 +177,9 @@ impl Walk<'_> {
 
     fn close(&mut self, tip: &Arc<Link>, end: Slot) {
         self.enter(tip, tip.height().next());
+        let empty_at_end = end.0.saturating_sub(self.next_slot.0);
         self.count_missed(end);
+        self.rounds.last_mut().expect("a round was entered").empty_at_end = empty_at_end;
     }
 
     fn enter(&mut self, link: &Arc<Link>, height: Height) {
@@ -193,7 +207,15 @@ impl Walk<'_> {
 impl OneRound {
     fn new(round: Arc<RoundInfo>) -> Self {
         let counts = vec![(0, 0); round.members.len()];
-        Self { last_height: round.position.first.0, gaps: Vec::new(), blocks: 0, counts, turns: Vec::new(), round }
+        Self {
+            last_height: round.position.first.0,
+            gaps: Vec::new(),
+            empty_at_end: 0,
+            blocks: 0,
+            counts,
+            turns: Vec::new(),
+            round,
+        }
     }
 
     fn report(&self, username: &impl Fn(&PublicKey) -> String) -> RoundReport {
@@ -224,6 +246,7 @@ impl OneRound {
             blocks: self.blocks,
             missed_slots: self.counts.iter().map(|(_, missed)| missed).sum(),
             gaps: self.gaps.clone(),
+            empty_at_end: self.empty_at_end,
             delegates,
             turns: self.turns.iter().map(turn).collect(),
         }

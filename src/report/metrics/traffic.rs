@@ -23,7 +23,9 @@ pub struct Traffic {
     confirmed: BTreeSet<TransactionId>,
     confirmed_order: VecDeque<TransactionId>,
     /// Transactions in each node's pool, as its events tell.
-    pools: Vec<u32>,
+    /// Below 0 between the moment at which a full pool tells what gives way and that at which it tells of the batch that
+    /// holds it.
+    pools: Vec<i64>,
     latency: Times,
     this_round: Times,
     round_total: u64,
@@ -50,7 +52,7 @@ impl Traffic {
     }
 
     pub(super) fn added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
-        self.pools[node.0 as usize] += added.len() as u32;
+        self.pools[node.0 as usize] += added.len() as i64;
         for transaction in added {
             let id = transaction.id();
             if let Entry::Vacant(first) = self.first_seen.entry(id) {
@@ -66,8 +68,7 @@ impl Traffic {
     }
 
     pub(super) fn removed(&mut self, node: NodeId) {
-        let pool = &mut self.pools[node.0 as usize];
-        *pool = pool.saturating_sub(1);
+        self.pools[node.0 as usize] -= 1;
     }
 
     /// Counted once, however many pools drop it.
@@ -80,7 +81,7 @@ impl Traffic {
 
     /// A rollback, a rebuild or a crash has emptied the pool, which holds so many now.
     pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
-        self.pools[node.0 as usize] = pending as u32;
+        self.pools[node.0 as usize] = pending as i64;
     }
 
     /// Half of the nodes that were live when it was forged have the block; answers the number of its transactions that
@@ -130,6 +131,6 @@ impl Traffic {
     }
 
     fn of_live(&self, tips: &Tips) -> impl Iterator<Item = u32> {
-        tips.of_live().map(|(node, _)| self.pools[node.0 as usize])
+        tips.of_live().map(|(node, _)| u32::try_from(self.pools[node.0 as usize]).unwrap_or(0))
     }
 }
