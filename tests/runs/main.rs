@@ -6,6 +6,7 @@ mod crypto_modes;
 mod determinism;
 mod endings;
 mod faults;
+mod figures;
 mod layering;
 mod ledger_laws;
 mod milestones;
