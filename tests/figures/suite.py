@@ -96,8 +96,9 @@ def swept(pool, folder, scenario, seeds, settings, vary):
 
 
 def jobs_in(folder):
-    """The runs to play: all shipped scenarios and the drawn ones."""
-    shipped = sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("scenarios/findings/*.toml")])
+    """The runs to play: all shipped scenarios, two of our own, and the drawn ones."""
+    folders = ["scenarios", "scenarios/findings", "tests/figures"]
+    shipped = sorted(file for name in folders for file in ROOT.glob(f"{name}/*.toml"))
     names = [str(file.relative_to(ROOT)) for file in shipped]
     jobs = [(name, SEED, [], f"{name} --seed {SEED}") for name in names]
     for rules, seed, count in DRAWN:
