@@ -138,6 +138,19 @@ mod switch {
         RollbackOneTooDeep: "a rollback goes one block below the common one",
         BlockNotPassedOn: "every second block is not passed on",
         FutureBlockTaken: "blocks of slots that have not begun are taken",
+        // Second set. The ledger.
+        ClaimWithinOneDelegateWeighsTwice: "claimed coin goes on weighing for the lock's owner where owner and recipient vote for one delegate: it weighs twice there",
+        LockAtTheHeightLimitTaken: "a lock may expire at a height one round above the tip exactly, which is one block too early",
+        ResignedStandbyKeepsRank: "a resigned delegate loses its rank only if it was active in the round that ends: a standby one that resigns keeps it",
+        SupplyByParentsReward: "the first block of a milestone that changes the reward adds the old reward to the supply",
+        VoteForgetsLockedCoin: "a vote by a wallet with an open lock leaves the locked coin out of the delegate's weight",
+        MissedSlotsOneShortOfRound: "of a gap of a whole round or more the last owner is not counted as missing",
+        ForgedTwiceCountsAsIdle: "a member that forges twice in a round, which takes missed slots, counts as one that forged nothing in it",
+        RoundWrittenToFirstStandby: "the first delegate that is not active is marked as active in the round",
+        ForgerLosesCoinBackToSender: "a forger forgets coin that a sender pays itself, or gets back by its own refund or claim: what spends it later in the same block is dropped",
+        RepeatedPaymentWeighsOnce: "of a multipayment's payments to one voter only the first weighs",
+        TransactionSoughtOnFirstForkOnly: "a transaction that is on two forks is found only on the one that had it first: after a change of forks it may be taken and forged again",
+        BusinessResignsByLastBridgechain: "a business may resign while a bridgechain lives, if the one registered last has resigned",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.

@@ -358,7 +358,8 @@ impl State {
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
-        state.forged_in_round[self.round.owner_index(slot)] += 1;
+        let forged = &mut state.forged_in_round[self.round.owner_index(slot)];
+        *forged = if planted!(ForgedTwiceCountsAsIdle) { *forged ^ 1 } else { *forged + 1 };
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
         let ends = if planted!(RoundOneBlockEarly) { schedule.begins(Height(header.height.0 + 2)) } else { ends };
@@ -413,7 +414,8 @@ impl State {
             return Vec::new();
         }
         // A listed exception may stand in the slot of the block before.
-        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.delegates);
+        let most = self.round.position.delegates - u32::from(planted!(MissedSlotsOneShortOfRound));
+        let gap = slot.0.saturating_sub(before.0 + 1).min(most);
         (1 + u32::from(planted!(MissedSlotsMiscounted))..=gap)
             .map(|step| self.round.owner(Slot(before.0 + step)).public_key)
             .collect()
@@ -458,7 +460,8 @@ impl State {
             return Err(BlockRejected::TooFewDelegates { id, height, expected, found: ranking.len() });
         }
         for (index, member) in ranking.iter().enumerate() {
-            self.rank(member, index as u32 + 1, (index < expected).then_some(position.round));
+            let active = index < expected + usize::from(planted!(RoundWrittenToFirstStandby));
+            self.rank(member, index as u32 + 1, active.then_some(position.round));
         }
         self.unrank_resigned(ranking.len());
         ranking.truncate(expected);
@@ -485,7 +488,12 @@ impl State {
         }
         let resigned: Vec<Address> = self
             .delegates()
-            .filter(|wallet| wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned))
+            .filter(|wallet| {
+                wallet.delegate.as_ref().is_some_and(|delegate| {
+                    let ranked_last = delegate.round == self.round.number().0;
+                    delegate.resigned && (ranked_last || !planted!(ResignedStandbyKeepsRank))
+                })
+            })
             .map(|wallet| wallet.address)
             .collect();
         for address in resigned {
