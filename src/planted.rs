@@ -151,6 +151,13 @@ mod switch {
         RepeatedPaymentWeighsOnce: "of a multipayment's payments to one voter only the first weighs",
         TransactionSoughtOnFirstForkOnly: "a transaction that is on two forks is found only on the one that had it first: after a change of forks it may be taken and forged again",
         BusinessResignsByLastBridgechain: "a business may resign while a bridgechain lives, if the one registered last has resigned",
+        // Second set. The protocol.
+        SecondSignatureRememberedForOtherKey: "a second signature once checked is not checked again for another key: it holds for the key that the sender registered on another fork",
+        MultiSignatureFeeWithoutRegistrant: "with static fees a multisignature registration costs one part less",
+        HalfSizeRoundedDown: "dynamic fees round half of an odd size down: a fee just below the least is enough",
+        ShuffleRepeatsAfter256Rounds: "the number of the round that the shuffle begins with wraps: from round 256 on the forging orders are wrong",
+        ExpiredAtOwnHeightTaken: "a block may hold a transaction that expires at the block's own height",
+        PreviousIdLongOneBlockEarly: "the first block with a long id names its parent by a long id too: on the wire the short one is lost",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.
