@@ -158,6 +158,15 @@ mod switch {
         ShuffleRepeatsAfter256Rounds: "the number of the round that the shuffle begins with wraps: from round 256 on the forging orders are wrong",
         ExpiredAtOwnHeightTaken: "a block may hold a transaction that expires at the block's own height",
         PreviousIdLongOneBlockEarly: "the first block with a long id names its parent by a long id too: on the wire the short one is lost",
+        // Second set. Pools.
+        RecentIdsSurviveRollback: "the ids handed in since the last block are not forgotten when the chain is rolled back: what was refused on the old chain is a duplicate on the new one",
+        DroppedLastStaysInPoolWallet: "what is evicted or expires from the end of a sender's queue stays applied in the sender's pool wallet: if others of it are pending, its next nonce is refused until a block changes the wallet",
+        EvictionTakesOldestOfEquals: "in a full pool, of those with the lowest fee the oldest gives way instead of the newest",
+        PoolTakesWhatExpiresNext: "a pool takes a transaction that expires in the next block",
+        RefundRuleLooksAtClaims: "a second refund of a lock is taken, and one is refused while a claim of the lock is pending; under rules by which refunds do not stumble",
+        PurgeLeavesLaterOnes: "what a milestone makes invalid leaves the pool without its sender's later transactions, which can no longer be forged",
+        ReplayNewestBlockFirst: "after a rollback of several blocks their transactions come back newest block first: a sender with some in two blocks loses the later ones",
+        ForgingOrderForgetsSecondPeak: "of a sender whose queue has two peaks of fees, some are offered to the forger twice: the second offer fails, and the pool drops what is in the block already, then the rest of the sender's",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.
