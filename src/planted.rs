@@ -167,6 +167,19 @@ mod switch {
         PurgeLeavesLaterOnes: "what a milestone makes invalid leaves the pool without its sender's later transactions, which can no longer be forged",
         ReplayNewestBlockFirst: "after a rollback of several blocks their transactions come back newest block first: a sender with some in two blocks loses the later ones",
         ForgingOrderForgetsSecondPeak: "of a sender whose queue has two peaks of fees, some are offered to the forger twice: the second offer fails, and the pool drops what is in the block already, then the rest of the sender's",
+        // Second set. Peers.
+        HaltsCountedAcrossBlocks: "a block that comes in does not end the count of wake-ups in vain: the fourth stall in all, not in a row, causes a health check",
+        CachedChunksSurviveRollback: "chunks kept from before a rollback are used in the next download from the same height, and stand in the way of the new chain",
+        HealthCheckEndsByRollbackOnly: "after a health check that finds nothing wrong there is never another one; a node that halts later waits for it for good",
+        HalfForkedIsNotForked: "a node with exactly half of its peers on other chains stays on its own",
+        GroupsCountPeersOnOwnChain: "peers that are only behind or ahead count as a group when the rollback's depth is chosen by the largest group",
+        FirstPeerNotSoughtFromZero: "the node of the highest number has no first peer: where that one says how far to roll back, the depth is random",
+        VerifiedAgainstLaterTip: "a peer that was verified while the own chain was rolled back is not seen as forked",
+        MissedSlotsCarriedIntoNextRound: "slots missed before the last block of a round count for the next one as well, and cause a health check too early",
+        HealthCheckForgetsDroppedPeers: "a health check does not look for the peers that were dropped, so that a node cut off for long asks its own side only",
+        RollbackTellsOldRound: "after a rollback into the round before, the delegate is told the round that was left, and plans by its order",
+        ExactlyMinimumPeersIsTooFew: "a relay with exactly the minimum network reach forbids to forge",
+        AskedForBlocksOfOldChain: "a peer that is verified after a change of chains is asked for blocks of the old one, if the heights are the same",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.

@@ -155,7 +155,8 @@ impl Peer {
     pub(super) fn makes_headway(&mut self) {
         if self.in_vain {
             self.in_vain = false;
-            (self.sync.vain, self.sync.halted) = (0, 0);
+            let halted = if planted!(HaltsCountedAcrossBlocks) { self.sync.halted } else { 0 };
+            (self.sync.vain, self.sync.halted) = (0, halted);
         }
     }
 
@@ -169,7 +170,9 @@ impl Peer {
     /// The node has left its chain: whatever was under way is void.
     pub(super) fn void_downloads(&mut self) {
         self.inquiries.give_up(|_, purpose| matches!(purpose, Purpose::Chunk(_)));
-        self.sync.cached.clear();
+        if !planted!(CachedChunksSurviveRollback) {
+            self.sync.cached.clear();
+        }
         self.sync.phase = Phase::Recovering;
     }
 
