@@ -180,6 +180,11 @@ mod switch {
         RollbackTellsOldRound: "after a rollback into the round before, the delegate is told the round that was left, and plans by its order",
         ExactlyMinimumPeersIsTooFew: "a relay with exactly the minimum network reach forbids to forge",
         AskedForBlocksOfOldChain: "a peer that is verified after a change of chains is asked for blocks of the old one, if the heights are the same",
+        // Second set. Delegates.
+        SlotBeforeTheLastOneNotDone: "a delegate whose clock was fast and is set right forges again in slots before the last one it worked on",
+        ForgesAtHeightOfRound: "a block that comes in while the relay asks its peers is built on by its id, but not by its height",
+        OnlyFirstOfflineSpell: "of several spans of rounds in which a delegate is off only the first one counts",
+        SecondTurnOfRoundNotSeen: "in a round with missed slots a delegate sleeps through its second turn: the search for it ends one slot early",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.
