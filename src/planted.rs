@@ -185,6 +185,17 @@ mod switch {
         ForgesAtHeightOfRound: "a block that comes in while the relay asks its peers is built on by its id, but not by its height",
         OnlyFirstOfflineSpell: "of several spans of rounds in which a delegate is off only the first one counts",
         SecondTurnOfRoundNotSeen: "in a round with missed slots a delegate sleeps through its second turn: the search for it ends one slot early",
+        // Second set. The simulator and the figures.
+        CalledFlagSurvivesCrash: "a slow or paused node that crashes while events wait for it is never called again: back up, once an event has to wait it hears nothing more",
+        HealEndsOldestCutOnly: "of several partitions in force a heal ends the oldest one only",
+        ClockSetRightBeyondItsOwn: "a clock that a fault had skewed is exact afterwards, on a network whose clocks are wrong by themselves",
+        WinningTipIgnoresHeight: "of two tips with equally many nodes the one of the lower id wins, even if it is the lower block",
+        LongestHealIsTheLast: "the longest time to one chain is that of the last fault",
+        MergedRowsWeighTwice: "where two rows over time become one, the mean pool is weighted wrongly: in runs of more than 2,000 slots",
+        ReplacedPoolAddsUp: "the figures add what a pool holds after a rollback or a rebuild to what it held before",
+        DepthOfRoundNeverReset: "the deepest rollback of a round is told for all later rounds as well",
+        MissedAtBoundaryCountsForOldRound: "slots missed just before the first block of a round are counted for the round before, and for its order",
+        JudgeKeepsEvicted: "for assertions, what was evicted from a full pool still counts as pending",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.

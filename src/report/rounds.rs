@@ -148,6 +148,9 @@ impl Walk<'_> {
         let slots = self.book.tree.slots();
         let (slot, height) = (slots.slot(link.block().header.timestamp), link.height().0);
         let first_slot = self.next_slot;
+        if planted!(MissedAtBoundaryCountsForOldRound) && !self.rounds.is_empty() {
+            self.count_missed(slot);
+        }
         self.enter(link, link.height());
         self.count_missed(slot);
         self.next_slot = Slot(slot.0 + 1);

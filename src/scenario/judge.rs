@@ -371,7 +371,7 @@ impl Case {
             }
             Event::PoolEvicted(_) => {
                 counts.evicted += 1;
-                *pool -= 1;
+                *pool -= i64::from(!planted!(JudgeKeepsEvicted));
             }
             Event::PoolReplaced(held) => *pool = held.len() as i64,
             Event::PeerRemoved(_) => counts.peers_removed += 1,

@@ -44,6 +44,7 @@ impl Heals {
     }
 
     pub(super) fn longest(&self) -> Option<f64> {
-        self.all.iter().filter_map(|heal| heal.converged_seconds).reduce(f64::max)
+        let mut seconds = self.all.iter().filter_map(|heal| heal.converged_seconds);
+        if planted!(LongestHealIsTheLast) { seconds.next_back() } else { seconds.reduce(f64::max) }
     }
 }

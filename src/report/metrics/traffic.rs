@@ -74,7 +74,8 @@ impl Traffic {
 
     /// A rollback or a rebuild has emptied the pool, which holds so many now.
     pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
-        self.pools[node.0 as usize] = pending as u32;
+        let kept = if planted!(ReplacedPoolAddsUp) { self.pools[node.0 as usize] } else { 0 };
+        self.pools[node.0 as usize] = kept + pending as u32;
     }
 
     /// Half of the nodes have the block; answers the number of its transactions.
