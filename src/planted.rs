@@ -196,6 +196,15 @@ mod switch {
         DepthOfRoundNeverReset: "the deepest rollback of a round is told for all later rounds as well",
         MissedAtBoundaryCountsForOldRound: "slots missed just before the first block of a round are counted for the round before, and for its order",
         JudgeKeepsEvicted: "for assertions, what was evicted from a full pool still counts as pending",
+        // Second set. The API and webhooks.
+        ForgedHeightsSurviveRollback: "after a rollback of the observed node, the list of a delegate's blocks holds whoever's blocks stand at the heights of those it lost",
+        AnswersSurviveRollback: "what was answered before a rollback of the observed node is answered again until the next block comes in",
+        PendingListStaleAfterRemoval: "the list of pending transactions, once asked for, shows what has left the pool until another one enters",
+        SearchByAddressesListsTwice: "a search by several addresses lists a transaction between two of them twice, and counts it twice",
+        UpdateEnablesWebhook: "a change of a disabled webhook that does not say whether it is enabled enables it",
+        RevertedToldInChainOrder: "the transactions of a reverted block are told first to last, though they were taken back last to first",
+        NegativeNumbersBySize: "conditions hold the greater of two negative numbers to be the lesser",
+        FailedDeliveriesStayQueued: "the bytes of deliveries that failed count as waiting for good: a receiver that was down for long gets nothing more",
     }
 
     /// Puts a fault in force on this thread until the value is dropped.

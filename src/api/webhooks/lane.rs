@@ -115,6 +115,7 @@ async fn work(
         let turn = turns.acquire().await;
         let outcome = poster.post(&hook.target, &hook.secret, &body).await;
         drop(turn);
+        let freed = if planted!(FailedDeliveriesStayQueued) && outcome.is_err() { 0 } else { body.len() as u64 };
         match outcome {
             Ok(()) => {
                 shared.delivered.fetch_add(1, Ordering::Relaxed);
@@ -132,6 +133,6 @@ async fn work(
             }
         }
         shared.queued.fetch_sub(1, Ordering::Relaxed);
-        shared.queued_bytes.fetch_sub(body.len() as u64, Ordering::Relaxed);
+        shared.queued_bytes.fetch_sub(freed, Ordering::Relaxed);
     }
 }
