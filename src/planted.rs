@@ -149,7 +149,7 @@ mod switch {
         RoundWrittenToFirstStandby: "the first delegate that is not active is marked as active in the round",
         ForgerLosesCoinBackToSender: "a forger forgets coin that a sender pays itself, or gets back by its own refund or claim: what spends it later in the same block is dropped",
         RepeatedPaymentWeighsOnce: "of a multipayment's payments to one voter only the first weighs",
-        TransactionSoughtOnFirstForkOnly: "a transaction that is on two forks is found only on the one that had it first: after a change of forks it may be taken and forged again",
+        TransactionSoughtOnFirstForkOnly: "a transaction that is on two forks is found only on the one that had it first: on the other one it counts as not forged, to the pool, to those who check a block and to the API",
         BusinessResignsByLastBridgechain: "a business may resign while a bridgechain lives, if the one registered last has resigned",
         // Second set. The protocol.
         SecondSignatureRememberedForOtherKey: "a second signature once checked is not checked again for another key: it holds for the key that the sender registered on another fork",
@@ -169,12 +169,12 @@ mod switch {
         ForgingOrderForgetsSecondPeak: "of a sender whose queue has two peaks of fees, some are offered to the forger twice: the second offer fails, and the pool drops what is in the block already, then the rest of the sender's",
         // Second set. Peers.
         HaltsCountedAcrossBlocks: "a block that comes in does not end the count of wake-ups in vain: the fourth stall in all, not in a row, causes a health check",
-        CachedChunksSurviveRollback: "chunks kept from before a rollback are used in the next download from the same height, and stand in the way of the new chain",
+        ChunksStaySmall: "downloads that were cut into small pieces after some in vain stay so: a node that was stranded catches up ten blocks at a time",
         HealthCheckEndsByRollbackOnly: "after a health check that finds nothing wrong there is never another one; a node that halts later waits for it for good",
         HalfForkedIsNotForked: "a node with exactly half of its peers on other chains stays on its own",
         GroupsCountPeersOnOwnChain: "peers that are only behind or ahead count as a group when the rollback's depth is chosen by the largest group",
         FirstPeerNotSoughtFromZero: "the node of the highest number has no first peer: where that one says how far to roll back, the depth is random",
-        VerifiedAgainstLaterTip: "a peer that was verified while the own chain was rolled back is not seen as forked",
+        VerifiedAgainstLaterTip: "a peer whose verification took several steps is held against the own tip at the end of it: after a rollback meanwhile it is not seen as forked",
         MissedSlotsCarriedIntoNextRound: "slots missed before the last block of a round count for the next one as well, and cause a health check too early",
         HealthCheckForgetsDroppedPeers: "a health check does not look for the peers that were dropped, so that a node cut off for long asks its own side only",
         RollbackTellsOldRound: "after a rollback into the round before, the delegate is told the round that was left, and plans by its order",

@@ -170,9 +170,7 @@ impl Peer {
     /// The node has left its chain: whatever was under way is void.
     pub(super) fn void_downloads(&mut self) {
         self.inquiries.give_up(|_, purpose| matches!(purpose, Purpose::Chunk(_)));
-        if !planted!(CachedChunksSurviveRollback) {
-            self.sync.cached.clear();
-        }
+        self.sync.cached.clear();
         self.sync.phase = Phase::Recovering;
     }
 
@@ -286,7 +284,7 @@ impl Peer {
         if blocks.is_empty() {
             self.sync.chunk = self.sync.chunk.div_ceil(10);
             self.sync.cached.clear();
-        } else if self.sync.chunk != CHUNK {
+        } else if self.sync.chunk != CHUNK && !planted!(ChunksStaySmall) {
             self.sync.chunk = CHUNK;
             self.sync.cached.clear();
         }
