@@ -187,7 +187,9 @@ impl Peer {
     /// [`own_blocks`], looked up once for all peers that are asked for the same: after a partition these are many.
     fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
         let same = |asked: &&Asked| {
-            (asked.tip.is(tip) || planted!(AskedForBlocksOfOldChain)) && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
+            (asked.tip.is(tip) || planted!(AskedForBlocksOfOldChain))
+                && asked.heights.first() == Some(&lowest)
+                && asked.heights.last() == Some(&highest)
         };
         let asked = self.asked.iter().find(same).cloned();
         asked.unwrap_or_else(|| self.asked.insert(own_blocks(tip, lowest, highest)).clone())
