@@ -184,7 +184,7 @@ mod switch {
         SlotBeforeTheLastOneNotDone: "a delegate whose clock was fast and is set right forges again in slots before the last one it worked on",
         ForgesAtHeightOfRound: "a block that comes in while the relay asks its peers is built on by its id, but not by its height",
         OnlyFirstOfflineSpell: "of several spans of rounds in which a delegate is off only the first one counts",
-        SecondTurnOfRoundNotSeen: "in a round with missed slots a delegate sleeps through its second turn: the search for it ends one slot early",
+        RunningSlotSkippedAtRoundChange: "a delegate that hears of a new round only when its own slot in it has begun leaves that slot empty: after a late last block, or a rollback",
         // Second set. The simulator and the figures.
         CalledFlagSurvivesCrash: "a slow or paused node that crashes while events wait for it is never called again: back up, once an event has to wait it hears nothing more",
         HealEndsOldestCutOnly: "of several partitions in force a heal ends the oldest one only",

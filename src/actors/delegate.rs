@@ -249,7 +249,8 @@ impl Delegate {
     /// Sleeps until the first own slot that can still be filled, which may be the running one.
     fn plan_next(&mut self, now: SimTime, round: &RoundView, effects: &mut Vec<Effect>) {
         let running = self.tree.slots().slot(now.seconds());
-        let full_until = if round.tip_slot >= running { running } else { Slot(running.0.saturating_sub(1)) };
+        let is_full = round.tip_slot >= running || planted!(RunningSlotSkippedAtRoundChange);
+        let full_until = if is_full { running } else { Slot(running.0.saturating_sub(1)) };
         self.plan_after(now, full_until, round, effects);
     }
 
