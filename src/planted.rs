@@ -1,12 +1,22 @@
 //! Faults planted on purpose, to measure whether the checker finds them. They exist in tests and with the feature
 //! `planted` only; without it every place below is the constant `false`, and nothing of this is compiled.
 //!
-//! A fault stands in one line at the place of the rule it breaks: `if planted!(FeeNotCharged) { … }`. Which one is in
-//! force is said for a thread and for as long as the value of [`plant`] lives: a run on the inline stage stays on one
-//! thread. It is no field of `Rules`, because it is no rule anybody could choose: rules are read from files, compared
-//! and written down.
+//! A fault stands in one line at the place of the rule it breaks: `if planted!(FeeNotCharged) { … }`. Two things say which
+//! one is in force. [`plant`] says it for one thread, for as long as its value lives; the checker uses this, since a run on
+//! the inline stage stays on one thread. The environment variable [`VARIABLE`] says it for the whole process, on every
+//! thread that has no [`plant`] of its own; named tests use this, since the API and webhooks run on threads of their own:
+//!
+//! ```sh
+//! DPOSLAB_PLANTED=fees-burnt cargo test --features planted
+//! ```
+//!
+//! The variable is read once, and an unknown name is an error that lists the known ones. A fault is no field of `Rules`,
+//! because it is no rule anybody could choose: rules are read from files, compared and written down.
 
-/// Whether a fault is in force on this thread; `false` in a build without planted faults.
+/// The environment variable that names the fault in force in the whole process.
+pub(crate) const VARIABLE: &str = "DPOSLAB_PLANTED";
+
+/// Whether a fault is in force here; `false` in a build without planted faults.
 #[cfg(any(test, feature = "planted"))]
 macro_rules! planted {
     ($fault:ident) => {
@@ -14,7 +24,7 @@ macro_rules! planted {
     };
 }
 
-/// Whether a fault is in force on this thread; `false` in a build without planted faults.
+/// Whether a fault is in force here; `false` in a build without planted faults.
 #[cfg(not(any(test, feature = "planted")))]
 macro_rules! planted {
     ($fault:ident) => {
@@ -27,14 +37,16 @@ macro_rules! planted {
     not(feature = "planted"),
     expect(unused_imports, reason = "the search over all of them is the feature's")
 )]
-pub(crate) use switch::{Planted, is_planted, plant};
+pub(crate) use switch::{Planted, in_process, is_planted, plant};
 
 #[cfg(any(test, feature = "planted"))]
 mod switch {
-    use std::cell::Cell;
+    use super::VARIABLE;
+    use std::{cell::Cell, sync::OnceLock};
 
     thread_local! {
-        static IN_FORCE: Cell<Option<Planted>> = const { Cell::new(None) };
+        /// What [`plant`] says on this thread; `None` without one.
+        static ON_THREAD: Cell<Option<Option<Planted>>> = const { Cell::new(None) };
     }
 
     /// Declares the faults with what each breaks, in the words of the table that `dposlab check --planted` prints.
@@ -140,25 +152,50 @@ mod switch {
         FutureBlockTaken: "blocks of slots that have not begun are taken",
     }
 
-    /// Puts a fault in force on this thread until the value is dropped.
+    /// Puts a fault, or none at all, in force on this thread until the value is dropped, whatever the process's is.
     #[must_use = "the fault is in force for as long as this lives"]
     pub(crate) fn plant(fault: Option<Planted>) -> InForce {
-        InForce { before: IN_FORCE.replace(fault) }
+        InForce { before: ON_THREAD.replace(Some(fault)) }
     }
 
     /// A fault in force; restores what was before.
     pub(crate) struct InForce {
-        before: Option<Planted>,
+        before: Option<Option<Planted>>,
     }
 
     impl Drop for InForce {
         fn drop(&mut self) {
-            IN_FORCE.set(self.before);
+            ON_THREAD.set(self.before);
         }
     }
 
+    /// Whether a fault is in force on this thread.
+    ///
+    /// # Panics
+    /// If [`VARIABLE`] names no fault. The command refuses such a name before; a test has nowhere to return it to.
     pub(crate) fn is_planted(fault: Planted) -> bool {
-        IN_FORCE.get() == Some(fault)
+        let in_force = ON_THREAD.get().unwrap_or_else(|| in_process().unwrap_or_else(|why| panic!("{why}")));
+        in_force == Some(fault)
+    }
+
+    /// The fault that [`VARIABLE`] puts in force in the whole process; `None` if it is unset or empty.
+    ///
+    /// # Errors
+    /// No fault has that name: the message lists those there are.
+    pub(crate) fn in_process() -> Result<Option<Planted>, &'static str> {
+        static SAID: OnceLock<Result<Option<Planted>, String>> = OnceLock::new();
+        let said = SAID.get_or_init(|| match std::env::var_os(VARIABLE) {
+            Some(name) if !name.is_empty() => named(&name.to_string_lossy()).map(Some),
+            _ => Ok(None),
+        });
+        said.as_ref().copied().map_err(String::as_str)
+    }
+
+    fn named(name: &str) -> Result<Planted, String> {
+        Planted::ALL.iter().copied().find(|fault| fault.name() == name).ok_or_else(|| {
+            let known: Vec<_> = Planted::ALL.iter().map(|fault| fault.name()).collect();
+            format!("{VARIABLE}: found '{name}', allowed is {}", known.join(", "))
+        })
     }
 
     #[cfg(test)]
@@ -167,6 +204,7 @@ mod switch {
 
         #[test]
         fn a_fault_is_in_force_for_as_long_as_it_is_held() {
+            let _none = plant(None);
             assert!(!planted!(FeesBurnt));
             {
                 let _outer = plant(Some(Planted::FeesBurnt));
@@ -175,9 +213,18 @@ mod switch {
                     assert!(!planted!(FeesBurnt));
                 }
                 assert!(planted!(FeesBurnt) && !planted!(TieBroken));
-                std::thread::spawn(|| assert!(!planted!(FeesBurnt))).join().expect("it holds on other threads");
+                std::thread::spawn(|| assert_eq!(planted!(FeesBurnt), in_process() == Ok(Some(Planted::FeesBurnt))))
+                    .join()
+                    .expect("other threads have the process's fault");
             }
             assert!(!planted!(FeesBurnt));
+        }
+
+        #[test]
+        fn an_unknown_name_is_refused_with_the_known_ones() {
+            assert_eq!(named("fees-burnt"), Ok(Planted::FeesBurnt));
+            let why = named("FeesBurnt").unwrap_err();
+            assert!(why.starts_with("DPOSLAB_PLANTED: found 'FeesBurnt', allowed is tie-broken, "), "{why}");
         }
 
         #[test]

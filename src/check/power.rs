@@ -72,6 +72,8 @@ pub(crate) fn measure(faults: &[Planted], search: &Search, budget: usize, mut to
             let sender = sender.clone();
             let (next, sound, networks) = (&next, &sound, &networks);
             scope.spawn(move || {
+                // What the environment plants is no part of the measurement.
+                let _none = plant(None);
                 while let Some((index, fault)) = {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     faults.get(index).map(|fault| (index, *fault))

@@ -17,7 +17,7 @@ const ROOMS: [(&str, &[&str]); 9] = [
     ("report", &["scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["scenario", "sim", "actors", "ledger", "protocol"]),
     ("check", &["planted", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("cli", &["api", "check", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("cli", &["api", "check", "report", "planted", "scenario", "sim", "actors", "ledger", "protocol"]),
 ];
 
 /// Words that stand for what a room must know nothing of.
