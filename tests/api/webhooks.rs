@@ -16,7 +16,13 @@ use dposlab::{
     sim::Observer,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 use warp::http::Method;
+
+/// Settings under which no receiver that answers is ever too slow, however busy the machine is.
+fn patient() -> WebhookSettings {
+    WebhookSettings { timeout: Duration::from_secs(60), ..WebhookSettings::default() }
+}
 
 /// A node on its genesis block, with webhooks.
 struct Node {
@@ -63,7 +69,18 @@ impl Node {
         rows.iter().find(|row| row["id"] == *id).expect("the webhook is there").clone()
     }
 
-    /// Waits until all that was to be delivered has arrived or failed.
+    /// The same, once a delivery has failed. A name may take its time to be found out.
+    fn failed(&self, id: &Value) -> Value {
+        loop {
+            let counts = self.counts(id);
+            if counts["failed"] != 0 {
+                return counts;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the deliveries. It waits for a second of the real clock at most, so a test first takes what must arrive.
     fn finish(self) {
         self.thread.stop();
     }
