@@ -8,6 +8,8 @@ mod any_input;
 mod dialects;
 #[path = "api/forks.rs"]
 mod forks;
+#[path = "api/fresh_index.rs"]
+mod fresh_index;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/openapi.rs"]
