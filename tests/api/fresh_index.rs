@@ -4,11 +4,13 @@
 //! ```text
 //!   history  three nodes on one tree of blocks, and what their views are told
 //!   asked    every route of the API's own description, with parameters drawn from what answers have shown
-//!   naive    the same figures again, from blocks alone
+//!   naive    the same figures again, from blocks alone (books)
 //! ```
 
 #[path = "fresh_index/asked.rs"]
 mod asked;
+#[path = "fresh_index/books.rs"]
+mod books;
 #[path = "fresh_index/history.rs"]
 mod history;
 #[path = "fresh_index/naive.rs"]

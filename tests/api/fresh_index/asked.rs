@@ -189,14 +189,19 @@ impl Words {
     fn draw_for_body(&self, name: &str, schema: &Value, random: &mut ChaCha8Rng) -> Value {
         let is_range = |schema: &Value| schema["properties"]["from"].is_object();
         let takes_range = is_range(schema) || schema["anyOf"].as_array().is_some_and(|any| any.iter().any(is_range));
-        let mut one = || self.draw(name, schema, random);
-        match takes_range {
-            true => match (one(), one()) {
-                (from, to) if name.len() % 2 == 0 => json!({"from": from, "to": to}),
-                (from, _) => json!({ "from": from }),
-            },
-            false => one(),
+        let ends: &[&str] = match random.random_range(0..4) {
+            _ if !takes_range => &[],
+            0 => &["from"],
+            1 => &["to"],
+            2 => &["from", "to"],
+            // The number itself.
+            _ => &[],
+        };
+        if ends.is_empty() {
+            return self.draw(name, schema, random);
         }
+        let range = ends.iter().map(|end| ((*end).to_owned(), self.draw(name, schema, random)));
+        Value::Object(range.collect())
     }
 }
 
