@@ -5,7 +5,8 @@ use dposlab::{
     api::View,
     check::strategies::{Play, Stage, stage},
     ledger::{BlockTree, Link},
-    protocol::{Address, Arktoshi, Height, Nonce, SignedTransaction, Timestamp, Transaction},
+    protocol::{Address, Arktoshi, Height, Nonce, SignedTransaction, Timestamp, Transaction, Vote},
+    scenario::testnet::Account,
     sim::Observer,
 };
 use proptest::prelude::*;
@@ -23,7 +24,7 @@ pub enum Deed {
     /// Goes back, as the stage says, and forges a block. All nodes hear of its transactions before it if they are announced,
     /// and of those that do not fit, too.
     Forges { stage: Stage, announced: bool },
-    /// Forges a block of transfers by somebody else, each with one of these texts.
+    /// Forges a block of transfers by somebody else, each with one of these texts, and of a vote or its end.
     Writes { texts: Vec<usize> },
     /// Leaves its chain for another node's.
     Follows { other: usize },
@@ -145,15 +146,23 @@ impl Network {
 
     fn write(&mut self, node: usize, texts: &[usize], seen: &mut impl FnMut(&Self)) {
         let tip = self.tips[node].clone();
-        let [.., recipient, sender] = &self.play.testnet.accounts[..] else { panic!("ten accounts") };
-        let wallet = self.play.tree.applied(&tip).state.wallet(&sender.address).cloned().expect("it has coin");
+        let [.., voter, recipient, sender] = &self.play.testnet.accounts[..] else { panic!("ten accounts") };
+        let wallet_of = |account: &Account| {
+            self.play.tree.applied(&tip).state.wallet(&account.address).cloned().expect("it has coin")
+        };
+        let wallet = wallet_of(sender);
         let transfers = texts.iter().zip(wallet.nonce.0 + 1..).map(|(text, nonce)| {
             let transfer = Transaction::transfer(recipient.address, Arktoshi::coins(1)).nonce(Nonce(nonce));
             Arc::new(transfer.vendor_field(TEXTS[*text]).sign(&sender.keys))
         });
-        let transfers = transfers.collect();
+        let mut all: Vec<_> = transfers.collect();
+        let wallet = wallet_of(voter);
+        // This one never resigns: it sends nothing.
+        let lasting = self.play.testnet.delegates.last().expect("five");
+        let vote = wallet.vote.map_or(Vote::For(*lasting.keys.public()), Vote::Against);
+        all.push(Arc::new(Transaction::vote(vote).nonce(wallet.nonce.next()).sign(&voter.keys)));
         self.play.tip = tip.clone();
-        let block = self.play.block(0, transfers);
+        let block = self.play.block(0, all);
         let link = self.play.tree.extend(&tip, &block).expect("it has coin enough");
         self.apply(node, &link, seen);
     }
