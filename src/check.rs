@@ -19,6 +19,8 @@ pub(crate) mod power;
 pub mod rebuilt;
 pub mod search;
 pub mod shrink;
+pub mod sights;
+mod simpler;
 pub mod simulation;
 pub mod step;
 mod story;

@@ -22,6 +22,6 @@ pub use file::{Scenario, ScenarioError};
 pub use judge::{Judge, Verdict};
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};
-pub use script::{Action, Deed, Wrong};
+pub use script::{Action, Deed, Member, Wrong};
 pub use stall::Stall;
 pub use testnet::{Account, NamedDelegate, Testnet};

@@ -1,5 +1,7 @@
 //! What a node's conduct should be, and what should happen sometimes.
 
+use super::sights::SIGHTS;
+
 /// Something that an honest node does always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conduct {
@@ -28,6 +30,8 @@ conduct! {
     ONCE: "no transaction stands twice on a chain", "consensus.md 7.1 I12";
     /// An honest delegate makes one block in a slot.
     ONE_A_SLOT: "a delegate makes one block in a slot", "consensus.md 7.1 I5";
+    /// A round has as many delegates as its milestone says, or the chain ends with the round before.
+    ENOUGH: "resignations leave enough delegates for the next milestone", "consensus.md 1.2, 4.5 type 7";
     /// What an honest delegate makes, its own relay takes.
     RELAY: "a forger's own relay takes its block", "consensus.md 2.4, 8 Q18";
     /// The same, where resignations are miscounted.
@@ -81,5 +85,16 @@ pub const HEALTH: &str = "a health check";
 /// A pool that had to refuse or to give something up.
 pub const FULL: &str = "a full pool";
 
+/// What runs show beside [`SIGHTS`].
+const EVENTS: [&str; 9] = [FORK, DOUBLE, MISSED, NEW_MEMBER, ROLLBACK, REFUSED, SUSPENDED, HEALTH, FULL];
+
 /// What should be seen in a search of some size, or it did not look where faults are.
-pub const INTERESTING: [&str; 9] = [FORK, DOUBLE, MISSED, NEW_MEMBER, ROLLBACK, REFUSED, SUSPENDED, HEALTH, FULL];
+pub const INTERESTING: [&str; EVENTS.len() + SIGHTS.len()] = {
+    let mut all = [""; EVENTS.len() + SIGHTS.len()];
+    let mut place = 0;
+    while place < all.len() {
+        all[place] = if place < EVENTS.len() { EVENTS[place] } else { SIGHTS[place - EVENTS.len()] };
+        place += 1;
+    }
+    all
+};

@@ -60,6 +60,13 @@ impl Sometimes {
         *self.0.entry(what).or_default() += 1;
     }
 
+    /// It happened so many times more.
+    pub fn count_more(&mut self, what: &'static str, times: u64) {
+        if times > 0 {
+            *self.0.entry(what).or_default() += times;
+        }
+    }
+
     /// How often it happened.
     pub fn of(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or_default()

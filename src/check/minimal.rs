@@ -4,7 +4,8 @@ use super::{
     Finding, conduct,
     search::{Networks, liveness, play},
     shrink::{Pass, Shrunk, shrink, smaller, without_parts},
-    swarm::rounds_to_converge,
+    simpler,
+    swarm::{rounds_for, rounds_to_converge},
 };
 use crate::{
     ledger::rules::Gossip,
@@ -79,7 +80,8 @@ fn is_liveness(invariant: &str) -> bool {
 fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
         let round = f64::from(scenario.network.delegates * 8);
-        scenario.rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;
+        let rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;
+        scenario.rounds = rounds_for(&scenario.network, rounds * scenario.network.delegates);
     }
     scenario
 }
@@ -114,6 +116,8 @@ fn network(scenario: &Scenario) -> Vec<Scenario> {
     });
     proposals.extend(with(scenario, smaller(scenario.network.standby, 0), |scenario, standby| {
         scenario.network.standby = standby;
+        let old = scenario.network.clone();
+        simpler::refit(&old, &mut scenario.network);
         keep_who_is_there(scenario);
     }));
     let simpler: [fn(&mut Scenario); 5] = [
@@ -128,6 +132,7 @@ fn network(scenario: &Scenario) -> Vec<Scenario> {
         |scenario| scenario.network.reward = None,
     ];
     proposals.extend(with(scenario, simpler.to_vec(), |scenario, simplify| simplify(scenario)));
+    proposals.extend(simpler::networks(scenario));
     proposals
 }
 
@@ -136,7 +141,9 @@ fn delegates(scenario: &Scenario) -> Vec<Scenario> {
     with(scenario, smaller(before, 1), |scenario, delegates| {
         // The same time, as far as whole rounds can say it.
         scenario.rounds = (scenario.rounds * before).div_ceil(delegates).max(rounds_to_converge(delegates).min(2));
+        let old = scenario.network.clone();
         scenario.network.delegates = delegates;
+        simpler::refit(&old, &mut scenario.network);
         keep_who_is_there(scenario);
     })
 }
@@ -195,6 +202,7 @@ fn lists(kind: &mut FaultKind) -> Vec<&mut Vec<NodeRef>> {
         FaultKind::ForgeOutOfTurn(turn) => vec![&mut turn.delegates],
         FaultKind::ForgeInvalid(invalid) => vec![&mut invalid.delegates],
         FaultKind::Censor(censor) => vec![&mut censor.delegates],
+        FaultKind::LieAboutTip(lie) => vec![&mut lie.nodes],
         FaultKind::Heal(_)
         | FaultKind::Drop(_)
         | FaultKind::Delay(_)
@@ -226,7 +234,7 @@ fn signatures(scenario: &Scenario) -> Vec<Scenario> {
 fn fault_details(scenario: &Scenario) -> Vec<Scenario> {
     let mut proposals = Vec::new();
     for (index, fault) in scenario.faults.iter().enumerate() {
-        for shorter in shorter(fault) {
+        for shorter in shorter(fault).into_iter().chain(simpler::faults(fault)) {
             proposals.extend(with(scenario, vec![shorter], |scenario, fault| scenario.faults[index] = fault));
         }
         let mut probe = fault.clone();
@@ -267,6 +275,7 @@ fn action_details(scenario: &Scenario) -> Vec<Scenario> {
             Action { node: 0, ..action.clone() },
             Action { blocks: 0, ..action.clone() },
         ];
+        simpler.extend(simpler::actions(action));
         simpler.extend(smaller(action.height, 1).into_iter().map(|height| Action { height, ..action.clone() }));
         proposals.extend(with(scenario, simpler, |scenario, action| scenario.actions[index] = action));
     }

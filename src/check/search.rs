@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, Testnet},
+    scenario::{Scenario, Testnet, file::Change},
     sim::SeedTree,
 };
 use std::{
@@ -26,14 +26,15 @@ pub const RUN_SEED: u64 = 1;
 #[derive(Default)]
 pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
 
-/// What makes two networks the same: delegates, delegates standing by, reward, and how it is signed.
-type Sort = (u32, u32, Option<u64>, CryptoMode);
+/// What makes two networks the same: delegates, delegates standing by, reward, milestones, and how it is signed.
+type Sort = (u32, u32, Option<u64>, Vec<Change>, CryptoMode);
 
 impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
         let network = &scenario.network;
-        let key = (network.delegates, network.standby, network.reward, scenario.crypto);
+        let changes = network.milestones.clone();
+        let key = (network.delegates, network.standby, network.reward, changes, scenario.crypto);
         let mut known = self.0.lock().expect("no one panics while holding it");
         known.entry(key).or_insert_with(|| Arc::new(scenario.testnet(SeedTree::new(RUN_SEED)))).clone()
     }

@@ -1,6 +1,6 @@
 //! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
 
-use super::{Finding, Sometimes, Watch, conduct, watch::common};
+use super::{Finding, Sometimes, Watch, conduct, swarm, watch::common};
 use crate::{
     actors::{NodeId, SimTime},
     protocol::{Height, Slot},
@@ -91,7 +91,8 @@ fn play_out(
             break;
         }
     }
-    let seen = watch.seen();
+    let mut seen = watch.seen();
+    seen.close(scenario, &stage.world().tally());
     Outcome {
         findings: seen.findings().to_vec(),
         sometimes: seen.sometimes().clone(),
@@ -145,7 +146,8 @@ impl Alive {
             );
             seen.find(&conduct::CONVERGED, now, None, Some(&best), what);
         }
-        if best.height().0 <= began.0 + 1 {
+        let is_known = seen.findings().iter().any(|finding| finding.invariant == conduct::ENOUGH.name);
+        if best.height().0 <= began.0 + 1 && !is_known {
             let what = format!("{rounds} rounds after the last fault the chain stands at height {}", best.height());
             seen.find(&conduct::PROGRESS, now, None, Some(&best), what);
         }
@@ -185,6 +187,7 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
         FaultKind::Withhold(withhold) => named(&withhold.delegates),
         FaultKind::Crash(crash) => named(&crash.nodes),
         FaultKind::Restart(restart) => named(&restart.nodes),
+        FaultKind::LieAboutTip(lie) => named(&lie.nodes),
         _ => BTreeSet::new(),
     };
     let mut deviants: BTreeSet<NodeId> = scenario.faults.iter().flat_map(of).collect();
@@ -195,8 +198,11 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
 }
 
 /// The instant, in seconds from the start, at which the last fault of a plan is over; `None` if one never is, or if that
-/// cannot be said beforehand.
+/// cannot be said beforehand. A network that is never whole has no such instant either.
 pub fn faults_over(scenario: &Scenario) -> Option<f64> {
+    if !swarm::is_whole(&scenario.network.model) {
+        return None;
+    }
     let end = |fault: &Fault| match (&fault.kind, &fault.until, &fault.from) {
         (FaultKind::Heal(_) | FaultKind::Restart(_), _, Trigger::Seconds(from)) => Some(*from),
         (_, Some(Trigger::Seconds(until)), _) => Some(*until),

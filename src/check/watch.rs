@@ -8,6 +8,7 @@
 use super::{
     Finding, Sometimes,
     conduct::{self, Conduct},
+    sights::Sights,
     step::check_step,
     story::Told,
 };
@@ -15,7 +16,8 @@ use crate::{
     actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
     protocol::{Address, Block, BlockId, Height, Kind, SignedTransaction, Slot, TransactionId, hashing::IdHash},
-    sim::{NetworkEvent, Observer},
+    scenario::Scenario,
+    sim::{NetworkEvent, Observer, network::Tally},
 };
 use indexmap::IndexMap;
 use std::{
@@ -44,6 +46,7 @@ pub struct Seen {
     told: VecDeque<Told>,
     /// The highest block any node has taken in.
     best: Arc<Link>,
+    sights: Sights,
 }
 
 /// What is known of a node.
@@ -83,6 +86,7 @@ impl Watch {
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
             best: tip.clone(),
+            sights: Sights::default(),
         })))
     }
 
@@ -101,6 +105,11 @@ impl Seen {
     /// How often interesting things happened.
     pub fn sometimes(&self) -> &Sometimes {
         &self.sometimes
+    }
+
+    /// Counts what held all along, or is known at the end of a run only.
+    pub fn close(&mut self, scenario: &Scenario, tally: &Tally) {
+        self.sights.of_run(scenario, tally, &mut self.sometimes);
     }
 
     /// The highest block any node has taken in; the first of equals.
@@ -202,6 +211,7 @@ impl Seen {
         for transaction in &link.block().transactions {
             self.sometimes.count(transaction.kind().name());
         }
+        self.sights.block(&self.tree, link, &mut self.sometimes);
         let twice = link.parent().and_then(|parent| {
             link.block().transactions.iter().find(|one| self.tree.block_of(parent, &one.id()).is_some())
         });
@@ -255,6 +265,7 @@ impl Seen {
                     &conduct::RELAY_RESIGNATION
                 }
                 BlockRejected::NotApplicable { source: ApplyError::IpfsHashAlreadyExists, .. } => &conduct::RELAY_IPFS,
+                BlockRejected::TooFewDelegates { .. } => &conduct::ENOUGH,
                 _ => &conduct::RELAY,
             };
             self.find(cause, now, Some(node), None, why.to_string());
@@ -420,18 +431,20 @@ impl Observer for Watch {
             }
             Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),
             Event::PoolRejected(rejected) => seen.pool_rejected(now, node, rejected),
+            Event::PeerRemoved(peer) => seen.sights.removed(*peer),
             Event::BlockReceived(_)
             | Event::BlockDisregarded(_)
             | Event::BlockReverted(_)
             | Event::PeerAdded(_)
-            | Event::PeerRemoved(_)
             | Event::ForgerStarted { .. }
             | Event::ForgerFailed { .. } => {}
         }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        let mut seen = self.seen();
+        let mut guard = self.seen();
+        let seen = &mut *guard;
+        seen.sights.network(event, &seen.tree, seen.best.height(), &mut seen.sometimes);
         if let Some(told) = Told::of_network(now, event) {
             if seen.told.len() == TOLD {
                 seen.told.pop_front();

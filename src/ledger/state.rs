@@ -282,6 +282,29 @@ impl State {
         self.businesses.push_back(address);
     }
 
+    /// A wallet to be changed behind the chain's back, to see whether that is seen.
+    #[cfg(test)]
+    pub(crate) fn tampered(&mut self, address: Address) -> &mut Wallet {
+        self.wallet_mut(address)
+    }
+
+    /// A state whose lists name what no wallet has, one list at a time.
+    #[cfg(test)]
+    pub(crate) fn with_false_lists(&self, address: Address) -> [Self; 5] {
+        let with = |change: fn(&mut Self, Address)| {
+            let mut state = self.clone();
+            change(&mut state, address);
+            state
+        };
+        [
+            with(|state, address| _ = state.usernames.insert("nobody".into(), address)),
+            with(|state, _| state.live_delegates += 1),
+            with(|state, address| state.index_lock(TransactionId([7; 32]), address)),
+            with(|state, address| state.index_ipfs(&[1, 2, 3], address)),
+            with(|state, address| state.index_business(address)),
+        ]
+    }
+
     /// The wallet at an address, made if the chain names it for the first time.
     pub(super) fn wallet_mut(&mut self, address: Address) -> &mut Wallet {
         self.wallets.get_mut(address)

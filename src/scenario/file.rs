@@ -64,6 +64,9 @@ pub struct NetworkSection {
     /// What each forged block pays, in arktoshi; nothing for the first 75,599 heights, as in the preset, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reward: Option<u64>,
+    /// What changes at some heights, ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<Change>,
     /// Nodes without a delegate.
     #[serde(skip_serializing_if = "is_zero")]
     pub relays: u32,
@@ -74,6 +77,20 @@ pub struct NetworkSection {
     pub model: NetworkModel,
 }
 
+/// A milestone of the network: what is in force from a height on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// From the block of this height on; 2 or more.
+    pub height: u32,
+    /// What each forged block pays, in arktoshi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<u64>,
+    /// Number of active delegates, at most those that are registered; only where a round begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegates: Option<u32>,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -81,7 +98,15 @@ fn is_zero(number: &u32) -> bool {
 
 impl Default for NetworkSection {
     fn default() -> Self {
-        Self { delegates: 51, standby: 0, reward: None, relays: 0, gossip: None, model: NetworkModel::default() }
+        Self {
+            delegates: 51,
+            standby: 0,
+            reward: None,
+            milestones: Vec::new(),
+            relays: 0,
+            gossip: None,
+            model: NetworkModel::default(),
+        }
     }
 }
 
@@ -89,6 +114,20 @@ impl NetworkSection {
     /// All nodes.
     pub fn nodes(&self) -> u32 {
         self.delegates + self.standby + self.relays
+    }
+
+    /// The first height of a round, and the number of active delegates in it. Round 1 begins with height 1.
+    pub fn round(&self, round: u32) -> (u32, u32) {
+        let (mut first, mut seats, mut before) = (1, self.delegates, 1);
+        for change in &self.milestones {
+            let Some(delegates) = change.delegates.filter(|delegates| *delegates != seats) else { continue };
+            let rounds = change.height.saturating_sub(first) / seats;
+            if round < before + rounds {
+                break;
+            }
+            (first, seats, before) = (change.height, delegates, before + rounds);
+        }
+        (first + round.saturating_sub(before).saturating_mul(seats), seats)
     }
 }
 

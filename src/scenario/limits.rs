@@ -76,6 +76,7 @@ impl Scenario {
         if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
             return Err(Mistake::new("network.reward", reward, format!("0 to {REWARD_LIMIT} arktoshi")));
         }
+        self.check_milestones()?;
         let (model, nodes) = (&network.model, network.nodes());
         ratio("network.loss", model.loss)?;
         ratio("network.duplication", model.duplication)?;
@@ -115,6 +116,30 @@ impl Scenario {
             return Err(Mistake::new(key, ms, "0 to 600000"));
         }
         ratio("network.regions.spread", regions.spread)
+    }
+
+    /// Ascending, and delegates change in number where a round begins only. Source: consensus.md 1.1.
+    fn check_milestones(&self) -> Checked {
+        let network = &self.network;
+        let (mut last, mut first, mut seats) = (1_u32, 1, network.delegates);
+        for (index, change) in network.milestones.iter().enumerate() {
+            let key = |name: &str| format!("network.milestones[{index}].{name}");
+            within(&key("height"), change.height, last.saturating_add(1)..=u32::MAX)?;
+            last = change.height;
+            if let Some(reward) = change.reward.filter(|reward| *reward > REWARD_LIMIT) {
+                return Err(Mistake::new(key("reward"), reward, format!("0 to {REWARD_LIMIT} arktoshi")));
+            }
+            let Some(delegates) = change.delegates else { continue };
+            within(&key("delegates"), delegates, 1..=network.delegates + network.standby)?;
+            if delegates != seats {
+                if !(change.height - first).is_multiple_of(seats) {
+                    let allowed = format!("a multiple of {seats} after {first}, where a round begins");
+                    return Err(Mistake::new(key("height"), change.height, allowed));
+                }
+                (first, seats) = (change.height, delegates);
+            }
+        }
+        Ok(())
     }
 
     fn check_rules(&self) -> Checked {
@@ -157,6 +182,10 @@ impl Scenario {
                 let (offset, drift) = (skew.offset_ms.unsigned_abs(), skew.drift_ppm.unsigned_abs());
                 within(&format!("{key}.offset_ms"), u32::try_from(offset).unwrap_or(u32::MAX), 0..=1_000_000_000)?;
                 within(&format!("{key}.drift_ppm"), drift, 0..=100_000)
+            }
+            FaultKind::LieAboutTip(lie) => {
+                let by = u32::try_from(lie.by.unsigned_abs()).unwrap_or(u32::MAX);
+                within(&format!("{key}.by"), by, 0..=1_000_000)
             }
             FaultKind::Offline(offline) => {
                 let Some(rounds) = &offline.rounds else { return Ok(()) };
@@ -227,7 +256,7 @@ impl Scenario {
 
     /// A moment within the run; only an end can count from a beginning.
     pub(super) fn check_trigger(&self, key: &str, trigger: &Trigger, begins: bool) -> Checked {
-        let last = self.rounds * self.network.delegates;
+        let last = self.last_height().0;
         match trigger {
             Trigger::Start | Trigger::Slot(_) => Ok(()),
             Trigger::After(_) if begins => {

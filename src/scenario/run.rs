@@ -50,7 +50,7 @@ impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
         let network = &self.network;
-        self.crypto.during(|| Testnet::with_standby(seeds, network.delegates, network.standby, network.reward))
+        self.crypto.during(|| Testnet::of(seeds, network))
     }
 
     /// The rules of the nodes: those of the file, with a network reach that the topology can give.
@@ -117,7 +117,8 @@ impl Scenario {
 
     /// The height that ends the last round of the scenario.
     pub fn last_height(&self) -> Height {
-        Height(self.rounds * self.network.delegates)
+        let (first, seats) = self.network.round(self.rounds);
+        Height(first + seats - 1)
     }
 
     /// Plays the scenario slot by slot until most nodes stand at the end of the last round, or until their chain has

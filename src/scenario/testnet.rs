@@ -1,10 +1,13 @@
 //! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
 
-use super::script::DerivedKeys;
+use super::{
+    file::{Change, NetworkSection},
+    script::DerivedKeys,
+};
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
-        Address, Arktoshi, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase,
+        Address, Arktoshi, Height, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase,
         network::Network,
     },
     sim::SeedTree,
@@ -55,15 +58,17 @@ pub struct Account {
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
-        Self::with_standby(seeds, delegates, 0, None)
+        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() })
     }
 
-    /// The network of a seed, with so many active delegates and so many registered ones after them in name and rank.
-    /// Each forged block pays `reward` arktoshi, or what the preset says.
-    pub fn with_standby(seeds: SeedTree, active: u32, standby: u32, reward: Option<u64>) -> Self {
+    /// The network of a seed that a scenario describes: active delegates and registered ones after them in name and
+    /// rank, what a forged block pays, and what changes with height.
+    pub fn of(seeds: SeedTree, section: &NetworkSection) -> Self {
+        let NetworkSection { delegates: active, standby, reward, milestones: changes, .. } = section;
+        let (active, standby) = (*active, *standby);
         let network = Network::testnet();
         let network_byte = network.pub_key_hash;
-        let milestones = milestones(active, reward);
+        let milestones = milestones(active, *reward, changes);
         let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"));
@@ -111,17 +116,31 @@ pub fn rules_for(nodes: usize) -> Rules {
     Rules { minimum_network_reach: reach, ..reference }
 }
 
-fn milestones(delegates: u32, reward: Option<u64>) -> Milestones {
+/// Those of the preset, with other numbers in each and further ones between.
+fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
+    for change in changes {
+        if list.iter().all(|milestone| milestone["height"] != json!(change.height)) {
+            let before = testnet.at(Height(change.height)).json.clone();
+            list.push(before);
+            let last = list.len() - 1;
+            list[last]["height"] = json!(change.height);
+        }
+    }
     for milestone in &mut list {
-        milestone["activeDelegates"] = json!(delegates);
+        let height = milestone["height"].as_u64().unwrap_or(1);
+        let in_force = |changes: &[Change]| changes.partition_point(|change| u64::from(change.height) <= height);
+        let past = &changes[..in_force(changes)];
+        let seats = past.iter().rev().find_map(|change| change.delegates).unwrap_or(delegates);
+        milestone["activeDelegates"] = json!(seats);
         // Genesis pays nobody.
-        if let Some(reward) = reward.filter(|_| milestone["height"] != json!(1)) {
+        let pays = past.iter().rev().find_map(|change| change.reward).or(reward);
+        if let Some(reward) = pays.filter(|_| height != 1) {
             milestone["reward"] = json!(reward);
         }
     }
-    Milestones::from_json(&list.into()).expect("the preset stays valid with another constant number of delegates")
+    Milestones::from_json(&list.into()).expect("changes were checked to begin with rounds when the file was read")
 }
 
 fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {

@@ -9,7 +9,7 @@ pub mod who;
 pub use trigger::{EventKind, EventTrigger, Trigger};
 pub use who::{NodeRef, Nodes, Share, ShareOf};
 
-use crate::actors::deviation::InvalidBlock;
+use crate::actors::deviation::{FalseClaim, InvalidBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -105,6 +105,8 @@ kinds! {
     "censor" => Censor(Censor),
     /// Nodes that take no transactions.
     "refuse-transactions" => RefuseTransactions(SomeNodes),
+    /// Nodes that claim another tip than they stand on when they are asked for it.
+    "lie-about-tip" => LieAboutTip(LieAboutTip),
 
     // By clients.
     /// Worthless transactions by the dozen: unfunded senders, gaps in nonces, signatures that do not hold.
@@ -135,6 +137,7 @@ impl FaultKind {
             Self::ForgeOutOfTurn(out_of_turn) => vec![("delegates", &out_of_turn.delegates)],
             Self::ForgeInvalid(invalid) => vec![("delegates", &invalid.delegates)],
             Self::Censor(censor) => vec![("delegates", &censor.delegates)],
+            Self::LieAboutTip(lie) => vec![("nodes", &lie.nodes)],
             Self::SpamPool(SpamPool { nodes, .. }) | Self::LowFeeFlood(LowFeeFlood { nodes, .. }) => {
                 nodes.iter().map(|nodes| ("nodes", nodes)).collect()
             }
@@ -378,6 +381,22 @@ pub struct Censor {
     pub sender: String,
 }
 
+/// Who claims which tip.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LieAboutTip {
+    pub nodes: Nodes,
+    /// What of the header is false: its height, if absent.
+    #[serde(default)]
+    pub claim: FalseClaim,
+    /// So many blocks or slots more than it is; negative is fewer.
+    #[serde(default = "one_more")]
+    pub by: i32,
+    /// The node's own delegate signs the false header, which holds together then. A relay has none and signs nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
+}
+
 /// Worthless transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -456,6 +475,10 @@ impl Rounds {
 }
 
 fn one() -> u32 {
+    1
+}
+
+fn one_more() -> i32 {
     1
 }
 

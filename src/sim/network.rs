@@ -101,6 +101,22 @@ pub enum Route {
     ArrivesAt(Vec<SimTime>),
 }
 
+/// What became of messages beside arriving; of a network in which nothing is lost, doubled, reordered or limited, and no
+/// fault interferes, nobody counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Lost on the way by chance; what a fault loses does not count.
+    pub lost: u64,
+    /// Arrived more than once.
+    pub doubled: u64,
+    /// Arrived before one that left before on the same link; counted up to 128 nodes.
+    pub overtook: u64,
+    /// Took a second or more.
+    pub slow: u64,
+    /// Waited until a link had carried others.
+    pub waited: u64,
+}
+
 /// The network of a run.
 #[derive(Debug)]
 pub struct Network {
@@ -120,6 +136,9 @@ pub struct Network {
     /// Nothing is drawn or counted for a message but its latency.
     plain: bool,
     config: Arc<NetworkConfig>,
+    tally: Tally,
+    /// When the last message of each link arrives, in small networks.
+    last: Vec<SimTime>,
     /// What faults do to messages.
     pub interference: Interference,
 }
@@ -140,11 +159,18 @@ impl Network {
             known: Known::new(nodes),
             busy: BTreeMap::new(),
             plain: model.is_plain(),
+            tally: Tally::default(),
+            last: Vec::new(),
             links,
             model: model.clone(),
             config,
             interference: Interference::new(nodes, seeds),
         }
+    }
+
+    /// What became of messages so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// Who is connected to whom.
@@ -227,8 +253,11 @@ impl Network {
             true => Verdict::default(),
             false => self.interference.judge(from, to, kind_of(message)),
         };
-        let lost = verdict.lost || !self.links.connects(from, to) || self.happens(self.model.loss);
-        if lost {
+        if verdict.lost || !self.links.connects(from, to) {
+            return Route::Lost;
+        }
+        if self.happens(self.model.loss) {
+            self.tally.lost += 1;
             return Route::Lost;
         }
         let sent = self.transmitted(now, from, to, message);
@@ -239,6 +268,9 @@ impl Network {
             at = at + Duration::from_micros(self.random.random_range(0..=u64::from(by_ms) * 1_000));
         }
         let again = self.happens(self.model.duplication).then(|| self.arrival(sent, from, to) + verdict.delay);
+        self.tally.slow += u64::from(at.micros() >= now.micros() + 1_000_000);
+        self.tally.doubled += u64::from(again.is_some() || !verdict.copies.is_empty());
+        self.count_overtaking(from, to, at);
         if again.is_none() && verdict.copies.is_empty() {
             return Route::Arrives(at);
         }
@@ -251,8 +283,20 @@ impl Network {
         let Some(bandwidth) = self.model.bandwidth else { return now };
         let micros = size_of(message, &self.config.milestones).saturating_mul(1_000_000) / bandwidth.max(1);
         let busy = self.busy.entry((from.0, to.0)).or_default();
+        self.tally.waited += u64::from(*busy > now);
         *busy = (*busy).max(now) + Duration::from_micros(micros);
         *busy
+    }
+
+    fn count_overtaking(&mut self, from: NodeId, to: NodeId, at: SimTime) {
+        let nodes = self.known.nodes;
+        if self.last.is_empty() {
+            self.last.resize((nodes * nodes) as usize, SimTime::default());
+        }
+        if let Some(last) = self.last.get_mut(self.known.place(from, to)) {
+            self.tally.overtook += u64::from(at < *last);
+            *last = at.max(*last);
+        }
     }
 
     fn happens(&mut self, chance: f64) -> bool {
@@ -297,7 +341,11 @@ impl Known {
 
 impl NetworkModel {
     fn is_plain(&self) -> bool {
-        self.loss == 0.0 && self.duplication == 0.0 && self.reordering.is_none() && self.bandwidth.is_none()
+        self.loss == 0.0
+            && self.duplication == 0.0
+            && self.reordering.is_none()
+            && self.bandwidth.is_none()
+            && self.links.is_empty()
     }
 }
 

@@ -15,7 +15,7 @@ mod nodes;
 
 use super::{
     Plan,
-    network::{Network, Route},
+    network::{Network, Route, Tally},
     plan,
     queue::Soon,
     source::{Poll, Source},
@@ -184,6 +184,11 @@ impl World {
     /// Inputs delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
+    }
+
+    /// What became of messages on the way.
+    pub fn tally(&self) -> Tally {
+        self.network.tally()
     }
 
     /// When the next event is due.

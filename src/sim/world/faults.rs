@@ -2,7 +2,7 @@
 
 use super::{Item, NetworkEvent, World};
 use crate::{
-    actors::{ActorId, Deviation, NodeId, Role, Stimulus},
+    actors::{ActorId, Deviation, NodeId, Role, Stimulus, deviation::Lie},
     sim::{
         fault::{FaultKind, Messages, Nodes, Partition},
         network::interference::{Action, Cut, MessageRule, NodeSet},
@@ -208,15 +208,26 @@ impl World {
                 Some(sender) => (Role::Pool, Deviation::Censor(sender)),
                 None => return,
             },
+            FaultKind::LieAboutTip(lie) => {
+                for node in concerned {
+                    let keys = self.plan.nodes[node.0 as usize].forger.clone().filter(|_| lie.signed);
+                    let lie = Lie { claim: lie.claim, by: lie.by, keys };
+                    self.begin_deviating(index, ActorId { node: *node, role: Role::Peer }, Deviation::LieAboutTip(lie));
+                }
+                return;
+            }
             // Offline by rounds is the delegate's own; what clients do is a source's.
             _ => return,
         };
-        let deviation = Arc::new(deviation);
         for node in concerned {
-            let to = ActorId { node: *node, role };
-            self.faults.deviations.push((index, to, deviation.clone()));
-            self.tell_to_deviate(to, deviation.clone(), true);
+            self.begin_deviating(index, ActorId { node: *node, role }, deviation.clone());
         }
+    }
+
+    fn begin_deviating(&mut self, index: usize, to: ActorId, deviation: Deviation) {
+        let deviation = Arc::new(deviation);
+        self.faults.deviations.push((index, to, deviation.clone()));
+        self.tell_to_deviate(to, deviation, true);
     }
 
     fn stop_deviating(&mut self, index: usize) {
