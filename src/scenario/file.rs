@@ -212,3 +212,19 @@ impl Scenario {
         toml::to_string(&alone).expect("a scenario is made of what TOML can hold")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_begin_where_milestones_let_them() {
+        let change = |height, delegates| Change { height, delegates, ..Change::default() };
+        let milestones = vec![change(9, Some(5)), change(11, None), change(19, Some(2))];
+        let network = NetworkSection { delegates: 4, standby: 2, milestones, ..NetworkSection::default() };
+        let rounds: Vec<(u32, u32)> = (1..=7).map(|round| network.round(round)).collect();
+        assert_eq!(rounds, [(1, 4), (5, 4), (9, 5), (14, 5), (19, 2), (21, 2), (23, 2)]);
+        let plain = NetworkSection { delegates: 51, ..NetworkSection::default() };
+        assert_eq!((plain.round(1), plain.round(100)), ((1, 51), (5_050, 51)));
+    }
+}

@@ -118,6 +118,28 @@ fn nodes_that_take_no_transactions_and_forgers_that_censor() {
     );
 }
 
+/// Each sort of false tip costs the liar its peers, and a network that has enough others goes on.
+#[test]
+fn a_peer_that_lies_about_its_tip_is_dropped() {
+    for lie in [
+        "by = 3\n",
+        "by = -2\n",
+        "by = 100000\n",
+        "by = 3\nsigned = true\n",
+        "claim = \"id\"\n",
+        "claim = \"id\"\nsigned = true\n",
+        "claim = \"slot\"\nby = 1\n",
+        "claim = \"slot\"\nby = -1\n",
+    ] {
+        holds(&format!(
+            "[rules]\nminimum_network_reach = 5\n\
+             [[fault]]\nkind = \"lie-about-tip\"\nnodes = [\"genesis_4\"]\n{lie}from = {{ round = 2 }}\n\
+             until = {{ round = 3 }}\n[[assert]]\nsometimes = \"peers-removed >= 5\"\n\
+             [[assert]]\nfinally = \"missed <= 2\"\n[[assert]]\neventually = \"converged\"\nafter_fault = 0\n"
+        ));
+    }
+}
+
 /// The names of the rules that blocks were refused by.
 #[derive(Clone, Default)]
 struct Refusals(Arc<Mutex<Vec<String>>>);

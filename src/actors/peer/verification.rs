@@ -79,10 +79,16 @@ impl Peer {
     /// What the claimed tip alone says: it is this node's, or on its chain, or known to be built on it.
     fn verified_at_once(&self, tip: &Arc<Block>) -> Option<Verified> {
         let (mine, his) = (self.tip.height(), tip.header.height);
+        // An id proves nothing beside another header than its own.
+        let is_claimed = |link: &Arc<Link>| {
+            Arc::ptr_eq(link.block(), tip) || (link.id() == tip.id && link.block().header == tip.header)
+        };
         let one_chain = Arc::ptr_eq(tip, self.tip.block())
             || match his <= mine {
-                true => self.tip.ancestor(his).is_some_and(|link| link.id() == tip.id),
-                false => self.tree.link(&tip.id).is_some_and(|link| link.descends_from(&self.tip)),
+                true => self.tip.ancestor(his).is_some_and(is_claimed),
+                false => {
+                    self.tree.link(&tip.id).is_some_and(|link| is_claimed(&link) && link.descends_from(&self.tip))
+                }
             };
         one_chain.then(|| Verified::one_chain(mine, his))
     }
