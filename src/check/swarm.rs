@@ -94,8 +94,8 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
 }
 
 fn draw_rules(draw: &mut Draw, scenario: &mut Scenario) {
-    if draw.random_ratio(1, 5) {
-        let limit = draw.random_range(2..=12_i64);
+    if draw.random_ratio(1, 4) {
+        let limit = *[2, 2, 3, 4, 5, 8, 12_i64].choose(draw).unwrap_or(&12);
         set(&mut scenario.rules, "pool.max_transactions", limit);
     }
     // A question that comes twice breaks the limits of who asked it, and a network that hangs up on itself says nothing.

@@ -52,6 +52,8 @@ pub struct Seen {
 /// What is known of a node.
 struct Node {
     tip: Arc<Link>,
+    /// When its chain last grew or shrank.
+    moved: Option<SimTime>,
     /// Does what a fault tells it; its conduct is not judged.
     deviant: bool,
     /// The last block its delegate made.
@@ -70,6 +72,7 @@ impl Watch {
     pub fn new(tree: Arc<BlockTree>, tip: &Arc<Link>, nodes: usize, deviants: &BTreeSet<NodeId>) -> Self {
         let node = |index: usize| Node {
             tip: tip.clone(),
+            moved: None,
             deviant: deviants.contains(&NodeId(index as u32)),
             forged: None,
             pending: BTreeMap::new(),
@@ -175,7 +178,8 @@ impl Seen {
             let what = format!("it stood on {:?} and took in {link:?}", before);
             self.find(&conduct::CHAIN, now, Some(node), Some(link), what);
         }
-        self.nodes[node.0 as usize].tip = link.clone();
+        let known = &mut self.nodes[node.0 as usize];
+        (known.tip, known.moved) = (link.clone(), Some(now));
         if link.height() > self.best.height() {
             self.best = link.clone();
         }
@@ -274,7 +278,8 @@ impl Seen {
 
     fn rolled_back(&mut self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>) {
         self.sometimes.count(conduct::ROLLBACK);
-        self.nodes[node.0 as usize].tip = to.clone();
+        let known = &mut self.nodes[node.0 as usize];
+        (known.tip, known.moved) = (to.clone(), Some(now));
         let depth = from.height().0 - to.height().0;
         let round = self.tree.applied(from).state.round().position.delegates;
         if depth > round {
@@ -312,7 +317,8 @@ impl Seen {
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
         let displaced = evicted.iter().filter(|id| added.iter().all(|one| one.id() != **id));
         known.evicted = displaced.copied().skip(added.len()).collect();
-        if known.deviant {
+        // What is added at the instant at which a block comes in was handed on before it: the pool has yet to hear of the block.
+        if known.deviant || known.moved == Some(now) {
             return;
         }
         let broken = broken_pool(&self.tree, known, added);

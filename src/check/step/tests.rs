@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 /// A chain on which every type of transaction stands, with all that it can say.
 fn rich_chain() -> (Arc<BlockTree>, Vec<Arc<Link>>) {
-    let mut text = "version = 1\nrounds = 12\ncrypto = \"modelled\"\n[network]\ndelegates = 4\nstandby = 2\nreward = 7\n\
+    let mut text = "version = 1\nrounds = 12\n[network]\ndelegates = 4\nstandby = 2\nreward = 7\n\
                     [[network.milestones]]\nheight = 9\nreward = 5\ndelegates = 5\n"
         .to_owned();
     let all = "members = [\"name\", \"website\", \"vat\", \"repository\"]\n";
@@ -26,8 +26,8 @@ fn rich_chain() -> (Arc<BlockTree>, Vec<Arc<Link>>) {
     act(3, "account_1", "business", &format!("name = \"b\"\n{all}"));
     act(3, "account_2", "ipfs", "name = \"one\"\n");
     act(3, "account_3", "lock", "name = \"l\"\nto = \"account_4\"\namount = 5\nblocks = 3\nvendor_field = \"v\"\n");
-    act(3, "account_3", "lock", "name = \"m\"\nto = \"account_4\"\namount = 9\nby_time = true\n");
-    act(3, "account_3", "lock", "name = \"n\"\nto = \"account_4\"\namount = 9\nblocks = 30\n");
+    act(3, "account_3", "lock", "name = \"m\"\nto = \"account_4\"\namount = 9\nby_time = true\nvendor_field = \"v\"\n");
+    act(3, "account_3", "lock", "name = \"n\"\nto = \"account_4\"\namount = 9\nblocks = 30\nvendor_field = \"v\"\n");
     act(3, "account_5", "second-signature", "");
     act(3, "account_6", "share", "name = \"s-3-of-5\"\nsigners = [4, 1, 0, 2, 3]\n");
     act(3, "account_7", "register", "name = \"newcomer\"\n");

@@ -91,7 +91,7 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
     let forgers = Nodes::List(some(draw, delegates));
     let chance = *[0.05, 0.2, 0.5, 1.0].choose(draw).unwrap_or(&0.5);
     let which = Messages { chance: Some(chance), ..Messages::default() };
-    match draw.random_range(0..36) {
+    match draw.random_range(0..37) {
         0..=3 => {
             // An even split among them, which is the hardest to mend.
             let half = draw.random_bool(0.5);
@@ -133,30 +133,30 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
         }),
         17 | 18 => FaultKind::DoubleForge(SomeDelegates { delegates: forgers }),
         19 => FaultKind::ForgeOutOfTurn(ForgeOutOfTurn { delegates: forgers, every: draw.random_range(1..=5) }),
-        20..=23 => {
+        20..=22 => {
             let claim = *[FalseClaim::Height, FalseClaim::Height, FalseClaim::Id, FalseClaim::Slot]
                 .choose(draw)
                 .unwrap_or(&FalseClaim::Height);
             let by = *[-20, -1, 1, 1, 2, 7, 60, 100_000].choose(draw).unwrap_or(&1);
             FaultKind::LieAboutTip(LieAboutTip { nodes: some_nodes.nodes, claim, by, signed: draw.random_bool(0.4) })
         }
-        24 => {
+        23 => {
             let sender = format!("account_{}", draw.random_range(1..=10));
             FaultKind::Censor(Censor { delegates: forgers, sender })
         }
-        25 => FaultKind::RefuseTransactions(some_nodes),
-        26 => FaultKind::SpamPool(SpamPool { nodes: Some(some_nodes.nodes), per_second: 0.5 }),
-        27 => {
+        24 => FaultKind::RefuseTransactions(some_nodes),
+        25 => FaultKind::SpamPool(SpamPool { nodes: Some(some_nodes.nodes), per_second: 0.5 }),
+        26 => {
             let per_second = *[0.1, 0.5, 2.0].choose(draw).unwrap_or(&0.5);
             FaultKind::LowFeeFlood(LowFeeFlood { nodes: Some(some_nodes.nodes), per_second, fee: None })
         }
-        28 => FaultKind::VoteSwing(VoteSwing {
+        27 => FaultKind::VoteSwing(VoteSwing {
             voters: draw.random_range(1..=10),
             delegate: format!("genesis_{}", draw.random_range(1..=delegates)),
             round: draw.random_range(2..=rounds.max(2)),
             block: if draw.random_bool(0.5) { Boundary::First } else { Boundary::Last },
         }),
-        29 => FaultKind::MassResignation(SomeDelegates { delegates: forgers }),
+        28 => FaultKind::MassResignation(SomeDelegates { delegates: forgers }),
         _ => {
             let all: Vec<_> = InvalidBlock::ALL.into_iter().chain(SEEN_ALONE).collect();
             let error = *all.choose(draw).unwrap_or(&InvalidBlock::Reward);
