@@ -50,7 +50,11 @@ pub fn minimise(
         [&actions, &faults, &rounds, &network, &delegates, &rules, &fault_details, &action_details, &signatures];
     let passes: Vec<_> = passes
         .iter()
-        .map(|pass| move |scenario: &Scenario| pass(scenario).into_iter().map(fitted).collect::<Vec<_>>())
+        .map(|pass| {
+            move |scenario: &Scenario| {
+                pass(scenario).into_iter().map(fitted).filter(Scenario::is_allowed).collect::<Vec<_>>()
+            }
+        })
         .collect();
     let passes: Vec<Pass<'_, Scenario>> = passes.iter().map(|pass| pass as Pass<'_, Scenario>).collect();
     let mut last = first;
@@ -164,6 +168,7 @@ fn keep_who_is_there(scenario: &mut Scenario) {
         }
         whole
     });
+    scenario.network.model.links.retain(|link| link.between.0.max(link.between.1) < nodes);
     let is_there = |name: &String| !name.starts_with("genesis_") || usernames.contains(name);
     scenario.actions.retain(|action| is_there(&action.by) && action.to.as_ref().is_none_or(is_there));
     for action in &mut scenario.actions {

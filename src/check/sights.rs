@@ -9,7 +9,7 @@ use crate::{
     scenario::Scenario,
     sim::{
         FaultKind, NetworkEvent,
-        fault::Nodes,
+        fault::{NodeRef, Nodes},
         network::{Distribution, Per, Tally},
     },
 };
@@ -176,7 +176,7 @@ impl Sights {
     /// How often these were dropped, where they are listed by number.
     fn dropped(&self, nodes: &Nodes) -> u64 {
         let listed = |node: &NodeId| match nodes {
-            Nodes::List(list) => list.contains(&crate::sim::fault::NodeRef::Number(node.0)),
+            Nodes::List(list) => list.contains(&NodeRef::Number(node.0)),
             Nodes::Span(_) | Nodes::Share(_) => true,
         };
         self.removed.iter().filter(|(node, _)| listed(node)).map(|(_, times)| times).sum()

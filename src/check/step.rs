@@ -106,7 +106,11 @@ pub const STEP_INVARIANTS: [StepInvariant; 15] = [
         source: "consensus.md 4.1, 4.2, I14",
         check: whole::untouched,
     },
-    StepInvariant { name: "lists of the state are those of its wallets", source: "consensus.md 4.1", check: whole::indexes },
+    StepInvariant {
+        name: "lists of the state are those of its wallets",
+        source: "consensus.md 4.1",
+        check: whole::indexes,
+    },
 ];
 
 /// Holds every invariant of a step against a block; nothing is asked of genesis.

@@ -109,7 +109,8 @@ const MANY_DOUBLED: f64 = 0.005;
 
 /// The heights with which the last two blocks of a round or the first two of the next follow, up to a height.
 fn near_boundary(network: &NetworkSection, last: u32) -> Vec<u32> {
-    let firsts = (2..).map(|round| network.round(round).0).take_while(|first| *first <= last.max(network.delegates + 1));
+    let firsts =
+        (2..).map(|round| network.round(round).0).take_while(|first| *first <= last.max(network.delegates + 1));
     firsts.flat_map(|first| first.saturating_sub(3).max(1)..=first).collect()
 }
 

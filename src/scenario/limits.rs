@@ -46,6 +46,11 @@ impl Mistake {
 }
 
 impl Scenario {
+    /// Whether a file that says this could be played: a scenario made or changed in code may name what there is not.
+    pub fn is_allowed(&self) -> bool {
+        self.check().is_ok()
+    }
+
     /// Everything that can be said without playing it.
     pub(super) fn check(&self) -> Checked {
         within("version", self.version, VERSION..=VERSION)?;

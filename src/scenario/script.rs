@@ -346,9 +346,9 @@ impl Script {
                 let (part, last) = (amount / count, amount - amount / count * (count - 1));
                 let recipients = [self.parties.address(&to), sender].into_iter().cycle();
                 let amounts = (1..=count).map(|place| if place < count { part } else { last });
-                let payments = amounts.zip(recipients).map(|(amount, recipient)| {
-                    Some(Payment { amount: arktoshi(amount)?, recipient })
-                });
+                let payments = amounts
+                    .zip(recipients)
+                    .map(|(amount, recipient)| Some(Payment { amount: arktoshi(amount)?, recipient }));
                 Transaction::multi_payment(payments.collect::<Option<_>>()?)
             }
             Deed::SecondSignature => Transaction::second_signature(*self.second(&action.by).public()),
@@ -364,8 +364,7 @@ impl Script {
                 let last = state.height().0 + seats + 3 + action.blocks;
                 let (secret, to) = (sha256(&secret_of(&name)), self.parties.address(&to));
                 let seconds = state.timestamp().0 + self.tree.slots().blocktime() * (last - state.height().0);
-                let ends =
-                    if action.by_time { Expiration::EpochTime(seconds) } else { Expiration::BlockHeight(last) };
+                let ends = if action.by_time { Expiration::EpochTime(seconds) } else { Expiration::BlockHeight(last) };
                 Transaction::htlc_lock(to, arktoshi(amount)?, secret, ends)
             }
             Deed::Claim if action.wrong == Some(Wrong::WrongSecret) => {

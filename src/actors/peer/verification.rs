@@ -86,9 +86,7 @@ impl Peer {
         let one_chain = Arc::ptr_eq(tip, self.tip.block())
             || match his <= mine {
                 true => self.tip.ancestor(his).is_some_and(is_claimed),
-                false => {
-                    self.tree.link(&tip.id).is_some_and(|link| is_claimed(&link) && link.descends_from(&self.tip))
-                }
+                false => self.tree.link(&tip.id).is_some_and(|link| is_claimed(&link) && link.descends_from(&self.tip)),
             };
         one_chain.then(|| Verified::one_chain(mine, his))
     }

@@ -152,9 +152,8 @@ impl Account {
         of("vote").same(&self.vote, &expected.vote)?;
         of("second public key").same(&self.second, &expected.second)?;
         of("multiSignature").same(&self.owners, &expected.owners)?;
-        let named = |account: &Self| {
-            account.delegate.as_ref().map(|delegate| (delegate.username.clone(), delegate.registered))
-        };
+        let named =
+            |account: &Self| account.delegate.as_ref().map(|delegate| (delegate.username.clone(), delegate.registered));
         of("delegate.username").same(&named(self), &named(expected))?;
         of("delegate.resigned").same(&self.has_resigned(), &expected.has_resigned())?;
         of("htlc.locks").same(&self.htlc, &expected.htlc)?;

@@ -56,9 +56,9 @@ fn known(firm: &Firm, id: &[u8; 32]) -> Result<(), String> {
 fn named_as_packages(ports: &IndexMap<String, u16>) -> Result<(), String> {
     let is_name = |name: &str| {
         (1..=214).contains(&name.len())
-            && name.bytes().all(|letter| {
-                letter.is_ascii_lowercase() || letter.is_ascii_digit() || b"@/.~_-".contains(&letter)
-            })
+            && name
+                .bytes()
+                .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || b"@/.~_-".contains(&letter))
     };
     match ports.keys().find(|name| !is_name(name)) {
         Some(name) => Err(format!("port '{name}' is not named as a package")),

@@ -8,7 +8,7 @@ use super::{
     authority, business, equal,
 };
 use crate::{
-    ledger::State,
+    ledger::{State, Wallet},
     protocol::{
         Address, Asset, Milestone, PublicKey, SignedTransaction, TransactionId, Vote,
         crypto::sha256,
@@ -16,7 +16,7 @@ use crate::{
         transaction::{Expiration, Version},
     },
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The judge's view of a block, halfway through.
 struct Model<'a> {
@@ -102,8 +102,8 @@ impl<'a> Model<'a> {
             Some(known) => (*known)?,
             None => {
                 let has_it =
-                    |htlc: &std::sync::Arc<crate::ledger::wallet::Htlc>| htlc.locks.contains_key(id);
-                self.before().wallets().find(|wallet| wallet.htlc.as_ref().is_some_and(has_it))?.address
+                    |wallet: &&Arc<Wallet>| wallet.htlc.as_ref().is_some_and(|htlc| htlc.locks.contains_key(id));
+                self.before().wallets().find(has_it)?.address
             }
         };
         let lock = self.account(owner).htlc.as_ref()?.open.get(id)?.clone();
@@ -201,9 +201,7 @@ impl<'a> Model<'a> {
             Asset::HtlcClaim { lock, unlock_secret } => match self.lock(lock) {
                 None => refuse("there is no such lock"),
                 Some((_, lock)) if self.has_expired(&lock) => refuse("the lock has expired"),
-                Some((_, lock)) if sha256(unlock_secret) != lock.secret_hash.0 => {
-                    refuse("it is not the lock's secret")
-                }
+                Some((_, lock)) if sha256(unlock_secret) != lock.secret_hash.0 => refuse("it is not the lock's secret"),
                 Some(_) => Ok(()),
             },
             Asset::HtlcRefund { lock } => match self.lock(lock) {

@@ -2,10 +2,14 @@
 //! wallets are found. Source: consensus.md 4.1, 4.2.
 
 use super::{Step, account::Account, equal};
-use crate::{ledger::State, protocol::Address};
+use crate::{
+    ledger::{State, Wallet},
+    protocol::Address,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
+    sync::Arc,
 };
 
 /// What the block did not touch says what it said before. Which wallets those are is the ledger's word, and that they are
@@ -74,9 +78,7 @@ impl Held {
     }
 
     fn held_against(self, state: &State) -> Result<(), String> {
-        let named = |wallet: &std::sync::Arc<crate::ledger::Wallet>| {
-            (wallet.username().unwrap_or_default().to_owned(), wallet.address)
-        };
+        let named = |wallet: &Arc<Wallet>| (wallet.username().unwrap_or_default().to_owned(), wallet.address);
         same("usernames", state.delegates().map(named).collect(), self.usernames)?;
         equal("delegates that have not resigned", state.live_delegates(), self.live)?;
         same("open locks", state.locks().map(|(id, owner)| (id.to_string(), *owner)).collect(), self.locks)?;

@@ -176,7 +176,8 @@ impl<'a> Actions<'a> {
         let lock = self.at(start, one, Deed::Lock);
         let (amount, by_time, vendor_field) = (self.amount(), self.draw.random_ratio(1, 3), self.text());
         let (to, named) = (Some(two.to_owned()), Some(name.to_owned()));
-        let lock = Action { to, amount, name: named.clone(), blocks: lasts, by_time, vendor_field, wrong: None, ..lock };
+        let lock =
+            Action { to, amount, name: named.clone(), blocks: lasts, by_time, vendor_field, wrong: None, ..lock };
         let mut actions = vec![lock];
         for _ in 0..self.draw.random_range(1..=3) {
             let does = if self.draw.random_bool(0.6) { Deed::Claim } else { Deed::Refund };

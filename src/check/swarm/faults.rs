@@ -165,7 +165,6 @@ pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Fa
     }
 }
 
-
 /// All kinds of messages, or a few.
 fn of_some_kinds(draw: &mut Draw, which: Messages) -> Messages {
     match draw.random_bool(0.5) {

@@ -142,9 +142,10 @@ pub(super) fn is_whole(model: &NetworkModel) -> bool {
         Distribution::Normal { mean_ms, deviation_ms } => mean_ms + 4.0 * deviation_ms,
         Distribution::LogNormal { median_ms, sigma } => median_ms * (4.0 * sigma).exp(),
     };
-    let far = model.regions.iter().flat_map(|regions| {
-        regions.latency_ms.iter().flatten().map(|ms| ms * (1.0 + regions.spread))
-    });
+    let far = model
+        .regions
+        .iter()
+        .flat_map(|regions| regions.latency_ms.iter().flatten().map(|ms| ms * (1.0 + regions.spread)));
     let slowest = model.links.iter().map(|link| middle(&link.latency)).chain(far).chain([middle(&model.latency)]);
     let late = model.reordering.as_ref().map_or(0.0, |reordering| f64::from(reordering.by_ms));
     model.loss == 0.0
