@@ -395,6 +395,11 @@ impl Seen {
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
         let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
         self.judge_gone(now, node, &gone, None, &conduct::KEPT_IN_ROLLBACK);
+        let limit = self.tree.rules().pool.max_transactions;
+        if kept.len() > limit && !self.nodes[node.0 as usize].deviant {
+            let what = format!("it holds {} after a rollback, its limit is {limit}", kept.len());
+            self.find(&conduct::POOL_SIZE, now, Some(node), None, what);
+        }
         let (tree, known) = (self.tree.clone(), &mut self.nodes[node.0 as usize]);
         let (taken, tip) = (std::mem::take(&mut known.taken), known.tip.clone());
         let (still, reverted): (BTreeMap<_, _>, BTreeMap<_, _>) =
