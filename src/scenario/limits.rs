@@ -188,10 +188,7 @@ impl Scenario {
                 within(&format!("{key}.offset_ms"), u32::try_from(offset).unwrap_or(u32::MAX), 0..=1_000_000_000)?;
                 within(&format!("{key}.drift_ppm"), drift, 0..=100_000)
             }
-            FaultKind::LieAboutTip(lie) => {
-                let by = u32::try_from(lie.by.unsigned_abs()).unwrap_or(u32::MAX);
-                within(&format!("{key}.by"), by, 0..=1_000_000)
-            }
+            FaultKind::LieAboutTip(lie) => within(&format!("{key}.by"), lie.by.unsigned_abs(), 0..=1_000_000),
             FaultKind::Offline(offline) => {
                 let Some(rounds) = &offline.rounds else { return Ok(()) };
                 let key = format!("{key}.rounds");

@@ -22,7 +22,7 @@ pub(super) fn allowed(asset: &Asset, sender: &Account) -> Result<(), String> {
             refuse("a bridgechain of the business has not resigned")
         }
         Asset::BridgechainRegistration { name, genesis_hash, ports, .. } => {
-            let same_name = |chain: &Chain| chain.name.to_ascii_lowercase() == name.to_ascii_lowercase();
+            let same_name = |chain: &Chain| chain.name.eq_ignore_ascii_case(name);
             if firm.chains.iter().any(same_name) {
                 return refuse("the business has a bridgechain of this name");
             }
