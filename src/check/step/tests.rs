@@ -84,6 +84,7 @@ fn key() -> PublicKey {
 }
 
 /// Each value of a wallet made wrong, and what is said of it.
+#[expect(clippy::unit_arg, reason = "each is one expression, which says what is changed")]
 const TAMPERS: [(&str, Tamper); 49] = [
     ("balance of", |wallet| Some(wallet.balance += Arktoshi::coins(1))),
     ("nonce of", |wallet| Some(wallet.nonce.0 += 1)),
