@@ -34,4 +34,4 @@ pub use seeds::SeedTree;
 pub use source::{PlannedSource, Source};
 pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
-pub use world::{NetworkEvent, Observer, World};
+pub use world::{Act, Heard, NetworkEvent, Observer, World};

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     actors::{
-        ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission,
+        ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission, Wake,
         message::Transactions,
     },
     ledger::Link,
@@ -54,6 +54,45 @@ pub trait Observer: Send {
     fn wants_messages(&self) -> bool {
         false
     }
+
+    /// An actor hears something, or does something because of what it heard last. Told to those who want it.
+    fn observe_act(&mut self, _now: SimTime, _actor: ActorId, _act: &Act<'_>) {}
+
+    /// Whether [`Observer::observe_act`] is wanted. Acts are more than messages. Asked once.
+    fn wants_acts(&self) -> bool {
+        false
+    }
+}
+
+/// What an actor hears, and what it does. Each [`Act::Hears`] comes before all that the actor does because of it, events
+/// ([`Observer::observe`]) among them, and no other actor acts between.
+#[derive(Debug)]
+pub enum Act<'a> {
+    /// It hears something; its node's clock shows `local`.
+    Hears { local: SimTime, what: Heard<'a> },
+    /// It sends a message, whatever becomes of that.
+    Sends { to: ActorId, message: &'a Message },
+    /// It answers a client.
+    Answers(&'a Submission),
+}
+
+/// What an actor hears.
+#[derive(Debug)]
+pub enum Heard<'a> {
+    Input(&'a Input),
+    /// [`Input::Message`], where that is shared.
+    Message {
+        from: ActorId,
+        message: &'a Message,
+    },
+    /// [`Input::Wake`].
+    Wake(Wake),
+    /// Its node comes back, and this is a new actor.
+    Begins,
+    /// A fault makes it deviate from the protocol from now on, or no longer.
+    Deviates {
+        on: bool,
+    },
 }
 
 /// What happens between nodes, or to a node from outside.
@@ -140,6 +179,8 @@ pub struct World {
     observers: Vec<Box<dyn Observer>>,
     /// Some observer wants to hear of messages.
     tells_messages: bool,
+    /// Some observer wants to hear of acts.
+    tells_acts: bool,
     answers: Vec<(RequestId, Submission)>,
     /// Kept for its room.
     arrivals: Vec<Arrival>,
@@ -164,6 +205,7 @@ impl World {
             names: Names::new(plan),
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
+            tells_acts: observers.iter().any(|observer| observer.wants_acts()),
             observers,
             answers: Vec::new(),
             arrivals: Vec::new(),
@@ -281,7 +323,55 @@ impl World {
 
     fn delivery(&mut self, to: ActorId, now: SimTime, what: What) -> Delivery {
         self.delivered += 1;
+        if self.tells_acts {
+            self.tell_heard(to, now, &what);
+        }
         Delivery { index: plan::index(to), to, now, what }
+    }
+
+    fn tell_heard(&mut self, to: ActorId, local: SimTime, what: &What) {
+        let what = match what {
+            What::Wake(wake) => Heard::Wake(self.queue.wake(wake)),
+            What::Copy(copy) => {
+                let (from, message) = self.queue.copied(copy);
+                Heard::Message { from, message }
+            }
+            What::Kept(kept) => match self.queue.look(kept) {
+                Item::Input { input, .. } | Item::Stimulus { stimulus: Stimulus::Input(input), .. } => {
+                    Heard::Input(input)
+                }
+                Item::Stimulus { stimulus: Stimulus::Begin(_), .. } => Heard::Begins,
+                Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. } => Heard::Deviates { on: *on },
+                // Nobody hears these.
+                Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. } => return,
+            },
+        };
+        let act = Act::Hears { local, what };
+        for observer in &mut self.observers {
+            observer.observe_act(self.now, to, &act);
+        }
+    }
+
+    fn tell_sent(&mut self, from: ActorId, to: ActorId, message: &Message) {
+        for observer in &mut self.observers {
+            observer.observe_act(self.now, from, &Act::Sends { to, message });
+        }
+    }
+
+    fn tell_effect(&mut self, from: ActorId, effect: &Effect) {
+        match effect {
+            Effect::Send { to, message } => self.tell_sent(from, *to, message),
+            Effect::SendToPeers { to, message } => {
+                to.iter().for_each(|node| self.tell_sent(from, ActorId { node: *node, role: Role::Peer }, message));
+            }
+            Effect::Answer { submission, .. } => {
+                for observer in &mut self.observers {
+                    observer.observe_act(self.now, from, &Act::Answers(submission));
+                }
+            }
+            // Events are told anyway; only a deviant sends later.
+            Effect::SendAt { .. } | Effect::WakeAt { .. } | Effect::Observe(_) => {}
+        }
     }
 
     /// What happens to an input that does not reach its node now.
@@ -363,6 +453,9 @@ impl World {
     pub(super) fn absorb(&mut self, from: ActorId, effects: &mut Vec<Effect>) {
         // They are worked on where they lie: to move each out first takes longer than most of them.
         for effect in effects.iter_mut() {
+            if self.tells_acts {
+                self.tell_effect(from, effect);
+            }
             match effect {
                 Effect::Send { to, message } => self.send(from, *to, message),
                 Effect::SendToPeers { to, message } => self.send_to_peers(from, to, message),

@@ -219,6 +219,11 @@ impl Coming {
         self.items.remove(kept.0 as usize)
     }
 
+    /// What an actor will be woken for.
+    pub fn wake(&self, wake: &Waking) -> Wake {
+        self.wakes.all[wake.0 as usize]
+    }
+
     /// What an actor is woken for.
     pub fn woken(&mut self, wake: Waking) -> Wake {
         self.wakes.remove(wake.0)
