@@ -9,6 +9,7 @@
 //! Each thing that must hold is a named value with its source, so that a failure can say which one broke and where.
 
 pub mod assertions;
+pub mod behaviour;
 pub mod conduct;
 pub mod finding;
 pub mod interval;
@@ -28,6 +29,7 @@ pub mod trial;
 pub mod watch;
 
 pub use assertions::judge;
+pub use behaviour::Behaviour;
 pub use conduct::{CONDUCT, Conduct, INTERESTING};
 pub use finding::{Finding, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};

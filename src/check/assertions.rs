@@ -1,8 +1,11 @@
 //! A scenario's assertions, judged with the invariants of this room.
 
-use super::{CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all, trial::deviants};
+use super::{
+    Behaviour, CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all,
+    trial::{deviants, untimely},
+};
 use crate::{
-    actors::{Event, NodeId, SimTime},
+    actors::{ActorId, Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::BlockId,
     scenario::{
@@ -10,7 +13,7 @@ use crate::{
         assertion::{Claim, Condition},
         judge::Expert,
     },
-    sim::{NetworkEvent, Observer, Plan},
+    sim::{Act, NetworkEvent, Observer, Plan},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +23,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// # Errors
 /// An assertion names an invariant that there is not: which one, and which there are.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
-    let mut asked = false;
+    let (mut asked, mut asked_conduct) = (false, false);
     for (index, assertion) in scenario.assertions.iter().enumerate() {
         let Ok(claim) = assertion.claim() else { continue };
         let (Claim::Always(condition)
@@ -29,6 +32,7 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
         | Claim::Finally(condition)) = claim;
         if let Condition::Invariants(name) = condition {
             asked = true;
+            asked_conduct |= name.as_ref().is_some_and(|name| CONDUCT.iter().any(|conduct| conduct.name == name.as_str()));
             if let Some(name) = name.filter(|name| names().all(|known| known != name)) {
                 let known: Vec<&str> = names().collect();
                 return Err(format!(
@@ -40,7 +44,8 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
     }
     let expert = asked.then(|| {
         let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
-        Box::new(Witness { watch, checked: BTreeMap::new() }) as Box<dyn Expert>
+        let behaviour = asked_conduct.then(|| Behaviour::new(plan, &untimely(scenario)));
+        Box::new(Witness { watch, behaviour, checked: BTreeMap::new() }) as Box<dyn Expert>
     });
     Ok(Judge::new(scenario, plan, expert))
 }
@@ -55,6 +60,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// What was seen, and the invariants of whole chains that have been held against the last block.
 struct Witness {
     watch: Watch,
+    /// Where some conduct is asked for.
+    behaviour: Option<Behaviour>,
     checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
 }
 
@@ -64,6 +71,9 @@ impl Expert for Witness {
             Some(name) => found == name,
             None => STEP_INVARIANTS.iter().any(|invariant| invariant.name == found),
         };
+        if let Some(behaviour) = &self.behaviour {
+            behaviour.tell(&mut self.watch.seen());
+        }
         if let Some(finding) = self.watch.seen().findings().iter().find(|finding| is_meant(finding.invariant)) {
             return Err(finding.to_string());
         }
@@ -85,9 +95,28 @@ impl Expert for Witness {
 impl Observer for Witness {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.watch.observe(now, node, event);
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.observe(now, node, event);
+        }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         self.watch.observe_network(now, event);
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.observe_act(now, actor, act);
+        }
+    }
+
+    fn rest(&mut self) {
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.rest();
+        }
+    }
+
+    fn wants_acts(&self) -> bool {
+        self.behaviour.is_some()
     }
 }

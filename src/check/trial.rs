@@ -1,6 +1,6 @@
 //! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
 
-use super::{Finding, Sometimes, Watch, conduct, watch::common};
+use super::{Behaviour, Finding, Sometimes, Watch, conduct, watch::common};
 use crate::{
     actors::{NodeId, SimTime},
     protocol::{Height, Slot},
@@ -63,7 +63,8 @@ fn play_out(
 ) -> Outcome {
     let plan = scenario.plan(testnet, seeds);
     let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
-    let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
+    let behaviour = Behaviour::new(&plan, &untimely(scenario));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone()), Box::new(behaviour.clone())];
     let mut stage = InlineStage::new(&plan, observers);
     let slots = plan.tree.slots();
     let (first, seats) = (slots.slot(plan.start.seconds()).0, scenario.network.delegates);
@@ -75,6 +76,7 @@ fn play_out(
         stage.run_until(end);
         played += 1;
         let mut seen = watch.seen();
+        behaviour.tell(&mut seen);
         best = seen.best().height();
         let over = match &mut alive {
             Some(alive) => alive.look(end, &mut seen),
@@ -92,9 +94,11 @@ fn play_out(
         }
     }
     let seen = watch.seen();
+    let mut sometimes = seen.sometimes().clone();
+    sometimes.add(&behaviour.judged());
     Outcome {
         findings: seen.findings().to_vec(),
-        sometimes: seen.sometimes().clone(),
+        sometimes,
         height: best,
         slots: played,
         delivered: stage.world().delivered(),
@@ -159,8 +163,35 @@ fn is_converged(seen: &super::Seen) -> bool {
     seen.tips().all(|other| other.is(tip) || tip.parent().is_some_and(|parent| parent.is(other)))
 }
 
-/// The nodes that a scenario's faults make break the rules; whom a fault names by share may be anyone.
+/// The nodes that a scenario's faults make break the rules.
 pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
+    touched(scenario, |kind| match kind {
+        FaultKind::ClockSkew(skew) => Some(&skew.nodes),
+        FaultKind::Slow(slow) => Some(&slow.nodes),
+        FaultKind::Pause(some) => Some(&some.nodes),
+        FaultKind::DoubleForge(some) => Some(&some.delegates),
+        FaultKind::ForgeOutOfTurn(turn) => Some(&turn.delegates),
+        FaultKind::ForgeInvalid(invalid) => Some(&invalid.delegates),
+        FaultKind::LateForging(late) => Some(&late.delegates),
+        FaultKind::Withhold(withhold) => Some(&withhold.delegates),
+        FaultKind::Crash(crash) => Some(&crash.nodes),
+        FaultKind::Restart(restart) => Some(&restart.nodes),
+        _ => None,
+    })
+}
+
+/// The nodes whose clocks a scenario sets, or that it makes slow: what is due by a time is not asked of them.
+pub fn untimely(scenario: &Scenario) -> BTreeSet<NodeId> {
+    touched(scenario, |kind| match kind {
+        FaultKind::ClockSkew(skew) => Some(&skew.nodes),
+        FaultKind::Slow(slow) => Some(&slow.nodes),
+        FaultKind::Pause(some) => Some(&some.nodes),
+        _ => None,
+    })
+}
+
+/// The nodes that faults of some kinds name, all where clocks are wrong; whom a fault names by share may be anyone.
+fn touched(scenario: &Scenario, which: impl Fn(&FaultKind) -> Option<&Nodes>) -> BTreeSet<NodeId> {
     let all = || (0..scenario.network.nodes()).map(NodeId);
     let usernames = scenario.usernames();
     let number = |node: &NodeRef| match node {
@@ -174,24 +205,12 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
             Nodes::Share(_) => all().collect(),
         }
     };
-    let of = |fault: &Fault| match &fault.kind {
-        FaultKind::ClockSkew(skew) => named(&skew.nodes),
-        FaultKind::Slow(slow) => named(&slow.nodes),
-        FaultKind::Pause(some) => named(&some.nodes),
-        FaultKind::DoubleForge(some) => named(&some.delegates),
-        FaultKind::ForgeOutOfTurn(turn) => named(&turn.delegates),
-        FaultKind::ForgeInvalid(invalid) => named(&invalid.delegates),
-        FaultKind::LateForging(late) => named(&late.delegates),
-        FaultKind::Withhold(withhold) => named(&withhold.delegates),
-        FaultKind::Crash(crash) => named(&crash.nodes),
-        FaultKind::Restart(restart) => named(&restart.nodes),
-        _ => BTreeSet::new(),
-    };
-    let mut deviants: BTreeSet<NodeId> = scenario.faults.iter().flat_map(of).collect();
+    let of = |fault: &Fault| which(&fault.kind).map(named).unwrap_or_default();
+    let mut touched: BTreeSet<NodeId> = scenario.faults.iter().flat_map(of).collect();
     if scenario.network.model.clocks.is_some() {
-        deviants.extend(all());
+        touched.extend(all());
     }
-    deviants
+    touched
 }
 
 /// The instant, in seconds from the start, at which the last fault of a plan is over; `None` if one never is, or if that

@@ -5,11 +5,11 @@ use super::{
     assertion::{Claim, Condition, Metric},
 };
 use crate::{
-    actors::{Event, NodeId, SimTime},
+    actors::{ActorId, Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::{BlockId, PublicKey, Slot},
     sim::{
-        Fault, NetworkEvent, Observer, Plan, Trigger,
+        Act, Fault, NetworkEvent, Observer, Plan, Trigger,
         fault::{EventKind, NodeRef},
     },
 };
@@ -203,6 +203,22 @@ impl Observer for Judge {
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
             NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => {}
         }
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        if let Some(expert) = &mut self.lock().expert {
+            expert.observe_act(now, actor, act);
+        }
+    }
+
+    fn rest(&mut self) {
+        if let Some(expert) = &mut self.lock().expert {
+            expert.rest();
+        }
+    }
+
+    fn wants_acts(&self) -> bool {
+        self.lock().expert.as_ref().is_some_and(|expert| expert.wants_acts())
     }
 }
 
