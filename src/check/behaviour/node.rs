@@ -36,6 +36,8 @@ pub(super) struct PeerModel {
     /// Nodes it has asked where they stand, and when.
     pub newcomers: BTreeMap<NodeId, SimTime>,
     pub probes: BTreeMap<NodeId, Probe>,
+    /// Whom questions of verifications are held back for that nobody waits for any more.
+    pub stale_probes: Vec<NodeId>,
     /// Number of the last ping of all peers, and those that run.
     pub pinged: u32,
     pub pings: Vec<Ping>,
@@ -77,6 +79,7 @@ impl PeerModel {
             peers: Peers::connected(&given, tip.height()),
             newcomers: BTreeMap::new(),
             probes: BTreeMap::new(),
+            stale_probes: Vec::new(),
             pinged: 0,
             pings: Vec::new(),
             passing: None,
@@ -96,6 +99,10 @@ impl PeerModel {
             asked_for_peers: None,
             given,
         }
+    }
+
+    pub(super) fn debug(&self) -> String {
+        format!("{} pings {:?} awaited {:?} probes {:?} tip {:?}", self.sync.debug(), self.pings, self.peers.numbers().filter(|p| self.peers.is_awaited(*p, self.pinged)).collect::<Vec<_>>(), self.probes.keys().collect::<Vec<_>>(), self.tip)
     }
 
     /// The same of a node that comes back: connected to nobody.
@@ -130,6 +137,7 @@ impl PeerModel {
             }
             Cause::Message(from, message) => self.called(known, report, step, &mut left, *from, message),
         }
+        self.peers.doubt(step.local);
         self.settle(known, report, step, &mut left);
         self.look_at_rest(known, report, step, &mut left);
     }
@@ -331,7 +339,7 @@ impl PeerModel {
             Wake::PingAgain { ping } => self.pings_again(step, left, ping),
             Wake::WakeUp => self.looks_for_blocks(known, report, step, left),
             Wake::Unanswered => self.gives_up_waiting(known, report, step, left),
-            Wake::Throttled => self.sends_held_back(step, left),
+            Wake::Throttled => self.sends_held_back(known, report, step, left),
             Wake::Discover => self.looks_for_peers(known, report, step, left),
             Wake::DiscoveryOver { .. } | Wake::Forge { .. } => {}
         }
@@ -501,7 +509,7 @@ impl PeerModel {
                 }
                 Event::PeerRemoved(node) => {
                     self.peers.remove(*node);
-                    self.probes.remove(node);
+                    self.drop_probe(*node);
                     &conduct::DROPPED
                 }
                 Event::HealthChecked { .. } => &conduct::DOUBTED,
@@ -510,8 +518,7 @@ impl PeerModel {
             report.breach(rule, || format!("it told {event:?} where it had no cause"));
         }
         if applied {
-            self.sync.phase = Phase::Unknown;
-            report.lose_track("behaviour: a chain moved without a cause known");
+            self.lose_track(report, step.local);
         }
     }
 }

@@ -72,12 +72,25 @@ pub(super) struct Peers {
     all: BTreeMap<NodeId, Peer>,
     /// Somebody may have come or gone unseen.
     pub unsure: bool,
+    /// From then on somebody may.
+    unsure_from: Option<SimTime>,
 }
 
 impl Peers {
     pub(super) fn connected(given: &BTreeSet<NodeId>, height: Height) -> Self {
         let peer = Peer { height, verified: Verified::one_chain(height, height), answered: 0 };
-        Self { all: given.iter().map(|node| (*node, peer)).collect(), unsure: false }
+        Self { all: given.iter().map(|node| (*node, peer)).collect(), unsure: false, unsure_from: None }
+    }
+
+    /// From then on it will not be known who is there.
+    pub(super) fn unsure_from(&mut self, at: SimTime) {
+        // A little sooner: it may have waited for its turn.
+        let at = SimTime::from_micros(at.micros().saturating_sub(10_000_000));
+        self.unsure_from = Some(self.unsure_from.map_or(at, |known| known.min(at)));
+    }
+
+    pub(super) fn doubt(&mut self, now: SimTime) {
+        self.unsure |= self.unsure_from.is_some_and(|at| now >= at);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -225,7 +238,7 @@ impl PeerModel {
 
     /// A peer is dropped, and told of; a newcomer is forgotten.
     pub(super) fn fails(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>, node: NodeId) {
-        self.probes.remove(&node);
+        self.drop_probe(node);
         self.newcomers.remove(&node);
         if !self.peers.has(node) {
             return;
@@ -247,7 +260,7 @@ impl PeerModel {
         node: NodeId,
     ) {
         self.peers.remove(node);
-        self.probes.remove(&node);
+        self.drop_probe(node);
         self.newcomers.remove(&node);
         self.chunks_fail(known, report, step, left, node);
     }
@@ -339,7 +352,7 @@ impl PeerModel {
             Event::HealthChecked { peers, forked } => Some((*peers as usize, *forked as usize)),
             _ => None,
         });
-        let cause = step.local <= self.doubts_until || self.doubts_by.is_some();
+        let cause = self.may_doubt(step.local);
         report.judge(&conduct::DOUBTED, cause, || {
             "it checks its health without four wake-ups in vain or a third of a round missed".to_owned()
         });
@@ -429,9 +442,18 @@ impl PeerModel {
     /// A ping that nothing in the step asked for is the last part of a health check.
     pub(super) fn rest_of_pings(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
         let pings_peer = left.sent().any(|(to, message)| matches!(message, Message::StatusRequest) && self.peers.has(to.node));
-        let doubts = step.local <= self.doubts_until || self.doubts_by.is_some();
-        if pings_peer && doubts {
+        let doubts = self.may_doubt(step.local);
+        let all_pinged = pings_peer && {
+            let asked = |node: NodeId| left.sent().any(|(to, message)| to.node == node && matches!(message, Message::StatusRequest));
+            let full = |node| self.calls.may_be_full(step.local, node, Endpoint::Status);
+            self.peers.numbers().all(|node| asked(node) || full(node))
+        };
+        let finds = self.asked_for_peers.is_some_and(|at| step.local < at + Duration::from_secs(15));
+        if pings_peer && doubts && (all_pinged || !finds) {
             self.pings_all(known, report, step, left, PingFor::Health);
+        } else if pings_peer && finds {
+            // Whoever was named before it became a peer is called all the same.
+            self.takes_pings(step, left);
         } else if self.peers.len() == 0 && left.has_event(|event| matches!(event, Event::HealthChecked { .. })) {
             self.health_known(known, report, step, left);
         }
@@ -448,6 +470,11 @@ impl PeerModel {
         if doubts || self.sync.phase == Phase::Starting {
             self.asks_for_peers(report, step, left);
         }
+    }
+
+    /// Whether it may be checking its health.
+    fn may_doubt(&self, now: SimTime) -> bool {
+        now <= self.doubts_until || self.doubts_by.is_some() || !self.sync.counted || self.sync.phase == Phase::Unknown
     }
 
     // Who comes and goes.

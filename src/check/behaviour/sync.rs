@@ -13,7 +13,11 @@ use crate::{
     ledger::Link,
     protocol::{Block, Height},
 };
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Blocks in a chunk.
 const CHUNK: u32 = 400;
@@ -32,6 +36,16 @@ pub(super) struct Sync {
     halted: u32,
     /// Some chunk was kept for later, so that fewer may be asked for.
     kept: bool,
+    /// How often it downloaded in vain is known.
+    pub counted: bool,
+    /// So is the size of its chunks.
+    sized: bool,
+    /// Questions for blocks that are open while the phase is not known, and when time is up for them.
+    open: BTreeMap<Inquiry, (NodeId, SimTime)>,
+    /// Questions that are held back and nobody waits for any more.
+    stale: usize,
+    /// When the model last did not know the phase, or a question for blocks was sent since.
+    lost: SimTime,
 }
 
 #[derive(PartialEq)]
@@ -64,27 +78,78 @@ struct Chunk {
     asked: BTreeSet<NodeId>,
     /// The question that is open; without a number while the limits hold it back.
     open: Option<(Option<(NodeId, Inquiry)>, SimTime)>,
+    /// Whom a question that is held back may be for.
+    possible: BTreeSet<NodeId>,
     came: Option<Vec<Arc<Block>>>,
     over: bool,
 }
 
 impl Sync {
     pub(super) fn new(phase: Phase) -> Self {
-        Self { phase, chunk: CHUNK, vain: 0, halted: 0, kept: false }
+        Self {
+            phase,
+            chunk: CHUNK,
+            vain: 0,
+            halted: 0,
+            kept: false,
+            counted: true,
+            sized: true,
+            open: BTreeMap::new(),
+            stale: 0,
+            lost: SimTime::default(),
+        }
+    }
+
+    pub(super) fn debug(&self) -> String {
+        let phase = match &self.phase {
+            Phase::Unknown => "unknown".to_owned(),
+            Phase::Starting => "starting".to_owned(),
+            Phase::Idle => "idle".to_owned(),
+            Phase::Halted => "halted".to_owned(),
+            Phase::Recovering => "recovering".to_owned(),
+            Phase::Downloading(d) => format!("downloading above {} {:?}", d.above, d.chunks.iter().map(|c| (c.open, c.over, c.came.as_ref().map(|x| x.len()))).collect::<Vec<_>>()),
+        };
+        format!("{phase} chunk {} vain {} halted {} counted {}", self.chunk, self.vain, self.halted, self.counted)
     }
 
     pub(super) fn makes_headway(&mut self) {
         (self.vain, self.halted) = (0, 0);
+        self.counted = true;
     }
 
     /// All that is under way is void.
     pub(super) fn void(&mut self) {
+        if let Phase::Downloading(download) = &self.phase {
+            self.stale += download.chunks.iter().filter(|chunk| matches!(chunk.open, Some((None, _)))).count();
+        }
+        self.counted &= self.phase != Phase::Unknown;
         self.phase = Phase::Recovering;
+        self.open.clear();
         self.kept = false;
     }
 }
 
 impl PeerModel {
+    /// Which of a peer's friends may be over the limit of questions for blocks.
+    fn full_of(&self, now: SimTime, friendly: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        friendly.iter().copied().filter(|peer| self.calls.may_be_full(now, *peer, Endpoint::Blocks)).collect()
+    }
+
+    /// From now on the model does not know what is being downloaded.
+    pub(super) fn lose_track(&mut self, report: &mut Report, now: SimTime) {
+        report.lose_track("behaviour: the model does not know what is downloaded");
+        if let Phase::Downloading(download) = &self.sync.phase {
+            for (asked, until) in download.chunks.iter().filter_map(|chunk| chunk.open) {
+                if let Some((node, inquiry)) = asked {
+                    self.sync.open.insert(inquiry, (node, until));
+                }
+            }
+        }
+        self.sync.phase = Phase::Unknown;
+        (self.sync.counted, self.sync.sized) = (false, false);
+        self.sync.lost = now;
+    }
+
     pub(super) fn rests(&mut self) {
         self.sync.phase = Phase::Idle;
         self.started = Some(true);
@@ -115,6 +180,11 @@ impl PeerModel {
 
     /// What comes next: nothing, a download, or a health check.
     pub(super) fn sync_step(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
+        let age = step.local.seconds().0.saturating_sub(self.tip.block().header.timestamp.0);
+        let fresh = self.peers.len() == 0 || age < 3 * known.tree.slots().blocktime();
+        if !self.sync.counted && !fresh {
+            return self.lose_track(report, step.local);
+        }
         loop {
             if self.sync.vain > VAIN {
                 self.sync.vain = 0;
@@ -128,8 +198,7 @@ impl PeerModel {
                 report.judge(&conduct::DOUBTED, true, String::new);
                 return;
             }
-            let age = step.local.seconds().0.saturating_sub(self.tip.block().header.timestamp.0);
-            if self.peers.len() == 0 || age < 3 * known.tree.slots().blocktime() {
+            if fresh {
                 self.sync.makes_headway();
                 return self.rests();
             }
@@ -152,6 +221,14 @@ impl PeerModel {
         left: &mut Left<'_>,
         friendly: BTreeSet<NodeId>,
     ) {
+        if !self.sync.sized {
+            let sizes = left.sent().filter_map(|(_, message)| match message {
+                Message::BlocksRequest { limit, headers_only: false, .. } => Some(*limit),
+                _ => None,
+            });
+            let Some(size) = sizes.max() else { return self.lose_track(report, step.local) };
+            (self.sync.chunk, self.sync.sized) = (size, true);
+        }
         let (above, size) = (self.tip.height(), self.sync.chunk);
         let missing = self.peers.network_height().0.saturating_sub(above.0);
         let count = (missing.div_ceil(size).clamp(1, PARALLEL) as usize).min(friendly.len());
@@ -186,15 +263,14 @@ impl PeerModel {
                 first,
                 asked: first.into_iter().collect(),
                 open: Some((asked, until)),
+                possible: self.full_of(step.local, &friendly),
                 came: None,
                 over: false,
             });
         }
         if self.sync.kept {
             // Which of the chunks it had already cannot be told.
-            self.sync.phase = Phase::Unknown;
-            report.lose_track("behaviour: a chunk was kept");
-            return;
+            return self.lose_track(report, step.local);
         }
         self.sync.phase = Phase::Downloading(Download { above, friendly, chunks });
     }
@@ -212,6 +288,7 @@ impl PeerModel {
         blocks: &[Arc<Block>],
     ) {
         let size = self.sync.chunk as usize;
+        self.sync.open.remove(&inquiry);
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         let is_open = |chunk: &Chunk| chunk.open.is_some_and(|(asked, _)| asked == Some((from, inquiry)));
         let Some(index) = download.chunks.iter().position(is_open) else { return };
@@ -232,7 +309,8 @@ impl PeerModel {
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         let firsts: BTreeSet<NodeId> = download.chunks.iter().filter_map(|chunk| chunk.first).collect();
         let begin = Height(download.above.0 + index as u32 * size);
-        let vague = download.chunks.iter().any(|chunk| chunk.first.is_none());
+        // First choices that are held back may be any.
+        let vague = download.chunks.iter().filter(|chunk| chunk.first.is_none()).count();
         let peers = &self.peers;
         let chunk = &mut download.chunks[index];
         let candidates: BTreeSet<NodeId> = download
@@ -253,8 +331,11 @@ impl PeerModel {
             chunk.over = true;
             return;
         }
-        let held = candidates.iter().any(|peer| self.calls.may_be_full(step.local, *peer, Endpoint::Blocks));
-        report.judge(&conduct::RETRIED, asked.is_some() || held || vague || self.peers.unsure, || {
+        let calls = &self.calls;
+        let full = |peer: &&NodeId| calls.may_be_full(step.local, **peer, Endpoint::Blocks);
+        let possible: BTreeSet<NodeId> = candidates.iter().filter(full).copied().collect();
+        let over = candidates.len() <= vague;
+        report.judge(&conduct::RETRIED, asked.is_some() || !possible.is_empty() || over || self.peers.unsure, || {
             format!("blocks above {begin} did not come, and it asked none of {candidates:?} for them")
         });
         if let Some((to, _)) = asked {
@@ -262,9 +343,9 @@ impl PeerModel {
             self.calls.note(step.local, to, Endpoint::Blocks);
         }
         chunk.open = Some((asked, step.local + answer_time(known)));
-        if asked.is_none() && vague {
-            self.sync.phase = Phase::Unknown;
-            report.lose_track("behaviour: a question was held back");
+        chunk.possible = possible;
+        if asked.is_none() && over {
+            self.lose_track(report, step.local);
         }
     }
 
@@ -365,11 +446,11 @@ impl PeerModel {
         node: NodeId,
     ) {
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
-        if download.chunks.iter().any(|chunk| matches!(chunk.open, Some((None, _)))) {
-            // It may have been the one that a question held back is for.
-            self.sync.phase = Phase::Unknown;
-            report.lose_track("behaviour: a question was held back");
-            return;
+        for chunk in &mut download.chunks {
+            if matches!(chunk.open, Some((None, _))) && chunk.possible.contains(&node) {
+                // It may have been the one that a question held back is for.
+                return self.lose_track(report, step.local);
+            }
         }
         let is_of = |chunk: &Chunk| matches!(chunk.open, Some((Some((to, _)), _)) if to == node);
         let failed: Vec<usize> =
@@ -388,6 +469,11 @@ impl PeerModel {
     /// Time may be up for answers.
     pub(super) fn gives_up_waiting(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
         self.probes_time_out(known, report, step, left);
+        let over = self.sync.open.iter().filter(|(_, (_, until))| *until <= step.local);
+        for (inquiry, (node, _)) in over.map(|(inquiry, open)| (*inquiry, *open)).collect::<Vec<_>>() {
+            self.sync.open.remove(&inquiry);
+            self.forget_peer(known, report, step, left, node);
+        }
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         let late = download.chunks.iter().enumerate().filter_map(|(index, chunk)| {
             let (asked, until) = chunk.open?;
@@ -407,7 +493,7 @@ impl PeerModel {
     }
 
     /// Messages the limits had held back.
-    pub(super) fn sends_held_back(&mut self, step: &Step, left: &mut Left<'_>) {
+    pub(super) fn sends_held_back(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
         self.sends_held_back_probes(step, left);
         let asked = left.take_all_to(|to, message| match message {
             Message::BlocksRequest { inquiry, above, headers_only: false, .. } => Some((to, *inquiry, *above)),
@@ -416,8 +502,21 @@ impl PeerModel {
         let size = self.sync.chunk;
         for (to, inquiry, above) in asked {
             self.calls.note(step.local, to, Endpoint::Blocks);
+            if self.sync.phase == Phase::Unknown {
+                // Since when it waits is not known.
+                self.sync.lost = step.local;
+                self.peers.unsure_from(step.local + answer_time(known));
+                continue;
+            }
             let Phase::Downloading(download) = &mut self.sync.phase else { continue };
             let begin = download.above;
+            if self.sync.stale > 0 {
+                self.sync.stale -= 1;
+                if download.chunks.iter().any(|chunk| matches!(chunk.open, Some((None, _)))) {
+                    self.lose_track(report, step.local);
+                }
+                continue;
+            }
             let waiting = download.chunks.iter_mut().enumerate().find(|(index, chunk)| {
                 matches!(chunk.open, Some((None, _))) && above.0 == begin.0 + *index as u32 * size
             });
@@ -459,6 +558,19 @@ impl PeerModel {
             self.moves(known, report, step, left, link);
         }
         left.take_all_to(|_, message| matches!(message, Message::Block(_)).then_some(()));
+        let asked = left.take_all_to(|to, message| match message {
+            Message::BlocksRequest { inquiry, headers_only: false, .. } => Some((to, *inquiry)),
+            _ => None,
+        });
+        for (to, inquiry) in asked {
+            self.calls.note(step.local, to, Endpoint::Blocks);
+            self.sync.open.insert(inquiry, (to, step.local + answer_time(known)));
+            self.sync.lost = step.local;
+        }
+        let settled = step.local > self.sync.lost + answer_time(known) + Duration::from_secs(10);
+        if settled && self.sync.counted && self.sync.open.is_empty() {
+            self.rests();
+        }
         let went = left.take_event(|event| match event {
             Event::RolledBack { to, .. } => Some(to),
             _ => None,

@@ -84,6 +84,14 @@ impl PeerModel {
         self.asks_common(report, step, left, from);
     }
 
+    /// A peer is no longer verified.
+    pub(super) fn drop_probe(&mut self, node: NodeId) {
+        let gone = self.probes.remove(&node);
+        if gone.is_some_and(|probe| probe.inquiry.is_none() && matches!(probe.asks, Asks::Headers { .. })) {
+            self.stale_probes.push(node);
+        }
+    }
+
     /// The next question of a verification is sent, or held back.
     fn asks_common(&mut self, report: &mut Report, step: &Step, left: &mut Left<'_>, node: NodeId) {
         let asked = left.take_to(|to, message| match message {
@@ -226,6 +234,11 @@ impl PeerModel {
         });
         for (node, inquiry) in headers {
             self.calls.note(step.local, node, Endpoint::Blocks);
+            // What has waited longest goes first.
+            if let Some(place) = self.stale_probes.iter().position(|stale| *stale == node) {
+                self.stale_probes.remove(place);
+                continue;
+            }
             let probe = self.probes.get_mut(&node).filter(|probe| probe.inquiry.is_none());
             if let Some(probe) = probe.filter(|probe| matches!(probe.asks, Asks::Headers { .. })) {
                 probe.inquiry = Some(inquiry);
