@@ -25,6 +25,8 @@ mod peers;
 mod pool;
 mod step;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod verification;
 
 use super::{Conduct, Seen, Sometimes};

@@ -33,14 +33,16 @@ pub(super) struct PeerModel {
     /// The addresses it was given, without its own.
     pub given: BTreeSet<NodeId>,
     pub peers: Peers,
-    /// Nodes it has asked where they stand, and when.
-    pub newcomers: BTreeMap<NodeId, SimTime>,
+    /// Nodes it has asked where they stand, when, and whether it surely still waits for that.
+    pub newcomers: BTreeMap<NodeId, (SimTime, bool)>,
     pub probes: BTreeMap<NodeId, Probe>,
     /// Whom questions of verifications are held back for that nobody waits for any more.
     pub stale_probes: Vec<NodeId>,
     /// Number of the last ping of all peers, and those that run.
     pub pinged: u32,
     pub pings: Vec<Ping>,
+    /// When all were pinged, as far as it matters to limits.
+    pub pinged_at: Vec<SimTime>,
     pub passing: Option<Passing>,
     /// Blocks to be passed on, and when.
     pub waves: VecDeque<(BlockId, SimTime)>,
@@ -82,6 +84,7 @@ impl PeerModel {
             stale_probes: Vec::new(),
             pinged: 0,
             pings: Vec::new(),
+            pinged_at: Vec::new(),
             passing: None,
             waves: VecDeque::new(),
             pushes: VecDeque::new(),
@@ -454,8 +457,8 @@ impl PeerModel {
         step: &Step,
         left: &mut Left<'_>,
     ) {
-        self.rest_of_pings(known, report, step, left);
         self.rest_of_sync(known, report, step, left);
+        self.rest_of_pings(known, report, step, left);
         for (to, message) in left.sent() {
             if to.node == self.id {
                 let rule = match message {
@@ -505,6 +508,10 @@ impl PeerModel {
                 Event::PeerAdded(node) => {
                     self.peers.add(*node, self.tip.height(), self.pinged);
                     self.peers.unsure = true;
+                    let lately = SimTime::from_micros(step.local.micros().saturating_sub(70_000_000));
+                    if self.calls.pinged_since(*node, lately) {
+                        continue;
+                    }
                     &conduct::ADDED
                 }
                 Event::PeerRemoved(node) => {

@@ -177,6 +177,7 @@ impl PeerModel {
             return self.pinged(known, report, step, left, purpose);
         }
         self.pinged += 1;
+        self.pinged_at.retain(|at| step.local < *at + Duration::from_secs(2));
         let time = Duration::from_millis(if purpose == PingFor::Forging { 1_500 } else { 5_000 });
         self.pings.push(Ping { number: self.pinged, purpose, until: step.local + time });
         let asked = left.take_all_to(|to, message| {
@@ -184,13 +185,20 @@ impl PeerModel {
         });
         let set: BTreeSet<NodeId> = asked.iter().copied().collect();
         let missing = self.peers.numbers().find(|peer| {
-            !set.contains(peer) && !self.calls.may_be_full(step.local, *peer, Endpoint::Status)
+            !set.contains(peer) && !self.may_be_pinged_enough(step.local, *peer)
         });
         let holds = missing.is_none() && set.len() == asked.len();
         report.judge(&conduct::PINGED, holds || self.peers.unsure, || {
             format!("for {purpose:?}, it pinged {asked:?} of {} peers, and not {missing:?}", self.peers.len())
         });
         asked.iter().for_each(|node| self.calls.note(step.local, *node, Endpoint::Status));
+        self.pinged_at.push(step.local);
+    }
+
+    /// Whether a ping may be held back. Each ping of all may be counted for a peer that came since.
+    fn may_be_pinged_enough(&self, now: SimTime, node: NodeId) -> bool {
+        let lately = self.pinged_at.iter().filter(|at| now < **at + Duration::from_secs(1) + GRACE).count();
+        self.calls.may_be_full(now, node, Endpoint::Status) || self.calls.count(now, node, Endpoint::Status) + lately >= 2
     }
 
     /// What the limits had kept from being asked.
@@ -208,7 +216,7 @@ impl PeerModel {
         for node in asked {
             self.calls.note(step.local, node, Endpoint::Status);
             if !self.peers.has(node) {
-                self.newcomers.insert(node, step.local);
+                self.newcomers.insert(node, (step.local, true));
             }
         }
     }
@@ -279,10 +287,10 @@ impl PeerModel {
             (peer.verified, peer.answered) = (verified, self.pinged);
             return;
         }
-        let Some(asked) = self.newcomers.remove(&node) else { return };
+        let Some((asked, sure)) = self.newcomers.remove(&node) else { return };
         let told = left.take_event(|event| matches!(event, Event::PeerAdded(new) if *new == node).then_some(()));
         // Where the limits had held the question back, time may have been up.
-        let in_time = local < asked + Duration::from_secs(3);
+        let in_time = sure && local < asked + Duration::from_secs(3);
         report.judge(&conduct::ADDED, told.is_some() || !in_time, || format!("{node} has passed and is no peer"));
         if told.is_none() {
             return;
@@ -445,7 +453,7 @@ impl PeerModel {
         let doubts = self.may_doubt(step.local);
         let all_pinged = pings_peer && {
             let asked = |node: NodeId| left.sent().any(|(to, message)| to.node == node && matches!(message, Message::StatusRequest));
-            let full = |node| self.calls.may_be_full(step.local, node, Endpoint::Status);
+            let full = |node| self.may_be_pinged_enough(step.local, node);
             self.peers.numbers().all(|node| asked(node) || full(node))
         };
         let finds = self.asked_for_peers.is_some_and(|at| step.local < at + Duration::from_secs(15));
@@ -463,7 +471,7 @@ impl PeerModel {
         });
         for node in called {
             self.calls.note(step.local, node, Endpoint::Status);
-            self.newcomers.insert(node, step.local);
+            self.newcomers.insert(node, (step.local, true));
         }
         self.settle(known, report, step, left);
         // A check of health and a first look begin with questions for peers.
@@ -500,7 +508,7 @@ impl PeerModel {
         });
         if called.is_some() || held {
             self.calls.note(step.local, from, Endpoint::Status);
-            self.newcomers.insert(from, step.local);
+            self.newcomers.insert(from, (step.local, called.is_some() && !held));
         }
     }
 
@@ -535,7 +543,9 @@ impl PeerModel {
         let distinct: BTreeSet<NodeId> = asked.iter().copied().collect();
         let wanted = self.peers.len().min(8);
         let holds = distinct.len() == asked.len() && asked.len() <= wanted && asked.len() + held >= wanted;
-        report.judge(&conduct::DISCOVERED, holds || self.peers.unsure, || {
+        // While peers are dropped one by one, some are asked that will go next.
+        let drops = step.events().any(|event| matches!(event, Event::PeerRemoved(_)));
+        report.judge(&conduct::DISCOVERED, holds || drops || self.peers.unsure, || {
             format!("it asked {asked:?} for peers, {wanted} of its {} should be asked", self.peers.len())
         });
         asked.iter().for_each(|node| self.calls.note(step.local, *node, Endpoint::Peers));
@@ -550,7 +560,7 @@ impl PeerModel {
         });
         for node in called {
             self.calls.note(step.local, node, Endpoint::Status);
-            self.newcomers.insert(node, step.local);
+            self.newcomers.insert(node, (step.local, true));
         }
     }
 

@@ -531,7 +531,7 @@ impl PeerModel {
         for (to, endpoint) in others {
             self.calls.note(step.local, to, endpoint);
             if endpoint == Endpoint::Status && !self.peers.has(to) {
-                self.newcomers.insert(to, step.local);
+                self.newcomers.insert(to, (step.local, false));
             }
         }
     }

@@ -253,6 +253,6 @@ impl PeerModel {
             self.fails(known, report, step, left, node);
         }
         let probes = &self.probes;
-        self.newcomers.retain(|node, asked| probes.contains_key(node) || *asked + ANSWER > step.local);
+        self.newcomers.retain(|node, (asked, _)| probes.contains_key(node) || *asked + ANSWER > step.local);
     }
 }
