@@ -463,6 +463,7 @@ impl PeerModel {
             if to.node == self.id {
                 let rule = match message {
                     Message::Round(_) | Message::RoundChanged(_) => &conduct::ROUND_TOLD,
+                    Message::NetworkState(_) if self.peers.unsure => continue,
                     Message::NetworkState(_) => &conduct::COUNTED,
                     Message::BlockNotApplied { .. } | Message::AlreadyForged { .. } | Message::TipMoved { .. } => continue,
                     _ => &conduct::TO_POOL,
@@ -488,6 +489,11 @@ impl PeerModel {
                 Message::StatusRequest => &conduct::PINGED,
                 _ => continue,
             };
+            // Who is there decides about these.
+            let by_peers = [&conduct::ASKED, &conduct::SEARCHED, &conduct::PINGED].iter().any(|of| of.name == rule.name);
+            if by_peers && self.peers.unsure {
+                continue;
+            }
             report.breach(rule, || format!("it sent {} to {to:?} where it had no cause", name(message)));
         }
         let mut applied = false;
@@ -517,8 +523,12 @@ impl PeerModel {
                 Event::PeerRemoved(node) => {
                     self.peers.remove(*node);
                     self.drop_probe(*node);
+                    if self.peers.unsure {
+                        continue;
+                    }
                     &conduct::DROPPED
                 }
+                Event::HealthChecked { .. } if self.peers.unsure => continue,
                 Event::HealthChecked { .. } => &conduct::DOUBTED,
                 _ => continue,
             };
