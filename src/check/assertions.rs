@@ -32,7 +32,8 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
         | Claim::Finally(condition)) = claim;
         if let Condition::Invariants(name) = condition {
             asked = true;
-            asked_conduct |= name.as_ref().is_some_and(|name| CONDUCT.iter().any(|conduct| conduct.name == name.as_str()));
+            asked_conduct |=
+                name.as_ref().is_some_and(|name| CONDUCT.iter().any(|conduct| conduct.name == name.as_str()));
             if let Some(name) = name.filter(|name| names().all(|known| known != name)) {
                 let known: Vec<&str> = names().collect();
                 return Err(format!(

@@ -82,7 +82,6 @@ pub(super) struct Report {
     muted: bool,
 }
 
-
 impl Report {
     /// Judges a rule once; `what` says what breaks it.
     fn judge(&mut self, conduct: &'static Conduct, holds: bool, what: impl FnOnce() -> String) {
@@ -174,11 +173,6 @@ impl Model {
     fn close(&mut self) {
         let Some(step) = self.step.take() else { return };
         let Step { actor, now, .. } = step;
-        if let Ok(t) = std::env::var("BTRACE") && t == actor.node.0.to_string() {
-            let m: Vec<String> = step.did.iter().map(|d| match d { Did::Sent(to, m) => format!("->{}:{}", to.node.0, node::name(m)), Did::Event(e) => { let mut t = format!("{e:?}"); t.truncate(90); t }, Did::Answered(_) => "answer".into() }).collect();
-            let c = match &step.cause { Cause::Message(f, m) => format!("{}.{:?} {}", f.node.0, f.role, node::name(m)), Cause::Submit(_) => "submit".into(), c => format!("{c:?}") };
-            eprintln!("{} {:?} {c} => {m:?}", step.local, actor.role);
-        }
         let node = &mut self.nodes[actor.node.0 as usize];
         let report = &mut self.report;
         (report.at, report.node) = (now, Some(actor.node));
@@ -195,9 +189,6 @@ impl Model {
             node.deviating[actor.role as usize] = 0;
         }
         report.muted = node.deviating[actor.role as usize] > 0 || matches!(step.cause, Cause::Deviates(_));
-        if let Ok(t) = std::env::var("BTRACE") && t == actor.node.0.to_string() && actor.role == Role::Peer {
-            eprintln!("{} Peer .. before: {}", step.local, node.peer.debug());
-        }
         let honest = node.deviating.iter().all(|count| *count == 0);
         node.delegate.time_passes(&self.known, report, &step, &node.peer, honest);
         match actor.role {

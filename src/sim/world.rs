@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{
     actors::{
-        ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission, Wake,
-        message::Transactions,
+        ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission,
+        Wake, message::Transactions,
     },
     ledger::Link,
 };

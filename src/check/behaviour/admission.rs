@@ -10,9 +10,7 @@ use crate::{
     actors::{Message, message::AddTransactions},
     check::conduct,
     ledger::apply::{self, Look},
-    protocol::{
-        Arktoshi, Asset, Kind, SignedTransaction, TransactionId, transaction::Version,
-    },
+    protocol::{Arktoshi, Asset, Kind, SignedTransaction, TransactionId, transaction::Version},
 };
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
@@ -45,7 +43,9 @@ impl PoolModel {
         told: &mut Told,
         add: &AddTransactions,
     ) {
-        if known.rules().pool.eviction_compares_fee_with_nonce || known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds() {
+        if known.rules().pool.eviction_compares_fee_with_nonce
+            || known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds()
+        {
             // Of these quirks the model knows only that they are there: it goes on from what the pool says.
             self.recent_ids.extend(add.transactions.iter().map(|one| one.id()));
             for one in std::mem::take(&mut told.added) {
@@ -234,11 +234,14 @@ impl PoolModel {
         let state = &known.tree.applied(&self.tip).state;
         let pending = |like: &dyn Fn(&Asset) -> bool| self.pending.values().any(|other| like(other.asset()));
         match one.asset() {
-            Asset::Transfer { recipient, .. } if recipient.network_byte() != known.tree.config().network.pub_key_hash => {
+            Asset::Transfer { recipient, .. }
+                if recipient.network_byte() != known.tree.config().network.pub_key_hash =>
+            {
                 Err("ERR_INVALID_RECIPIENT")
             }
             Asset::DelegateRegistration { username } => {
-                let same = |other: &Asset| matches!(other, Asset::DelegateRegistration { username: name } if name == username);
+                let same =
+                    |other: &Asset| matches!(other, Asset::DelegateRegistration { username: name } if name == username);
                 let twice = given.iter().filter(|other| same(other.asset())).count() > 1;
                 match (twice, pending(&same)) {
                     (true, _) => Err("ERR_CONFLICT"),
@@ -336,4 +339,3 @@ impl PoolModel {
         lasts.min_by_key(|one| one.fee()).map(|one| (one.id(), one.fee()))
     }
 }
-

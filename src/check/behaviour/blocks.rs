@@ -138,7 +138,11 @@ impl PeerModel {
         let wanted = in_time && self.started != Some(false);
         let unsure = self.started.is_none() && disregarded.is_some();
         report.judge(&conduct::TAKEN, received.is_some() == wanted || unsure, || {
-            format!("its own delegate's block came {} and was {}taken in", if in_time { "in time" } else { "too late" }, if received.is_some() { "" } else { "not " })
+            format!(
+                "its own delegate's block came {} and was {}taken in",
+                if in_time { "in time" } else { "too late" },
+                if received.is_some() { "" } else { "not " }
+            )
         });
         if received.is_some() {
             self.works_on(known, report, step, left, block);
@@ -146,14 +150,7 @@ impl PeerModel {
     }
 
     /// A block that was taken in is applied or refused, and then passed on.
-    fn works_on(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        block: &Arc<Block>,
-    ) {
+    fn works_on(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>, block: &Arc<Block>) {
         let applied = self.takes_applied(known, report, step, left, block);
         let valid = is_valid(known, &self.tip, block);
         let own_tip = self.tip.id() == block.id;
@@ -247,7 +244,11 @@ impl PeerModel {
         let peers = distinct.iter().all(|node| self.peers.has(*node));
         let fits = distinct.len() == to.len() && peers && to.len() <= most && (to.len() >= least || held);
         report.judge(&conduct::PASSED_ON, fits || !sure || self.peers.unsure, || {
-            format!("block {} went to {to:?} of {} peers, expected {least} to {most} of them", block.id, self.peers.len())
+            format!(
+                "block {} went to {to:?} of {} peers, expected {least} to {most} of them",
+                block.id,
+                self.peers.len()
+            )
         });
         to.iter().for_each(|node| self.calls.note(step.local, *node, Endpoint::Block));
     }

@@ -51,7 +51,14 @@ impl DelegateModel {
 
     /// Looks at own slots: where the tip and its round say at the beginning of a slot, and for three seconds, that it is
     /// the delegate's, the delegate asks its relay for the state of the network.
-    pub(super) fn time_passes(&mut self, known: &Known, report: &mut Report, step: &Step, peer: &PeerModel, honest: bool) {
+    pub(super) fn time_passes(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        step: &Step,
+        peer: &PeerModel,
+        honest: bool,
+    ) {
         let Some(key) = self.key else { return };
         let slots = known.tree.slots();
         let timely = known.timely[step.actor.node.0 as usize];
@@ -172,7 +179,10 @@ impl DelegateModel {
         };
         let said = (!enough).then_some((state.reached, state.in_quorum));
         report.judge(&conduct::DECIDED, asks.is_some() == enough && suspended == said, || {
-            format!("told {state:?}, it {}, and said {suspended:?}", if asks.is_some() { "went on" } else { "did not forge" })
+            format!(
+                "told {state:?}, it {}, and said {suspended:?}",
+                if asks.is_some() { "went on" } else { "did not forge" }
+            )
         });
         if asks.is_some() {
             self.may = Some(state.clone());
@@ -208,7 +218,10 @@ impl DelegateModel {
         let in_time = slots.slot(step.local.seconds()) == slot && ends - step.local.seconds().0 >= 2;
         let told = event.is_some() || !known.rules().node.forged_before_accepted;
         report.judge(&conduct::MADE, sent.is_some() == in_time && (told || !in_time), || {
-            format!("transactions came {} in slot {slot}, and it made {sent:?}", if in_time { "in time" } else { "too late" })
+            format!(
+                "transactions came {} in slot {slot}, and it made {sent:?}",
+                if in_time { "in time" } else { "too late" }
+            )
         });
         let Some(block) = sent else { return };
         let wrong = wrong_in_block(known, block, key, slot, tip_height, &state, chosen);
@@ -247,7 +260,10 @@ fn wrong_in_block(
         ),
         (header.number_of_transactions as usize == chosen.len(), "it counts its transactions wrong"),
         (header.total_fee.value() == fees, "its fees are not those of its transactions"),
-        (header.payload_length as usize == 32 * chosen.len(), "its payload length is not 32 bytes for each transaction"),
+        (
+            header.payload_length as usize == 32 * chosen.len(),
+            "its payload length is not 32 bytes for each transaction",
+        ),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
 }

@@ -104,10 +104,6 @@ impl PeerModel {
         }
     }
 
-    pub(super) fn debug(&self) -> String {
-        format!("{} pings {:?} awaited {:?} probes {:?} tip {:?}", self.sync.debug(), self.pings, self.peers.numbers().filter(|p| self.peers.is_awaited(*p, self.pinged)).collect::<Vec<_>>(), self.probes.keys().collect::<Vec<_>>(), self.tip)
-    }
-
     /// The same of a node that comes back: connected to nobody.
     fn comes_back(&mut self, local: SimTime) {
         let given: Arc<[NodeId]> = self.given.iter().copied().collect();
@@ -232,7 +228,8 @@ impl PeerModel {
     ) {
         let limited = known.rules().node.rate_limits;
         let sure = self.callers.call(step.local, from, endpoint) || !limited;
-        let cut = left.take_to(|to, message| (to == from && matches!(message, Message::HungUp)).then_some(())).is_some();
+        let cut =
+            left.take_to(|to, message| (to == from && matches!(message, Message::HungUp)).then_some(())).is_some();
         report.judge(&conduct::LIMITED, !(cut && sure), || {
             format!("it hung up on {from}, which was within its limits with a call of {endpoint:?}")
         });
@@ -259,14 +256,7 @@ impl PeerModel {
     }
 
     /// Whether a question was answered, which it must be if it was heard for sure.
-    fn answers(
-        &self,
-        report: &mut Report,
-        left: &mut Left<'_>,
-        from: NodeId,
-        question: &Message,
-        sure: bool,
-    ) -> bool {
+    fn answers(&self, report: &mut Report, left: &mut Left<'_>, from: NodeId, question: &Message, sure: bool) -> bool {
         let answer = left.take_to(|to, message| {
             let fits = matches!(
                 (question, message),
@@ -296,15 +286,12 @@ impl PeerModel {
             (_, Message::Status { tip }) if tip.id != self.tip.id() => {
                 Some(format!("it stands on {:?} and said {} at height {}", self.tip, tip.id, tip.header.height))
             }
-            (
-                Message::BlocksRequest { inquiry, above, limit, .. },
-                Message::Blocks { inquiry: of, height, blocks },
-            ) => {
+            (Message::BlocksRequest { inquiry, above, limit, .. }, Message::Blocks { inquiry: of, height, blocks }) => {
                 let last = self.tip.height().0.min(above.0.saturating_add((*limit).min(400)));
-                let wanted = (above.0.saturating_add(1)..=last).filter_map(|height| {
-                    self.tip.ancestor(crate::protocol::Height(height)).map(|link| link.id())
-                });
-                let fits = inquiry == of && *height == self.tip.height() && wanted.eq(blocks.iter().map(|block| block.id));
+                let wanted = (above.0.saturating_add(1)..=last)
+                    .filter_map(|height| self.tip.ancestor(crate::protocol::Height(height)).map(|link| link.id()));
+                let fits =
+                    inquiry == of && *height == self.tip.height() && wanted.eq(blocks.iter().map(|block| block.id));
                 (!fits).then(|| {
                     let heights: Vec<u32> = blocks.iter().map(|block| block.header.height.0).collect();
                     format!("asked for {limit} above {above}, at height {}, it gave {heights:?}", self.tip.height())
@@ -321,7 +308,8 @@ impl PeerModel {
                     }
                     None
                 };
-                let highest = ids.iter().filter_map(|id| heights(id).map(|height| (height, *id))).max_by_key(|(h, _)| *h);
+                let highest =
+                    ids.iter().filter_map(|id| heights(id).map(|height| (height, *id))).max_by_key(|(h, _)| *h);
                 let wanted = highest.map(|(_, id)| id);
                 let fits = inquiry == of && *height == self.tip.height() && wanted == common.as_deref().copied();
                 (!fits).then(|| format!("it said {common:?} is the highest common block, and {wanted:?} is"))
@@ -368,7 +356,11 @@ impl PeerModel {
             }
         };
         report.judge(&conduct::TO_POOL, holds, || {
-            format!("it heard of {} transactions and gave its pool {}", given.len(), add.map_or(0, |add| add.transactions.len()))
+            format!(
+                "it heard of {} transactions and gave its pool {}",
+                given.len(),
+                add.map_or(0, |add| add.transactions.len())
+            )
         });
         add.is_some()
     }
@@ -381,20 +373,25 @@ impl PeerModel {
         transactions: &crate::actors::message::Transactions,
     ) {
         let to: Vec<NodeId> = left.take_all_to(|to, message| match message {
-            Message::Transactions(sent) if sent.iter().map(|one| one.id()).eq(transactions.iter().map(|one| one.id())) => {
+            Message::Transactions(sent)
+                if sent.iter().map(|one| one.id()).eq(transactions.iter().map(|one| one.id())) =>
+            {
                 Some(to)
             }
             _ => None,
         });
-        let full = self.peers.numbers().filter(|peer| {
-            self.calls.may_be_full(step.local, *peer, Endpoint::Transactions)
-        });
+        let full =
+            self.peers.numbers().filter(|peer| self.calls.may_be_full(step.local, *peer, Endpoint::Transactions));
         let (held, wanted) = (full.count(), self.peers.len().min(20));
         let distinct: BTreeSet<NodeId> = to.iter().copied().collect();
         let peers = distinct.iter().all(|node| self.peers.has(*node));
         let holds = distinct.len() == to.len() && peers && to.len() <= wanted && to.len() + held >= wanted;
         report.judge(&conduct::BATCHED, holds || self.peers.unsure, || {
-            format!("it sent {} transactions to {to:?}, of {} peers {wanted} should get them", transactions.len(), self.peers.len())
+            format!(
+                "it sent {} transactions to {to:?}, of {} peers {wanted} should get them",
+                transactions.len(),
+                self.peers.len()
+            )
         });
         to.iter().for_each(|node| self.calls.note(step.local, *node, Endpoint::Transactions));
     }
@@ -450,13 +447,7 @@ impl PeerModel {
     }
 
     /// What the step did beside what was asked for.
-    fn look_at_rest(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-    ) {
+    fn look_at_rest(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
         self.rest_of_sync(known, report, step, left);
         self.rest_of_pings(known, report, step, left);
         for (to, message) in left.sent() {
@@ -465,7 +456,9 @@ impl PeerModel {
                     Message::Round(_) | Message::RoundChanged(_) => &conduct::ROUND_TOLD,
                     Message::NetworkState(_) if self.peers.unsure => continue,
                     Message::NetworkState(_) => &conduct::COUNTED,
-                    Message::BlockNotApplied { .. } | Message::AlreadyForged { .. } | Message::TipMoved { .. } => continue,
+                    Message::BlockNotApplied { .. } | Message::AlreadyForged { .. } | Message::TipMoved { .. } => {
+                        continue;
+                    }
                     _ => &conduct::TO_POOL,
                 };
                 report.breach(rule, || format!("unasked, it told its own node {}", name(message)));
@@ -490,7 +483,8 @@ impl PeerModel {
                 _ => continue,
             };
             // Who is there decides about these.
-            let by_peers = [&conduct::ASKED, &conduct::SEARCHED, &conduct::PINGED].iter().any(|of| of.name == rule.name);
+            let by_peers =
+                [&conduct::ASKED, &conduct::SEARCHED, &conduct::PINGED].iter().any(|of| of.name == rule.name);
             if by_peers && self.peers.unsure {
                 continue;
             }

@@ -159,7 +159,13 @@ fn minimum(known: &Known) -> u32 {
 impl PeerModel {
     // Pings.
 
-    pub(super) fn pings_before_forging(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
+    pub(super) fn pings_before_forging(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        step: &Step,
+        left: &mut Left<'_>,
+    ) {
         if self.pings.iter().all(|ping| ping.purpose != PingFor::Forging) {
             self.pings_all(known, report, step, left, PingFor::Forging);
         }
@@ -180,13 +186,11 @@ impl PeerModel {
         self.pinged_at.retain(|at| step.local < *at + Duration::from_secs(2));
         let time = Duration::from_millis(if purpose == PingFor::Forging { 1_500 } else { 5_000 });
         self.pings.push(Ping { number: self.pinged, purpose, until: step.local + time });
-        let asked = left.take_all_to(|to, message| {
-            (self.peers.has(to) && matches!(message, Message::StatusRequest)).then_some(to)
-        });
+        let asked = left
+            .take_all_to(|to, message| (self.peers.has(to) && matches!(message, Message::StatusRequest)).then_some(to));
         let set: BTreeSet<NodeId> = asked.iter().copied().collect();
-        let missing = self.peers.numbers().find(|peer| {
-            !set.contains(peer) && !self.may_be_pinged_enough(step.local, *peer)
-        });
+        let missing =
+            self.peers.numbers().find(|peer| !set.contains(peer) && !self.may_be_pinged_enough(step.local, *peer));
         let holds = missing.is_none() && set.len() == asked.len();
         report.judge(&conduct::PINGED, holds || self.peers.unsure, || {
             format!("for {purpose:?}, it pinged {asked:?} of {} peers, and not {missing:?}", self.peers.len())
@@ -198,7 +202,8 @@ impl PeerModel {
     /// Whether a ping may be held back. Each ping of all may be counted for a peer that came since.
     fn may_be_pinged_enough(&self, now: SimTime, node: NodeId) -> bool {
         let lately = self.pinged_at.iter().filter(|at| now < **at + Duration::from_secs(1) + GRACE).count();
-        self.calls.may_be_full(now, node, Endpoint::Status) || self.calls.count(now, node, Endpoint::Status) + lately >= 2
+        self.calls.may_be_full(now, node, Endpoint::Status)
+            || self.calls.count(now, node, Endpoint::Status) + lately >= 2
     }
 
     /// What the limits had kept from being asked.
@@ -326,19 +331,23 @@ impl PeerModel {
             _ => None,
         });
         let Some(said) = said else {
-            report.judge(&conduct::COUNTED, self.peers.unsure, || "all peers have passed, and its delegate was not told".to_owned());
+            report.judge(&conduct::COUNTED, self.peers.unsure, || {
+                "all peers have passed, and its delegate was not told".to_owned()
+            });
             return;
         };
         let wanted = self.network_state(known);
         let cold = said.status == NetworkStatus::ColdStart && known.rules().node.network_start;
         let holds = *said == wanted || (cold && NetworkState { status: wanted.status, ..said.clone() } == wanted);
-        report.judge(&conduct::COUNTED, holds || self.peers.unsure, || format!("it said {said:?}, expected {wanted:?}"));
+        report
+            .judge(&conduct::COUNTED, holds || self.peers.unsure, || format!("it said {said:?}, expected {wanted:?}"));
     }
 
     fn network_state(&self, known: &Known) -> NetworkState {
         let (height, reached) = (self.tip.height(), self.peers.len() as u32);
         let over = self.peers.all.values().filter(|peer| peer.height > height).count() as u32;
-        let forked = self.peers.all.values().filter(|peer| peer.height <= height && peer.verified.is_forked()).count() as u32;
+        let forked =
+            self.peers.all.values().filter(|peer| peer.height <= height && peer.verified.is_forked()).count() as u32;
         let status = match known.rules().minimum_network_reach {
             None => NetworkStatus::Test,
             Some(_) if reached < minimum(known) => NetworkStatus::BelowMinimumPeers,
@@ -391,7 +400,10 @@ impl PeerModel {
         let right = self.right_depth(known, went.map(|(_, to)| to));
         report.judge(&conduct::HEALED, right || self.peers.unsure, || {
             let to = went.map_or(self.tip.height(), |(_, to)| to.height());
-            format!("{forked} of {peers} peers are on other chains, and it went from height {} to {to}", self.tip.height())
+            format!(
+                "{forked} of {peers} peers are on other chains, and it went from height {} to {to}",
+                self.tip.height()
+            )
         });
         if let Some((_, to)) = went {
             self.rolled_back(known, report, left, to);
@@ -449,10 +461,13 @@ impl PeerModel {
 
     /// A ping that nothing in the step asked for is the last part of a health check.
     pub(super) fn rest_of_pings(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
-        let pings_peer = left.sent().any(|(to, message)| matches!(message, Message::StatusRequest) && self.peers.has(to.node));
+        let pings_peer =
+            left.sent().any(|(to, message)| matches!(message, Message::StatusRequest) && self.peers.has(to.node));
         let doubts = self.may_doubt(step.local);
         let all_pinged = pings_peer && {
-            let asked = |node: NodeId| left.sent().any(|(to, message)| to.node == node && matches!(message, Message::StatusRequest));
+            let asked = |node: NodeId| {
+                left.sent().any(|(to, message)| to.node == node && matches!(message, Message::StatusRequest))
+            };
             let full = |node| self.may_be_pinged_enough(step.local, node);
             self.peers.numbers().all(|node| asked(node) || full(node))
         };
@@ -500,7 +515,8 @@ impl PeerModel {
         if self.peers.has(from) || self.newcomers.contains_key(&from) {
             return;
         }
-        let called = left.take_to(|to, message| (to == from && matches!(message, Message::StatusRequest)).then_some(()));
+        let called =
+            left.take_to(|to, message| (to == from && matches!(message, Message::StatusRequest)).then_some(()));
         let full = !self.given.contains(&from) && self.peers.in_subnet_of(from) >= known.rules().node.peers_per_subnet;
         let held = self.calls.may_be_full(step.local, from, Endpoint::Status);
         report.judge(&conduct::MET, called.is_some() || full || held || !sure || self.peers.unsure, || {
@@ -539,7 +555,8 @@ impl PeerModel {
             return false;
         }
         self.asked_for_peers = Some(step.local);
-        let held = self.peers.numbers().filter(|peer| self.calls.may_be_full(step.local, *peer, Endpoint::Peers)).count();
+        let held =
+            self.peers.numbers().filter(|peer| self.calls.may_be_full(step.local, *peer, Endpoint::Peers)).count();
         let distinct: BTreeSet<NodeId> = asked.iter().copied().collect();
         let wanted = self.peers.len().min(8);
         let holds = distinct.len() == asked.len() && asked.len() <= wanted && asked.len() + held >= wanted;
@@ -589,7 +606,8 @@ impl PeerModel {
             });
             self.calls_given = None;
         }
-        if let Some(ping) = self.pings.iter().find(|ping| now > ping.until + GRACE && ping.purpose == PingFor::Forging) {
+        if let Some(ping) = self.pings.iter().find(|ping| now > ping.until + GRACE && ping.purpose == PingFor::Forging)
+        {
             report.breach(&conduct::COUNTED, || format!("its ping before forging should be over at {}", ping.until));
             let number = ping.number;
             self.pings.retain(|ping| ping.number != number);

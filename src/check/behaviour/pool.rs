@@ -9,9 +9,7 @@ use crate::{
     actors::{Event, Message, Role, SimTime},
     check::conduct,
     ledger::{Link, Scratch, Wallet, apply},
-    protocol::{
-        Address, Asset, Height, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version,
-    },
+    protocol::{Address, Asset, Height, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version},
 };
 use indexmap::IndexMap;
 use std::{
@@ -281,7 +279,8 @@ impl PoolModel {
         let sender = one.sender_address();
         let chain = applied.state.wallet(&sender);
         let claims = matches!(one.asset(), Asset::HtlcClaim { .. } | Asset::HtlcRefund { .. });
-        let is_cold = chain.is_none_or(|wallet| wallet.public_key.is_none() && wallet.balance == crate::ledger::Balance::ZERO);
+        let is_cold =
+            chain.is_none_or(|wallet| wallet.public_key.is_none() && wallet.balance == crate::ledger::Balance::ZERO);
         if is_cold && !claims {
             return Err(crate::ledger::ApplyError::ColdWallet);
         }
@@ -325,7 +324,8 @@ impl PoolModel {
         for one in by_fee {
             if let Some(last) = nonce(&one) {
                 let sender = one.sender_address();
-                let mut before: Vec<_> = self.own(&sender).filter(|own| nonce(own).is_some_and(|nonce| nonce < last)).collect();
+                let mut before: Vec<_> =
+                    self.own(&sender).filter(|own| nonce(own).is_some_and(|nonce| nonce < last)).collect();
                 before.sort_by_key(|own| nonce(own));
                 for own in before {
                     order.entry(own.id()).or_insert_with(|| own.clone());

@@ -84,11 +84,7 @@ pub(super) struct Left<'a> {
 
 impl<'a> Left<'a> {
     pub(super) fn of(step: &'a Step) -> Self {
-        Self {
-            node: step.actor.node,
-            sent: step.sent().map(Some).collect(),
-            events: step.events().map(Some).collect(),
-        }
+        Self { node: step.actor.node, sent: step.sent().map(Some).collect(), events: step.events().map(Some).collect() }
     }
 
     /// Takes the first message to another node's peer that is wanted.

@@ -100,18 +100,6 @@ impl Sync {
         }
     }
 
-    pub(super) fn debug(&self) -> String {
-        let phase = match &self.phase {
-            Phase::Unknown => "unknown".to_owned(),
-            Phase::Starting => "starting".to_owned(),
-            Phase::Idle => "idle".to_owned(),
-            Phase::Halted => "halted".to_owned(),
-            Phase::Recovering => "recovering".to_owned(),
-            Phase::Downloading(d) => format!("downloading above {} {:?}", d.above, d.chunks.iter().map(|c| (c.open, c.over, c.came.as_ref().map(|x| x.len()))).collect::<Vec<_>>()),
-        };
-        format!("{phase} chunk {} vain {} halted {} counted {}", self.chunk, self.vain, self.halted, self.counted)
-    }
-
     pub(super) fn makes_headway(&mut self) {
         (self.vain, self.halted) = (0, 0);
         self.counted = true;
@@ -407,7 +395,10 @@ impl PeerModel {
                 && chains(known, &self.tip, block)
                 && link.is_some_and(|link: Arc<Link>| link.parent().is_some_and(|parent| parent.is(&self.tip)));
             report.judge(&conduct::TAKEN, !fits, || {
-                format!("block {} at height {} came with a download, fits and was not applied", block.id, block.header.height)
+                format!(
+                    "block {} at height {} came with a download, fits and was not applied",
+                    block.id, block.header.height
+                )
             });
         }
         self.started = started;
@@ -539,7 +530,8 @@ impl PeerModel {
     /// A node that catches up for the first time begins when its look for peers is over; a model that has lost track
     /// learns from what the node asks.
     pub(super) fn rest_of_sync(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
-        let asks = left.sent().any(|(_, message)| matches!(message, Message::BlocksRequest { headers_only: false, .. }));
+        let asks =
+            left.sent().any(|(_, message)| matches!(message, Message::BlocksRequest { headers_only: false, .. }));
         if self.sync.phase == Phase::Starting && asks {
             self.looks_at = Some(step.local + wake_up_time(known));
             self.sync_step(known, report, step, left);

@@ -31,8 +31,15 @@ pub(super) struct Probe {
 /// What a peer is asked.
 enum Asks {
     /// For blocks at these heights; none of the heights above the last can be common.
-    Common { heights: Vec<Height>, low: Height, high: Height },
-    Headers { common: Arc<Link>, last: Height },
+    Common {
+        heights: Vec<Height>,
+        low: Height,
+        high: Height,
+    },
+    Headers {
+        common: Arc<Link>,
+        last: Height,
+    },
 }
 
 const ANSWER: Duration = Duration::from_secs(5);
@@ -66,7 +73,8 @@ impl PeerModel {
             return;
         }
         let removed = left.has_event(|event| matches!(event, Event::PeerRemoved(node) if *node == from));
-        let asks = left.sent().any(|(to, message)| to.node == from && matches!(message, Message::CommonBlocksRequest { .. }));
+        let asks =
+            left.sent().any(|(to, message)| to.node == from && matches!(message, Message::CommonBlocksRequest { .. }));
         if link.is_none() && (removed || (!self.peers.has(from) && !asks)) {
             // It claims a block that nobody has: whether that is signed is not looked at here.
             return self.fails(known, report, step, left, from);
@@ -99,7 +107,8 @@ impl PeerModel {
             _ => None,
         });
         let held = self.calls.may_be_full(step.local, node, Endpoint::CommonBlocks);
-        report.judge(&conduct::SEARCHED, asked.is_some() || held, || format!("it did not ask {node} for common blocks"));
+        report
+            .judge(&conduct::SEARCHED, asked.is_some() || held, || format!("it did not ask {node} for common blocks"));
         if let Some((inquiry, ids)) = asked {
             self.asked_common(report, step, node, inquiry, ids);
         }
@@ -112,7 +121,9 @@ impl PeerModel {
             return;
         };
         *inquiry = Some(asked);
-        let place = |id: &BlockId| (low.0..=high.0).map(Height).find(|at| own.ancestor(*at).is_some_and(|link| link.id() == *id));
+        let place = |id: &BlockId| {
+            (low.0..=high.0).map(Height).find(|at| own.ancestor(*at).is_some_and(|link| link.id() == *id))
+        };
         let found: Vec<Option<Height>> = ids.iter().map(place).collect();
         *heights = found.iter().flatten().copied().collect();
         let ascending = heights.windows(2).all(|pair| pair[0] < pair[1]);
@@ -206,11 +217,7 @@ impl PeerModel {
         // A block that nobody has taken in may be signed by nobody.
         let all_known = headers.iter().all(|block| known.tree.link(&block.id).is_some());
         let removed = left.has_event(|event| matches!(event, Event::PeerRemoved(node) if *node == from));
-        let verified = Verified {
-            mine: probe.own.height(),
-            his: probe.claimed.header.height,
-            common: common.height(),
-        };
+        let verified = Verified { mine: probe.own.height(), his: probe.claimed.header.height, common: common.height() };
         match complete && (all_known || !removed) {
             true => self.passes(report, left, step.local, from, verified),
             false => self.fails(known, report, step, left, from),
