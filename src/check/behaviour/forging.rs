@@ -101,7 +101,7 @@ impl DelegateModel {
                 Message::Round(view) => {
                     self.asks_for_state(known, report, step, &mut left, &key, view);
                 }
-                Message::NetworkState(state) => self.decides(known, report, &mut left, state),
+                Message::NetworkState(state) => self.decides(known, report, step.local, &mut left, state),
                 Message::ForgingTransactions(chosen) => self.makes(known, report, step, &mut left, &key, chosen),
                 _ => {}
             },
@@ -158,7 +158,14 @@ impl DelegateModel {
         }
     }
 
-    fn decides(&mut self, known: &Known, report: &mut Report, left: &mut Left<'_>, state: &NetworkState) {
+    fn decides(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        local: SimTime,
+        left: &mut Left<'_>,
+        state: &NetworkState,
+    ) {
         let asks =
             left.take_own(Role::Peer, |message| matches!(message, Message::ForgingTransactionsRequest).then_some(()));
         let suspended = left.take_event(|event| match event {
@@ -186,6 +193,7 @@ impl DelegateModel {
         });
         if asks.is_some() {
             self.may = Some(state.clone());
+            self.asked = self.asked.map(|(slot, height, _)| (slot, height, local));
         } else {
             self.asked = None;
         }

@@ -38,6 +38,8 @@ pub(super) struct PeerModel {
     pub probes: BTreeMap<NodeId, Probe>,
     /// Whom questions of verifications are held back for that nobody waits for any more.
     pub stale_probes: Vec<NodeId>,
+    /// When a question for headers that had been held back was last sent to whom.
+    pub held_headers: BTreeMap<NodeId, SimTime>,
     /// Number of the last ping of all peers, and those that run.
     pub pinged: u32,
     pub pings: Vec<Ping>,
@@ -82,6 +84,7 @@ impl PeerModel {
             newcomers: BTreeMap::new(),
             probes: BTreeMap::new(),
             stale_probes: Vec::new(),
+            held_headers: BTreeMap::new(),
             pinged: 0,
             pings: Vec::new(),
             pinged_at: Vec::new(),
@@ -246,7 +249,7 @@ impl PeerModel {
             }
             _ => {}
         }
-        if heard && limited {
+        if heard && limited && known.timely[self.id.0 as usize] {
             let within = self.callers.heard(step.local, from, endpoint);
             report.judge(&conduct::LIMITED, within || message_is_push(message), || {
                 format!("it answered {from} more than twice as often as {endpoint:?} allows")

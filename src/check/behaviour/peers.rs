@@ -208,10 +208,10 @@ impl PeerModel {
 
     /// What the limits had kept from being asked.
     pub(super) fn pings_again(&mut self, step: &Step, left: &mut Left<'_>, number: u32) {
-        if number > self.pinged {
+        if self.pings.iter().all(|ping| ping.number != number) {
             // None was asked at once, and the model did not see it begin.
-            self.pinged = number;
-            self.pings.push(Ping { number, purpose: PingFor::Health, until: step.local + Duration::from_secs(4) });
+            self.pinged = self.pinged.max(number);
+            self.peers.unsure = true;
         }
         self.takes_pings(step, left);
     }
@@ -235,6 +235,15 @@ impl PeerModel {
         left: &mut Left<'_>,
         number: u32,
     ) {
+        // A ping that the model took for another one, or did not see.
+        let other =
+            |ping: &Ping| ping.number != number && ping.until <= step.local + GRACE && step.local <= ping.until + GRACE;
+        if number > self.pinged || (self.pings.iter().any(other) && self.pings.iter().all(|ping| ping.number != number))
+        {
+            self.peers.unsure = true;
+            self.pings.retain(|ping| !other(ping));
+            return;
+        }
         let Some(ping) = self.pings.iter().find(|ping| ping.number == number).copied() else { return };
         let patient = ping.purpose != PingFor::Forging;
         let late: Vec<NodeId> = self
@@ -275,6 +284,7 @@ impl PeerModel {
         self.peers.remove(node);
         self.drop_probe(node);
         self.newcomers.remove(&node);
+        self.settle(known, report, step, left);
         self.chunks_fail(known, report, step, left, node);
     }
 
@@ -287,7 +297,7 @@ impl PeerModel {
         node: NodeId,
         verified: Verified,
     ) {
-        self.probes.remove(&node);
+        self.drop_probe(node);
         if let Some(peer) = self.peers.all.get_mut(&node) {
             (peer.verified, peer.answered) = (verified, self.pinged);
             return;
@@ -295,7 +305,8 @@ impl PeerModel {
         let Some((asked, sure)) = self.newcomers.remove(&node) else { return };
         let told = left.take_event(|event| matches!(event, Event::PeerAdded(new) if *new == node).then_some(()));
         // Where the limits had held the question back, time may have been up.
-        let in_time = sure && local < asked + Duration::from_secs(3);
+        let held = self.held_headers.get(&node).is_some_and(|at| local < *at + Duration::from_secs(60));
+        let in_time = sure && !held && local < asked + Duration::from_secs(3);
         report.judge(&conduct::ADDED, told.is_some() || !in_time, || format!("{node} has passed and is no peer"));
         if told.is_none() {
             return;
@@ -597,7 +608,7 @@ impl PeerModel {
             self.doubts_by = None;
         }
         if let Some((by, nodes)) = self.calls_given.clone().filter(|(by, _)| now > *by) {
-            let since = SimTime::from_micros(by.micros().saturating_sub(18_000_000));
+            let since = SimTime::from_micros(by.micros().saturating_sub(90_000_000));
             let missing = nodes.iter().find(|node| {
                 !self.newcomers.contains_key(node) && !self.peers.has(**node) && !self.calls.pinged_since(**node, since)
             });

@@ -241,6 +241,7 @@ impl PeerModel {
         });
         for (node, inquiry) in headers {
             self.calls.note(step.local, node, Endpoint::Blocks);
+            self.held_headers.insert(node, step.local);
             // What has waited longest goes first.
             if let Some(place) = self.stale_probes.iter().position(|stale| *stale == node) {
                 self.stale_probes.remove(place);
