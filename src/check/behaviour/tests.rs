@@ -43,12 +43,11 @@ enum Told {
     AsIs,
     Not,
     Message(Message),
-    Event(Event),
 }
 
 /// Something an actor did.
 enum Done<'a> {
-    Sent(ActorId, &'a Message),
+    Sent(&'a Message),
     Told(&'a Event),
 }
 
@@ -76,19 +75,18 @@ impl Observer for Liar {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         match self.tell(&Done::Told(event)) {
             Told::Not => {}
-            Told::Event(other) => self.model.observe(now, node, &other),
             Told::AsIs | Told::Message(_) => self.model.observe(now, node, event),
         }
     }
 
     fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
         if let Act::Sends { to, message } = act {
-            match self.tell(&Done::Sent(*to, message)) {
+            match self.tell(&Done::Sent(message)) {
                 Told::Not => return,
                 Told::Message(other) => {
                     return self.model.observe_act(now, actor, &Act::Sends { to: *to, message: &other });
                 }
-                Told::AsIs | Told::Event(_) => {}
+                Told::AsIs => {}
             }
         }
         self.model.observe_act(now, actor, act);
@@ -193,7 +191,7 @@ fn an_honest_run_breaks_nothing_and_every_part_of_it_is_judged() {
 macro_rules! unsaid {
     ($pattern:pat) => {
         |done| match done {
-            Done::Sent(_, $pattern) => Told::Not,
+            Done::Sent($pattern) => Told::Not,
             _ => Told::AsIs,
         }
     };
@@ -216,7 +214,7 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "an answer is a block short",
             |done| match done {
-                Done::Sent(_, Message::Blocks { inquiry, height, blocks }) if blocks.len() > 1 => {
+                Done::Sent(Message::Blocks { inquiry, height, blocks }) if blocks.len() > 1 => {
                     let blocks = blocks[..blocks.len() - 1].into();
                     Told::Message(Message::Blocks { inquiry: *inquiry, height: *height, blocks })
                 }
@@ -227,13 +225,11 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "a height is that of the block before",
             |done| match done {
-                Done::Sent(_, Message::CommonBlocks { inquiry, height, common }) => {
-                    Told::Message(Message::CommonBlocks {
-                        inquiry: *inquiry,
-                        height: Height(height.0 - 1),
-                        common: common.clone(),
-                    })
-                }
+                Done::Sent(Message::CommonBlocks { inquiry, height, common }) => Told::Message(Message::CommonBlocks {
+                    inquiry: *inquiry,
+                    height: Height(height.0 - 1),
+                    common: common.clone(),
+                }),
                 _ => Told::AsIs,
             },
             &conduct::ANSWERED,
@@ -241,7 +237,7 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "a caller within its limits is hung up on",
             |done| match done {
-                Done::Sent(_, Message::Status { .. }) => Told::Message(Message::HungUp),
+                Done::Sent(Message::Status { .. }) => Told::Message(Message::HungUp),
                 _ => Told::AsIs,
             },
             &conduct::LIMITED,
@@ -255,7 +251,7 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "a relay counts itself",
             |done| match done {
-                Done::Sent(_, Message::NetworkState(state)) => {
+                Done::Sent(Message::NetworkState(state)) => {
                     let mut state = state.clone();
                     state.in_quorum += 1;
                     Told::Message(Message::NetworkState(state))
@@ -273,7 +269,7 @@ fn one_wrong_step_is_caught_and_named() {
         (
             "nothing is chosen",
             |done| match done {
-                Done::Sent(_, Message::ForgingTransactions(chosen)) if !chosen.is_empty() => {
+                Done::Sent(Message::ForgingTransactions(chosen)) if !chosen.is_empty() => {
                     Told::Message(Message::ForgingTransactions(Arc::new([])))
                 }
                 _ => Told::AsIs,
