@@ -485,7 +485,7 @@ impl PeerModel {
 
     /// Messages the limits had held back.
     pub(super) fn sends_held_back(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>) {
-        self.sends_held_back_probes(step, left);
+        self.sends_held_back_probes(known, step, left);
         let asked = left.take_all_to(|to, message| match message {
             Message::BlocksRequest { inquiry, above, headers_only: false, .. } => Some((to, *inquiry, *above)),
             _ => None,

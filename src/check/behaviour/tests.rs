@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{path::Path, time::Duration};
 
-/// A crash, a partition, and clients: every part of the model has something to judge.
+/// A crash, a partition, two blocks in some slots, and clients: every part of the model has something to judge.
 const RUN: &str = r#"
 version = 1
 description = "behaviour"
@@ -36,6 +36,12 @@ kind = "partition"
 groups = [[0, 1]]
 from = { seconds = 300.0 }
 until = { seconds = 420.0 }
+
+[[fault]]
+kind = "double-forge"
+delegates = [3, 4]
+from = { seconds = 480.0 }
+until = { seconds = 640.0 }
 "#;
 
 /// What becomes of something that an actor did, before the model hears of it.

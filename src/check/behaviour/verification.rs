@@ -89,7 +89,7 @@ impl PeerModel {
             asks: Asks::Common { heights: Vec::new(), low, high },
         };
         self.probes.insert(from, probe);
-        self.asks_common(report, step, left, from);
+        self.asks_common(known, report, step, left, from);
     }
 
     /// A peer is no longer verified.
@@ -101,7 +101,7 @@ impl PeerModel {
     }
 
     /// The next question of a verification is sent, or held back.
-    fn asks_common(&mut self, report: &mut Report, step: &Step, left: &mut Left<'_>, node: NodeId) {
+    fn asks_common(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>, node: NodeId) {
         let asked = left.take_to(|to, message| match message {
             Message::CommonBlocksRequest { inquiry, ids } if to == node => Some((*inquiry, ids)),
             _ => None,
@@ -110,19 +110,29 @@ impl PeerModel {
         report
             .judge(&conduct::SEARCHED, asked.is_some() || held, || format!("it did not ask {node} for common blocks"));
         if let Some((inquiry, ids)) = asked {
-            self.asked_common(report, step, node, inquiry, ids);
+            self.asked_common(known, report, step, node, inquiry, ids);
         }
     }
 
-    fn asked_common(&mut self, report: &mut Report, step: &Step, node: NodeId, asked: Inquiry, ids: &[BlockId]) {
+    fn asked_common(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        step: &Step,
+        node: NodeId,
+        asked: Inquiry,
+        ids: &[BlockId],
+    ) {
         self.calls.note(step.local, node, Endpoint::CommonBlocks);
         let Some(Probe { own, inquiry, asks: Asks::Common { heights, low, high }, .. }) = self.probes.get_mut(&node)
         else {
             return;
         };
         *inquiry = Some(asked);
+        let range = *low..=*high;
         let place = |id: &BlockId| {
-            (low.0..=high.0).map(Height).find(|at| own.ancestor(*at).is_some_and(|link| link.id() == *id))
+            let link = known.tree.link(id).filter(|link| own.descends_from(link))?;
+            range.contains(&link.height()).then_some(link.height())
         };
         let found: Vec<Option<Height>> = ids.iter().map(place).collect();
         *heights = found.iter().flatten().copied().collect();
@@ -137,6 +147,7 @@ impl PeerModel {
         });
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a step and an answer")]
     pub(super) fn hears_common(
         &mut self,
         known: &Known,
@@ -161,7 +172,7 @@ impl PeerModel {
         probe.inquiry = None;
         probe.until = step.local + ANSWER;
         if low < high {
-            return self.asks_common(report, step, left, from);
+            return self.asks_common(known, report, step, left, from);
         }
         let Some(common) = own.ancestor(low).cloned() else { return };
         // Its headers up to the end of the round, or, by Q11, one more, must be signed by delegates of the round.
@@ -226,14 +237,14 @@ impl PeerModel {
     }
 
     /// Questions of verifications that had been held back.
-    pub(super) fn sends_held_back_probes(&mut self, step: &Step, left: &mut Left<'_>) {
+    pub(super) fn sends_held_back_probes(&mut self, known: &Known, step: &Step, left: &mut Left<'_>) {
         let common = left.take_all_to(|to, message| match message {
             Message::CommonBlocksRequest { inquiry, ids } => Some((to, *inquiry, ids)),
             _ => None,
         });
         for (node, inquiry, ids) in common {
             // What it asks was right when it was held back.
-            self.asked_common(&mut Report { muted: true, ..Report::default() }, step, node, inquiry, ids);
+            self.asked_common(known, &mut Report { muted: true, ..Report::default() }, step, node, inquiry, ids);
         }
         let headers = left.take_all_to(|to, message| match message {
             Message::BlocksRequest { inquiry, headers_only: true, .. } => Some((to, *inquiry)),
