@@ -269,7 +269,7 @@ fn one_wrong_step_is_caught_and_named() {
         ("a peer that fails stays", untold!(Event::PeerRemoved(_)), &conduct::DROPPED),
         ("a peer that passes is not added", untold!(Event::PeerAdded(_)), &conduct::ADDED),
         ("nobody is asked for peers", unsaid!(Message::PeersRequest), &conduct::DISCOVERED),
-        ("a delegate does not ask", unsaid!(Message::NetworkStateRequest), &conduct::TURN),
+        ("a delegate makes a block without asking", unsaid!(Message::NetworkStateRequest), &conduct::MADE),
         ("a delegate with a quorum does not forge", unsaid!(Message::ForgingTransactionsRequest), &conduct::DECIDED),
         ("a block is not handed in", unsaid!(Message::Forged(_)), &conduct::MADE),
         (
