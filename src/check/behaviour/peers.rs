@@ -307,7 +307,9 @@ impl PeerModel {
         // Where the limits had held the question back, time may have been up.
         let held = self.held_headers.get(&node).is_some_and(|at| local < *at + Duration::from_secs(60));
         let in_time = sure && !held && local < asked + Duration::from_secs(3);
-        report.judge(&conduct::ADDED, told.is_some() || !in_time, || format!("{node} has passed and is no peer"));
+        report.judge(&conduct::ADDED, told.is_some() || !in_time || self.peers.unsure, || {
+            format!("{node} has passed and is no peer")
+        });
         if told.is_none() {
             return;
         }
@@ -381,7 +383,7 @@ impl PeerModel {
             _ => None,
         });
         let cause = self.may_doubt(step.local);
-        report.judge(&conduct::DOUBTED, cause, || {
+        report.judge(&conduct::DOUBTED, cause || self.peers.unsure, || {
             "it checks its health without four wake-ups in vain or a third of a round missed".to_owned()
         });
         self.doubts_by = None;
