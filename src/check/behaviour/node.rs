@@ -242,11 +242,7 @@ impl PeerModel {
         let heard = self.answers(report, left, from, message, sure);
         match message {
             Message::Block(block) => self.block_pushed(known, report, step, left, block, sure),
-            Message::Transactions(transactions) => {
-                if !self.hands_in(report, left, transactions, sure) {
-                    return;
-                }
-            }
+            Message::Transactions(transactions) if !self.hands_in(report, left, transactions, sure) => return,
             _ => {}
         }
         if heard && limited && known.timely[self.id.0 as usize] {

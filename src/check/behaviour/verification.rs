@@ -107,8 +107,9 @@ impl PeerModel {
             _ => None,
         });
         let held = self.calls.may_be_full(step.local, node, Endpoint::CommonBlocks);
-        report
-            .judge(&conduct::SEARCHED, asked.is_some() || held, || format!("it did not ask {node} for common blocks"));
+        report.judge(&conduct::SEARCHED, asked.is_some() || held || self.peers.unsure, || {
+            format!("it did not ask {node} for common blocks")
+        });
         if let Some((inquiry, ids)) = asked {
             self.asked_common(known, report, step, node, inquiry, ids);
         }
