@@ -47,7 +47,7 @@ impl Mistake {
 
 impl Scenario {
     /// Everything that can be said without playing it.
-    pub(super) fn check(&self) -> Checked {
+    pub fn check(&self) -> Checked {
         within("version", self.version, VERSION..=VERSION)?;
         within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
         self.check_network()?;

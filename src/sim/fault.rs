@@ -148,6 +148,100 @@ impl FaultKind {
         }
     }
 
+    /// [`FaultKind::nodes`], to be changed; in the same order.
+    pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        match self {
+            Self::Partition(partition) => partition.groups.iter_mut().map(|group| ("groups", group)).collect(),
+            Self::Isolate(some) | Self::Pause(some) | Self::RefuseTransactions(some) => {
+                vec![("nodes", &mut some.nodes)]
+            }
+            Self::Crash(crash) => vec![("nodes", &mut crash.nodes)],
+            Self::Restart(restart) => vec![("nodes", &mut restart.nodes)],
+            Self::Slow(slow) => vec![("nodes", &mut slow.nodes)],
+            Self::ClockSkew(skew) => vec![("nodes", &mut skew.nodes)],
+            Self::Eclipse(eclipse) => vec![("victims", &mut eclipse.victims), ("attackers", &mut eclipse.attackers)],
+            Self::Offline(offline) => vec![("delegates", &mut offline.delegates)],
+            Self::LateForging(late) => vec![("delegates", &mut late.delegates)],
+            Self::Withhold(withhold) => vec![("delegates", &mut withhold.delegates)],
+            Self::DoubleForge(some) | Self::MassResignation(some) => vec![("delegates", &mut some.delegates)],
+            Self::ForgeOutOfTurn(out_of_turn) => vec![("delegates", &mut out_of_turn.delegates)],
+            Self::ForgeInvalid(invalid) => vec![("delegates", &mut invalid.delegates)],
+            Self::Censor(censor) => vec![("delegates", &mut censor.delegates)],
+            Self::SpamPool(SpamPool { nodes, .. }) | Self::LowFeeFlood(LowFeeFlood { nodes, .. }) => {
+                nodes.iter_mut().map(|nodes| ("nodes", nodes)).collect()
+            }
+            Self::Drop(DropMessages { which })
+            | Self::Delay(DelayMessages { which, .. })
+            | Self::Duplicate(DuplicateMessages { which, .. }) => {
+                let senders = which.senders.iter_mut().map(|nodes| ("senders", nodes));
+                senders.chain(which.receivers.iter_mut().map(|nodes| ("receivers", nodes))).collect()
+            }
+            Self::Heal(_) | Self::VoteSwing(_) => Vec::new(),
+        }
+    }
+
+    /// The account or delegate it names beside its lists, by name or address.
+    pub fn party(&self) -> Option<&str> {
+        match self {
+            Self::Censor(censor) => Some(&censor.sender),
+            Self::VoteSwing(swing) => Some(&swing.delegate),
+            Self::Partition(_)
+            | Self::Heal(_)
+            | Self::Isolate(_)
+            | Self::Eclipse(_)
+            | Self::Drop(_)
+            | Self::Delay(_)
+            | Self::Duplicate(_)
+            | Self::Crash(_)
+            | Self::Restart(_)
+            | Self::Pause(_)
+            | Self::Slow(_)
+            | Self::ClockSkew(_)
+            | Self::Offline(_)
+            | Self::LateForging(_)
+            | Self::Withhold(_)
+            | Self::DoubleForge(_)
+            | Self::ForgeOutOfTurn(_)
+            | Self::ForgeInvalid(_)
+            | Self::RefuseTransactions(_)
+            | Self::SpamPool(_)
+            | Self::LowFeeFlood(_)
+            | Self::MassResignation(_) => None,
+        }
+    }
+
+    /// Whether it makes the nodes it names break the rules, or takes from them what it takes to keep them: what such a node does
+    /// is not held against it.
+    pub fn makes_deviant(&self) -> bool {
+        match self {
+            Self::Crash(_)
+            | Self::Restart(_)
+            | Self::Pause(_)
+            | Self::Slow(_)
+            | Self::ClockSkew(_)
+            | Self::LateForging(_)
+            | Self::Withhold(_)
+            | Self::DoubleForge(_)
+            | Self::ForgeOutOfTurn(_)
+            | Self::ForgeInvalid(_) => true,
+            // What the network, the clients or a delegate that leaves something out do is nobody's breach.
+            Self::Partition(_)
+            | Self::Heal(_)
+            | Self::Isolate(_)
+            | Self::Eclipse(_)
+            | Self::Drop(_)
+            | Self::Delay(_)
+            | Self::Duplicate(_)
+            | Self::Offline(_)
+            | Self::Censor(_)
+            | Self::RefuseTransactions(_)
+            | Self::SpamPool(_)
+            | Self::LowFeeFlood(_)
+            | Self::VoteSwing(_)
+            | Self::MassResignation(_) => false,
+        }
+    }
+
     /// Which messages it concerns, if it is about messages.
     pub fn messages(&self) -> Option<&Messages> {
         match self {
