@@ -13,10 +13,12 @@ pub mod conduct;
 pub mod finding;
 pub mod interval;
 pub mod invariants;
+pub mod kept;
 pub mod minimal;
 #[cfg(feature = "planted")]
 pub(crate) mod power;
 pub mod rebuilt;
+mod retold;
 pub mod search;
 pub mod shrink;
 pub mod simulation;
@@ -29,9 +31,9 @@ pub mod watch;
 
 pub use assertions::judge;
 pub use conduct::{CONDUCT, Conduct, INTERESTING};
-pub use finding::{Finding, Sometimes};
+pub use finding::{Finding, Signature, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
-pub use minimal::{Minimal, minimise};
+pub use minimal::{Minimal, Minimiser};
 pub use rebuilt::check_rebuilt;
 pub use simulation::Simulation;
 pub use step::{STEP_INVARIANTS, StepInvariant, check_step};

@@ -1,6 +1,6 @@
 //! A scenario's assertions, judged with the invariants of this room.
 
-use super::{CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all, trial::deviants};
+use super::{CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all, search::liveness, trial::is_liveness};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
@@ -18,7 +18,8 @@ use std::{collections::BTreeMap, sync::Arc};
 /// conducts itself is asked for by name.
 ///
 /// # Errors
-/// An assertion names an invariant that there is not: which one, and which there are.
+/// An assertion names an invariant that there is not: which one, and which there are. Or it asks for liveness once all
+/// faults are over, and nothing says when that is.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
     let mut asked = false;
     for (index, assertion) in scenario.assertions.iter().enumerate() {
@@ -29,17 +30,23 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
         | Claim::Finally(condition)) = claim;
         if let Condition::Invariants(name) = condition {
             asked = true;
-            if let Some(name) = name.filter(|name| names().all(|known| known != name)) {
+            if let Some(name) = name.as_ref().filter(|name| names().all(|known| known != name.as_str())) {
                 let known: Vec<&str> = names().collect();
                 return Err(format!(
                     "key 'assert[{index}]': found invariant '{name}', allowed is {}",
                     known.join("; ")
                 ));
             }
+            if let Some(name) = name.filter(|name| is_liveness(name) && liveness(scenario).is_none()) {
+                return Err(format!(
+                    "key 'assert[{index}]': found invariant '{name}' beside a fault without an end at a time, allowed is \
+                     until = {{ seconds = … }} in every fault"
+                ));
+            }
         }
     }
     let expert = asked.then(|| {
-        let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
+        let watch = Watch::of(scenario, plan, liveness(scenario));
         Box::new(Witness { watch, checked: BTreeMap::new() }) as Box<dyn Expert>
     });
     Ok(Judge::new(scenario, plan, expert))
@@ -59,7 +66,8 @@ struct Witness {
 }
 
 impl Expert for Witness {
-    fn check(&mut self, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String> {
+    fn check(&mut self, now: SimTime, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String> {
+        self.watch.seen().look_until(now);
         let is_meant = |found: &str| match name {
             Some(name) => found == name,
             None => STEP_INVARIANTS.iter().any(|invariant| invariant.name == found),

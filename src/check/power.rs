@@ -4,7 +4,7 @@
 //! rules themselves have weaknesses, and one of those is no merit here.
 
 use super::{
-    minimise,
+    Finding, Minimiser,
     search::{Networks, Search, play},
 };
 use crate::{
@@ -130,18 +130,23 @@ fn measure_one(fault: Planted, search: &Search, budget: usize, networks: &Networ
                 found_by: Some(new.invariant),
                 runs: index + 1,
                 cpu_seconds,
-                small: make_small(fault, &scenario, new.invariant, budget),
+                small: make_small(fault, &scenario, new, budget),
             };
         }
     }
     Measured { name: fault.name(), words: fault.words(), found_by: None, runs: search.runs, cpu_seconds, small: None }
 }
 
-fn make_small(fault: Planted, scenario: &Scenario, invariant: &str, budget: usize) -> Option<Small> {
+fn make_small(fault: Planted, scenario: &Scenario, finding: &Finding, budget: usize) -> Option<Small> {
     let before = cpu_time();
     let _planted = plant(Some(fault));
     // Of its own: what is made with the fault is for nobody else.
-    let minimal = minimise(scenario, invariant, &Networks::default(), budget, &AtomicBool::new(false), |_, _| {})?;
+    let (networks, stop) = (Networks::default(), AtomicBool::new(false));
+    let minimal =
+        Minimiser { networks: &networks, budget, stop: &stop, base: None }.minimise(scenario, finding, |_, _| {});
+    if !minimal.shown {
+        return None;
+    }
     let nodes = minimal.scenario.network.nodes();
     Some(Small { nodes, runs: minimal.runs, cpu_seconds: cpu_time() - before })
 }

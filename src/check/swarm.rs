@@ -99,7 +99,7 @@ pub fn draw(frame: &Frame, seed: u64) -> Scenario {
     }
     let deeds = *[0, 10, 30, 30, 60, 120].choose(draw).unwrap_or(&30);
     scenario.actions.extend(Actions::new(draw, &scenario.network, troubled * seats).draw(deeds));
-    scenario.rounds = troubled + rounds_to_converge(seats) + 1;
+    scenario.rounds = scenario.rounds.max(troubled + rounds_to_converge(seats) + 1);
     scenario.crypto = frame.crypto.unwrap_or(scenario.crypto);
     scenario
 }

@@ -1,19 +1,29 @@
 //! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
 
-use super::{Finding, Sometimes, Watch, conduct, watch::common};
+use super::{
+    Finding, Sometimes, Watch,
+    assertions::judge,
+    conduct,
+    finding::{ASSERTED, interned},
+    watch::common,
+};
 use crate::{
     actors::{NodeId, SimTime},
+    ledger::Link,
     protocol::{Height, Slot},
-    scenario::{Scenario, Stall, Testnet},
+    scenario::{Judge, Scenario, StageKind, Stall, Testnet, Verdict},
     sim::{
-        Fault, FaultKind, Observer, SeedTree, Trigger,
+        Fault, FaultKind, Observer, Plan, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
         stage::inline::InlineStage,
     },
 };
 use std::{
     collections::BTreeSet,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -29,7 +39,7 @@ pub struct Liveness {
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The first finding of each invariant, in the order found.
+    /// The first finding of each invariant and cause, in the order found.
     pub findings: Vec<Finding>,
     pub sometimes: Sometimes,
     /// Height of the highest chain.
@@ -41,7 +51,8 @@ pub struct Outcome {
 }
 
 /// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Ends with
-/// the slot in which an invariant of the name `until` is broken, if one is given, or `stop` is set.
+/// the slot in which liveness is decided, where it is asked for, an invariant of the name `until` is broken, if one is
+/// given, or `stop` is set.
 pub fn play(
     scenario: &Scenario,
     testnet: &Testnet,
@@ -61,13 +72,15 @@ fn play_out(
     until: Option<&str>,
     stop: &AtomicBool,
 ) -> Outcome {
+    if !scenario.assertions.is_empty() {
+        return play_asserted(scenario, testnet, seeds, liveness, until, stop);
+    }
     let plan = scenario.plan(testnet, seeds);
-    let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
+    let watch = Watch::of(scenario, &plan, liveness);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
     let mut stage = InlineStage::new(&plan, observers);
     let slots = plan.tree.slots();
-    let (first, seats) = (slots.slot(plan.start.seconds()).0, scenario.network.delegates);
-    let mut alive = liveness.map(|asked| Alive::new(asked, plan.start, seats * slots.blocktime()));
+    let first = slots.slot(plan.start.seconds()).0;
     let mut stall = Stall::new(scenario, &plan);
     let (mut best, mut played) = (Height(0), 0);
     for slot in first + 1.. {
@@ -75,19 +88,14 @@ fn play_out(
         stage.run_until(end);
         played += 1;
         let mut seen = watch.seen();
+        seen.look_until(end);
         best = seen.best().height();
-        let over = match &mut alive {
-            Some(alive) => alive.look(end, &mut seen),
-            None => stall.has_stalled(end, best),
+        let over = match seen.alive() {
+            Some(alive) => alive.is_decided(),
+            None => best >= scenario.last_height() || stall.has_stalled(end, best),
         };
         let found = until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name));
-        if found || stop.load(Ordering::Relaxed) {
-            break;
-        }
-        if over || best >= scenario.last_height() {
-            if let Some(alive) = &alive {
-                alive.close(end, &mut seen);
-            }
+        if over || found || stop.load(Ordering::Relaxed) {
             break;
         }
     }
@@ -101,40 +109,135 @@ fn play_out(
     }
 }
 
-/// Waits for one chain, and for it to grow.
-struct Alive {
+/// A run whose scenario asserts something is played as `dposlab run` plays it, to the end: what must hold by then may
+/// still come.
+fn play_asserted(
+    scenario: &Scenario,
+    testnet: &Testnet,
+    seeds: SeedTree,
+    liveness: Option<Liveness>,
+    until: Option<&str>,
+    stop: &AtomicBool,
+) -> Outcome {
+    let plan = scenario.plan(testnet, seeds);
+    let watch = Watch::of(scenario, &plan, liveness);
+    let mut asserted = Asserted::new(scenario, &plan, &watch).expect("it was looked at when the search began");
+    let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
+    observers.extend(asserted.judge.observer());
+    let mut slots = 0;
+    let go_on = |_| {
+        slots += 1;
+        asserted.slot_over();
+        let found = until.is_some_and(|name| watch.seen().findings().iter().any(|found| found.invariant == name));
+        !found && !stop.load(Ordering::Relaxed)
+    };
+    let played = scenario.play_while(&plan, StageKind::Inline, observers, go_on);
+    let played = played.expect("no actor dies on the inline stage");
+    watch.seen().look_until(played.end);
+    if !stop.load(Ordering::Relaxed) {
+        asserted.run_over(played.end);
+    }
+    let seen = watch.seen();
+    Outcome {
+        findings: seen.findings().to_vec(),
+        sometimes: seen.sometimes().clone(),
+        height: seen.best().height(),
+        slots,
+        delivered: played.delivered,
+    }
+}
+
+/// Makes findings of a scenario's assertions that do not hold.
+pub(super) struct Asserted {
+    pub(super) judge: Judge,
+    watch: Watch,
+    /// The end of the slot that is running.
+    slot_ends: SimTime,
+    blocktime: Duration,
+}
+
+impl Asserted {
+    /// Of a run that begins.
+    ///
+    /// # Errors
+    /// As [`judge`].
+    pub(super) fn new(scenario: &Scenario, plan: &Plan, watch: &Watch) -> Result<Self, String> {
+        let slots = plan.tree.slots();
+        let blocktime = Duration::from_secs(slots.blocktime().into());
+        let slot_ends = SimTime::from_seconds(slots.start(slots.slot(plan.start.seconds()))) + blocktime;
+        Ok(Self { judge: judge(scenario, plan)?, watch: watch.clone(), slot_ends, blocktime })
+    }
+
+    /// At the end of each slot: what does not hold, whatever comes.
+    pub(super) fn slot_over(&mut self) {
+        self.note(self.slot_ends, self.judge.broken(self.slot_ends));
+        self.slot_ends = self.slot_ends + self.blocktime;
+    }
+
+    /// At the end of the run: what does not hold.
+    pub(super) fn run_over(&self, end: SimTime) {
+        self.note(end, self.judge.verdicts(end).into_iter().filter(|verdict| !verdict.holds).collect());
+    }
+
+    fn note(&self, at: SimTime, broken: Vec<Verdict>) {
+        for verdict in broken {
+            let mut seen = self.watch.seen();
+            let height = Some(seen.best().height());
+            seen.found(Finding {
+                invariant: interned(&verdict.assertion),
+                origin: ASSERTED,
+                cause: String::new(),
+                node: None,
+                block: None,
+                height,
+                at,
+                after_seconds: 0.0,
+                what: verdict.found,
+                story: Vec::new(),
+            });
+        }
+    }
+}
+
+/// Waits for one chain, and for it to grow; looks at the end of each slot.
+#[derive(Clone)]
+pub struct Alive {
     from: SimTime,
     until: SimTime,
     asked: Liveness,
-    /// Height when it began.
-    began: Option<Height>,
-    converged: bool,
+    /// Where the nodes stood when it began, and the height of the highest chain.
+    began: Option<(Vec<Arc<Link>>, Height)>,
+    decided: bool,
 }
 
 impl Alive {
-    fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
+    /// Asks for liveness in a run that begins at `start`; a round's worth of slots takes so many seconds.
+    pub(super) fn new(asked: Liveness, start: SimTime, round_seconds: u32) -> Self {
         let from = start + Duration::try_from_secs_f64(asked.from_seconds).unwrap_or_default();
         let until = from + Duration::from_secs(u64::from(asked.within_rounds) * u64::from(round_seconds));
-        Self { from, until, asked, began: None, converged: false }
+        Self { from, until, asked, began: None, decided: false }
     }
 
-    /// At the end of a slot; says whether everything has been decided.
-    fn look(&mut self, now: SimTime, seen: &mut super::Seen) -> bool {
-        if now < self.from {
-            return false;
+    /// Whether the network came to one chain that grows, or had all the time it is given.
+    pub fn is_decided(&self) -> bool {
+        self.decided
+    }
+
+    /// At the end of a slot.
+    pub(super) fn look(&mut self, now: SimTime, seen: &mut super::Seen) {
+        if self.decided || now < self.from {
+            return;
         }
         let height = seen.best().height();
-        let began = *self.began.get_or_insert(height);
-        self.converged = is_converged(seen);
-        let grown = height.0 > began.0 + 1;
-        (self.converged && grown) || now >= self.until
-    }
-
-    fn close(&self, now: SimTime, seen: &mut super::Seen) {
-        let Some(began) = self.began else { return };
-        let best = seen.best().clone();
-        let rounds = self.asked.within_rounds;
-        if !self.converged {
+        let (tips, began) = self.began.get_or_insert_with(|| (seen.tips().cloned().collect(), height));
+        let (converged, grown) = (is_converged(seen), height.0 > began.0 + 1);
+        self.decided = (converged && grown) || now >= self.until;
+        if !self.decided {
+            return;
+        }
+        let (best, rounds) = (seen.best().clone(), self.asked.within_rounds);
+        if !converged {
+            let cause = parted(seen, tips, grown);
             let mut tips: Vec<_> = seen.tips().cloned().collect();
             tips.sort_by_key(|tip| tip.id());
             tips.dedup_by_key(|tip| tip.id());
@@ -143,12 +246,31 @@ impl Alive {
                 "{rounds} rounds after the last fault the nodes stand on {} tips, with height {lowest} in common",
                 tips.len()
             );
-            seen.find(&conduct::CONVERGED, now, None, Some(&best), what);
+            seen.find_for(&conduct::CONVERGED, cause, now, None, Some(&best), what);
         }
-        if best.height().0 <= began.0 + 1 {
+        if !grown {
             let what = format!("{rounds} rounds after the last fault the chain stands at height {}", best.height());
-            seen.find(&conduct::PROGRESS, now, None, Some(&best), what);
+            let cause = if converged { "on one chain" } else { "on several chains" };
+            seen.find_for(&conduct::PROGRESS, cause, now, None, Some(&best), what);
         }
+    }
+}
+
+/// How a network has not come to one chain, whose nodes stood on `before` when it was asked to.
+fn parted(seen: &super::Seen, before: &[Arc<Link>], grown: bool) -> &'static str {
+    if !grown {
+        return "no chain grows";
+    }
+    let tips: Vec<&Arc<Link>> = seen.tips().collect();
+    let is_leaf = |tip: &Arc<Link>| !tips.iter().any(|other| !other.is(tip) && other.descends_from(tip));
+    let mut leaves: Vec<&Arc<Link>> = tips.iter().copied().filter(|tip| is_leaf(tip)).collect();
+    leaves.sort_by_key(|leaf| leaf.id());
+    leaves.dedup_by_key(|leaf| leaf.id());
+    let highest = before.iter().map(|tip| tip.height()).max().unwrap_or_default();
+    match (leaves.len(), leaves.iter().filter(|leaf| leaf.height() > highest).count()) {
+        (1, _) => "nodes stay behind on the chain",
+        (_, 0 | 1) => "one chain grows, another stands",
+        _ => "several chains grow",
     }
 }
 
@@ -174,18 +296,9 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
             Nodes::Share(_) => all().collect(),
         }
     };
-    let of = |fault: &Fault| match &fault.kind {
-        FaultKind::ClockSkew(skew) => named(&skew.nodes),
-        FaultKind::Slow(slow) => named(&slow.nodes),
-        FaultKind::Pause(some) => named(&some.nodes),
-        FaultKind::DoubleForge(some) => named(&some.delegates),
-        FaultKind::ForgeOutOfTurn(turn) => named(&turn.delegates),
-        FaultKind::ForgeInvalid(invalid) => named(&invalid.delegates),
-        FaultKind::LateForging(late) => named(&late.delegates),
-        FaultKind::Withhold(withhold) => named(&withhold.delegates),
-        FaultKind::Crash(crash) => named(&crash.nodes),
-        FaultKind::Restart(restart) => named(&restart.nodes),
-        _ => BTreeSet::new(),
+    let of = |fault: &Fault| -> BTreeSet<NodeId> {
+        let lists = fault.kind.makes_deviant().then(|| fault.kind.nodes());
+        lists.into_iter().flatten().flat_map(|(_, nodes)| named(nodes)).collect()
     };
     let mut deviants: BTreeSet<NodeId> = scenario.faults.iter().flat_map(of).collect();
     if scenario.network.model.clocks.is_some() {
@@ -194,11 +307,18 @@ pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
     deviants
 }
 
+/// Whether an invariant is one that is asked for once all faults are over.
+pub(super) fn is_liveness(invariant: &str) -> bool {
+    [conduct::CONVERGED.name, conduct::PROGRESS.name].contains(&invariant)
+}
+
 /// The instant, in seconds from the start, at which the last fault of a plan is over; `None` if one never is, or if that
 /// cannot be said beforehand.
 pub fn faults_over(scenario: &Scenario) -> Option<f64> {
     let end = |fault: &Fault| match (&fault.kind, &fault.until, &fault.from) {
-        (FaultKind::Heal(_) | FaultKind::Restart(_), _, Trigger::Seconds(from)) => Some(*from),
+        // What it heals has an end of its own, or there is none.
+        (FaultKind::Heal(_), ..) => Some(0.0),
+        (FaultKind::Restart(_), _, Trigger::Seconds(from)) => Some(*from),
         (_, Some(Trigger::Seconds(until)), _) => Some(*until),
         _ => None,
     };

@@ -179,14 +179,15 @@ impl Run {
                 "interrupted at height {reached} of {wanted}: what was played is told, and nothing asserted of it"
             )));
         }
-        if reached < wanted {
-            return Err(self.broken(format!(
+        let stalled = (reached < wanted).then(|| {
+            format!(
                 "the chain stalled at height {reached}, with no block for four rounds' worth of slots; {} rounds end at \
                  height {wanted}",
                 scenario.rounds
-            )));
-        }
-        let broken: Vec<String> = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string).collect();
+            )
+        });
+        let broken = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string);
+        let broken: Vec<String> = stalled.into_iter().chain(broken).collect();
         if broken.is_empty() { Ok(()) } else { Err(self.broken(broken.join("; "))) }
     }
 

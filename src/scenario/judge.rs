@@ -23,7 +23,8 @@ use std::{
 pub trait Expert: Observer {
     /// Holds the invariants of a chain, or the one of a name, against what was seen so far and the block that ends the
     /// winning chain: what is wrong, if anything.
-    fn check(&mut self, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
+    /// `now` is the end of the slot that is over.
+    fn check(&mut self, now: SimTime, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
 }
 
 /// Watches a run. Clones share what they saw: one goes to the stage, one stays to be asked.
@@ -171,6 +172,14 @@ impl Judge {
         case.assertions.iter().map(Watched::verdict).collect()
     }
 
+    /// Those that do not hold at the end of a slot that is over, whatever comes after it.
+    pub fn broken(&self, end: SimTime) -> Vec<Verdict> {
+        let mut case = self.lock();
+        case.look_until(end);
+        let broken = case.assertions.iter().filter(|one| one.decided.as_ref().is_some_and(|(holds, _)| !holds));
+        broken.map(Watched::verdict).collect()
+    }
+
     /// Any of the metrics, as things stand.
     pub fn metric(&self, metric: Metric) -> f64 {
         self.lock().metric(metric)
@@ -255,7 +264,8 @@ impl Case {
             Condition::Invariants(name) => {
                 let tip = self.winner();
                 let (tree, name) = (self.tree.clone(), name.as_deref());
-                let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(&tree, &tip, name));
+                let end = SimTime::from_seconds(tree.slots().start(Slot(self.slot.0 + 1)));
+                let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(end, &tree, &tip, name));
                 (result.is_ok(), result.err().unwrap_or_else(|| "all hold".to_owned()))
             }
             Condition::Compare { metric, comparison, value } => {

@@ -19,6 +19,7 @@ mod recorded_chain;
 mod replays;
 mod reports;
 mod scenarios;
+mod searching;
 mod support;
 mod sweeps;
 mod testnet;
