@@ -3,6 +3,7 @@
 pub mod check;
 pub mod diff;
 mod interrupt;
+mod log_file;
 pub mod merge;
 pub mod output;
 #[cfg(feature = "planted")]
@@ -80,7 +81,7 @@ impl Cli {
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
         };
-        match result {
+        match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Usage(why)) => {
                 eprintln!("dposlab: {why}");

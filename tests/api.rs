@@ -8,6 +8,8 @@ mod any_input;
 mod dialects;
 #[path = "api/forks.rs"]
 mod forks;
+#[path = "api/guarded.rs"]
+mod guarded;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/openapi.rs"]

@@ -90,7 +90,7 @@ impl SessionWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn create(file: &Path, session: &Session, digest: TraceDigest) -> io::Result<Self> {
-        let mut writer = Self { file: File::create(file)?, digest, broken: Arc::default() };
+        let mut writer = Self { file: File::create_new(file)?, digest, broken: Arc::default() };
         writer.line(session)?;
         Ok(writer)
     }

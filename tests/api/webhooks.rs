@@ -9,10 +9,10 @@ mod receiver;
 #[path = "webhooks/recorded.rs"]
 pub mod recorded;
 
-use crate::support::{Answered, ask, at_genesis};
+use crate::support::{Answered, ask, at_genesis, of_json};
 use dposlab::{
     actors::{Event, SimTime},
-    api::{ApiContext, Dialect, Request, WebhookSettings, WebhookThread, webhooks::WebhookObserver},
+    api::{ApiContext, Dialect, WebhookSettings, WebhookThread, webhooks::WebhookObserver},
     sim::Observer,
 };
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl Node {
     }
 
     fn ask(&self, method: Method, target: &str, body: &Value) -> Answered {
-        ask(&self.context, &Request::new(method, target), body.to_string().into_bytes())
+        ask(&self.context, &of_json(method, target), body.to_string().into_bytes())
     }
 
     /// Creates a webhook and answers what was shown.
