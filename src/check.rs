@@ -9,16 +9,20 @@
 //! Each thing that must hold is a named value with its source, so that a failure can say which one broke and where.
 
 pub mod assertions;
+pub mod behaviour;
 pub mod conduct;
 pub mod finding;
-pub mod interval;
 pub mod invariants;
+pub mod kept;
 pub mod minimal;
 #[cfg(feature = "planted")]
 pub(crate) mod power;
 pub mod rebuilt;
+mod retold;
 pub mod search;
 pub mod shrink;
+pub mod sights;
+mod simpler;
 pub mod simulation;
 pub mod step;
 mod story;
@@ -28,10 +32,11 @@ pub mod trial;
 pub mod watch;
 
 pub use assertions::judge;
+pub use behaviour::Behaviour;
 pub use conduct::{CONDUCT, Conduct, INTERESTING};
-pub use finding::{Finding, Sometimes};
+pub use finding::{Finding, Signature, Sometimes};
 pub use invariants::{INVARIANTS, Invariant, Violation, check_all};
-pub use minimal::{Minimal, minimise};
+pub use minimal::{Minimal, Minimiser};
 pub use rebuilt::check_rebuilt;
 pub use simulation::Simulation;
 pub use step::{STEP_INVARIANTS, StepInvariant, check_step};

@@ -10,6 +10,7 @@
 //! actors             what each party does
 //! ledger             what a chain means
 //! protocol           what bytes mean
+//! statistics         what many observations say: numbers alone, beside the others
 //! ```
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod protocol;
 pub mod report;
 pub mod scenario;
 pub mod sim;
+pub mod statistics;
 
 /// The snippets of the README, compiled and run with the doc tests.
 #[cfg(doctest)]

@@ -1,12 +1,22 @@
 //! Faults planted on purpose, to measure whether the checker finds them. They exist in tests and with the feature
 //! `planted` only; without it every place below is the constant `false`, and nothing of this is compiled.
 //!
-//! A fault stands in one line at the place of the rule it breaks: `if planted!(FeeNotCharged) { … }`. Which one is in
-//! force is said for a thread and for as long as the value of [`plant`] lives: a run on the inline stage stays on one
-//! thread. It is no field of `Rules`, because it is no rule anybody could choose: rules are read from files, compared
-//! and written down.
+//! A fault stands in one line at the place of the rule it breaks: `if planted!(FeeNotCharged) { … }`. Two things say which
+//! one is in force. [`plant`] says it for one thread, for as long as its value lives; the checker uses this, since a run on
+//! the inline stage stays on one thread. The environment variable [`VARIABLE`] says it for the whole process, on every
+//! thread that has no [`plant`] of its own; named tests use this, since the API and webhooks run on threads of their own:
+//!
+//! ```sh
+//! DPOSLAB_PLANTED=fees-burnt cargo test --features planted
+//! ```
+//!
+//! The variable is read once, and an unknown name is an error that lists the known ones. A fault is no field of `Rules`,
+//! because it is no rule anybody could choose: rules are read from files, compared and written down.
 
-/// Whether a fault is in force on this thread; `false` in a build without planted faults.
+/// The environment variable that names the fault in force in the whole process.
+pub(crate) const VARIABLE: &str = "DPOSLAB_PLANTED";
+
+/// Whether a fault is in force here; `false` in a build without planted faults.
 #[cfg(any(test, feature = "planted"))]
 macro_rules! planted {
     ($fault:ident) => {
@@ -14,7 +24,7 @@ macro_rules! planted {
     };
 }
 
-/// Whether a fault is in force on this thread; `false` in a build without planted faults.
+/// Whether a fault is in force here; `false` in a build without planted faults.
 #[cfg(not(any(test, feature = "planted")))]
 macro_rules! planted {
     ($fault:ident) => {
@@ -27,14 +37,16 @@ macro_rules! planted {
     not(feature = "planted"),
     expect(unused_imports, reason = "the search over all of them is the feature's")
 )]
-pub(crate) use switch::{Planted, is_planted, plant};
+pub(crate) use switch::{Planted, in_process, is_planted, plant};
 
 #[cfg(any(test, feature = "planted"))]
 mod switch {
-    use std::cell::Cell;
+    use super::VARIABLE;
+    use std::{cell::Cell, sync::OnceLock};
 
     thread_local! {
-        static IN_FORCE: Cell<Option<Planted>> = const { Cell::new(None) };
+        /// What [`plant`] says on this thread; `None` without one.
+        static ON_THREAD: Cell<Option<Option<Planted>>> = const { Cell::new(None) };
     }
 
     /// Declares the faults with what each breaks, in the words of the table that `dposlab check --planted` prints.
@@ -138,27 +150,119 @@ mod switch {
         RollbackOneTooDeep: "a rollback goes one block below the common one",
         BlockNotPassedOn: "every second block is not passed on",
         FutureBlockTaken: "blocks of slots that have not begun are taken",
+        // Second set. The ledger.
+        ClaimWithinOneDelegateWeighsTwice: "claimed coin goes on weighing for the lock's owner where owner and recipient vote for one delegate: it weighs twice there",
+        LockAtTheHeightLimitTaken: "a lock may expire at a height one round above the tip exactly, which is one block too early",
+        ResignedStandbyKeepsRank: "a resigned delegate loses its rank only if it was active in the round that ends: a standby one that resigns keeps it",
+        SupplyByParentsReward: "the first block of a milestone that changes the reward adds the old reward to the supply",
+        VoteForgetsLockedCoin: "a vote by a wallet with an open lock leaves the locked coin out of the delegate's weight",
+        MissedSlotsOneShortOfRound: "of a gap of a whole round or more the last owner is not counted as missing",
+        ForgedTwiceCountsAsIdle: "a member that forges twice in a round, which takes missed slots, counts as one that forged nothing in it",
+        RoundWrittenToFirstStandby: "the first delegate that is not active is marked as active in the round",
+        ForgerLosesCoinBackToSender: "a forger forgets coin that a sender pays itself, or gets back by its own refund or claim: what spends it later in the same block is dropped",
+        RepeatedPaymentWeighsOnce: "of a multipayment's payments to one voter only the first weighs",
+        TransactionSoughtOnFirstForkOnly: "a transaction that is on two forks is found only on the one that had it first: on the other one it counts as not forged, to the pool, to those who check a block and to the API",
+        BusinessResignsByLastBridgechain: "a business may resign while a bridgechain lives, if the one registered last has resigned",
+        // Second set. The protocol.
+        SecondSignatureRememberedForOtherKey: "a second signature once checked is not checked again for another key: it holds for the key that the sender registered on another fork",
+        MultiSignatureFeeWithoutRegistrant: "with static fees a multisignature registration costs one part less",
+        HalfSizeRoundedDown: "dynamic fees round half of an odd size down: a fee just below the least is enough",
+        ShuffleRepeatsAfter256Rounds: "the number of the round that the shuffle begins with wraps: from round 256 on the forging orders are wrong",
+        ExpiredAtOwnHeightTaken: "a block may hold a transaction that expires at the block's own height",
+        PreviousIdLongOneBlockEarly: "the first block with a long id names its parent by a long id too: on the wire the short one is lost",
+        // Second set. Pools.
+        RecentIdsSurviveRollback: "the ids handed in since the last block are not forgotten when the chain is rolled back: what was refused on the old chain is a duplicate on the new one",
+        DroppedLastStaysInPoolWallet: "what is evicted or expires from the end of a sender's queue stays applied in the sender's pool wallet: if others of it are pending, its next nonce is refused until a block changes the wallet",
+        EvictionTakesOldestOfEquals: "in a full pool, of those with the lowest fee the oldest gives way instead of the newest",
+        PoolTakesWhatExpiresNext: "a pool takes a transaction that expires in the next block",
+        RefundRuleLooksAtClaims: "a second refund of a lock is taken, and one is refused while a claim of the lock is pending; under rules by which refunds do not stumble",
+        PurgeLeavesLaterOnes: "what a milestone makes invalid leaves the pool without its sender's later transactions, which can no longer be forged",
+        ReplayNewestBlockFirst: "after a rollback of several blocks their transactions come back newest block first: a sender with some in two blocks loses the later ones",
+        ForgingOrderForgetsSecondPeak: "of a sender whose queue has two peaks of fees, some are offered to the forger twice: the second offer fails, and the pool drops what is in the block already, then the rest of the sender's",
+        // Second set. Peers.
+        HaltsCountedAcrossBlocks: "a block that comes in does not end the count of wake-ups in vain: the fourth stall in all, not in a row, causes a health check",
+        ChunksStaySmall: "downloads that were cut into small pieces after some in vain stay so: a node that was stranded catches up ten blocks at a time",
+        HealthCheckEndsByRollbackOnly: "after a health check that finds nothing wrong there is never another one; a node that halts later waits for it for good",
+        HalfForkedIsNotForked: "a node with exactly half of its peers on other chains stays on its own",
+        GroupsCountPeersOnOwnChain: "peers that are only behind or ahead count as a group when the rollback's depth is chosen by the largest group",
+        FirstPeerNotSoughtFromZero: "the node of the highest number has no first peer: where that one says how far to roll back, the depth is random",
+        VerifiedAgainstLaterTip: "a peer whose verification took several steps is held against the own tip at the end of it: after a rollback meanwhile it is not seen as forked",
+        MissedSlotsCarriedIntoNextRound: "slots missed before the last block of a round count for the next one as well, and cause a health check too early",
+        HealthCheckForgetsDroppedPeers: "a health check does not look for the peers that were dropped, so that a node cut off for long asks its own side only",
+        RollbackTellsOldRound: "after a rollback into the round before, the delegate is told the round that was left, and plans by its order",
+        ExactlyMinimumPeersIsTooFew: "a relay with exactly the minimum network reach forbids to forge",
+        AskedForBlocksOfOldChain: "a peer that is verified after a change of chains is asked for blocks of the old one, if the heights are the same",
+        // Second set. Delegates.
+        SlotBeforeTheLastOneNotDone: "a delegate whose clock was fast and is set right forges again in slots before the last one it worked on",
+        ForgesAtHeightOfRound: "a block that comes in while the relay asks its peers is built on by its id, but not by its height",
+        OnlyFirstOfflineSpell: "of several spans of rounds in which a delegate is off only the first one counts",
+        RunningSlotSkippedAtRoundChange: "a delegate that hears of a new round only when its own slot in it has begun leaves that slot empty: after a late last block, or a rollback",
+        // Second set. The simulator and the figures.
+        CalledFlagSurvivesCrash: "a slow or paused node that crashes while events wait for it is never called again: back up, once an event has to wait it hears nothing more",
+        HealEndsOldestCutOnly: "of several partitions in force a heal ends the oldest one only",
+        ClockSetRightBeyondItsOwn: "a clock that a fault had skewed is exact afterwards, on a network whose clocks are wrong by themselves",
+        WinningTipIgnoresHeight: "of two tips with equally many nodes the one of the lower id wins, even if it is the lower block",
+        LongestHealIsTheLast: "the longest time to one chain is that of the last fault",
+        MergedRowsWeighTwice: "where two rows over time become one, the mean pool is weighted wrongly: in runs of more than 2,000 slots",
+        ReplacedPoolAddsUp: "the figures add what a pool holds after a rollback or a rebuild to what it held before",
+        DepthOfRoundNeverReset: "the deepest rollback of a round is told for all later rounds as well",
+        MissedAtBoundaryCountsForOldRound: "slots missed just before the first block of a round are counted for the round before, and for its order",
+        JudgeKeepsEvicted: "for assertions, what was evicted from a full pool still counts as pending",
+        // Second set. The API and webhooks.
+        ForgedHeightsSurviveRollback: "after a rollback of the observed node, the list of a delegate's blocks holds whoever's blocks stand at the heights of those it lost",
+        AnswersSurviveRollback: "what was answered before a rollback of the observed node is answered again until the next block comes in",
+        PendingListStaleAfterRemoval: "the list of pending transactions, once asked for, shows what has left the pool until another one enters",
+        SearchByAddressesListsTwice: "a search by several addresses lists a transaction between two of them twice, and counts it twice",
+        UpdateEnablesWebhook: "a change of a disabled webhook that does not say whether it is enabled enables it",
+        RevertedToldInChainOrder: "the transactions of a reverted block are told first to last, though they were taken back last to first",
+        NegativeNumbersBySize: "conditions hold the greater of two negative numbers to be the lesser",
+        FailedDeliveriesStayQueued: "the bytes of deliveries that failed count as waiting for good: a receiver that was down for long gets nothing more",
     }
 
-    /// Puts a fault in force on this thread until the value is dropped.
+    /// Puts a fault, or none at all, in force on this thread until the value is dropped, whatever the process's is.
     #[must_use = "the fault is in force for as long as this lives"]
     pub(crate) fn plant(fault: Option<Planted>) -> InForce {
-        InForce { before: IN_FORCE.replace(fault) }
+        InForce { before: ON_THREAD.replace(Some(fault)) }
     }
 
     /// A fault in force; restores what was before.
     pub(crate) struct InForce {
-        before: Option<Planted>,
+        before: Option<Option<Planted>>,
     }
 
     impl Drop for InForce {
         fn drop(&mut self) {
-            IN_FORCE.set(self.before);
+            ON_THREAD.set(self.before);
         }
     }
 
+    /// Whether a fault is in force on this thread.
+    ///
+    /// # Panics
+    /// If [`VARIABLE`] names no fault. The command refuses such a name before; a test has nowhere to return it to.
     pub(crate) fn is_planted(fault: Planted) -> bool {
-        IN_FORCE.get() == Some(fault)
+        let in_force = ON_THREAD.get().unwrap_or_else(|| in_process().unwrap_or_else(|why| panic!("{why}")));
+        in_force == Some(fault)
+    }
+
+    /// The fault that [`VARIABLE`] puts in force in the whole process; `None` if it is unset or empty.
+    ///
+    /// # Errors
+    /// No fault has that name: the message lists those there are.
+    pub(crate) fn in_process() -> Result<Option<Planted>, &'static str> {
+        static SAID: OnceLock<Result<Option<Planted>, String>> = OnceLock::new();
+        let said = SAID.get_or_init(|| match std::env::var_os(VARIABLE) {
+            Some(name) if !name.is_empty() => named(&name.to_string_lossy()).map(Some),
+            _ => Ok(None),
+        });
+        said.as_ref().copied().map_err(String::as_str)
+    }
+
+    fn named(name: &str) -> Result<Planted, String> {
+        Planted::ALL.iter().copied().find(|fault| fault.name() == name).ok_or_else(|| {
+            let known: Vec<_> = Planted::ALL.iter().map(|fault| fault.name()).collect();
+            format!("{VARIABLE}: found '{name}', allowed is {}", known.join(", "))
+        })
     }
 
     #[cfg(test)]
@@ -167,6 +271,7 @@ mod switch {
 
         #[test]
         fn a_fault_is_in_force_for_as_long_as_it_is_held() {
+            let _none = plant(None);
             assert!(!planted!(FeesBurnt));
             {
                 let _outer = plant(Some(Planted::FeesBurnt));
@@ -175,9 +280,18 @@ mod switch {
                     assert!(!planted!(FeesBurnt));
                 }
                 assert!(planted!(FeesBurnt) && !planted!(TieBroken));
-                std::thread::spawn(|| assert!(!planted!(FeesBurnt))).join().expect("it holds on other threads");
+                std::thread::spawn(|| assert_eq!(planted!(FeesBurnt), in_process() == Ok(Some(Planted::FeesBurnt))))
+                    .join()
+                    .expect("other threads have the process's fault");
             }
             assert!(!planted!(FeesBurnt));
+        }
+
+        #[test]
+        fn an_unknown_name_is_refused_with_the_known_ones() {
+            assert_eq!(named("fees-burnt"), Ok(Planted::FeesBurnt));
+            let why = named("FeesBurnt").unwrap_err();
+            assert!(why.starts_with("DPOSLAB_PLANTED: found 'FeesBurnt', allowed is tie-broken, "), "{why}");
         }
 
         #[test]

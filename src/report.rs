@@ -8,6 +8,7 @@ pub mod rounds;
 pub mod session;
 pub mod sheet;
 pub mod statistics;
+pub mod survival;
 pub mod sweep;
 pub mod table;
 pub mod trace;

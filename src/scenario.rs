@@ -3,6 +3,7 @@
 //! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
 
 pub mod assertion;
+pub mod ending;
 pub mod file;
 pub mod judge;
 mod limits;
@@ -18,10 +19,11 @@ pub mod workload;
 
 pub use crate::sim::Fault;
 pub use assertion::Assertion;
-pub use file::{Scenario, ScenarioError};
-pub use judge::{Judge, Verdict};
+pub use ending::{Ended, Halt};
+pub use file::{Scenario, ScenarioError, StallRule};
+pub use judge::{Judge, Ruling, Verdict};
 pub use overrides::{Override, Variation};
 pub use run::{Outcome, StageKind};
-pub use script::{Action, Deed, Wrong};
+pub use script::{Action, Deed, Member, Wrong};
 pub use stall::Stall;
 pub use testnet::{Account, NamedDelegate, Testnet};

@@ -24,6 +24,7 @@ pub mod source;
 pub mod stage;
 pub mod tips;
 pub mod trace;
+pub mod weights;
 pub mod world;
 
 pub use fault::{Fault, FaultKind, Trigger};
@@ -34,4 +35,5 @@ pub use seeds::SeedTree;
 pub use source::{PlannedSource, Source};
 pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
-pub use world::{NetworkEvent, Observer, World};
+pub use weights::Weights;
+pub use world::{Act, Heard, NetworkEvent, Observer, World};

@@ -8,6 +8,10 @@ mod any_input;
 mod dialects;
 #[path = "api/forks.rs"]
 mod forks;
+#[path = "api/fresh_index.rs"]
+mod fresh_index;
+#[path = "api/guarded.rs"]
+mod guarded;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/openapi.rs"]

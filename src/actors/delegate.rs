@@ -151,7 +151,11 @@ impl Delegate {
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
         let ours = ours || planted!(ForgesOutOfTurn) && self.owns_slot_before(slot, &round);
-        let over = round.tip_slot >= slot || self.done >= Some(slot);
+        let done = match planted!(SlotBeforeTheLastOneNotDone) {
+            true => self.done == Some(slot),
+            false => self.done >= Some(slot),
+        };
+        let over = round.tip_slot >= slot || done;
         if !ours || over || self.is_offline(&round) {
             self.plan_after(now, slot, &round, effects);
             return;
@@ -213,7 +217,7 @@ impl Delegate {
             let draft = BlockDraft {
                 version: milestones.at(round.tip_height.next()).block.version,
                 timestamp: slots.start(*slot),
-                height: network.height.next(),
+                height: if planted!(ForgesAtHeightOfRound) { round.tip_height } else { network.height }.next(),
                 previous: Some(network.tip),
                 reward: milestones.at(round.tip_height.next()).reward,
                 transactions: transactions.to_vec(),
@@ -245,7 +249,8 @@ impl Delegate {
     /// Sleeps until the first own slot that can still be filled, which may be the running one.
     fn plan_next(&mut self, now: SimTime, round: &RoundView, effects: &mut Vec<Effect>) {
         let running = self.tree.slots().slot(now.seconds());
-        let full_until = if round.tip_slot >= running { running } else { Slot(running.0.saturating_sub(1)) };
+        let is_full = round.tip_slot >= running || planted!(RunningSlotSkippedAtRoundChange);
+        let full_until = if is_full { running } else { Slot(running.0.saturating_sub(1)) };
         self.plan_after(now, full_until, round, effects);
     }
 
@@ -283,7 +288,8 @@ impl Delegate {
     }
 
     fn is_offline(&self, round: &RoundView) -> bool {
-        self.offline.iter().any(|rounds| rounds.contains(&round.round.number()))
+        let spells = if planted!(OnlyFirstOfflineSpell) { 1 } else { self.offline.len() };
+        self.offline.iter().take(spells).any(|rounds| rounds.contains(&round.round.number()))
     }
 
     /// Asks the relay something, and gives it its time to answer.

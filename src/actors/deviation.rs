@@ -8,7 +8,7 @@ mod hosted;
 
 pub use hosted::{Hosted, Stimulus};
 
-use crate::protocol::Address;
+use crate::protocol::{Address, KeyPair};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -32,6 +32,31 @@ pub enum Deviation {
     RefuseTransactions,
     /// Pool: offers its delegate no transaction of this sender.
     Censor(Address),
+    /// Peer: says that it stands on another block than it does.
+    LieAboutTip(Lie),
+}
+
+/// A tip that is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lie {
+    pub claim: FalseClaim,
+    /// So many blocks or slots more.
+    pub by: i32,
+    /// Who signs it; the true block's signature stays, if nobody does.
+    pub keys: Option<KeyPair>,
+}
+
+/// What of a claimed tip is false. Source: consensus.md 6, verification of a claimed tip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FalseClaim {
+    /// The height, that said beside blocks and answers included.
+    #[default]
+    Height,
+    /// The id, which is not that of the header.
+    Id,
+    /// The slot.
+    Slot,
 }
 
 /// The rule that a block made on purpose breaks. Source: consensus.md 3.3 and 3.4.

@@ -156,6 +156,11 @@ impl Peer {
         }
     }
 
+    /// All blocks, of all forks.
+    pub fn tree(&self) -> &Arc<BlockTree> {
+        &self.tree
+    }
+
     /// The block the node stands on.
     pub fn tip(&self) -> &Arc<Link> {
         &self.tip

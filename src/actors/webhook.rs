@@ -25,6 +25,12 @@ use std::sync::Arc;
 
 /// So many webhooks a node has at most; the reference sets no limit.
 pub const WEBHOOKS_MAX: usize = 1_024;
+/// So many conditions with a pattern all webhooks of a node have together: each costs time with every event.
+pub const PATTERNS_MAX: usize = 256;
+/// So many conditions a webhook has at most.
+pub const CONDITIONS_MAX: usize = 64;
+/// A condition's value is nested so deep at most.
+pub const VALUE_DEPTH_MAX: usize = 32;
 /// Characters of a token that the node keeps; the other half never comes back to it. Source: api.md 6.1.
 pub const SECRET_LENGTH: usize = 32;
 
@@ -117,10 +123,14 @@ pub struct Delivery {
     pub body: Arc<[u8]>,
 }
 
-/// There are as many webhooks as may be.
+/// There are as many webhooks, or patterns in them, as may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this node has {WEBHOOKS_MAX} webhooks, which is as many as it takes; delete one first")]
-pub struct TooManyWebhooks;
+pub enum TooManyWebhooks {
+    #[error("this node has {WEBHOOKS_MAX} webhooks, which is as many as it takes; delete one first")]
+    Hooks,
+    #[error("the webhooks of this node would have {0} conditions 'regexp'; it takes {PATTERNS_MAX} at most")]
+    Patterns(usize),
+}
 
 /// The webhooks of one node, in the order of their creation.
 #[derive(Clone)]
@@ -157,24 +167,41 @@ impl WebhookDispatcher {
     /// Adds one. Whoever asks for it draws its id and its token.
     ///
     /// # Errors
-    /// There are [`WEBHOOKS_MAX`] already.
+    /// There are [`WEBHOOKS_MAX`] already, or too many patterns.
     pub fn create(&mut self, hook: Webhook) -> Result<(), TooManyWebhooks> {
         if self.hooks.len() >= WEBHOOKS_MAX {
-            return Err(TooManyWebhooks);
+            return Err(TooManyWebhooks::Hooks);
         }
+        self.check_patterns(None, &hook.conditions)?;
         self.hooks.push(Arc::new(hook));
         Ok(())
     }
 
     /// Changes one, and says whether it is there.
-    pub fn update(&mut self, id: &str, change: WebhookChange) -> bool {
-        let Some(hook) = self.hooks.iter_mut().find(|hook| hook.id == id) else { return false };
+    ///
+    /// # Errors
+    /// There would be too many patterns.
+    pub fn update(&mut self, id: &str, change: WebhookChange) -> Result<bool, TooManyWebhooks> {
+        if let Some(conditions) = &change.conditions {
+            self.check_patterns(Some(id), conditions)?;
+        }
+        let Some(hook) = self.hooks.iter_mut().find(|hook| hook.id == id) else { return Ok(false) };
         let hook = Arc::make_mut(hook);
         hook.event = change.event.unwrap_or_else(|| hook.event.clone());
         hook.target = change.target.unwrap_or_else(|| hook.target.clone());
-        hook.enabled = change.enabled.unwrap_or(hook.enabled);
+        hook.enabled = change.enabled.unwrap_or(hook.enabled || planted!(UpdateEnablesWebhook));
         hook.conditions = change.conditions.unwrap_or_else(|| hook.conditions.clone());
-        true
+        Ok(true)
+    }
+
+    /// Whether there is room for the patterns of these conditions, in place of those of one webhook.
+    fn check_patterns(&self, in_place_of: Option<&str>, conditions: &[Condition]) -> Result<(), TooManyWebhooks> {
+        let others = self.hooks.iter().filter(|hook| in_place_of != Some(&*hook.id));
+        let others: usize = others.map(|hook| patterns(&hook.conditions)).sum();
+        match others + patterns(conditions) {
+            all if all > PATTERNS_MAX => Err(TooManyWebhooks::Patterns(all)),
+            _ => Ok(()),
+        }
     }
 
     /// Deletes one, and says whether it was there.
@@ -183,6 +210,10 @@ impl WebhookDispatcher {
         self.hooks.retain(|hook| hook.id != id);
         self.hooks.len() < count
     }
+}
+
+fn patterns(conditions: &[Condition]) -> usize {
+    conditions.iter().filter(|condition| condition.condition == Comparison::Regexp).count()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
     fmt,
     net::{IpAddr, SocketAddr},
     str::FromStr,
-    time::SystemTime,
+    time::{Duration, Instant, SystemTime},
 };
 
 /// So many clients are remembered before those whose time is over are forgotten.
@@ -32,6 +32,8 @@ pub struct Quota {
     pub remaining: i64,
     /// When the window ends [Unix ms].
     pub reset_ms: u64,
+    /// Until then, in whole seconds, at least 1.
+    pub retry_after_seconds: u64,
 }
 
 /// Counts the requests of each address.
@@ -41,7 +43,7 @@ pub struct Limiter(DashMap<IpAddr, Window>);
 #[derive(Debug)]
 struct Window {
     used: u32,
-    end_ms: u64,
+    end: Instant,
 }
 
 impl Whitelist {
@@ -125,23 +127,30 @@ impl FromStr for RateLimit {
 impl Limiter {
     /// Counts a request of a client.
     pub fn take(&self, limit: RateLimit, client: IpAddr) -> Quota {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        // Before 1970 there is one window.
-        self.take_at(limit, client, now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)))
+        self.take_at(limit, client, Instant::now(), SystemTime::now())
     }
 
-    fn take_at(&self, limit: RateLimit, client: IpAddr, now_ms: u64) -> Quota {
+    /// Windows are measured by a clock that nobody sets; the other one only tells clients when theirs ends.
+    fn take_at(&self, limit: RateLimit, client: IpAddr, now: Instant, shown: SystemTime) -> Quota {
         if self.0.len() > CLIENTS_MAX {
-            self.0.retain(|_, window| window.end_ms > now_ms);
+            self.0.retain(|_, window| window.end > now);
         }
-        let fresh = Window { used: 0, end_ms: now_ms.saturating_add(limit.window_ms) };
-        let mut window = self.0.entry(client.to_canonical()).or_insert(Window { used: 0, end_ms: 0 });
-        if window.end_ms <= now_ms {
-            *window = fresh;
+        let end = now + Duration::from_millis(limit.window_ms);
+        let mut window = self.0.entry(client.to_canonical()).or_insert(Window { used: 0, end });
+        if window.end <= now {
+            *window = Window { used: 0, end };
         }
         window.used = window.used.saturating_add(1).min(limit.requests.saturating_add(1));
         let remaining = i64::from(limit.requests) - i64::from(window.used);
-        Quota { limit: limit.requests, remaining, reset_ms: window.end_ms }
+        let left = window.end.saturating_duration_since(now);
+        // Before 1970 there is no time to tell.
+        let reset = (shown + left).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Quota {
+            limit: limit.requests,
+            remaining,
+            reset_ms: u64::try_from(reset.as_millis()).unwrap_or(u64::MAX),
+            retry_after_seconds: u64::try_from(left.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1),
+        }
     }
 }
 
@@ -180,11 +189,19 @@ mod tests {
 
     #[test]
     fn a_window_ends_and_another_one_begins() {
-        let (limiter, limit) = (Limiter::default(), RateLimit { requests: 2, window_ms: 10 });
+        let (limiter, limit) = (Limiter::default(), RateLimit { requests: 2, window_ms: 1_500 });
         let client = IpAddr::from([10, 0, 0, 1]);
-        let left = |now| limiter.take_at(limit, client, now).remaining;
-        assert_eq!([left(100), left(101), left(102), left(109)], [1, 0, -1, -1]);
-        assert_eq!(left(110), 1);
-        assert_eq!(limiter.take_at(limit, IpAddr::from([10, 0, 0, 2]), 105).remaining, 1);
+        let start = Instant::now();
+        let at = |client, ms: u64, shown_ms: u64| {
+            let shown = SystemTime::UNIX_EPOCH + Duration::from_millis(shown_ms);
+            limiter.take_at(limit, client, start + Duration::from_millis(ms), shown)
+        };
+        let left = |ms| at(client, ms, ms).remaining;
+        assert_eq!([left(0), left(100), left(200), left(1_499)], [1, 0, -1, -1]);
+        // The clock on the wall was set back a day; the window ends all the same.
+        let late = at(client, 1_499, 5);
+        assert_eq!((late.reset_ms, late.retry_after_seconds, late.is_exceeded()), (6, 1, true));
+        assert_eq!(left(1_500), 1);
+        assert_eq!(at(IpAddr::from([10, 0, 0, 2]), 1_505, 0).remaining, 1);
     }
 }

@@ -1,8 +1,8 @@
 //! The body of a request: how much of it is read, and what it may be. Source: api.md 1.2, 1.4.
 
-use super::{ApiError, query};
+use super::{ApiError, limits::Receiving, query};
 use serde_json::{Map, Value};
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 use warp::{
     Buf, Stream,
     http::{HeaderMap, header},
@@ -11,13 +11,24 @@ use warp::{
 /// A body is at most so long [bytes].
 const LENGTH_MAX: usize = 1_048_576;
 
-/// Reads a body.
+/// Reads a body in a given time.
 ///
 /// # Errors
-/// It is too long, or it broke off.
-pub async fn read<B: Buf>(
+/// It is too long, broke off or took too long, or too much is being received for all clients together.
+pub async fn read_within<B: Buf>(
+    patience: Duration,
     headers: &HeaderMap,
     body: impl Stream<Item = Result<B, warp::Error>>,
+    receiving: &Receiving,
+) -> Result<Vec<u8>, ApiError> {
+    let read = tokio::time::timeout(patience, read(headers, body, receiving)).await;
+    read.unwrap_or(Err(ApiError::Slow(patience.as_secs())))
+}
+
+async fn read<B: Buf>(
+    headers: &HeaderMap,
+    body: impl Stream<Item = Result<B, warp::Error>>,
+    receiving: &Receiving,
 ) -> Result<Vec<u8>, ApiError> {
     let too_long = || {
         let message = format!("Payload content length greater than maximum allowed: {LENGTH_MAX}");
@@ -28,12 +39,15 @@ pub async fn read<B: Buf>(
         return Err(too_long());
     }
     let mut body = pin!(body);
-    let mut bytes = Vec::with_capacity(announced.unwrap_or(0));
+    let mut received = receiving.begin();
+    // What is announced has not come yet: memory is taken for what has.
+    let mut bytes = Vec::new();
     while let Some(part) = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await {
         let mut part = part.map_err(|_| invalid_json())?;
         if bytes.len() + part.remaining() > LENGTH_MAX {
             return Err(too_long());
         }
+        received.add(part.remaining())?;
         while part.has_remaining() {
             bytes.extend_from_slice(part.chunk());
             part.advance(part.chunk().len());

@@ -3,10 +3,18 @@
 use super::{
     View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
+    guard::LabAccess,
+    limits::{Limits, Receiving},
     log::LogTail,
+    webhooks::Report,
 };
 use crate::sim::LiveHandle;
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+    str::FromStr,
+    sync::Arc,
+};
 
 /// Everything a request needs. Cheap to clone.
 #[derive(Clone)]
@@ -16,20 +24,39 @@ pub struct ApiContext {
     /// The run: takes transactions, and is steered under `/lab`.
     pub live: LiveHandle,
     pub ports: Ports,
+    /// The address the server listens on.
+    pub host: IpAddr,
     pub settings: Settings,
     /// The end of the node's log, if it is kept.
     pub log: Option<LogTail>,
     /// The node's webhooks, if it has any to offer.
     pub webhooks: Option<Webhooks>,
+    /// Takes lines for the log, about what goes wrong.
+    pub report: Report,
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
+    /// Counts what is being received.
+    pub receiving: Arc<Receiving>,
 }
 
 impl ApiContext {
     /// A context with default ports and settings.
     pub fn new(view: View, live: LiveHandle) -> Self {
         let (ports, settings) = (Ports::default(), Settings::default());
-        Self { view, live, ports, settings, log: None, webhooks: None, limiter: Arc::default() }
+        let host = Ipv4Addr::LOCALHOST.into();
+        let receiving = Arc::new(Receiving::new(settings.limits.receiving));
+        Self {
+            view,
+            live,
+            ports,
+            host,
+            settings,
+            log: None,
+            webhooks: None,
+            report: Arc::new(|_| {}),
+            limiter: Arc::default(),
+            receiving,
+        }
     }
 }
 
@@ -58,13 +85,24 @@ pub struct Settings {
     pub rate_limit: Option<RateLimit>,
     /// Who of those is answered about webhooks, by which a node can be made to call others.
     pub webhook_whitelist: Whitelist,
+    /// Whom `/lab` answers.
+    pub lab: LabAccess,
+    /// What clients may hold of the server.
+    pub limits: Limits,
 }
 
 impl Default for Settings {
     /// As documented, to everybody and without limit, but about webhooks to this machine only. Source: api.md 1.1.
     fn default() -> Self {
         let (dialect, whitelist, rate_limit) = (Dialect::default(), Whitelist::default(), None);
-        Self { dialect, whitelist, rate_limit, webhook_whitelist: Whitelist::loopback() }
+        Self {
+            dialect,
+            whitelist,
+            rate_limit,
+            webhook_whitelist: Whitelist::loopback(),
+            lab: LabAccess::default(),
+            limits: Limits::default(),
+        }
     }
 }
 

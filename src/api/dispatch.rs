@@ -3,7 +3,7 @@
 use super::{
     ApiContext, ApiError, Dialect, Reply, Request,
     access::Quota,
-    body,
+    body, guard,
     handler::Call,
     parameter::{Parameter, Parameters},
     query,
@@ -23,18 +23,37 @@ pub async fn answer(
     if !context.settings.whitelist.allows(request.remote) {
         return Reply::error(&ApiError::Forbidden);
     }
-    if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
-        return preflight();
-    }
     let path = without_version(&request.path);
-    let outcome = match Verb::of(&request.method).and_then(|verb| route::find(verb, &path, context.settings.dialect)) {
-        Some(found) => handle(context, request, &path, &found, body).await,
-        None => match moved(context, request, &path).await {
+    let reply = answer_path(context, request, &path, body).await;
+    // A page of another origin never reads what it may not change.
+    if route::is_guarded(&path) { reply.for_own_pages() } else { reply }
+}
+
+async fn answer_path(
+    context: &ApiContext,
+    request: &Request,
+    path: &str,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
+    if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
+        return if route::is_guarded(path) { Reply::error(&ApiError::Forbidden) } else { preflight() };
+    }
+    let outcome = match Verb::of(&request.method).and_then(|verb| route::find(verb, path, context.settings.dialect)) {
+        Some(found) => handle(context, request, path, &found, body).await,
+        None => match moved(context, request, path).await {
             Some(reply) => Ok(reply),
             None => Err(ApiError::NO_ROUTE),
         },
     };
-    outcome.unwrap_or_else(|error| Reply::error(&error))
+    outcome.unwrap_or_else(|error| failed(context, request, &error))
+}
+
+/// The answer to a request that failed. A cause that the client is not told goes to the log.
+fn failed(context: &ApiContext, request: &Request, error: &ApiError) -> Reply {
+    if let ApiError::Internal(cause) = error {
+        (context.report)(&format!("{} {} failed: {cause}", request.method, request.path));
+    }
+    Reply::error(error)
 }
 
 /// What tells requests apart whose answers are remembered.
@@ -58,34 +77,28 @@ async fn handle(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
-    if !may_ask(context, request, route) {
-        return Err(ApiError::Forbidden);
-    }
-    let body = match (route.verb, route.body) {
-        (Verb::Get | Verb::Delete, None) => Value::Null,
-        _ => body::parse(&request.headers, &body.await?)?,
-    };
+    guard::check(context, request, route.access)?;
     let quota = if route.access == Access::Loopback { None } else { quota(context, request) };
     let outcome = match quota {
         Some(quota) if quota.is_exceeded() => Err(ApiError::TooMany),
-        _ => respond(context, &request.query, path, found, body).await,
+        _ => read_and_respond(context, request, path, found, body).await,
     };
-    let reply = outcome.unwrap_or_else(|error| Reply::error(&error));
+    let reply = outcome.unwrap_or_else(|error| failed(context, request, &error));
     Ok(Reply { quota, ..reply })
 }
 
-/// Whether a route answers this client. What a page of another site wants to change is not the client's own wish: a
-/// browser runs on loopback, too, and there it would pass for its user.
-fn may_ask(context: &ApiContext, request: &Request, route: &Route) -> bool {
-    match route.access {
-        Access::Everyone => true,
-        Access::Loopback => request.is_from_loopback(),
-        Access::Webhooks => {
-            let whitelist = &context.settings.webhook_whitelist;
-            let is_own = whitelist.is_open() || route.verb == Verb::Get || !request.is_from_foreign_page();
-            whitelist.allows(request.remote) && is_own
-        }
-    }
+async fn read_and_respond(
+    context: &ApiContext,
+    request: &Request,
+    path: &str,
+    found: &Match<'_>,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Result<Reply, ApiError> {
+    let body = match (found.route.verb, found.route.body) {
+        (Verb::Get | Verb::Delete, None) => Value::Null,
+        _ => body::parse(&request.headers, &body.await?)?,
+    };
+    respond(context, &request.query, path, found, body).await
 }
 
 /// The answer to a request whose body has been read.
@@ -172,11 +185,9 @@ fn preflight() -> Reply {
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
     let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
-    if !may_ask(context, request, found.route) {
-        return None;
-    }
+    guard::check(context, request, found.route.access).ok()?;
     respond(context, &request.query, stripped, &found, Value::Null).await.ok()?;
-    let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let host = request.host().unwrap_or("localhost");
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
     Some(Reply::moved(format!("http://{host}{stripped}{query}")))
 }

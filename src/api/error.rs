@@ -8,6 +8,24 @@ use warp::http::StatusCode;
 pub enum ApiError {
     #[error("Forbidden")]
     Forbidden,
+    /// The request itself is none that HTTP/1.1 allows.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// A token is missing or wrong.
+    #[error("{0}")]
+    Unauthorized(&'static str),
+    /// Not from there, not in this way; the message says how.
+    #[error("{0}")]
+    Refused(String),
+    /// The body is of a type that is not taken here.
+    #[error("{0}")]
+    MediaType(String),
+    /// The body did not arrive in time.
+    #[error("the body has not arrived within {0} s")]
+    Slow(u64),
+    /// Too much is being read for all clients together.
+    #[error("too much is being received at once; try again")]
+    Busy,
     /// No such path, or no such thing: `Not Found`, `Wallet not found`, …
     #[error("{0}")]
     NotFound(&'static str),
@@ -42,7 +60,12 @@ impl ApiError {
     /// The status it is answered with.
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Forbidden | Self::Refused(_) => StatusCode::FORBIDDEN,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,

@@ -26,6 +26,8 @@ pub struct Reply {
     pub modified: Option<i64>,
     /// What the client has left, if that is limited.
     pub quota: Option<Quota>,
+    /// Whether pages of any origin may read it.
+    pub(super) is_for_all_pages: bool,
 }
 
 /// What a body is.
@@ -93,7 +95,16 @@ impl Reply {
     }
 
     fn new(status: StatusCode, content: Content, body: Bytes) -> Self {
-        Self { status, content, body, packed: None, location: None, modified: None, quota: None }
+        Self {
+            status,
+            content,
+            body,
+            packed: None,
+            location: None,
+            modified: None,
+            quota: None,
+            is_for_all_pages: true,
+        }
     }
 
     /// The same, for more than one request.
@@ -102,11 +113,14 @@ impl Reply {
         Self { packed: Some(Arc::default()), ..self }
     }
 
+    /// The same, which pages of other origins cannot read.
+    #[must_use]
+    pub fn for_own_pages(self) -> Self {
+        Self { is_for_all_pages: false, ..self }
+    }
+
     /// An error with its body.
     pub fn error(error: &ApiError) -> Self {
-        if let ApiError::Internal(cause) = error {
-            tracing::error!(cause, "a request failed");
-        }
         Self::new(error.status(), Content::Json, error.body().into())
     }
 
@@ -135,8 +149,16 @@ impl Reply {
         if is_ok && request.method == Method::GET {
             headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
-        allow_origin(request, headers);
+        if self.is_for_all_pages {
+            allow_origin(request, headers);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(quota) = self.quota {
+            if quota.is_exceeded() {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(quota.retry_after_seconds));
+            }
             headers.insert("x-ratelimit-userlimit", HeaderValue::from(quota.limit));
             headers.insert("x-ratelimit-userremaining", HeaderValue::from(quota.remaining));
             headers.insert("x-ratelimit-userreset", HeaderValue::from(quota.reset_ms));

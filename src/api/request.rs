@@ -1,7 +1,8 @@
 //! A request, and decoding of what stands in its address.
 
+use super::Ports;
 use std::{borrow::Cow, net::SocketAddr};
-use warp::http::{HeaderMap, Method, header};
+use warp::http::{HeaderMap, HeaderValue, Method, header};
 
 /// A request without its body, which is read only where a route wants one.
 #[derive(Clone, Debug)]
@@ -17,25 +18,19 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request for a path with its query, without headers, from this machine.
+    /// A request for a path with its query, from this machine and to the default port of the API.
     pub fn new(method: Method, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let remote = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        Self { method, path: path.to_owned(), query: query.to_owned(), headers: HeaderMap::new(), remote }
+        let host = format!("127.0.0.1:{}", Ports::default().api);
+        let headers = HeaderValue::try_from(host).map(|host| (header::HOST, host)).into_iter().collect();
+        Self { method, path: path.to_owned(), query: query.to_owned(), headers, remote }
     }
 
-    /// Whether a browser sends it for a page that does not come from this machine.
-    pub fn is_from_foreign_page(&self) -> bool {
-        let Some(origin) = self.headers.get(header::ORIGIN) else { return false };
-        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, host)| {
-            let name = match host.rsplit_once(':') {
-                Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-                _ => host,
-            };
-            let name = name.trim_start_matches('[').trim_end_matches(']');
-            name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.to_canonical().is_loopback())
-        });
-        own != Some(true)
+    /// The address it was sent to, as its sender calls it; `None` where that is not said, or said more than once.
+    pub fn host(&self) -> Option<&str> {
+        let mut hosts = self.headers.get_all(header::HOST).iter();
+        hosts.next().filter(|_| hosts.next().is_none())?.to_str().ok()
     }
 
     /// Whether it comes from this machine.

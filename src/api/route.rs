@@ -227,6 +227,14 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
     None
 }
 
+/// Whether only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
+pub fn is_guarded(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let is_of_lab = path == "/lab" || path.starts_with("/lab/");
+    let mut guarded = ROUTES.iter().filter(|route| route.access != Access::Everyone);
+    is_of_lab || guarded.any(|route| leads_to(route, path, &mut Vec::new()))
+}
+
 fn leads_to<'p>(route: &'static Route, path: &'p str, arguments: &mut Vec<(&'static str, &'p str)>) -> bool {
     let mut found = path.split('/');
     let mut wanted = route.path.split('/');

@@ -1,18 +1,35 @@
 //! The HTTP server: a socket, and one warp filter that hands every request to [`answer`](super::answer).
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
-use super::{ApiContext, Ports, Request, body, dispatch};
+use super::{
+    ApiContext, ApiError, Ports, Reply, Request, body, dispatch,
+    limits::{Admitted, Connections, Receiving},
+};
+use http_body_util::Full;
+use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
 use socket2::SockRef;
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::net::TcpListener;
+use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+};
 use warp::{
     Filter,
-    http::{HeaderMap, Method, Response},
+    http::{HeaderMap, HeaderValue, Method, Response, header},
     path::FullPath,
 };
 
 /// How long open requests may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(1);
+/// How often the log is told of connections that were closed or refused.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+/// How long nothing is accepted after the system refused to.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A port that is ours. Connections wait until a server serves them.
 pub struct Listener {
@@ -68,7 +85,9 @@ impl Server {
     /// A server on a port. The node says that this is its API's port.
     pub fn new(listener: Listener, context: ApiContext) -> Self {
         let ports = Ports { api: listener.address.port(), ..context.ports };
-        Self { listener, context: ApiContext { ports, ..context } }
+        let (host, limits) = (listener.address.ip(), context.settings.limits);
+        let receiving = Arc::new(Receiving::new(limits.receiving));
+        Self { listener, context: ApiContext { ports, host, receiving, ..context } }
     }
 
     /// [`Server::listen`] and [`Server::new`] in one.
@@ -90,43 +109,128 @@ impl Server {
     /// The runtime does not take the socket.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.socket)?;
-        let (stopping, stopped) = tokio::sync::oneshot::channel();
-        let shutdown = async move {
-            shutdown.await;
-            // Nobody listens when serving has ended by itself.
-            let _serving_ended = stopping.send(());
-        };
-        let served = warp::serve(filter(self.context)).incoming(listener).graceful(shutdown).run();
-        let patience = async move {
-            match stopped.await {
-                Ok(()) => tokio::time::sleep(GRACE).await,
-                Err(_) => std::future::pending().await,
+        let connections = Connections::new(self.context.settings.limits.connections);
+        let context = Arc::new(self.context);
+        let (stopping, stopped) = watch::channel(false);
+        let mut open = JoinSet::new();
+        let mut told = tokio::time::interval(TOLD_EVERY);
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                Some(_ended) = open.join_next() => {}
+                _moment = told.tick() => {
+                    if let Some(line) = connections.news() {
+                        (context.report)(&line);
+                    }
+                }
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, remote)) => {
+                        if let Some(admitted) = connections.admit(remote.ip().to_canonical()) {
+                            open.spawn(converse(context.clone(), stream, remote, admitted, stopped.clone()));
+                        }
+                    }
+                    // No file is left for it, or it was gone before it was taken: others may do better.
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                },
             }
-        };
-        tokio::select! {
-            () = served => {}
-            () = patience => {}
         }
+        // Nobody listens where no connection is open.
+        let _all_closed = stopping.send(true);
+        let all_over = async { while open.join_next().await.is_some() {} };
+        // Who is not done by then is cut off.
+        let _in_time = tokio::time::timeout(GRACE, all_over).await;
         Ok(())
     }
 }
 
+/// Answers the requests of one connection, until either side closes it.
+async fn converse(
+    context: Arc<ApiContext>,
+    stream: TcpStream,
+    remote: SocketAddr,
+    admitted: Admitted,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let idle = context.settings.limits.idle;
+    let answering = TowerToHyperService::new(warp::service(filter(context)));
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let work = admitted.work();
+        let answered = checked(request, remote).map(|request| hyper::service::Service::call(&answering, request));
+        async move {
+            let response = match answered {
+                Ok(answer) => answer.await?.map(http_body_util::Either::Left),
+                Err(response) => response.map(|body| http_body_util::Either::Right(Full::new(body))),
+            };
+            drop(work);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(idle);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let stopped = async { stopped.wait_for(|stopped| *stopped).await.is_ok() };
+    tokio::select! {
+        // How a client leaves is its own affair.
+        _left = connection.as_mut() => return,
+        () = admitted.closed() => return,
+        _stopped = stopped => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _left = connection.await;
+}
+
+/// A request that HTTP allows, with the client's address; otherwise what is answered to it.
+fn checked(
+    mut request: hyper::Request<Incoming>,
+    remote: SocketAddr,
+) -> Result<hyper::Request<Incoming>, Response<bytes::Bytes>> {
+    let wrong = |message| {
+        let asked = Request { remote: Some(remote), ..Request::new(Method::GET, "/") };
+        Reply::error(&ApiError::BadRequest(message)).into_response(&asked)
+    };
+    if request.method() == Method::CONNECT || request.uri().path_and_query().is_none() {
+        return Err(wrong("this server is no proxy"));
+    }
+    match request.headers().get_all(header::HOST).iter().count() {
+        1 => {}
+        0 if request.version() == Version::HTTP_10 => {}
+        0 => return Err(wrong("the header Host is missing")),
+        _ => return Err(wrong("the header Host is there more than once")),
+    }
+    // A request that names the whole address means that one, whatever Host says.
+    if let Some(authority) = request.uri().authority().map(ToString::to_string)
+        && let Ok(host) = HeaderValue::try_from(authority)
+    {
+        request.headers_mut().insert(header::HOST, host);
+    }
+    request.extensions_mut().insert(Remote(remote));
+    Ok(request)
+}
+
+/// Who asks.
+#[derive(Clone, Copy)]
+struct Remote(SocketAddr);
+
 /// Any request, to its answer.
-fn filter(context: ApiContext) -> impl Filter<Extract = (Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
-    let context = Arc::new(context);
+fn filter(
+    context: Arc<ApiContext>,
+) -> impl Filter<Extract = (Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
         .and(warp::path::full())
         .and(query)
         .and(warp::header::headers_cloned())
-        .and(warp::addr::remote())
+        .and(warp::ext::get::<Remote>())
         .and(warp::body::stream())
-        .then(move |method: Method, path: FullPath, query: String, headers: HeaderMap, remote, stream| {
+        .then(move |method: Method, path: FullPath, query: String, headers: HeaderMap, remote: Remote, stream| {
             let context = context.clone();
             async move {
+                let remote = Some(remote.0);
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, remote };
-                let reply = dispatch::answer(&context, &request, body::read(&request.headers, stream)).await;
-                reply.into_response(&request)
+                let patience = context.settings.limits.body;
+                let body = body::read_within(patience, &request.headers, stream, &context.receiving);
+                dispatch::answer(&context, &request, body).await.into_response(&request)
             }
         })
 }

@@ -175,11 +175,14 @@ impl Head {
 
     fn stand_on(&mut self, tip: &Arc<Link>, applied: &Arc<Applied>, made: i64) {
         self.modified = made.max(self.modified + 1);
+        let is_higher = tip.height() > self.tip.height();
         self.tip = tip.clone();
         self.applied = applied.clone();
         self.chain.move_to(tip, applied.state.network_byte());
         self.lists = Arc::default();
-        self.memo = Arc::default();
+        if is_higher || !planted!(AnswersSurviveRollback) {
+            self.memo = Arc::default();
+        }
     }
 }
 

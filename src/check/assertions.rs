@@ -1,8 +1,13 @@
 //! A scenario's assertions, judged with the invariants of this room.
 
-use super::{CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all, trial::deviants};
+use super::{
+    Behaviour, CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all,
+    conduct::is_modelled,
+    search::liveness,
+    trial::{is_liveness, untimely},
+};
 use crate::{
-    actors::{Event, NodeId, SimTime},
+    actors::{ActorId, Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::BlockId,
     scenario::{
@@ -10,7 +15,7 @@ use crate::{
         assertion::{Claim, Condition},
         judge::Expert,
     },
-    sim::{NetworkEvent, Observer, Plan},
+    sim::{Act, NetworkEvent, Observer, Plan},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,9 +23,10 @@ use std::{collections::BTreeMap, sync::Arc};
 /// conducts itself is asked for by name.
 ///
 /// # Errors
-/// An assertion names an invariant that there is not: which one, and which there are.
+/// An assertion names an invariant that there is not: which one, and which there are. Or it asks for liveness once all
+/// faults are over, and nothing says when that is.
 pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
-    let mut asked = false;
+    let (mut asked, mut asked_conduct) = (false, false);
     for (index, assertion) in scenario.assertions.iter().enumerate() {
         let Ok(claim) = assertion.claim() else { continue };
         let (Claim::Always(condition)
@@ -29,18 +35,26 @@ pub fn judge(scenario: &Scenario, plan: &Plan) -> Result<Judge, String> {
         | Claim::Finally(condition)) = claim;
         if let Condition::Invariants(name) = condition {
             asked = true;
-            if let Some(name) = name.filter(|name| names().all(|known| known != name)) {
+            asked_conduct |= name.as_ref().is_some_and(|name| is_modelled(name));
+            if let Some(name) = name.as_ref().filter(|name| names().all(|known| known != name.as_str())) {
                 let known: Vec<&str> = names().collect();
                 return Err(format!(
                     "key 'assert[{index}]': found invariant '{name}', allowed is {}",
                     known.join("; ")
                 ));
             }
+            if let Some(name) = name.filter(|name| is_liveness(name) && liveness(scenario).is_none()) {
+                return Err(format!(
+                    "key 'assert[{index}]': found invariant '{name}' beside a fault without an end at a time, allowed is \
+                     until = {{ seconds = … }} in every fault"
+                ));
+            }
         }
     }
     let expert = asked.then(|| {
-        let watch = Watch::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
-        Box::new(Witness { watch, checked: BTreeMap::new() }) as Box<dyn Expert>
+        let watch = Watch::of(scenario, plan, liveness(scenario));
+        let behaviour = asked_conduct.then(|| Behaviour::new(plan, &untimely(scenario)));
+        Box::new(Witness { watch, behaviour, checked: BTreeMap::new() }) as Box<dyn Expert>
     });
     Ok(Judge::new(scenario, plan, expert))
 }
@@ -55,15 +69,21 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// What was seen, and the invariants of whole chains that have been held against the last block.
 struct Witness {
     watch: Watch,
+    /// Where some conduct is asked for.
+    behaviour: Option<Behaviour>,
     checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
 }
 
 impl Expert for Witness {
-    fn check(&mut self, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String> {
+    fn check(&mut self, now: SimTime, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String> {
+        self.watch.seen().look_until(now);
         let is_meant = |found: &str| match name {
             Some(name) => found == name,
             None => STEP_INVARIANTS.iter().any(|invariant| invariant.name == found),
         };
+        if let Some(behaviour) = &self.behaviour {
+            behaviour.tell(&mut self.watch.seen());
+        }
         if let Some(finding) = self.watch.seen().findings().iter().find(|finding| is_meant(finding.invariant)) {
             return Err(finding.to_string());
         }
@@ -85,9 +105,28 @@ impl Expert for Witness {
 impl Observer for Witness {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.watch.observe(now, node, event);
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.observe(now, node, event);
+        }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         self.watch.observe_network(now, event);
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.observe_act(now, actor, act);
+        }
+    }
+
+    fn rest(&mut self) {
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.rest();
+        }
+    }
+
+    fn wants_acts(&self) -> bool {
+        self.behaviour.is_some()
     }
 }

@@ -1,5 +1,7 @@
 //! What a node's conduct should be, and what should happen sometimes.
 
+use super::sights::SIGHTS;
+
 /// Something that an honest node does always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conduct {
@@ -28,6 +30,8 @@ conduct! {
     ONCE: "no transaction stands twice on a chain", "consensus.md 7.1 I12";
     /// An honest delegate makes one block in a slot.
     ONE_A_SLOT: "a delegate makes one block in a slot", "consensus.md 7.1 I5";
+    /// A round has as many delegates as its milestone says, or the chain ends with the round before.
+    ENOUGH: "resignations leave enough delegates for the next milestone", "consensus.md 1.2, 4.5 type 7";
     /// What an honest delegate makes, its own relay takes.
     RELAY: "a forger's own relay takes its block", "consensus.md 2.4, 8 Q18";
     /// The same, where resignations are miscounted.
@@ -60,6 +64,74 @@ conduct! {
     CONVERGED: "all nodes come to one chain once all faults are over", "consensus.md 3.5, 7.2";
     /// After all faults are over, the chain grows.
     PROGRESS: "the chain grows once all faults are over", "consensus.md 7.2";
+
+    // What a node does after each input, judged by a model of its own (`behaviour`).
+    /// A question gets one answer of its kind, and the node's chain and peers decide what it says.
+    ANSWERED: "a question gets one answer, and the right one", "consensus.md 6";
+    /// Answers are to questions.
+    UNASKED: "nobody is answered who has not asked", "consensus.md 6";
+    /// Callers within their limits are heard; beyond them there are no answers.
+    LIMITED: "callers are heard within the limits and not beyond", "consensus.md 6";
+    /// A block that fits is taken in, one that does not is not.
+    TAKEN: "a block that fits is taken, and no other", "consensus.md 3.1, 3.3";
+    /// Who gets a block, how often and when.
+    PASSED_ON: "a block is passed on to as many as it should, when it should", "consensus.md 3.2, 6";
+    /// Transactions go from peers and clients to the pool.
+    TO_POOL: "what comes in goes to the pool as it is", "consensus.md 5.1, 6";
+    /// What the pool finds worth it goes to 20 peers.
+    BATCHED: "accepted transactions are sent to twenty peers", "consensus.md 6";
+    /// A relay tells its delegate the round of its tip.
+    ROUND_TOLD: "a relay tells the round of its tip", "consensus.md 2.1";
+    /// All peers are pinged before forging and after a rollback.
+    PINGED: "all peers are pinged, and once", "consensus.md 2.2, 3.5";
+    /// The numbers on which a delegate decides.
+    COUNTED: "a relay counts its peers right", "consensus.md 2.2";
+    /// Who fails a ping or its verification is dropped.
+    DROPPED: "peers that fail are dropped, and no others", "consensus.md 2.2, 6";
+    /// Who has answered and been verified is added.
+    ADDED: "peers that pass are added, and no others", "consensus.md 6";
+    /// Callers that are no peers are pinged back.
+    MET: "a caller that is no peer is pinged back", "consensus.md 6";
+    /// Peers are looked for in time, and dropped ones tried again.
+    DISCOVERED: "peers are looked for every ten minutes", "consensus.md 6";
+    /// Downloads ask the right peers for the right blocks.
+    ASKED: "a download asks peers of this chain for what comes next", "consensus.md 3.5, 6";
+    /// A chunk that does not come is asked of another peer.
+    RETRIED: "a chunk that fails is asked of another peer", "consensus.md 6";
+    /// Nothing else makes a node look than a minute without a block, and that does.
+    WOKEN: "a node that gets no block for a minute looks for some", "consensus.md 3.5";
+    /// Downloads in vain lead to a health check.
+    DOUBTED: "a node doubts its chain when it should", "consensus.md 3.5";
+    /// What a health check counts, and what follows.
+    HEALED: "a health check counts right, and the rollback follows from it", "consensus.md 3.5, 8 Q17";
+    /// How far other rollbacks go.
+    DEPTH: "a rollback is as deep as its cause allows", "consensus.md 3.5, 3.6";
+    /// The search for the highest common block.
+    SEARCHED: "a verification finds the highest common block", "consensus.md 6";
+    /// A node that comes back.
+    RESTARTED: "a node that starts again calls those it knows", "consensus.md 3.5, 6";
+    /// What a delegate does with what its relay says of the network.
+    DECIDED: "a delegate forges with a quorum and not without", "consensus.md 2.2";
+    /// A delegate whose turn it is asks its relay.
+    TURN: "a delegate uses its slot", "consensus.md 2.1";
+    /// What stands in a block.
+    MADE: "a block is made of what relay and pool have said", "consensus.md 2.4";
+    /// What of a pool goes into a block.
+    CHOSEN: "a block gets what comes first in the pool and fits", "consensus.md 2.3, 5.5";
+    /// What a pool takes, and what it says of it.
+    ADMITTED: "a pool takes what passes its checks, and says so", "consensus.md 5.1 to 5.4";
+    /// Expired transactions leave, with later ones of their senders.
+    EXPIRED: "what expires leaves the pool, and nothing before", "consensus.md 5.6";
+    /// Blocks take their transactions out of the pool.
+    FOLLOWED: "a pool gives up what blocks make void, and nothing else", "consensus.md 5.6";
+    /// After a rollback the pool holds what was taken back.
+    REPLAYED: "a rollback leaves a pool what it took back, in its order", "consensus.md 5.7";
+}
+
+/// Whether a rule is judged by the model of a node (`behaviour`), and not from events alone.
+pub fn is_modelled(name: &str) -> bool {
+    let first = CONDUCT.iter().position(|conduct| conduct.name == ANSWERED.name);
+    CONDUCT.iter().position(|conduct| conduct.name == name) >= first
 }
 
 /// Two blocks on one parent.
@@ -81,5 +153,16 @@ pub const HEALTH: &str = "a health check";
 /// A pool that had to refuse or to give something up.
 pub const FULL: &str = "a full pool";
 
+/// What runs show beside [`SIGHTS`].
+const EVENTS: [&str; 9] = [FORK, DOUBLE, MISSED, NEW_MEMBER, ROLLBACK, REFUSED, SUSPENDED, HEALTH, FULL];
+
 /// What should be seen in a search of some size, or it did not look where faults are.
-pub const INTERESTING: [&str; 9] = [FORK, DOUBLE, MISSED, NEW_MEMBER, ROLLBACK, REFUSED, SUSPENDED, HEALTH, FULL];
+pub const INTERESTING: [&str; EVENTS.len() + SIGHTS.len()] = {
+    let mut all = [""; EVENTS.len() + SIGHTS.len()];
+    let mut place = 0;
+    while place < all.len() {
+        all[place] = if place < EVENTS.len() { EVENTS[place] } else { SIGHTS[place - EVENTS.len()] };
+        place += 1;
+    }
+    all
+};

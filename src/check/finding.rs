@@ -5,15 +5,21 @@ use crate::{
     protocol::Height,
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+};
 
 /// Something that should hold and does not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The name of the invariant.
     pub invariant: &'static str,
     /// Where it is stated.
     pub origin: &'static str,
+    /// What sets it apart from other findings of the same invariant, such as the rule by which a block was refused; empty
+    /// where there is nothing.
+    pub cause: String,
     /// The node concerned, where it is one.
     pub node: Option<NodeId>,
     /// The id of the block concerned, where it is one.
@@ -22,15 +28,62 @@ pub struct Finding {
     /// When it showed, in microseconds since the epoch.
     #[serde(serialize_with = "micros")]
     pub at: SimTime,
+    /// The same, in seconds from the start of the run.
+    pub after_seconds: f64,
     /// What was found, and what was expected.
     pub what: String,
     /// The events before, in words, the last one last.
     pub story: Vec<String>,
 }
 
+/// A text for as long as the process lives: of assertions and names there are as many as one search has.
+pub(super) fn interned(text: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().expect("no one panics while holding it");
+    if let Some(name) = known.get(text) {
+        return name;
+    }
+    let name: &'static str = String::leak(text.to_owned());
+    known.insert(name);
+    name
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn micros<S: serde::Serializer>(at: &SimTime, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(at.micros())
+}
+
+/// The origin of a finding that is an assertion of the scenario which does not hold.
+pub const ASSERTED: &str = "asserted by the scenario";
+
+impl Finding {
+    /// Whether it is an assertion of the scenario that does not hold; then that stands in the place of the invariant.
+    pub fn is_assertion(&self) -> bool {
+        self.origin == ASSERTED
+    }
+
+    /// Invariant and cause: findings that have these in common count as one.
+    pub fn signature(&self) -> Signature {
+        Signature { invariant: self.invariant, cause: self.cause.clone() }
+    }
+}
+
+/// What findings are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Signature {
+    pub invariant: &'static str,
+    /// Empty where the invariant says it all.
+    pub cause: String,
+}
+
+/// One line: the invariant, and the cause behind a colon.
+impl std::fmt::Display for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.cause.as_str() {
+            "" => f.write_str(self.invariant),
+            cause => write!(f, "{}: {cause}", self.invariant),
+        }
+    }
 }
 
 impl std::fmt::Display for Finding {
@@ -54,10 +107,23 @@ impl std::fmt::Display for Finding {
 #[serde(transparent)]
 pub struct Sometimes(BTreeMap<&'static str, u64>);
 
+impl FromIterator<(&'static str, u64)> for Sometimes {
+    fn from_iter<T: IntoIterator<Item = (&'static str, u64)>>(counts: T) -> Self {
+        Self(counts.into_iter().collect())
+    }
+}
+
 impl Sometimes {
     /// It happened once more.
     pub fn count(&mut self, what: &'static str) {
         *self.0.entry(what).or_default() += 1;
+    }
+
+    /// It happened so many times more.
+    pub fn count_more(&mut self, what: &'static str, times: u64) {
+        if times > 0 {
+            *self.0.entry(what).or_default() += times;
+        }
     }
 
     /// How often it happened.

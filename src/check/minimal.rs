@@ -1,26 +1,31 @@
 //! From a failing scenario to the smallest one that fails in the same way, and to the file that shows it.
 
 use super::{
-    Finding, conduct,
-    search::{Networks, liveness, play},
+    Behaviour, Finding, Watch,
+    conduct::is_modelled,
+    retold::Teller,
+    search::{Networks, RUN_SEED, liveness},
     shrink::{Pass, Shrunk, shrink, smaller, without_parts},
-    swarm::rounds_to_converge,
+    simpler,
+    swarm::{rounds_for, rounds_to_converge},
+    trial::{Asserted, is_liveness, untimely},
 };
 use crate::{
     ledger::rules::Gossip,
     protocol::crypto::CryptoMode,
-    scenario::{Action, Assertion, Scenario},
+    scenario::{Action, Assertion, Scenario, StageKind, StallRule},
     sim::{
-        Fault, FaultKind, Latency, Trigger,
+        Fault, FaultKind, Latency, Observer, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
         network::Topology,
     },
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A minimal failing scenario.
+/// A failing scenario, as small as it was made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minimal {
+    /// As its file says it: with the assertion that does not hold, and as many rounds as it takes to see that.
     pub scenario: Scenario,
     /// As it shows there.
     pub finding: Finding,
@@ -28,58 +33,165 @@ pub struct Minimal {
     pub runs: usize,
     /// Whether it had to end before everything was tried.
     pub cut_short: bool,
+    /// Whether the file was played and showed the finding.
+    pub shown: bool,
 }
 
-/// Shrinks a scenario in which an invariant is broken, in `budget` runs at most or until `stop` is set. `progress` hears
-/// of each run.
-///
-/// `None` if the scenario does not break it.
-pub fn minimise(
-    scenario: &Scenario,
-    invariant: &str,
-    networks: &Networks,
-    budget: usize,
-    stop: &AtomicBool,
-    mut progress: impl FnMut(usize, &Scenario),
-) -> Option<Minimal> {
-    let first = shows(scenario, invariant, networks, stop)?;
-    let asks_for_liveness = is_liveness(invariant);
-    let fitted = |scenario: Scenario| if asks_for_liveness { fit(scenario) } else { scenario };
-    let passes: [Pass<'_, Scenario>; 9] =
-        [&actions, &faults, &rounds, &network, &delegates, &rules, &fault_details, &action_details, &signatures];
-    let passes: Vec<_> = passes
-        .iter()
-        .map(|pass| move |scenario: &Scenario| pass(scenario).into_iter().map(fitted).collect::<Vec<_>>())
-        .collect();
-    let passes: Vec<Pass<'_, Scenario>> = passes.iter().map(|pass| pass as Pass<'_, Scenario>).collect();
-    let mut last = first;
-    let fails = |candidate: &Scenario| match shows(candidate, invariant, networks, stop) {
-        Some(finding) => {
-            last = finding;
-            true
+/// What it takes to make findings small.
+#[derive(Clone, Copy)]
+pub struct Minimiser<'a> {
+    pub networks: &'a Networks,
+    /// Runs that may be spent on a finding; none leaves it as it was found.
+    pub budget: usize,
+    /// Set when nobody waits any longer.
+    pub stop: &'a AtomicBool,
+    /// The scenario that the search draws around, if any: what it asserts is only asked of what holds all of it.
+    pub base: Option<&'a Scenario>,
+}
+
+impl Minimiser<'_> {
+    /// Shrinks a scenario whose run showed a finding for as long as invariant and cause stay the same. `progress` hears
+    /// of each run. Each try is played as `dposlab run` plays the file that would be written.
+    ///
+    /// A finding that its file does not show comes back unminimised, as does one for which there is no time.
+    pub fn minimise(
+        &self,
+        scenario: &Scenario,
+        finding: &Finding,
+        mut progress: impl FnMut(usize, &Scenario),
+    ) -> Minimal {
+        let try_as = |scenario: &Scenario, wait| {
+            let file = as_file(scenario, finding, wait);
+            replay(&file, finding, self.networks, self.stop).map(|found| (file, found))
+        };
+        let start = at_least_until(scenario, finding);
+        let first = [false, true].into_iter().find_map(|wait| Some((wait, try_as(&start, wait)?)));
+        let Some((wait, mut last)) = first else {
+            let (scenario, finding) = (as_file(&start, finding, true), finding.clone());
+            return Minimal { scenario, finding, runs: 0, cut_short: true, shown: false };
+        };
+        let passes: [Pass<'_, Scenario>; 9] =
+            [&actions, &faults, &rounds, &network, &delegates, &rules, &fault_details, &action_details, &signatures];
+        let passes: Vec<_> = passes.iter().map(|pass| self.allowed(pass, &start, finding)).collect();
+        let passes: Vec<Pass<'_, Scenario>> = passes.iter().map(|pass| pass as Pass<'_, Scenario>).collect();
+        let fails = |candidate: &Scenario| match try_as(candidate, wait) {
+            Some(shown) => {
+                last = shown;
+                true
+            }
+            None => false,
+        };
+        let may_try = |tried| tried < self.budget && !self.stop.load(Ordering::Relaxed);
+        let Shrunk { tried, cut_short, .. } =
+            shrink(start.clone(), &passes, may_try, fails, |tried, best| progress(tried, best));
+        let (scenario, mut finding) = last;
+        finding.story = retold(&scenario, &finding, self.networks);
+        Minimal { scenario, finding, runs: tried, cut_short, shown: true }
+    }
+
+    /// Those of a pass's proposals that a file may say, and that still are what was asked about.
+    fn allowed<'a>(
+        &'a self,
+        pass: Pass<'a, Scenario>,
+        start: &'a Scenario,
+        finding: &'a Finding,
+    ) -> impl Fn(&Scenario) -> Vec<Scenario> + 'a {
+        let fitted = |scenario: Scenario| if is_liveness(finding.invariant) { fit(scenario) } else { scenario };
+        let base = self.base.filter(|_| finding.is_assertion());
+        let keeps_base = move |scenario: &Scenario| {
+            base.is_none_or(|base| {
+                (&scenario.network, &scenario.rules, scenario.rounds) == (&start.network, &start.rules, start.rounds)
+                    && scenario.faults.starts_with(&base.faults)
+                    && scenario.actions.starts_with(&base.actions)
+                    && scenario.workloads == start.workloads
+            })
+        };
+        move |scenario| {
+            let proposals = pass(scenario).into_iter().map(fitted);
+            proposals.filter(|one| keeps_base(one) && one.check().is_ok()).collect()
         }
-        None => false,
-    };
-    let may_try = |tried| tried < budget && !stop.load(Ordering::Relaxed);
-    let Shrunk { value, tried, cut_short } =
-        shrink(scenario.clone(), &passes, may_try, fails, |tried, best| progress(tried, best));
-    Some(Minimal { scenario: value, finding: last, runs: tried, cut_short })
+    }
 }
 
-fn shows(scenario: &Scenario, invariant: &str, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
-    let findings = play(scenario, networks, Some(invariant), stop).findings;
-    findings.into_iter().find(|finding| finding.invariant == invariant)
+/// The scenario as the file of a finding says it. With `wait`, the run goes on to the nominal end of its rounds even if
+/// no blocks come in.
+fn as_file(scenario: &Scenario, finding: &Finding, wait: bool) -> Scenario {
+    let mut file = scenario.clone();
+    file.description = format!("breaks: {}", finding.invariant);
+    match finding.is_assertion() {
+        true => file.assertions.retain(|assertion| assertion.to_string() == finding.invariant),
+        false => {
+            let always = Some(format!("invariant {}", finding.invariant));
+            file.assertions = vec![Assertion { always, ..Assertion::default() }];
+        }
+    }
+    if wait {
+        file.stall = Some(StallRule::Off);
+        file.time_limit_seconds = Some(file.rounds * file.network.delegates * BLOCKTIME);
+    }
+    file
 }
 
-fn is_liveness(invariant: &str) -> bool {
-    [conduct::CONVERGED.name, conduct::PROGRESS.name].contains(&invariant)
+/// Seconds from a block to the next, in generated networks.
+const BLOCKTIME: u32 = 8;
+
+/// The scenario with as many rounds as pass until a finding shows.
+fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
+    let round = f64::from(scenario.network.delegates * BLOCKTIME);
+    let needed = (finding.after_seconds / round).ceil() as u32 + 1;
+    let scenario = Scenario { rounds: scenario.rounds.max(needed), ..scenario.clone() };
+    if is_liveness(finding.invariant) { fit(scenario) } else { scenario }
+}
+
+/// Plays a file as `dposlab run` does, and says how it shows a finding of the same invariant and cause, if it does.
+fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
+    file.crypto.during(|| {
+        let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
+        let watch = Watch::of(file, &plan, liveness(file));
+        let mut asserted = wanted.is_assertion().then(|| Asserted::new(file, &plan, &watch).ok()).flatten();
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
+        let behaviour = is_modelled(wanted.invariant).then(|| Behaviour::new(&plan, &untimely(file)));
+        observers.extend(behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
+        observers.extend(asserted.as_ref().and_then(|asserted| asserted.judge.observer()));
+        let shown = || {
+            let is_wanted = |found: &Finding| found.signature() == wanted.signature();
+            watch.seen().findings().iter().find(|found| is_wanted(found)).cloned()
+        };
+        let go_on = |_| {
+            behaviour.iter().for_each(|behaviour| behaviour.tell(&mut watch.seen()));
+            asserted.iter_mut().for_each(Asserted::slot_over);
+            shown().is_none() && !stop.load(Ordering::Relaxed)
+        };
+        let outcome = file.play_while(&plan, StageKind::Inline, observers, go_on).ok()?;
+        watch.seen().look_until(outcome.end);
+        if !stop.load(Ordering::Relaxed) {
+            asserted.iter().for_each(|asserted| asserted.run_over(&outcome));
+        }
+        shown()
+    })
+}
+
+/// The story of a finding that a file shows, by one who hears its messages as well.
+fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String> {
+    file.crypto.during(|| {
+        let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
+        let teller = Teller::new(&plan);
+        let slots = finding.after_seconds / f64::from(BLOCKTIME);
+        let mut left = slots.ceil() as u32 + 1;
+        let played = file.play_while(&plan, StageKind::Inline, vec![Box::new(teller.clone())], |_| {
+            left = left.saturating_sub(1);
+            left > 0
+        });
+        played.map_or_else(|_| finding.story.clone(), |_| teller.story(finding))
+    })
 }
 
 /// As many rounds as the faults and the time to recover need.
 fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
-        let round = f64::from(scenario.network.delegates * 8);
-        scenario.rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;
+        let round = f64::from(scenario.network.delegates * BLOCKTIME);
+        let rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;
+        scenario.rounds = rounds_for(&scenario.network, rounds * scenario.network.delegates);
     }
     scenario
 }
@@ -114,6 +226,8 @@ fn network(scenario: &Scenario) -> Vec<Scenario> {
     });
     proposals.extend(with(scenario, smaller(scenario.network.standby, 0), |scenario, standby| {
         scenario.network.standby = standby;
+        let old = scenario.network.clone();
+        simpler::refit(&old, &mut scenario.network);
         keep_who_is_there(scenario);
     }));
     let simpler: [fn(&mut Scenario); 5] = [
@@ -128,6 +242,7 @@ fn network(scenario: &Scenario) -> Vec<Scenario> {
         |scenario| scenario.network.reward = None,
     ];
     proposals.extend(with(scenario, simpler.to_vec(), |scenario, simplify| simplify(scenario)));
+    proposals.extend(simpler::networks(scenario));
     proposals
 }
 
@@ -136,7 +251,9 @@ fn delegates(scenario: &Scenario) -> Vec<Scenario> {
     with(scenario, smaller(before, 1), |scenario, delegates| {
         // The same time, as far as whole rounds can say it.
         scenario.rounds = (scenario.rounds * before).div_ceil(delegates).max(rounds_to_converge(delegates).min(2));
+        let old = scenario.network.clone();
         scenario.network.delegates = delegates;
+        simpler::refit(&old, &mut scenario.network);
         keep_who_is_there(scenario);
     })
 }
@@ -145,65 +262,38 @@ fn delegates(scenario: &Scenario) -> Vec<Scenario> {
 fn keep_who_is_there(scenario: &mut Scenario) {
     let (nodes, usernames) = (scenario.network.nodes(), scenario.usernames());
     let delegates = usernames.len() as u32;
+    let model = &mut scenario.network.model;
+    model.topology = std::mem::take(&mut model.topology).fitted(nodes);
+    let is_there = |name: &str| !name.starts_with("genesis_") || usernames.iter().any(|known| known == name);
     scenario.faults.retain_mut(|fault| {
-        let limit = if concerns_delegates(&fault.kind) { delegates } else { nodes };
-        let mut whole = true;
-        for list in lists(&mut fault.kind) {
-            list.retain(|node| match node {
+        let mut whole = fault.kind.party().is_none_or(is_there);
+        for (key, named) in fault.kind.nodes_mut() {
+            let limit = if key == "delegates" { delegates } else { nodes };
+            let stays = |node: &NodeRef| match node {
                 NodeRef::Number(number) => *number < limit,
-                NodeRef::Delegate(name) => usernames.contains(name),
-            });
-            whole &= !list.is_empty();
+                NodeRef::Delegate(name) => is_there(name),
+            };
+            match named {
+                Nodes::List(list) => {
+                    list.retain(stays);
+                    whole &= !list.is_empty();
+                }
+                Nodes::Span(span) => whole &= stays(&span.from) && stays(&span.to),
+                Nodes::Share(_) => {}
+            }
         }
         whole
     });
-    let is_there = |name: &String| !name.starts_with("genesis_") || usernames.contains(name);
-    scenario.actions.retain(|action| is_there(&action.by) && action.to.as_ref().is_none_or(is_there));
+    scenario.network.model.links.retain(|link| link.between.0.max(link.between.1) < nodes);
+    scenario.actions.retain(|action| is_there(&action.by) && action.to.as_deref().is_none_or(is_there));
     for action in &mut scenario.actions {
         action.node %= nodes;
     }
 }
 
-fn concerns_delegates(kind: &FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Offline(_)
-            | FaultKind::LateForging(_)
-            | FaultKind::Withhold(_)
-            | FaultKind::DoubleForge(_)
-            | FaultKind::ForgeOutOfTurn(_)
-            | FaultKind::ForgeInvalid(_)
-    )
-}
-
 /// The lists of nodes in a fault.
 fn lists(kind: &mut FaultKind) -> Vec<&mut Vec<NodeRef>> {
-    let all: Vec<&mut Nodes> = match kind {
-        FaultKind::Partition(partition) => partition.groups.iter_mut().collect(),
-        FaultKind::Isolate(some) | FaultKind::Pause(some) | FaultKind::RefuseTransactions(some) => {
-            vec![&mut some.nodes]
-        }
-        FaultKind::Eclipse(eclipse) => vec![&mut eclipse.victims, &mut eclipse.attackers],
-        FaultKind::Crash(crash) => vec![&mut crash.nodes],
-        FaultKind::Restart(restart) => vec![&mut restart.nodes],
-        FaultKind::Slow(slow) => vec![&mut slow.nodes],
-        FaultKind::ClockSkew(skew) => vec![&mut skew.nodes],
-        FaultKind::Offline(offline) => vec![&mut offline.delegates],
-        FaultKind::LateForging(late) => vec![&mut late.delegates],
-        FaultKind::Withhold(withhold) => vec![&mut withhold.delegates],
-        FaultKind::DoubleForge(some) | FaultKind::MassResignation(some) => vec![&mut some.delegates],
-        FaultKind::ForgeOutOfTurn(turn) => vec![&mut turn.delegates],
-        FaultKind::ForgeInvalid(invalid) => vec![&mut invalid.delegates],
-        FaultKind::Censor(censor) => vec![&mut censor.delegates],
-        FaultKind::Heal(_)
-        | FaultKind::Drop(_)
-        | FaultKind::Delay(_)
-        | FaultKind::Duplicate(_)
-        | FaultKind::SpamPool(_)
-        | FaultKind::LowFeeFlood(_)
-        | FaultKind::VoteSwing(_) => Vec::new(),
-    };
-    let lists = all.into_iter().filter_map(|nodes| match nodes {
+    let lists = kind.nodes_mut().into_iter().filter_map(|(_, nodes)| match nodes {
         Nodes::List(list) => Some(list),
         Nodes::Span(_) | Nodes::Share(_) => None,
     });
@@ -226,7 +316,7 @@ fn signatures(scenario: &Scenario) -> Vec<Scenario> {
 fn fault_details(scenario: &Scenario) -> Vec<Scenario> {
     let mut proposals = Vec::new();
     for (index, fault) in scenario.faults.iter().enumerate() {
-        for shorter in shorter(fault) {
+        for shorter in shorter(fault).into_iter().chain(simpler::faults(fault)) {
             proposals.extend(with(scenario, vec![shorter], |scenario, fault| scenario.faults[index] = fault));
         }
         let mut probe = fault.clone();
@@ -267,6 +357,7 @@ fn action_details(scenario: &Scenario) -> Vec<Scenario> {
             Action { node: 0, ..action.clone() },
             Action { blocks: 0, ..action.clone() },
         ];
+        simpler.extend(simpler::actions(action));
         simpler.extend(smaller(action.height, 1).into_iter().map(|height| Action { height, ..action.clone() }));
         proposals.extend(with(scenario, simpler, |scenario, action| scenario.actions[index] = action));
     }
@@ -279,6 +370,9 @@ impl Minimal {
         let finding = &self.finding;
         let mut text = format!("# Broken: {} ({}).\n", finding.invariant, finding.origin);
         let mut line = |line: &str| text.push_str(&format!("#{}{line}\n", if line.is_empty() { "" } else { " " }));
+        if !finding.cause.is_empty() {
+            line(&format!("Cause: {}.", finding.cause));
+        }
         if let Some(node) = finding.node {
             line(&format!("Node: {}.", node.0));
         }
@@ -288,36 +382,125 @@ impl Minimal {
         line(&format!("Found: {}.", finding.what.trim_end_matches('.')));
         line("");
         line("The last events before:");
-        for told in finding.story.iter().rev().take(12).rev() {
+        for told in finding.story.iter().rev().take(24).rev() {
             line(&format!("  {told}"));
         }
         line("");
         line("`dposlab run` on this file ends with exit code 1 and names the same.");
-        let mut scenario = self.scenario.clone();
-        scenario.description = format!("breaks: {}", finding.invariant);
-        scenario.assertions = vec![self.assertion()];
-        text + &scenario.to_toml()
+        text + &self.scenario.to_toml()
     }
 
-    fn assertion(&self) -> Assertion {
-        let invariant = self.finding.invariant;
-        match liveness(&self.scenario).filter(|_| is_liveness(invariant)) {
-            // The run ends when the time to recover does.
-            Some(_) if invariant == conduct::CONVERGED.name => {
-                Assertion { finally: Some("converged".to_owned()), ..Assertion::default() }
-            }
-            Some(_) => Assertion {
-                finally: Some(format!("height >= {}", self.scenario.last_height())),
-                ..Assertion::default()
-            },
-            None => Assertion { always: Some(format!("invariant {invariant}")), ..Assertion::default() },
+    /// A name for its file: the first of its invariant, or one of a later number.
+    pub fn file_name(&self, number: u32) -> String {
+        let letters = self.finding.invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
+        let name: String = letters.collect();
+        let name = name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+        match number {
+            1 => format!("{name}.toml"),
+            _ => format!("{name}-{number}.toml"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{conduct::CONVERGED, search::play};
+    use std::path::Path;
+
+    /// A fault of each kind, on nodes of which some go when the network is made smaller.
+    const EACH_KIND: [&str; 24] = [
+        "kind = 'partition'\ngroups = [[0, 1, 7], ['genesis_6', 3]]",
+        "kind = 'heal'",
+        "kind = 'isolate'\nnodes = [1, 7]",
+        "kind = 'eclipse'\nvictims = ['genesis_6']\nattackers = [0, 7]",
+        "kind = 'drop'\nsenders = [5, 6]\nchance = 0.5",
+        "kind = 'delay'\nby_ms = 100\nreceivers = { from = 4, to = 7 }",
+        "kind = 'duplicate'\nmessages = ['block']",
+        "kind = 'crash'\nnodes = { share = 0.2 }",
+        "kind = 'restart'\nnodes = [6, 'genesis_5']",
+        "kind = 'pause'\nnodes = [0, 6]",
+        "kind = 'slow'\nnodes = [7]\nstep_ms = 20",
+        "kind = 'clock-skew'\nnodes = ['genesis_6', 2]\noffset_ms = 500",
+        "kind = 'offline'\ndelegates = [1, 5]",
+        "kind = 'late-forging'\ndelegates = ['genesis_6']\nby_ms = 700",
+        "kind = 'withhold'\ndelegates = [4, 5]\nrelease_ms = 900",
+        "kind = 'double-forge'\ndelegates = [3, 5]",
+        "kind = 'forge-out-of-turn'\ndelegates = { from = 4, to = 5 }",
+        "kind = 'forge-invalid'\ndelegates = [5]\nerror = 'reward'",
+        "kind = 'censor'\ndelegates = [1, 5]\nsender = 'genesis_6'",
+        "kind = 'refuse-transactions'\nnodes = [2, 7]",
+        "kind = 'spam-pool'\nnodes = [6]\nper_second = 0.5",
+        "kind = 'low-fee-flood'\nnodes = [0, 7]\nper_second = 0.5",
+        "kind = 'vote-swing'\nvoters = 3\ndelegate = 'genesis_6'\nround = 3\nblock = 'last'",
+        "kind = 'mass-resignation'\ndelegates = ['genesis_5', 5]",
+    ];
+
+    fn with_fault(fault: &str) -> Scenario {
+        let (from, until) = ("[fault.from]\nseconds = 40.0\n", "[fault.until]\nseconds = 90.0\n");
+        let until = if fault.contains("'heal'") || fault.contains("'restart'") { "" } else { until };
+        let text = format!(
+            "version = 1\nrounds = 4\ncrypto = 'modelled'\n[network]\ndelegates = 5\nstandby = 1\nrelays = 2\n\
+             [rules]\nminimum_network_reach = 3\n[[fault]]\n{fault}\n{from}{until}\
+             [[action]]\nheight = 3\nnode = 7\nby = 'genesis_6'\ndoes = 'transfer'\nto = 'account_2'\n"
+        );
+        Scenario::parse(&text, Path::new("each kind")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// What a finding needs for its scenario to be made smaller.
+    fn finding(invariant: &'static str) -> Finding {
+        Finding {
+            invariant,
+            origin: "",
+            cause: String::new(),
+            node: None,
+            block: None,
+            height: None,
+            at: crate::actors::SimTime::default(),
+            after_seconds: 0.0,
+            what: String::new(),
+            story: Vec::new(),
         }
     }
 
-    /// A name for its file.
-    pub fn file_name(&self) -> String {
-        let letters = self.finding.invariant.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
-        let name: String = letters.collect();
-        format!("{}.toml", name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-"))
+    #[test]
+    fn whatever_a_scenario_of_any_kind_of_fault_is_made_into_is_a_scenario_that_can_be_played() {
+        let kinds: Vec<&str> = EACH_KIND.iter().map(|fault| with_fault(fault).faults[0].kind.name()).collect();
+        assert_eq!(kinds, FaultKind::NAMES, "a new kind wants its line here");
+        let (networks, stop) = (Networks::default(), AtomicBool::new(false));
+        let minimiser = Minimiser { networks: &networks, budget: 0, stop: &stop, base: None };
+        let all: [Pass<'_, Scenario>; 6] = [&faults, &rounds, &network, &delegates, &fault_details, &action_details];
+        for fault in EACH_KIND {
+            let start = with_fault(fault);
+            let mut left = 0;
+            for (number, pass) in all.into_iter().enumerate() {
+                let finding = finding(if number % 2 == 0 { "any" } else { CONVERGED.name });
+                let proposals = minimiser.allowed(pass, &start, &finding)(&start);
+                for smaller in &proposals {
+                    let file = as_file(smaller, &finding, true).to_toml();
+                    let read = Scenario::parse(&file, Path::new("smaller"));
+                    assert!(read.is_ok(), "{fault}: {:?}\n{file}", read.err());
+                    left += smaller.faults.len();
+                }
+                for smaller in proposals.iter().take(2) {
+                    assert!(play(smaller, &networks, None, false, &stop).slots > 0, "{fault}");
+                }
+            }
+            assert!(left > 0, "{fault}: nothing that has it is smaller");
+        }
+    }
+
+    #[test]
+    fn who_is_gone_is_named_by_no_fault() {
+        for fault in EACH_KIND {
+            let mut scenario = with_fault(fault);
+            (scenario.network.standby, scenario.network.relays) = (0, 0);
+            keep_who_is_there(&mut scenario);
+            assert_eq!(scenario.check(), Ok(()), "{fault}");
+        }
+        let mut censored = with_fault(EACH_KIND[18]);
+        censored.network.standby = 0;
+        keep_who_is_there(&mut censored);
+        assert!(censored.faults.is_empty() && censored.actions.is_empty(), "whom it censors is gone");
     }
 }

@@ -4,7 +4,7 @@
 //! rules themselves have weaknesses, and one of those is no merit here.
 
 use super::{
-    minimise,
+    Finding, Minimiser,
     search::{Networks, Search, play},
 };
 use crate::{
@@ -72,6 +72,8 @@ pub(crate) fn measure(faults: &[Planted], search: &Search, budget: usize, mut to
             let sender = sender.clone();
             let (next, sound, networks) = (&next, &sound, &networks);
             scope.spawn(move || {
+                // What the environment plants is no part of the measurement.
+                let _none = plant(None);
                 while let Some((index, fault)) = {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     faults.get(index).map(|fault| (index, *fault))
@@ -103,7 +105,8 @@ impl Sound {
         if let Some(known) = self.0.lock().expect("no one panics while holding it").get(&index) {
             return known.clone();
         }
-        let findings = play(&search.scenario(index), networks, None, &AtomicBool::new(false)).findings;
+        let findings =
+            play(&search.scenario(index), networks, None, search.frame.behaviour, &AtomicBool::new(false)).findings;
         let found: BTreeSet<_> = findings.iter().map(|finding| finding.invariant).collect();
         self.0.lock().expect("no one panics while holding it").insert(index, found.clone());
         found
@@ -120,7 +123,7 @@ fn measure_one(fault: Planted, search: &Search, budget: usize, networks: &Networ
         let before = cpu_time();
         let outcome = {
             let _planted = plant(Some(fault));
-            play(&scenario, networks, None, &AtomicBool::new(false))
+            play(&scenario, networks, None, search.frame.behaviour, &AtomicBool::new(false))
         };
         cpu_seconds += cpu_time() - before;
         if let Some(new) = outcome.findings.iter().find(|finding| !usual.contains(finding.invariant)) {
@@ -130,18 +133,23 @@ fn measure_one(fault: Planted, search: &Search, budget: usize, networks: &Networ
                 found_by: Some(new.invariant),
                 runs: index + 1,
                 cpu_seconds,
-                small: make_small(fault, &scenario, new.invariant, budget),
+                small: make_small(fault, &scenario, new, budget),
             };
         }
     }
     Measured { name: fault.name(), words: fault.words(), found_by: None, runs: search.runs, cpu_seconds, small: None }
 }
 
-fn make_small(fault: Planted, scenario: &Scenario, invariant: &str, budget: usize) -> Option<Small> {
+fn make_small(fault: Planted, scenario: &Scenario, finding: &Finding, budget: usize) -> Option<Small> {
     let before = cpu_time();
     let _planted = plant(Some(fault));
     // Of its own: what is made with the fault is for nobody else.
-    let minimal = minimise(scenario, invariant, &Networks::default(), budget, &AtomicBool::new(false), |_, _| {})?;
+    let (networks, stop) = (Networks::default(), AtomicBool::new(false));
+    let minimal =
+        Minimiser { networks: &networks, budget, stop: &stop, base: None }.minimise(scenario, finding, |_, _| {});
+    if !minimal.shown {
+        return None;
+    }
     let nodes = minimal.scenario.network.nodes();
     Some(Small { nodes, runs: minimal.runs, cpu_seconds: cpu_time() - before })
 }

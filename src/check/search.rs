@@ -1,17 +1,18 @@
 //! Many runs, each drawn from a seed of its own, on all cores: what does not hold, and in which run it showed first.
 
 use super::{
-    Finding, Sometimes, conduct,
+    Finding, Signature, Sometimes,
     swarm::{self, Frame},
     trial::{self, Liveness, Outcome},
 };
 use crate::{
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, Testnet},
+    scenario::{Scenario, Testnet, file::Change},
     sim::SeedTree,
 };
+use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -26,14 +27,15 @@ pub const RUN_SEED: u64 = 1;
 #[derive(Default)]
 pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
 
-/// What makes two networks the same: delegates, delegates standing by, reward, and how it is signed.
-type Sort = (u32, u32, Option<u64>, CryptoMode);
+/// What makes two networks the same: delegates, delegates standing by, reward, milestones, and how it is signed.
+type Sort = (u32, u32, Option<u64>, Vec<Change>, CryptoMode);
 
 impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
         let network = &scenario.network;
-        let key = (network.delegates, network.standby, network.reward, scenario.crypto);
+        let changes = network.milestones.clone();
+        let key = (network.delegates, network.standby, network.reward, changes, scenario.crypto);
         let mut known = self.0.lock().expect("no one panics while holding it");
         known.entry(key).or_insert_with(|| Arc::new(scenario.testnet(SeedTree::new(RUN_SEED)))).clone()
     }
@@ -43,6 +45,7 @@ impl Networks {
 #[derive(Clone, Debug)]
 pub struct Search {
     pub frame: Frame,
+    /// Runs to play; `u64::MAX` where something else ends the search.
     pub runs: u64,
     /// The run of index i is drawn from this seed plus i.
     pub seed: u64,
@@ -61,13 +64,38 @@ pub struct Found {
     pub runs: u64,
 }
 
+/// Which runs have been played: all below one, and some beyond, where several were played at a time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    below: u64,
+    beyond: BTreeSet<u64>,
+}
+
+impl Done {
+    fn add(&mut self, index: u64) {
+        self.beyond.insert(index);
+        while self.beyond.remove(&self.below) {
+            self.below += 1;
+        }
+    }
+
+    fn has(&self, index: u64) -> bool {
+        index < self.below || self.beyond.contains(&index)
+    }
+}
+
 /// What a search came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Runs played.
     pub runs: u64,
-    /// By invariant.
-    pub found: BTreeMap<&'static str, Found>,
+    /// Which ones.
+    pub done: Done,
+    /// Runs that broke each invariant, from whatever cause.
+    pub broken: BTreeMap<&'static str, u64>,
+    /// By invariant and cause.
+    pub found: BTreeMap<Signature, Found>,
     pub sometimes: Sometimes,
     pub slots: u64,
     pub delivered: u64,
@@ -76,12 +104,16 @@ pub struct Summary {
 impl Summary {
     fn add(&mut self, index: u64, outcome: Outcome) {
         self.runs += 1;
+        self.done.add(index);
         self.slots += u64::from(outcome.slots);
         self.delivered += outcome.delivered;
         self.sometimes.add(&outcome.sometimes);
+        for invariant in outcome.findings.iter().map(|finding| finding.invariant).collect::<BTreeSet<_>>() {
+            *self.broken.entry(invariant).or_default() += 1;
+        }
         for finding in outcome.findings {
             let new = Found { finding: finding.clone(), index, runs: 0 };
-            let found = self.found.entry(finding.invariant).or_insert(new);
+            let found = self.found.entry(finding.signature()).or_insert(new);
             found.runs += 1;
             if index < found.index {
                 (found.index, found.finding) = (index, finding);
@@ -94,7 +126,18 @@ impl Search {
     /// Plays all runs, or those that were over before `stop` was set. `progress` hears of each that is over. What comes
     /// of it does not depend on the number of threads.
     pub fn run(&self, networks: &Networks, stop: &AtomicBool, progress: impl Fn(&Summary) + Sync) -> Summary {
-        let (next, summary) = (AtomicU64::new(0), Mutex::new(Summary::default()));
+        self.go_on(Summary::default(), networks, stop, progress)
+    }
+
+    /// [`Search::run`] of those runs that have not been played yet; what came of those that have is counted in.
+    pub fn go_on(
+        &self,
+        so_far: Summary,
+        networks: &Networks,
+        stop: &AtomicBool,
+        progress: impl Fn(&Summary) + Sync,
+    ) -> Summary {
+        let (next, done, summary) = (AtomicU64::new(so_far.done.below), so_far.done.clone(), Mutex::new(so_far));
         thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
                 scope.spawn(|| {
@@ -103,7 +146,10 @@ impl Search {
                         if index >= self.runs {
                             break;
                         }
-                        let outcome = play(&self.scenario(index), networks, None, stop);
+                        if done.has(index) {
+                            continue;
+                        }
+                        let outcome = play(&self.scenario(index), networks, None, self.frame.behaviour, stop);
                         if stop.load(Ordering::Relaxed) {
                             break;
                         }
@@ -124,14 +170,16 @@ impl Search {
 }
 
 /// Plays a drawn scenario, and asks for liveness when its last fault is over. Ends as soon as an invariant of this name
-/// is broken, if one is given, or `stop` is set.
-pub fn play(scenario: &Scenario, networks: &Networks, until: Option<&str>, stop: &AtomicBool) -> Outcome {
-    let asked = match until {
-        // Safety alone is looked at, and to the end.
-        Some(name) if ![conduct::CONVERGED.name, conduct::PROGRESS.name].contains(&name) => None,
-        _ => liveness(scenario),
-    };
-    trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, stop)
+/// is broken, if one is given, or `stop` is set. With `behaviour`, each node is held against the model of an honest one.
+pub fn play(
+    scenario: &Scenario,
+    networks: &Networks,
+    until: Option<&str>,
+    behaviour: bool,
+    stop: &AtomicBool,
+) -> Outcome {
+    let asked = liveness(scenario);
+    trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, behaviour, stop)
 }
 
 /// What is asked of a scenario's run when its last fault is over, if that can be told.

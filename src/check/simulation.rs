@@ -22,7 +22,7 @@ use crate::{
     ledger::{BlockTree, Link, State},
     protocol::{Height, Round, Slot},
     scenario::{Action, Scenario, ScenarioError, Stall, Testnet, file::NetworkSection},
-    sim::{Fault, Latency, Observer, Plan, SeedTree, network::Topology, stage::inline::InlineStage},
+    sim::{Fault, Latency, Observer, Plan, SeedTree, Tips, network::Topology, stage::inline::InlineStage},
 };
 use std::{path::Path, sync::Arc};
 
@@ -53,7 +53,7 @@ struct Claim {
 /// The network at the end of a slot.
 pub struct Network<'a> {
     tree: &'a BlockTree,
-    tips: Vec<Arc<Link>>,
+    tips: Tips,
     best: Arc<Link>,
     now: SimTime,
     testnet: &'a Testnet,
@@ -92,6 +92,8 @@ impl Simulation {
             description: String::new(),
             include: Vec::new(),
             rounds: 3,
+            stall: None,
+            time_limit_seconds: None,
             crypto: crate::protocol::crypto::CryptoMode::default(),
             network: NetworkSection::default(),
             rules: toml::Table::new(),
@@ -152,7 +154,7 @@ impl Simulation {
                 return Err(Broken::Eventually { name: claim.name.clone(), rounds: *rounds, seed });
             }
             best = network.height();
-            let stalled = stall.has_stalled(now, best);
+            let stalled = stall.look(now, best).is_some();
             let waits = eventually.iter().any(|(_, rounds)| slot - first <= rounds * seats);
             if (best >= scenario.last_height() || stalled) && !waits {
                 break;
@@ -181,27 +183,24 @@ fn invariants_hold(watch: &Watch, network: &Network<'_>, seed: u64) -> Result<()
 
 impl<'a> Network<'a> {
     fn of(tree: &'a BlockTree, watch: &Watch, now: SimTime, testnet: &'a Testnet) -> Self {
-        let tips: Vec<Arc<Link>> = watch.seen().tips().cloned().collect();
-        let mut best = tree.genesis().clone();
-        for tip in tips.iter().filter(|tip| tip.height() > best.height()).cloned().collect::<Vec<_>>() {
-            if tip.height() > best.height() {
-                best = tip;
-            }
-        }
+        let tips = watch.seen().tips().clone();
+        // The first of equals.
+        let highest = tips.of_live().map(|(_, tip)| tip).rev().max_by_key(|tip| tip.height());
+        let best = highest.unwrap_or(tips.winning()).clone();
         Self { tree, tips, best, now, testnet }
     }
 
-    /// Height of the highest node.
+    /// Height of the highest live node; that of the last winning tip while no node is live.
     pub fn height(&self) -> Height {
         self.best.height()
     }
 
-    /// Height of the lowest node.
+    /// Height of the lowest live node; [`Network::height`] while no node is live.
     pub fn lowest(&self) -> Height {
-        self.tips.iter().map(|tip| tip.height()).min().unwrap_or(Height::GENESIS)
+        self.tips.heights().map_or(self.height(), |(least, _)| least)
     }
 
-    /// The round of the highest node's last block.
+    /// The round of the highest live node's last block.
     pub fn round(&self) -> Round {
         self.tree.schedule().at(self.height()).round
     }
@@ -211,23 +210,27 @@ impl<'a> Network<'a> {
         self.now
     }
 
-    /// The block a node stands on.
+    /// The block a node stands on; of one that is down, the block it had stored.
     pub fn tip(&self, node: NodeId) -> Option<&Arc<Link>> {
-        self.tips.get(node.0 as usize)
+        self.tips().get(node.0 as usize)
     }
 
     /// The blocks all nodes stand on, in their order.
     pub fn tips(&self) -> &[Arc<Link>] {
-        &self.tips
+        self.tips.all()
     }
 
-    /// Whether all nodes stand on the last block of one chain or the one before.
+    /// Whether a node is neither crashed nor paused.
+    pub fn is_live(&self, node: NodeId) -> bool {
+        self.tips.is_live(node)
+    }
+
+    /// Whether at least one node is live and all live nodes stand on one block.
     pub fn is_converged(&self) -> bool {
-        let parent = self.best.parent().map(|parent| parent.id());
-        self.tips.iter().all(|tip| tip.id() == self.best.id() || Some(tip.id()) == parent)
+        self.tips.is_converged()
     }
 
-    /// The state after the highest node's last block.
+    /// The state after the highest live node's last block.
     pub fn state(&self) -> State {
         self.tree.applied(&self.best).state.clone()
     }

@@ -5,17 +5,26 @@
 //!   the block ───────────────┼──► header   does the block say what it holds, and is it signed?
 //!   state after the block ───┘    turn     is the slot its forger's, is the next round the ranking's?
 //!                                 model    may each transaction be there, and is its effect all that changed?
+//!                                 figures  what has each delegate forged and missed?
 //!                                 votes    are weights the coin of the voters?
+//!                                 whole    at a round's end: is every other wallet what it was, is all of it listed?
 //! ```
 //!
 //! A step is judged once for a block, however many nodes take it in, and costs time in proportion to the wallets and not
 //! to the height: what [`super::invariants`] says of a whole chain follows from it block by block. Where the two
 //! overlap, they are written twice on purpose, so that one mistake cannot hide in both.
 
+mod account;
+mod authority;
+mod business;
+mod figures;
 mod header;
 mod model;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod votes;
+mod whole;
 
 use super::Violation;
 use crate::{
@@ -46,7 +55,7 @@ pub struct StepInvariant {
 }
 
 /// All invariants of a step, in the order in which they are held against a block.
-pub const STEP_INVARIANTS: [StepInvariant; 13] = [
+pub const STEP_INVARIANTS: [StepInvariant; 15] = [
     StepInvariant {
         name: "a block says what it holds",
         source: "consensus.md 3.4, protocol.md 4.2",
@@ -77,7 +86,7 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
     StepInvariant {
         name: "a forger's statistics are those of its blocks",
         source: "consensus.md 1.6, I11",
-        check: model::statistics,
+        check: figures::statistics,
     },
     StepInvariant { name: "supply grows by the reward", source: "consensus.md 7.1 I1", check: header::supply },
     StepInvariant { name: "vote weights are their voters' coin", source: "consensus.md 7.1 I2", check: votes::weights },
@@ -91,6 +100,16 @@ pub const STEP_INVARIANTS: [StepInvariant; 13] = [
         name: "a new round is made of the heaviest delegates",
         source: "consensus.md 1.2, I6, I7, I8",
         check: turn::ranking,
+    },
+    StepInvariant {
+        name: "what a block does not touch stays as it is",
+        source: "consensus.md 4.1, 4.2, I14",
+        check: whole::untouched,
+    },
+    StepInvariant {
+        name: "lists of the state are those of its wallets",
+        source: "consensus.md 4.1",
+        check: whole::indexes,
     },
 ];
 

@@ -4,7 +4,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::{Block, PublicKey},
-    sim::NetworkEvent,
+    sim::{NetworkEvent, world::DownCause},
 };
 
 /// Something that happened, kept to be told.
@@ -18,6 +18,8 @@ pub(super) struct Told {
 pub(super) enum Happened {
     Event(Event),
     Fault { kind: &'static str, began: bool },
+    Down(DownCause),
+    Up,
 }
 
 impl From<Event> for Happened {
@@ -45,43 +47,70 @@ impl Told {
     }
 
     pub(super) fn of_network(now: SimTime, event: &NetworkEvent<'_>) -> Option<Self> {
-        let what = match event {
-            NetworkEvent::FaultBegan { kind, .. } => Happened::Fault { kind, began: true },
-            NetworkEvent::FaultEnded { kind, .. } => Happened::Fault { kind, began: false },
-            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => return None,
+        let (node, what) = match event {
+            NetworkEvent::FaultBegan { kind, .. } => (None, Happened::Fault { kind, began: true }),
+            NetworkEvent::FaultEnded { kind, .. } => (None, Happened::Fault { kind, began: false }),
+            NetworkEvent::NodeDown { node, cause } => (Some(*node), Happened::Down(*cause)),
+            NetworkEvent::NodeUp { node } => (Some(*node), Happened::Up),
+            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } | NetworkEvent::PoolLost { .. } => return None,
         };
-        Some(Self { now, node: None, what })
+        Some(Self { now, node, what })
     }
 
     /// One line: when, where, what.
     pub(super) fn in_words(&self, tree: &BlockTree) -> String {
-        let seconds = self.now.micros() as f64 / 1e6;
         let at = self.node.map(|node| format!("{node} ")).unwrap_or_default();
         let what = match &self.what {
             Happened::Event(event) => event_in_words(event, tree),
             Happened::Fault { kind, began: true } => format!("fault '{kind}' begins"),
             Happened::Fault { kind, began: false } => format!("fault '{kind}' ends"),
+            Happened::Down(DownCause::Crash) => "crashes".to_owned(),
+            Happened::Down(DownCause::Pause) => "stands still".to_owned(),
+            Happened::Up => "is up again".to_owned(),
         };
-        format!("{seconds:.3} s, slot {}: {at}{what}", tree.slots().slot(self.now.seconds()))
+        line(self.now, tree, &format!("{at}{what}"))
     }
 }
 
-fn event_in_words(event: &Event, tree: &BlockTree) -> String {
-    let block = |block: &Block| {
-        let held = match block.transactions.len() {
-            0 => String::new(),
-            1 => format!(" with a {}", block.transactions[0].kind().name()),
-            more => format!(" with {more} transactions"),
-        };
-        format!("block {} at height {}{held}", block.id, block.header.height)
+/// When, and what.
+pub(super) fn line(now: SimTime, tree: &BlockTree, what: &str) -> String {
+    format!("{:.3} s, slot {}: {what}", now.micros() as f64 / 1e6, tree.slots().slot(now.seconds()))
+}
+
+/// A block: its id, its height, what it holds.
+pub(super) fn block_in_words(block: &Block) -> String {
+    let held = match block.transactions.len() {
+        0 => String::new(),
+        1 => format!(" with a {}", block.transactions[0].kind().name()),
+        more => format!(" with {more} transactions"),
     };
+    format!("block {} at height {}{held}", block.id, block.header.height)
+}
+
+/// So many of so many, and the share in percent, cut off after a decimal: what is just below a threshold is not that.
+fn share(some: u32, of: u32) -> String {
+    match (u64::from(some) * 1_000).checked_div(of.into()) {
+        None => "no peers".to_owned(),
+        Some(permille) if permille % 10 == 0 => format!("{some} of {of} peers = {} %", permille / 10),
+        Some(permille) => format!("{some} of {of} peers = {}.{} %", permille / 10, permille % 10),
+    }
+}
+
+/// An event, with the numbers of the rule that decided and the thresholds it decided by.
+pub(super) fn event_in_words(event: &Event, tree: &BlockTree) -> String {
+    let rules = tree.rules();
     let on = |link: &Link| format!("{} at height {}", link.id(), link.height());
     match event {
-        Event::BlockForged(made) => format!("({}) forges {}", name(tree, &made.header.generator), block(made)),
+        Event::BlockForged(made) => format!("({}) forges {}", name(tree, &made.header.generator), block_in_words(made)),
         Event::BlockRefused(why) => format!("refuses: {why}"),
-        Event::RolledBack { from, to, cause } => format!("rolls back from {} to {} ({cause})", on(from), on(to)),
+        Event::RolledBack { from, to, cause } => {
+            let blocks = from.height().0 - to.height().0;
+            let plural = if blocks == 1 { "" } else { "s" };
+            format!("rolls back {blocks} block{plural}, from {} to {} ({cause})", on(from), on(to))
+        }
         Event::HealthChecked { peers, forked } => {
-            format!("checks its health: {forked} of {peers} peers are on other chains")
+            let (share, needed) = (share(*forked, *peers), rules.node.forked_percent);
+            format!("checks its health: {share} forked, {needed} % needed to roll back")
         }
         Event::PoolRejected(rejected) => {
             let reasons: Vec<String> = rejected
@@ -92,9 +121,15 @@ fn event_in_words(event: &Event, tree: &BlockTree) -> String {
         }
         Event::PoolEvicted(one) => format!("gives up {} {} in its full pool", one.kind().name(), one.id()),
         Event::PoolReplaced(kept) => format!("begins its pool anew with {} transactions", kept.len()),
-        Event::ForgingSuspended { reached, in_quorum } => {
-            format!("does not forge: {in_quorum} of {reached} peers are on its chain")
-        }
+        Event::ForgingSuspended { reached, in_quorum } => match rules.minimum_network_reach {
+            Some(least) if *reached < least => {
+                format!("does not forge: {reached} peers reached, {least} needed to forge")
+            }
+            _ => {
+                let (share, needed) = (share(*in_quorum, *reached), rules.quorum_percent);
+                format!("does not forge: {share} on the chain, {needed} % needed to forge")
+            }
+        },
         Event::ForgerFailed { error } => format!("cannot forge: {error}"),
         Event::PeerRemoved(peer) => format!("gives up its peer {peer}"),
         other => format!("{other:?}"),
@@ -104,4 +139,24 @@ fn event_in_words(event: &Event, tree: &BlockTree) -> String {
 fn name(tree: &BlockTree, key: &PublicKey) -> String {
     let genesis = tree.applied(tree.genesis());
     genesis.state.delegate_of(key).map_or_else(|| key.to_string(), |delegate| delegate.username.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ledger::Rules, scenario::Testnet, sim::SeedTree};
+
+    #[test]
+    fn numbers_stand_beside_the_thresholds_of_the_rules() {
+        let testnet = Testnet::generate(SeedTree::new(1), 5);
+        let tree = testnet.tree(Rules::reference()).expect("a generated genesis");
+        let words = |event| event_in_words(&event, &tree);
+        let suspended = |reached, in_quorum| words(Event::ForgingSuspended { reached, in_quorum });
+        assert_eq!(suspended(7, 4), "does not forge: 4 of 7 peers = 57.1 % on the chain, 66 % needed to forge");
+        assert_eq!(suspended(5, 3), "does not forge: 3 of 5 peers = 60 % on the chain, 66 % needed to forge");
+        assert_eq!(suspended(3, 3), "does not forge: 3 peers reached, 5 needed to forge");
+        let health = |peers, forked| words(Event::HealthChecked { peers, forked });
+        assert_eq!(health(7, 3), "checks its health: 3 of 7 peers = 42.8 % forked, 50 % needed to roll back");
+        assert_eq!(health(0, 0), "checks its health: no peers forked, 50 % needed to roll back");
+    }
 }

@@ -8,19 +8,23 @@
 use super::{
     Finding, Sometimes,
     conduct::{self, Conduct},
+    sights::Sights,
     step::check_step,
     story::Told,
+    trial::{Alive, Liveness, deviants},
 };
 use crate::{
-    actors::{Event, NodeId, PoolError, SimTime, pool::PoolRejection},
+    actors::{Event, NodeId, PoolError, RollbackCause, SimTime, pool::PoolRejection},
     ledger::{ApplyError, BlockRejected, BlockTree, Link, state::Applied},
     protocol::{Address, Block, BlockId, Height, Kind, SignedTransaction, Slot, TransactionId, hashing::IdHash},
-    sim::{NetworkEvent, Observer},
+    scenario::Scenario,
+    sim::{NetworkEvent, Observer, Plan, Tips, network::Tally, tips::common_height},
 };
 use indexmap::IndexMap;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 
 /// Events told in a story at most: the last ones before a finding.
@@ -34,25 +38,36 @@ pub struct Watch(Arc<Mutex<Seen>>);
 pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
+    tips: Tips,
     judged: IndexMap<BlockId, Arc<Applied>, IdHash>,
     /// The block last taken in by any node, and what came of it: the next node takes in the same, as a rule.
     last: Option<Arc<Link>>,
-    /// The first of each invariant, in the order found.
+    /// The first of each invariant and cause, in the order found.
     findings: Vec<Finding>,
+    /// Liveness, where it is asked for.
+    alive: Option<Alive>,
+    start: SimTime,
+    /// The end of the slot that is running.
+    slot_ends: SimTime,
     sometimes: Sometimes,
     /// The last events worth telling.
     told: VecDeque<Told>,
     /// The highest block any node has taken in.
     best: Arc<Link>,
+    sights: Sights,
 }
 
 /// What is known of a node.
 struct Node {
     tip: Arc<Link>,
+    /// When its chain last grew or shrank.
+    moved: Option<SimTime>,
     /// Does what a fault tells it; its conduct is not judged.
     deviant: bool,
     /// The last block its delegate made.
     forged: Option<(Slot, BlockId)>,
+    /// Its relay has taken that one: what becomes of it when it comes back from others is nothing of the delegate's.
+    forged_taken: bool,
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
@@ -63,26 +78,47 @@ struct Node {
 }
 
 impl Watch {
+    /// A watch over a run of a scenario, which asks for liveness if it is told when.
+    pub fn of(scenario: &Scenario, plan: &Plan, liveness: Option<Liveness>) -> Self {
+        let watch = Self::new(plan.tree.clone(), &plan.tip, plan.nodes.len(), &deviants(scenario));
+        let slots = plan.tree.slots();
+        let round_seconds = scenario.network.delegates * slots.blocktime();
+        let mut seen = watch.seen();
+        seen.start = plan.start;
+        seen.alive = liveness.map(|asked| Alive::new(asked, plan.start, round_seconds));
+        seen.slot_ends = SimTime::from_seconds(slots.start(Slot(slots.slot(plan.start.seconds()).0 + 1)));
+        drop(seen);
+        watch
+    }
+
     /// A watch over a run of so many nodes that begin on `tip`; the conduct of `deviants` is not judged.
     pub fn new(tree: Arc<BlockTree>, tip: &Arc<Link>, nodes: usize, deviants: &BTreeSet<NodeId>) -> Self {
         let node = |index: usize| Node {
             tip: tip.clone(),
+            moved: None,
             deviant: deviants.contains(&NodeId(index as u32)),
             forged: None,
+            forged_taken: false,
             pending: BTreeMap::new(),
             removed: Vec::new(),
             taken: BTreeMap::new(),
             evicted: BTreeSet::new(),
         };
+        let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         Self(Arc::new(Mutex::new(Seen {
             tree,
+            start,
             nodes: (0..nodes).map(node).collect(),
+            tips: Tips::new(nodes, tip),
             judged: IndexMap::default(),
             last: None,
             findings: Vec::new(),
+            alive: None,
+            slot_ends: SimTime::default(),
             sometimes: Sometimes::default(),
             told: VecDeque::new(),
             best: tip.clone(),
+            sights: Sights::default(),
         })))
     }
 
@@ -93,7 +129,7 @@ impl Watch {
 }
 
 impl Seen {
-    /// The first finding of each invariant, in the order found.
+    /// The first finding of each invariant and cause, in the order found.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -103,33 +139,74 @@ impl Seen {
         &self.sometimes
     }
 
+    /// Counts what held all along, or is known at the end of a run only.
+    pub fn close(&mut self, scenario: &Scenario, tally: &Tally) {
+        self.sights.of_run(scenario, tally, &mut self.sometimes);
+    }
+
     /// The highest block any node has taken in; the first of equals.
     pub fn best(&self) -> &Arc<Link> {
         &self.best
     }
 
-    /// The block each node stands on.
-    pub fn tips(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> {
-        self.nodes.iter().map(|node| &node.tip)
+    /// Where the nodes stand.
+    pub fn tips(&self) -> &Tips {
+        &self.tips
+    }
+
+    /// Liveness, where it is asked for.
+    pub fn alive(&self) -> Option<&Alive> {
+        self.alive.as_ref()
+    }
+
+    /// Asks for liveness at the end of each slot that is over.
+    pub fn look_until(&mut self, now: SimTime) {
+        if now < self.slot_ends {
+            return;
+        }
+        let Some(mut alive) = self.alive.take_if(|alive| !alive.is_decided()) else { return };
+        while self.slot_ends <= now {
+            alive.look(self.slot_ends, self);
+            self.slot_ends = self.slot_ends + Duration::from_secs(self.tree.slots().blocktime().into());
+        }
+        self.alive = Some(alive);
     }
 
     /// Notes that something does not hold, if it is the first time for its invariant.
     pub fn find(&mut self, conduct: &Conduct, now: SimTime, node: Option<NodeId>, block: Option<&Link>, what: String) {
+        self.find_for(conduct, "", now, node, block, what);
+    }
+
+    /// Notes that something does not hold, if it is the first time for its invariant and cause.
+    pub fn find_for(
+        &mut self,
+        conduct: &Conduct,
+        cause: impl Into<String>,
+        now: SimTime,
+        node: Option<NodeId>,
+        block: Option<&Link>,
+        what: String,
+    ) {
         let (block, height) = (block.map(|link| link.id().to_string()), block.map(|link| link.height()));
         self.found(Finding {
             invariant: conduct.name,
             origin: conduct.source,
+            cause: cause.into(),
             node,
             block,
             height,
             at: now,
+            after_seconds: 0.0,
             what,
             story: Vec::new(),
         });
     }
 
-    fn found(&mut self, mut finding: Finding) {
-        if self.findings.iter().all(|known| known.invariant != finding.invariant) {
+    /// Notes a finding, if it is the first of its invariant and cause; adds when it showed, and what came before.
+    pub(super) fn found(&mut self, mut finding: Finding) {
+        let is_known = |known: &Finding| known.invariant == finding.invariant && known.cause == finding.cause;
+        if !self.findings.iter().any(is_known) {
+            finding.after_seconds = finding.at.since(self.start).as_secs_f64();
             finding.story = self.told.iter().map(|told| told.in_words(&self.tree)).collect();
             self.findings.push(finding);
         }
@@ -166,7 +243,9 @@ impl Seen {
             let what = format!("it stood on {:?} and took in {link:?}", before);
             self.find(&conduct::CHAIN, now, Some(node), Some(link), what);
         }
-        self.nodes[node.0 as usize].tip = link.clone();
+        let known = &mut self.nodes[node.0 as usize];
+        (known.tip, known.moved) = (link.clone(), Some(now));
+        known.forged_taken |= known.forged.is_some_and(|(_, id)| id == link.id());
         if link.height() > self.best.height() {
             self.best = link.clone();
         }
@@ -202,6 +281,7 @@ impl Seen {
         for transaction in &link.block().transactions {
             self.sometimes.count(transaction.kind().name());
         }
+        self.sights.block(&self.tree, link, &mut self.sometimes);
         let twice = link.parent().and_then(|parent| {
             link.block().transactions.iter().find(|one| self.tree.block_of(parent, &one.id()).is_some())
         });
@@ -213,10 +293,12 @@ impl Seen {
             self.found(Finding {
                 invariant: violation.invariant,
                 origin: violation.origin,
+                cause: String::new(),
                 node: Some(node),
                 block: Some(violation.block),
                 height: Some(violation.height),
                 at: now,
+                after_seconds: 0.0,
                 what: violation.what,
                 story: Vec::new(),
             });
@@ -235,6 +317,7 @@ impl Seen {
     fn forged(&mut self, now: SimTime, node: NodeId, slot: Slot, id: BlockId) {
         let known = &mut self.nodes[node.0 as usize];
         let before = known.forged.replace((slot, id));
+        known.forged_taken = false;
         if !known.deviant
             && let Some((last, other)) = before
             && last == slot
@@ -248,27 +331,33 @@ impl Seen {
     fn refused(&mut self, now: SimTime, node: NodeId, why: &BlockRejected) {
         self.sometimes.count(conduct::REFUSED);
         let known = &self.nodes[node.0 as usize];
-        let own = known.forged.is_some_and(|(_, id)| id == refused_id(why));
+        let own = !known.forged_taken && known.forged.is_some_and(|(_, id)| id == refused_id(why));
         if own && !known.deviant {
             let cause = match why {
                 BlockRejected::NotApplicable { source: ApplyError::NotEnoughDelegates, .. } => {
                     &conduct::RELAY_RESIGNATION
                 }
                 BlockRejected::NotApplicable { source: ApplyError::IpfsHashAlreadyExists, .. } => &conduct::RELAY_IPFS,
+                BlockRejected::TooFewDelegates { .. } => &conduct::ENOUGH,
                 _ => &conduct::RELAY,
             };
-            self.find(cause, now, Some(node), None, why.to_string());
+            let rule = match why {
+                BlockRejected::NotApplicable { source, .. } => kind_of(source),
+                why => kind_of(why),
+            };
+            self.find_for(cause, rule, now, Some(node), None, why.to_string());
         }
     }
 
-    fn rolled_back(&mut self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>) {
+    fn rolled_back(&mut self, now: SimTime, node: NodeId, from: &Arc<Link>, to: &Arc<Link>, why: RollbackCause) {
         self.sometimes.count(conduct::ROLLBACK);
-        self.nodes[node.0 as usize].tip = to.clone();
+        let known = &mut self.nodes[node.0 as usize];
+        (known.tip, known.moved) = (to.clone(), Some(now));
         let depth = from.height().0 - to.height().0;
         let round = self.tree.applied(from).state.round().position.delegates;
         if depth > round {
             let what = format!("it left {depth} blocks behind, a round has {round}");
-            self.find(&conduct::SHALLOW, now, Some(node), Some(from), what);
+            self.find_for(&conduct::SHALLOW, why.to_string(), now, Some(node), Some(from), what);
         }
         let common = self.common_with_others(node, from);
         if let Some(common) = common
@@ -281,14 +370,14 @@ impl Seen {
                 from.height(),
                 to.height()
             );
-            self.find(&conduct::COMMON, now, Some(node), Some(from), what);
+            self.find_for(&conduct::COMMON, why.to_string(), now, Some(node), Some(from), what);
         }
     }
 
     /// The height up to which most of the other nodes share a chain.
     fn common_with_others(&self, node: NodeId, from: &Arc<Link>) -> Option<Height> {
         let others = self.nodes.iter().enumerate().filter(|(index, _)| *index != node.0 as usize);
-        let mut shared: Vec<_> = others.map(|(_, other)| common(&other.tip, from)).collect();
+        let mut shared: Vec<_> = others.map(|(_, other)| common_height(&other.tip, from)).collect();
         shared.sort_unstable();
         shared.get(shared.len() / 2).copied()
     }
@@ -301,7 +390,8 @@ impl Seen {
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
         let displaced = evicted.iter().filter(|id| added.iter().all(|one| one.id() != **id));
         known.evicted = displaced.copied().skip(added.len()).collect();
-        if known.deviant {
+        // What is added at the instant at which a block comes in was handed on before it: the pool has yet to hear of the block.
+        if known.deviant || known.moved == Some(now) {
             return;
         }
         let broken = broken_pool(&self.tree, known, added);
@@ -330,7 +420,7 @@ impl Seen {
     }
 
     /// What left a pool without having been forged, outlived or outbid, though it could still be forged.
-    fn judge_removals(&mut self, now: SimTime, node: NodeId, beside: Option<&Block>) {
+    fn judge_removals(&mut self, now: SimTime, node: NodeId, with: &Event, beside: Option<&Block>) {
         let known = &mut self.nodes[node.0 as usize];
         if known.removed.is_empty() {
             return;
@@ -339,7 +429,15 @@ impl Seen {
         let gone: Vec<_> = removed.iter().filter_map(|id| known.pending.remove(id)).collect();
         let forged = gone.iter().filter(|one| self.tree.block_of(&known.tip, &one.id()).is_some());
         known.taken.extend(forged.map(|one| (one.id(), one.clone())));
-        self.judge_gone(now, node, &gone, beside, &conduct::KEPT);
+        let cause = match with {
+            Event::BlockForged(_) => "while a block was made",
+            Event::BlockApplied(_) => "with a block that was taken",
+            Event::BlockRefused(_) => "with a block that was refused",
+            Event::PoolReplaced(_) => "with a rollback",
+            _ => "with others that came in",
+        };
+        let cause = cause.to_owned();
+        self.judge_gone(now, node, &gone, beside, (&conduct::KEPT, cause));
     }
 
     fn judge_gone(
@@ -348,10 +446,11 @@ impl Seen {
         node: NodeId,
         gone: &[Arc<SignedTransaction>],
         beside: Option<&Block>,
-        conduct: &Conduct,
+        (conduct, cause): (&Conduct, String),
     ) {
         let known = &self.nodes[node.0 as usize];
-        if gone.is_empty() || known.deviant || self.findings.iter().any(|finding| finding.invariant == conduct.name) {
+        let is_known = |finding: &Finding| finding.invariant == conduct.name && finding.cause == cause;
+        if gone.is_empty() || known.deviant || self.findings.iter().any(is_known) {
             return;
         }
         let (tree, tip) = (self.tree.clone(), known.tip.clone());
@@ -369,7 +468,7 @@ impl Seen {
         });
         if let Some(lost) = lost {
             let what = format!("{} {} left the pool though it could still be forged", lost.kind().name(), lost.id());
-            self.find(conduct, now, Some(node), Some(&tip), what);
+            self.find_for(conduct, cause, now, Some(node), Some(&tip), what);
         }
     }
 
@@ -377,14 +476,19 @@ impl Seen {
         let kept: BTreeMap<_, _> = kept.iter().map(|one| (one.id(), one.clone())).collect();
         let before = std::mem::replace(&mut self.nodes[node.0 as usize].pending, kept.clone());
         let gone: Vec<_> = before.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
-        self.judge_gone(now, node, &gone, None, &conduct::KEPT_IN_ROLLBACK);
+        self.judge_gone(now, node, &gone, None, (&conduct::KEPT_IN_ROLLBACK, String::new()));
+        let limit = self.tree.rules().pool.max_transactions;
+        if kept.len() > limit && !self.nodes[node.0 as usize].deviant {
+            let what = format!("it holds {} after a rollback, its limit is {limit}", kept.len());
+            self.find(&conduct::POOL_SIZE, now, Some(node), None, what);
+        }
         let (tree, known) = (self.tree.clone(), &mut self.nodes[node.0 as usize]);
         let (taken, tip) = (std::mem::take(&mut known.taken), known.tip.clone());
         let (still, reverted): (BTreeMap<_, _>, BTreeMap<_, _>) =
             taken.into_iter().partition(|(id, _)| tree.block_of(&tip, id).is_some());
         known.taken = still;
         let lost: Vec<_> = reverted.into_values().filter(|one| !kept.contains_key(&one.id())).collect();
-        self.judge_gone(now, node, &lost, None, &conduct::RETURNED);
+        self.judge_gone(now, node, &lost, None, (&conduct::RETURNED, String::new()));
     }
 }
 
@@ -392,13 +496,15 @@ impl Observer for Watch {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         let mut guard = self.seen();
         let seen = &mut *guard;
+        seen.look_until(now);
         seen.tell(now, node, event);
         match event {
             Event::PoolRemoved(_) => {}
             // What did not fit beside the transactions chosen before it.
-            Event::BlockForged(block) => seen.judge_removals(now, node, Some(block)),
-            _ => seen.judge_removals(now, node, None),
+            Event::BlockForged(block) => seen.judge_removals(now, node, event, Some(block)),
+            _ => seen.judge_removals(now, node, event, None),
         }
+        seen.tips.follow(node, event);
         match event {
             Event::BlockApplied(link) => seen.applied(now, node, link),
             Event::BlockForged(block) => {
@@ -406,7 +512,7 @@ impl Observer for Watch {
                 seen.forged(now, node, slot, block.id);
             }
             Event::BlockRefused(why) => seen.refused(now, node, why),
-            Event::RolledBack { from, to, .. } => seen.rolled_back(now, node, from, to),
+            Event::RolledBack { from, to, cause } => seen.rolled_back(now, node, from, to, *cause),
             Event::ForgingSuspended { .. } => seen.sometimes.count(conduct::SUSPENDED),
             Event::HealthChecked { .. } => seen.sometimes.count(conduct::HEALTH),
             Event::PoolAdded(added) => seen.pool_added(now, node, added),
@@ -420,18 +526,22 @@ impl Observer for Watch {
             }
             Event::PoolReplaced(kept) => seen.pool_replaced(now, node, kept),
             Event::PoolRejected(rejected) => seen.pool_rejected(now, node, rejected),
+            Event::PeerRemoved(peer) => seen.sights.removed(*peer),
             Event::BlockReceived(_)
             | Event::BlockDisregarded(_)
             | Event::BlockReverted(_)
             | Event::PeerAdded(_)
-            | Event::PeerRemoved(_)
             | Event::ForgerStarted { .. }
             | Event::ForgerFailed { .. } => {}
         }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        let mut seen = self.seen();
+        let mut guard = self.seen();
+        let seen = &mut *guard;
+        seen.look_until(now);
+        seen.tips.follow_network(event);
+        seen.sights.network(event, &seen.tree, seen.best.height(), &mut seen.sometimes);
         if let Some(told) = Told::of_network(now, event) {
             if seen.told.len() == TOLD {
                 seen.told.pop_front();
@@ -477,19 +587,9 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
 const ONE_OF_A_KIND: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];
 
-/// The height up to which two chains are one.
-pub(super) fn common(a: &Arc<Link>, b: &Arc<Link>) -> Height {
-    let (mut low, mut high) = (1, a.height().min(b.height()).0);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        let at = |link: &Arc<Link>| link.ancestor(Height(middle)).expect("the height is not above either").id();
-        if at(a) == at(b) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Height(low)
+/// The name of an error's kind.
+fn kind_of(error: &impl std::fmt::Debug) -> String {
+    format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
 /// The block a refusal is about.

@@ -1,43 +1,60 @@
 //! `dposlab check`: searches for runs in which something does not hold, and makes them small.
 
+mod known;
+mod span;
+mod told;
+
 use super::{Failure, interrupt::stop_on_interrupt, output};
 use crate::{
     check::{
-        INTERESTING, Minimal,
-        interval::wilson,
-        minimise,
-        search::{Found, Networks, Search, Summary},
+        Minimal, Minimiser, Signature, judge,
+        kept::{Guard, Kept, KeptError},
+        search::{Found, Networks, RUN_SEED, Search, Summary},
         swarm::Frame,
     },
     ledger::Rules,
     protocol::crypto::CryptoMode,
     scenario::Scenario,
+    sim::SeedTree,
 };
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
+use known::Known;
+use span::Span;
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::{
-        OnceLock,
+        Mutex, OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
 
+/// Runs that are played if neither their number nor a time is given.
+const RUNS: u64 = 200;
+
 /// Search for runs that break an invariant: each run draws a network, a workload and faults from a seed of its own.
 ///
 /// While things go wrong only safety is asked for; when the last fault is over, all nodes must come to one chain within
-/// half an hour of virtual time, and the chain must grow. What breaks is made as small as it goes and written to a
-/// scenario file that `dposlab run` plays. Exit code 0: nothing was found; 1: something was; 2: it could not be searched.
+/// half an hour of virtual time, and the chain must grow. What a given scenario asserts must hold in the runs drawn around
+/// it, too. What breaks is told apart by its cause, made as small as it goes and written to a scenario file that `dposlab
+/// run` plays. Exit code 0: nothing was found; 1: something was; 2: it could not be searched.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Check {
-    /// A scenario to search around: its network and rules stay, faults and clients are drawn beside its own.
+    /// A scenario to search around: its network, rules and assertions stay, faults and clients are drawn beside its own.
     scenario: Option<PathBuf>,
-    /// Runs to play.
-    #[arg(long, default_value_t = 200)]
-    runs: u64,
+    /// Runs to play; 200, if neither this nor --for is given.
+    #[arg(long)]
+    runs: Option<u64>,
+    /// Play until this time is over, such as 90s, 10m or 2h; with --runs, until whichever comes first.
+    ///
+    /// What was played is kept in --out, in search.json, and the same command goes on from there: Ctrl-C, or the end of
+    /// the process, loses the runs that are being played and nothing else. To make findings small takes time beyond it.
+    #[arg(long = "for", value_name = "TIME")]
+    time: Option<Span>,
     /// The first run is drawn from this seed, the second from the next one, and so on.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -59,9 +76,19 @@ pub struct Check {
     /// Runs spent on making each finding small; 0 leaves it as it was found.
     #[arg(long, default_value_t = 400)]
     budget: usize,
-    /// Where the scenario files of findings go.
+    /// Where the scenario files of findings go. No file of another finding is written over.
     #[arg(long, default_value = "findings")]
     out: PathBuf,
+    /// Write the scenarios that would be played to --out, a file a seed, and play none.
+    #[arg(long, conflicts_with_all = ["jobs", "budget", "json"])]
+    draw: bool,
+    /// A list of findings that are known, one a line as `known:` lines name them: they are counted and no more, and the
+    /// exit code is that of all others.
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// Hold each node against the model of an honest one as well, message by message. Takes two to three times as long.
+    #[arg(long)]
+    behaviour: bool,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -71,6 +98,23 @@ pub struct Check {
     planted: Option<String>,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  dposlab check                                      200 runs under the corrected rules
+  dposlab check --rules reference --for 10m          as many as ten minutes take; the same again goes on from there
+  dposlab check scenarios/heal.toml --runs 1000      around a scenario, whose assertions must hold
+  dposlab check --for 5m --known tests/data/known-causes.txt      only what is not known fails";
+
+/// A finding of the search, and what became of it.
+struct Told {
+    signature: Signature,
+    found: Found,
+    is_known: bool,
+    minimal: Option<Minimal>,
+    /// The scenario file, if it is not known.
+    file: Option<PathBuf>,
+}
+
 impl Check {
     /// Searches.
     ///
@@ -78,81 +122,165 @@ impl Check {
     /// The scenario cannot be read, something was found, or the search was interrupted.
     pub fn run(self) -> Result<(), Failure> {
         let search = self.search()?;
+        if self.draw {
+            return self.write_drawn(&search);
+        }
+        let known = self.known.as_deref().map(Known::load).transpose().map_err(Failure::usage)?.unwrap_or_default();
         #[cfg(feature = "planted")]
         if let Some(which) = &self.planted {
             return super::planted::run(which, &search, self.budget, self.json);
         }
         let stop = stop_on_interrupt()?;
         let networks = Networks::default();
-        let bar = bar(self.runs, "{bar:40} run {pos}/{len}, {msg}, {eta} left");
-        let summary = search.run(&networks, &stop, |summary| {
-            bar.set_position(summary.runs);
-            bar.set_message(format!("{} found", summary.found.len()));
-        });
-        bar.finish_and_clear();
-        let mut found: Vec<&Found> = summary.found.values().collect();
-        found.sort_by_key(|found| (found.index, found.finding.invariant));
-        let mut files = Vec::new();
-        for minimal in self.minimals(&found, &search, &networks, &stop) {
-            let file = minimal.as_ref().map(|minimal| self.write(minimal)).transpose()?;
-            files.push((minimal, file));
-        }
-        if self.json {
-            output::line(&self.as_json(&summary, &found, &files).to_string());
-        } else {
-            output::line(&self.as_text(&summary, &found, &files));
-        }
-        let played = match summary.runs {
-            runs if runs < self.runs => format!("interrupted: {runs} of {} runs were played, and", self.runs),
-            runs => format!("{runs} runs were played, and"),
+        let (summary, files) = match self.time {
+            None => (self.play(&search, &networks, &stop), BTreeMap::new()),
+            Some(time) => self.play_for(time, &search, &networks, &stop)?,
         };
-        match found.len() {
-            0 if summary.runs < self.runs => Err(Failure::broken(format!("{played} nothing was found in those"))),
+        let interrupted = stop.load(Ordering::Relaxed) && summary.runs < search.runs;
+        let told = self.write_all(&summary, files, &known, &search, &networks, &stop)?;
+        if self.json {
+            output::line(&self.as_json(&summary, &told, interrupted).to_string());
+        } else {
+            output::line(&self.as_text(&summary, &told));
+        }
+        self.outcome(&summary, &told, interrupted)
+    }
+
+    fn outcome(&self, summary: &Summary, told: &[Told], interrupted: bool) -> Result<(), Failure> {
+        let again = if self.time.is_some() { "; the same command goes on from there" } else { "" };
+        let runs = summary.runs;
+        let played = match self.runs_asked() {
+            Some(asked) if interrupted => format!("interrupted: {runs} of {asked} runs were played, and"),
+            None if interrupted => format!("interrupted: {runs} runs were played, and"),
+            _ => format!("{runs} runs were played, and"),
+        };
+        match told.iter().filter(|told| !told.is_known).count() {
+            0 if interrupted => Err(Failure::broken(format!("{played} nothing was found in those{again}"))),
             0 => Ok(()),
-            count => Err(Failure::broken(format!("{played} {count} things do not hold"))),
+            count => Err(Failure::broken(format!(
+                "{played} {count} things do not hold{}",
+                if interrupted { again } else { "" }
+            ))),
         }
     }
 
     fn search(&self) -> Result<Search, Failure> {
         let base = self.scenario.as_deref().map(Scenario::load).transpose().map_err(Failure::usage)?;
+        if let (Some(base), Some(file)) = (&base, &self.scenario) {
+            let seeds = SeedTree::new(RUN_SEED);
+            let judged = base.crypto.during(|| judge(base, &base.plan(&base.testnet(seeds), seeds)).map(drop));
+            judged.map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?;
+        }
         let mut rules = toml::Table::new();
         rules.insert("base".to_owned(), self.rules.clone().into());
         Rules::from_toml(&rules).map_err(Failure::usage)?;
         // Rules are looked for and not curves: the model of a signature is refused where the signature would be.
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
-        let frame = Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds };
+        let frame =
+            Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour: self.behaviour };
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
-        Ok(Search { frame, runs: self.runs, seed: self.seed, jobs })
+        let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
+        Ok(Search { frame, runs, seed: self.seed, jobs })
     }
 
-    /// All findings made small, on as many threads as the search, or as small as they are when it is not waited for any
-    /// more; nothing for those not begun.
-    fn minimals(
+    fn play(&self, search: &Search, networks: &Networks, stop: &AtomicBool) -> Summary {
+        let bar = bar(search.runs, "{bar:40} run {pos}/{len}, {msg}, {eta} left");
+        let summary = search.run(networks, stop, |summary| {
+            bar.set_position(summary.runs);
+            bar.set_message(format!("{} found", summary.found.len()));
+        });
+        bar.finish_and_clear();
+        summary
+    }
+
+    /// Goes on where the folder says that the search was, until the time is over or somebody stops it.
+    fn play_for(
         &self,
-        found: &[&Found],
+        time: Span,
         search: &Search,
         networks: &Networks,
         stop: &AtomicBool,
-    ) -> Vec<Option<Minimal>> {
-        let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
-        let minimals: Vec<OnceLock<Minimal>> = found.iter().map(|_| OnceLock::new()).collect();
-        let work = || {
-            while self.budget > 0
-                && !stop.load(Ordering::Relaxed)
-                && let index = next.fetch_add(1, Ordering::Relaxed)
-                && index < found.len()
-            {
-                if let Some(minimal) = self.minimal(found[index], search, networks, &bars, stop) {
-                    minimals[index].get_or_init(|| minimal);
-                }
+    ) -> Result<(Summary, BTreeMap<Signature, String>), Failure> {
+        let guard = Guard::of(search, networks);
+        let Kept { summary, files } = Kept::load(&self.out, &guard, search, networks).map_err(failure)?;
+        let bar = bar(time.seconds(), "{bar:40} {elapsed} of {msg}");
+        let unwritten = Mutex::new(None);
+        let halt = AtomicBool::new(false);
+        let save = |summary: &Summary| {
+            if let Err(error) = Kept::save(&self.out, &guard, summary, &files) {
+                unwritten.lock().expect("no one panics while holding it").get_or_insert(error);
+                halt.store(true, Ordering::Relaxed);
             }
         };
+        save(&summary);
+        let summary = span::until_over(time, stop, &halt, || {
+            search.go_on(summary, networks, &halt, |summary| {
+                save(summary);
+                bar.set_position(bar.elapsed().as_secs());
+                bar.set_message(format!("{time}, {} runs, {} found", summary.runs, summary.found.len()));
+            })
+        });
+        bar.finish_and_clear();
+        match unwritten.into_inner().expect("all threads have ended well") {
+            None => Ok((summary, files)),
+            Some(error) => Err(failure(error)),
+        }
+    }
+
+    /// Writes a file for each finding that is not known: small, as far as the budget goes.
+    fn write_all(
+        &self,
+        summary: &Summary,
+        mut files: BTreeMap<Signature, String>,
+        known: &Known,
+        search: &Search,
+        networks: &Networks,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Told>, Failure> {
+        let mut told: Vec<Told> = summary
+            .found
+            .iter()
+            .map(|(signature, found)| {
+                let is_known = known.has(signature);
+                let file = files.get(signature).filter(|_| !is_known).map(|name| self.out.join(name));
+                let file = file.filter(|file| file.exists());
+                Told { signature: signature.clone(), found: found.clone(), is_known, minimal: None, file }
+            })
+            .collect();
+        told.sort_by(|one, other| (one.found.index, &one.signature).cmp(&(other.found.index, &other.signature)));
+        self.make_small(&mut told, search, networks, stop);
+        for told in told.iter_mut() {
+            let Some(minimal) = &told.minimal else { continue };
+            let file = self.write(minimal)?;
+            files.extend(file.file_name().map(|name| (told.signature.clone(), name.to_string_lossy().into_owned())));
+            told.file = Some(file);
+        }
+        if self.time.is_some() {
+            Kept::save(&self.out, &Guard::of(search, networks), summary, &files).map_err(failure)?;
+        }
+        Ok(told)
+    }
+
+    /// Makes findings without a file small, on as many threads as the search; when nobody waits any more, they stay as
+    /// they are.
+    fn make_small(&self, told: &mut [Told], search: &Search, networks: &Networks, stop: &AtomicBool) {
+        let (bars, next) = (MultiProgress::new(), AtomicUsize::new(0));
+        let wanted: Vec<&mut Told> = told.iter_mut().filter(|told| !told.is_known && told.file.is_none()).collect();
+        let minimals: Vec<OnceLock<Minimal>> = wanted.iter().map(|_| OnceLock::new()).collect();
         thread::scope(|scope| {
-            for _ in 0..search.jobs.clamp(1, found.len().max(1)) {
-                scope.spawn(work);
+            for _ in 0..search.jobs.clamp(1, wanted.len().max(1)) {
+                scope.spawn(|| {
+                    while let index = next.fetch_add(1, Ordering::Relaxed)
+                        && let Some(told) = wanted.get(index)
+                    {
+                        minimals[index].get_or_init(|| self.minimal(&told.found, search, networks, &bars, stop));
+                    }
+                });
             }
         });
-        minimals.into_iter().map(OnceLock::into_inner).collect()
+        for (told, minimal) in wanted.into_iter().zip(minimals) {
+            told.minimal = minimal.into_inner();
+        }
     }
 
     fn minimal(
@@ -162,10 +290,10 @@ impl Check {
         networks: &Networks,
         bars: &MultiProgress,
         stop: &AtomicBool,
-    ) -> Option<Minimal> {
+    ) -> Minimal {
         let bar = bars.add(bar(self.budget as u64, "{bar:40} shrinking, {pos}/{len} runs: {msg}"));
-        let scenario = search.scenario(found.index);
-        let minimal = minimise(&scenario, found.finding.invariant, networks, self.budget, stop, |tried, best| {
+        let minimiser = Minimiser { networks, budget: self.budget, stop, base: search.frame.base.as_ref() };
+        let minimal = minimiser.minimise(&search.scenario(found.index), &found.finding, |tried, best| {
             bar.set_position(tried as u64);
             let (faults, actions) = (best.faults.len(), best.actions.len());
             bar.set_message(format!("{} nodes, {faults} faults, {actions} actions", best.network.nodes()));
@@ -174,102 +302,43 @@ impl Check {
         minimal
     }
 
+    /// Writes a finding's file under a name that no other finding's has.
     fn write(&self, minimal: &Minimal) -> Result<PathBuf, Failure> {
+        let text = minimal.to_toml();
+        for number in 1_u32.. {
+            let path = self.out.join(minimal.file_name(number));
+            match fs::read_to_string(&path) {
+                Ok(other) if other != text => {}
+                Ok(_) => return Ok(path),
+                Err(_) => return self.write_file(path, &text),
+            }
+        }
+        unreachable!("there are more numbers than files")
+    }
+
+    fn write_drawn(&self, search: &Search) -> Result<(), Failure> {
+        for index in 0..search.runs {
+            let name = format!("drawn-{}.toml", self.seed.wrapping_add(index));
+            self.write_file(self.out.join(name), &search.scenario(index).to_toml())?;
+        }
+        output::line(&format!("{} scenarios drawn: {}", search.runs, self.out.display()));
+        Ok(())
+    }
+
+    fn write_file(&self, path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
         let failed = |path: &Path, error: &dyn std::fmt::Display| {
             Failure::broken(format!("{}: cannot be written: {error}", path.display()))
         };
         fs::create_dir_all(&self.out).map_err(|error| failed(&self.out, &error))?;
-        let path = self.out.join(minimal.file_name());
-        fs::write(&path, minimal.to_toml()).map_err(|error| failed(&path, &error))?;
+        fs::write(&path, text).map_err(|error| failed(&path, &error))?;
         Ok(path)
     }
+}
 
-    fn as_text(&self, summary: &Summary, found: &[&Found], files: &[(Option<Minimal>, Option<PathBuf>)]) -> String {
-        let mut text = String::new();
-        for (found, (minimal, file)) in found.iter().zip(files) {
-            let (low, high) = wilson(found.runs, summary.runs);
-            text += &format!(
-                "broken: {} ({})\n  in {} of {} runs ({:.1} % to {:.1} %), first in that of seed {}\n",
-                found.finding.invariant,
-                found.finding.origin,
-                found.runs,
-                summary.runs,
-                100.0 * low,
-                100.0 * high,
-                self.seed.wrapping_add(found.index),
-            );
-            let finding = minimal.as_ref().map_or(&found.finding, |minimal| &minimal.finding);
-            let node = finding.node.map(|node| format!("{node}")).unwrap_or_else(|| "the network".to_owned());
-            let height = finding.height.map(|height| format!(", height {height}")).unwrap_or_default();
-            text += &format!("  {node}{height}: {}\n", finding.what);
-            if let (Some(minimal), Some(file)) = (minimal, file) {
-                let (faults, actions) = (minimal.scenario.faults.len(), minimal.scenario.actions.len());
-                text += &format!(
-                    "  made small in {} runs{}: {} nodes, {faults} faults, {actions} actions, {} rounds\n  dposlab run {}\n",
-                    minimal.runs,
-                    if minimal.cut_short { " (all that were allowed)" } else { "" },
-                    minimal.scenario.network.nodes(),
-                    minimal.scenario.rounds,
-                    file.display(),
-                );
-            }
-        }
-        let sometimes: Vec<String> =
-            INTERESTING.iter().map(|what| format!("{what} {}", summary.sometimes.of(what))).collect();
-        let never: Vec<&str> = INTERESTING.into_iter().filter(|what| summary.sometimes.of(what) == 0).collect();
-        text += &format!("sometimes: {}\n", sometimes.join(", "));
-        if !never.is_empty() {
-            text += &format!("never: {}\n", never.join(", "));
-        }
-        text += &format!(
-            "summary: {} of {} runs from seed {}, rules '{}', {} slots, {} things do not hold",
-            summary.runs,
-            self.runs,
-            self.seed,
-            self.rules,
-            summary.slots,
-            found.len(),
-        );
-        text
-    }
-
-    fn as_json(&self, summary: &Summary, found: &[&Found], files: &[(Option<Minimal>, Option<PathBuf>)]) -> Value {
-        let found: Vec<Value> = found
-            .iter()
-            .zip(files)
-            .map(|(found, (minimal, file))| {
-                let (low, high) = wilson(found.runs, summary.runs);
-                json!({
-                    "invariant": found.finding.invariant,
-                    "source": found.finding.origin,
-                    "runs": found.runs,
-                    "share": [low, high],
-                    "seed": self.seed.wrapping_add(found.index),
-                    "finding": found.finding,
-                    "file": file.as_ref().map(|file| file.display().to_string()),
-                    "minimal": minimal.as_ref().map(|minimal| json!({
-                        "runs": minimal.runs,
-                        "cut_short": minimal.cut_short,
-                        "nodes": minimal.scenario.network.nodes(),
-                        "faults": minimal.scenario.faults.len(),
-                        "actions": minimal.scenario.actions.len(),
-                        "rounds": minimal.scenario.rounds,
-                        "finding": minimal.finding,
-                    })),
-                })
-            })
-            .collect();
-        json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "rules": self.rules,
-            "seed": self.seed,
-            "runs": summary.runs,
-            "runs_asked": self.runs,
-            "slots": summary.slots,
-            "delivered": summary.delivered,
-            "sometimes": summary.sometimes,
-            "found": found,
-        })
+fn failure(error: KeptError) -> Failure {
+    match error.is_bad_input() {
+        true => Failure::usage(error),
+        false => Failure::broken(error),
     }
 }
 

@@ -36,7 +36,7 @@ impl Merge {
     /// Merges.
     ///
     /// # Errors
-    /// The folders are not all parts of one sweep, or some runs did not end well.
+    /// The folders are not all parts of one sweep, or some runs failed.
     pub fn run(self) -> Result<(), Failure> {
         let parts: Vec<&Path> = self.parts.iter().map(PathBuf::as_path).collect();
         let summary = results::merge(&parts, &self.out).map_err(failure)?;

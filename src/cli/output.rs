@@ -1,23 +1,68 @@
-//! Printing without ever holding the simulation up.
+//! Printing without ever holding the simulation up, and without losing anything in silence.
 
+use super::Failure;
 use std::{
-    io::{self, Write},
-    sync::mpsc,
+    io::{self, ErrorKind, Write},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
+use tokio::sync::Notify;
 
 /// How long the end of a command waits for a reader that does not read.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Lines that wait for a slow reader at most.
+const WAITING_MAX: usize = 10_000;
 
-/// Prints a line on standard output. A reader that has gone away is no error: there is nobody left to tell.
+/// Why standard output could not be written to, since the start of the command.
+static FAILED: OnceLock<String> = OnceLock::new();
+
+/// Prints a line on standard output. A reader that has gone away is no error: there is nobody left to tell. Any other
+/// failure ends the command with [`failure`].
 pub fn line(text: &str) {
-    let _reader_gone = writeln!(io::stdout(), "{text}");
+    if let Err(why) = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush())
+        && why.kind() != ErrorKind::BrokenPipe
+    {
+        // The first one says what is wrong.
+        FAILED.get_or_init(|| why.to_string());
+    }
 }
 
-/// Prints lines from a thread of its own, so that a slow reader slows nobody.
+/// What went wrong with [`line`], if anything did.
+pub fn failure() -> Option<Failure> {
+    FAILED.get().map(|why| Failure::broken(format!("standard output: {why}")))
+}
+
+/// Prints lines from a thread of its own. Clones print to the same place.
 #[derive(Clone)]
-pub struct Printer(mpsc::Sender<Line>);
+pub struct Printer {
+    lines: mpsc::SyncSender<Line>,
+    shared: Arc<Shared>,
+    manner: Manner,
+}
+
+/// What is done where lines come faster than they can be written.
+#[derive(Clone, Copy, Debug)]
+pub enum Manner {
+    /// Lines are left out and counted: a reader that does not read holds nobody up.
+    LeaveOut {
+        /// The line that tells how many were left out.
+        tell: fn(u64) -> String,
+    },
+    /// The writer is waited for: a file loses nothing.
+    Wait,
+}
+
+#[derive(Default)]
+struct Shared {
+    left_out: AtomicU64,
+    failed: Mutex<Option<io::Error>>,
+    gone: Notify,
+}
 
 enum Line {
     Text(String),
@@ -27,40 +72,145 @@ enum Line {
 
 impl Printer {
     /// A printer to anything that can be written to.
-    pub fn new(mut out: impl Write + Send + 'static) -> Self {
-        let (sender, lines) = mpsc::channel();
-        thread::spawn(move || {
-            let mut pending: Option<Line> = None;
-            while let Some(line) = pending.take().or_else(|| lines.recv().ok()) {
-                match line {
-                    Line::Text(text) => {
-                        let _reader_gone = writeln!(out, "{text}");
-                    }
-                    Line::Flush(done) => {
-                        let _reader_gone = out.flush();
-                        let _asker_gone = done.send(());
-                    }
-                }
-                pending = lines.try_recv().ok();
-                if pending.is_none() {
-                    let _reader_gone = out.flush();
-                }
-            }
-        });
-        Self(sender)
+    pub fn new(out: impl Write + Send + 'static, manner: Manner) -> Self {
+        let (lines, waiting) = mpsc::sync_channel(WAITING_MAX);
+        let shared = Arc::new(Shared::default());
+        let writer = Writer { out, manner, shared: shared.clone() };
+        thread::spawn(move || writer.run(&waiting));
+        Self { lines, shared, manner }
     }
 
     /// Prints a line, soon.
     pub fn line(&self, text: String) {
-        // The thread lives as long as a sender does.
-        let _thread_gone = self.0.send(Line::Text(text));
+        match self.manner {
+            // The thread lives as long as a sender does.
+            Manner::Wait => drop(self.lines.send(Line::Text(text))),
+            Manner::LeaveOut { .. } => {
+                if self.lines.try_send(Line::Text(text)).is_err() {
+                    self.shared.left_out.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     /// Waits until all lines so far are written, or until it is clear that nobody reads them.
-    pub fn flush(&self) {
+    ///
+    /// # Errors
+    /// Some of them could not be written, and not because their reader went away.
+    pub fn flush(&self) -> io::Result<()> {
         let (done, written) = mpsc::channel();
-        if self.0.send(Line::Flush(done)).is_ok() {
+        if self.lines.try_send(Line::Flush(done)).is_ok() {
             let _reader_stuck = written.recv_timeout(PATIENCE);
         }
+        let failed = self.shared.failed.lock().expect("no one panics while holding it").take();
+        match failed {
+            Some(why) if why.kind() != ErrorKind::BrokenPipe => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Is ready when a line could not be written: the reader has gone, or the disk is full.
+    pub async fn closed(&self) {
+        self.shared.gone.notified().await;
+    }
+}
+
+/// The thread's side of a [`Printer`].
+struct Writer<W> {
+    out: W,
+    manner: Manner,
+    shared: Arc<Shared>,
+}
+
+impl<W: Write> Writer<W> {
+    fn run(mut self, waiting: &mpsc::Receiver<Line>) {
+        let mut pending: Option<Line> = None;
+        while let Some(line) = pending.take().or_else(|| waiting.recv().ok()) {
+            match line {
+                Line::Text(text) => self.write(&text),
+                Line::Flush(done) => {
+                    self.flush();
+                    let _asker_gone = done.send(());
+                }
+            }
+            pending = waiting.try_recv().ok();
+            if pending.is_none() {
+                self.flush();
+            }
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        let written = writeln!(self.out, "{text}");
+        self.note(written);
+        let left_out = self.shared.left_out.swap(0, Ordering::Relaxed);
+        if let Manner::LeaveOut { tell } = self.manner
+            && left_out > 0
+        {
+            let written = writeln!(self.out, "{}", tell(left_out));
+            self.note(written);
+        }
+    }
+
+    fn flush(&mut self) {
+        let flushed = self.out.flush();
+        self.note(flushed);
+    }
+
+    fn note(&self, result: io::Result<()>) {
+        if let Err(why) = result {
+            self.shared.failed.lock().expect("no one panics while holding it").get_or_insert(why);
+            self.shared.gone.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes nothing until it is allowed to, and then all.
+    struct Slow(mpsc::Receiver<()>, Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // An error means that all is allowed from now on.
+            let _allowed = self.0.recv();
+            self.1.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_misses_lines_and_is_told_how_many() {
+        let (allow, allowed) = mpsc::channel();
+        let written = Arc::default();
+        let tell = |count| format!("{count} left out");
+        let printer = Printer::new(Slow(allowed, Arc::clone(&written)), Manner::LeaveOut { tell });
+        let lines = WAITING_MAX as u64 + 500;
+        (0..lines).for_each(|number| printer.line(number.to_string()));
+        drop(allow);
+        printer.line("last".to_owned());
+        while printer.flush().is_ok() && !written.lock().unwrap().ends_with(b"out\n") {
+            printer.line("more".to_owned());
+        }
+        let written = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        let told: u64 = written.lines().filter_map(|line| line.strip_suffix(" left out")?.parse::<u64>().ok()).sum();
+        let numbers = written.lines().filter(|line| line.parse::<u64>().is_ok()).count() as u64;
+        let others = written.lines().filter(|line| ["last", "more"].contains(line)).count() as u64;
+        assert!(numbers >= WAITING_MAX as u64, "{numbers}");
+        assert!(numbers + told >= lines && numbers + told <= lines + others + 1, "{numbers} and {told} of {lines}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there on Linux");
+        let printer = Printer::new(full, Manner::Wait);
+        printer.line("lost".to_owned());
+        assert_eq!(printer.flush().unwrap_err().kind(), ErrorKind::StorageFull);
     }
 }

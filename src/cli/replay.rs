@@ -72,12 +72,11 @@ impl Replay {
             None => network.tree.genesis().clone(),
         };
         let plan = plan(&network, tip, Slot(session.start), seeds);
-        let slots = plan.tree.slots();
         let about = self.file.display().to_string();
-        let header = Header::new(about, session.seed, Vec::new(), plan.nodes.len(), &slots, self.trace_network);
+        let header = Header::new(about, session.seed, Vec::new(), self.trace_network, &plan);
         let trace = match &self.trace {
             Some(path) => {
-                Some(TraceWriter::create(path, TraceFormat::of(path), &header, slots).map_err(Failure::usage)?)
+                Some(TraceWriter::create(path, TraceFormat::of(path), &header, &plan).map_err(Failure::usage)?)
             }
             None => None,
         };

@@ -7,13 +7,13 @@ use crate::{
     report::{
         Metrics,
         bundle::{About, Bundle, command},
-        metrics::Figures,
+        metrics::{Figures, Totals},
         rounds::totals,
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
     },
     scenario::{
-        Outcome, Override, Scenario, StageKind, Verdict,
+        Ended, Outcome, Override, Scenario, StageKind, Verdict,
         twice::{Twice, twice},
     },
     sim::{Observer, Plan, SeedTree},
@@ -30,8 +30,10 @@ use std::{
 /// Play a scenario file and print who owned, forged and missed which slot.
 ///
 /// The run is a function of the file and the seed: the same two give the same chain and the same digest, always. Ctrl-C ends
-/// it after the slot that is being played, and what was played is told and written. Exit code 0: all that is asserted holds;
-/// 1: something does not, the chain stalled, or the run was interrupted; 2: it could not be played.
+/// it after the slot that is being played, and what was played is told and written. Where no block comes for as long as the
+/// scenario's `stall` says, or its `time_limit_seconds` are over, the run is ended: it is censored, and what its end was to
+/// decide is undecided. Exit code 0: the last round was reached, and all that is asserted holds; 1: something does not, or
+/// the run ended before its last round, be it halted, censored or interrupted, which is said; 2: it could not be played.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
@@ -68,6 +70,9 @@ pub struct Run {
     #[arg(long)]
     json: bool,
 }
+
+/// After a fault, what takes no longer than this is not told.
+const SLOT_SECONDS: f64 = 8.0;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,14 +162,15 @@ impl Run {
         let outcome = scenario.play_while(&plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;
         bar.finish_and_clear();
         for trace in &traces {
+            trace.ended(outcome.end);
             trace.finish().map_err(Failure::broken)?;
         }
         let figures = metrics.finish(outcome.end);
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
-        let interrupted = reached < wanted && stop.load(Ordering::Relaxed);
+        let interrupted = outcome.ended == Ended::Interrupted;
         // What was to hold by the end may still have come.
-        let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end) };
-        let about = self.about(scenario, &outcome, interrupted);
+        let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end, outcome.ended) };
+        let about = self.about(scenario, &outcome);
         let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
             bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
@@ -179,23 +185,18 @@ impl Run {
                 "interrupted at height {reached} of {wanted}: what was played is told, and nothing asserted of it"
             )));
         }
-        if reached < wanted {
-            return Err(self.broken(format!(
-                "the chain stalled at height {reached}, with no block for four rounds' worth of slots; {} rounds end at \
-                 height {wanted}",
-                scenario.rounds
-            )));
+        let mut wrong: Vec<String> = verdicts.iter().filter(|one| one.is_broken()).map(ToString::to_string).collect();
+        if outcome.ended != Ended::Complete {
+            wrong.push(format!("the run is {}", outcome.ended.in_words(reached, wanted)));
         }
-        let broken: Vec<String> = verdicts.iter().filter(|verdict| !verdict.holds).map(ToString::to_string).collect();
-        if broken.is_empty() { Ok(()) } else { Err(self.broken(broken.join("; "))) }
+        if wrong.is_empty() { Ok(()) } else { Err(self.broken(wrong.join("; "))) }
     }
 
     /// The traces to write; what cannot be written to is found out before the run begins.
     fn traces(&self, plan: &Plan) -> Result<Vec<TraceWriter>, Failure> {
-        let slots = plan.tree.slots();
         let set = self.set.iter().map(ToString::to_string).collect();
         let scenario = self.scenario.display().to_string();
-        let header = Header::new(scenario, self.seed, set, plan.nodes.len(), &slots, self.trace_network);
+        let header = Header::new(scenario, self.seed, set, self.trace_network, plan);
         let mut files: Vec<(PathBuf, TraceFormat)> = Vec::new();
         if let Some(file) = &self.trace {
             files.push((file.clone(), self.trace_format.unwrap_or_else(|| TraceFormat::of(file))));
@@ -205,11 +206,11 @@ impl Run {
                 .map_err(|why| Failure::usage(format!("--out {}: cannot be made: {why}", folder.display())))?;
             files.push((folder.join("events.jsonl"), TraceFormat::Jsonl));
         }
-        let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, slots);
+        let create = |(file, format): (PathBuf, TraceFormat)| TraceWriter::create(&file, format, &header, plan);
         files.into_iter().map(create).collect::<Result<_, _>>().map_err(Failure::usage)
     }
 
-    fn about(&self, scenario: &Scenario, outcome: &Outcome, interrupted: bool) -> About {
+    fn about(&self, scenario: &Scenario, outcome: &Outcome) -> About {
         About {
             scenario: self.scenario.display().to_string(),
             description: scenario.description.clone(),
@@ -219,7 +220,11 @@ impl Run {
             digest: outcome.digest.to_string(),
             events: outcome.events,
             delivered: outcome.delivered,
-            interrupted,
+            ended: outcome.ended,
+            censored: outcome.ended.is_censored(),
+            interrupted: outcome.ended == Ended::Interrupted,
+            halt: outcome.ended.halt(),
+            notes: scenario.notes(),
             reproduce: self.reproduce(&self.scenario),
         }
     }
@@ -235,13 +240,28 @@ impl Run {
     }
 
     fn as_text(&self, scenario: &Scenario, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> String {
+        let notes: String = scenario.notes().iter().map(|note| format!("note:    {note}\n")).collect();
         let asserted: String = verdicts.iter().map(|verdict| format!("asserted: {verdict}\n")).collect();
         let total = &figures.total;
+        let down = match total.down_max {
+            0 => String::new(),
+            most => format!("down:    {most} of {} nodes at most, {} at the end\n", figures.nodes, total.down_end),
+        };
+        let ended = match outcome.ended {
+            Ended::Complete => String::new(),
+            ended => format!("ended:   {}\n", ended.in_words(figures.tip.height(), scenario.last_height())),
+        };
+        // Within a slot the nodes are never all on one block for long.
+        let slow = figures
+            .heals
+            .iter()
+            .filter(|heal| heal.observed_seconds > SLOT_SECONDS || heal.converged_seconds.is_none());
+        let healed: String = slow.map(|heal| format!("healed:  {}\n", heal.in_words())).collect();
         let title = if scenario.description.is_empty() { String::new() } else { format!(": {}", scenario.description) };
         let written = self.out.as_ref().map(|folder| format!("\nreport:  {}", folder.join("report.html").display()));
         format!(
             "{}{title}\n\n{}\nsummary: seed {}, height {}, {} rounds, {} blocks forged, {} slots missed, \
-             {} events\n{asserted}digest:  {}{}",
+             {} events\n{}{notes}{down}{ended}{healed}{asserted}digest:  {}{}",
             self.scenario.display(),
             table::render(&figures.chain),
             self.seed,
@@ -250,10 +270,23 @@ impl Run {
             total.blocks,
             total.missed_slots,
             outcome.events,
+            forks(total),
             outcome.digest,
             written.unwrap_or_default(),
         )
     }
+}
+
+/// What became of forks and rollbacks, each with what it counts; nothing where there was neither.
+fn forks(total: &Totals) -> String {
+    if total.forks == 0 && total.rollbacks == 0 && total.fork_depth_max == 0 {
+        return String::new();
+    }
+    format!(
+        "forks:   {} blocks forged on a parent that had another block, {} blocks on the longest branch beside the winning \
+         chain; nodes left their chain {} times, and took back {} blocks at most\n",
+        total.forks, total.fork_depth_max, total.rollbacks, total.rollback_depth_max,
+    )
 }
 
 fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verdict]) -> Value {
@@ -266,7 +299,11 @@ fn as_json(about: &About, figures: &Figures, outcome: &Outcome, verdicts: &[Verd
         "set": about.set,
         "digest": about.digest,
         "reproduce": about.reproduce,
+        "ended": about.ended,
+        "censored": about.censored,
         "interrupted": about.interrupted,
+        "notes": about.notes,
+        "halt": about.halt,
         "height": total.height,
         "rounds": total.rounds,
         "blocks": total.blocks,

@@ -6,7 +6,7 @@ use crate::{
     report::sweep::{
         Seeds, Shard, Sweep as Plan, SweepError,
         engine::{Progress, play},
-        results::{self, Summary},
+        results::{self, CellSummary, Summary},
     },
     scenario::{Override, Variation},
 };
@@ -14,6 +14,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     thread,
 };
@@ -22,8 +23,9 @@ use std::{
 ///
 /// Leaves in --out a row a run (runs.parquet, runs.csv), the runs that failed (failures.csv), distributions with their
 /// confidence intervals (summary.json), and report.html. An interrupted sweep, even a killed one, goes on where it was when
-/// the same command is given again; no run is counted twice. Exit code 0: all runs ended well; 1: some did not, and the
-/// first ones are named, each with the command that repeats it.
+/// the same command is given again; no run is counted twice. A run that is ended before its last round by the stall rule or
+/// the time limit is censored: it has neither succeeded nor failed. Exit code 0: no run failed; 1: some did, and the first
+/// ones are named, each with the command that repeats it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sweep {
@@ -60,6 +62,9 @@ Examples:
   dposlab sweep scenarios/healthy.toml --seeds 0..200 --shard 2/2 --out out/part-2      on another one
   dposlab merge out/part-1 out/part-2 --out out/whole";
 
+/// Times to converge that are no longer than this are not told.
+const SLOT_SECONDS: f64 = 8.0;
+
 /// Failed runs that are printed.
 const FAILURES_SHOWN: usize = 10;
 
@@ -67,7 +72,7 @@ impl Sweep {
     /// Runs the sweep, or what is left of it.
     ///
     /// # Errors
-    /// The scenario is none, the folder holds another sweep, it was interrupted, or a run did not end well.
+    /// The scenario is none, the folder holds another sweep, it was interrupted, or a run failed.
     pub fn run(self) -> Result<(), Failure> {
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
@@ -100,9 +105,9 @@ fn show(bar: &ProgressBar, found: &mut Option<u64>, progress: Progress) {
         bar.reset_eta();
     }
     bar.set_position(progress.done);
-    if progress.failed > 0 {
-        bar.set_message(format!(", {} failed", progress.failed));
-    }
+    let counts = [(progress.failed, "failed"), (progress.censored, "censored")];
+    let told = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    bar.set_message(told.collect::<String>());
 }
 
 /// Shown on a terminal only, and gone when the sweep is over.
@@ -123,7 +128,7 @@ pub(super) fn failure(error: SweepError) -> Failure {
 /// Prints what came of a sweep.
 ///
 /// # Errors
-/// Some runs did not end well.
+/// Some runs failed.
 pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<(), Failure> {
     super::output::line(&match as_json {
         true => json!(summary).to_string(),
@@ -135,10 +140,34 @@ pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<()
     }
 }
 
+/// How long the network took to come together after a fault, where that took time; with what is censored told apart.
+fn time_to_converge(cell: &CellSummary) -> Option<String> {
+    let times = cell.converged_seconds.filter(|times| times.watched_max > SLOT_SECONDS)?;
+    let known = |seconds: Option<f64>| seconds.map_or("not known".to_owned(), |seconds| format!("{seconds:.1} s"));
+    let varied: Vec<String> = cell.varied.iter().map(|(path, value)| format!("{path}={value}, ")).collect();
+    Some(format!(
+        "{}time to converge: median {} (95 %: {} to {}), three quarters within {}; {} of {} runs converged, {} censored after \
+         up to {:.1} s (Kaplan-Meier)",
+        varied.concat(),
+        known(times.p50),
+        known(times.p50_low),
+        known(times.p50_high),
+        known(times.p75),
+        times.seen,
+        times.runs,
+        times.censored,
+        times.watched_max,
+    ))
+}
+
 fn text(summary: &Summary, folder: &Path) -> String {
     let manifest = &summary.manifest;
-    let mut lines =
-        vec![format!("{}: {} runs, {} failed", manifest.scenario, summary.runs, summary.failed), String::new()];
+    let censored = match summary.censored {
+        0 => String::new(),
+        some => format!(", {some} censored: ended before their last round, neither successes nor failures"),
+    };
+    let head = format!("{}: {} runs, {} failed{censored}", manifest.scenario, summary.runs, summary.failed);
+    let mut lines = vec![head, String::new()];
     let mut table = comfy_table::Table::new();
     table.load_preset(comfy_table::presets::NOTHING);
     table.set_header(["", "runs", "ended well", "slots missed", "orphaned", "rollbacks", "agreement", "propagation"]);
@@ -151,6 +180,7 @@ fn text(summary: &Summary, folder: &Path) -> String {
             None => "-".to_owned(),
             Some(values) => match values.confidence {
                 Some(confidence) => format!("{:.3} ± {:.3}", values.mean, confidence.high - values.mean),
+                None if values.count > 1 => format!("{:.3} (all)", values.mean),
                 None => format!("{:.3}", values.mean),
             },
         };
@@ -161,7 +191,7 @@ fn text(summary: &Summary, folder: &Path) -> String {
         });
         table.add_row([
             if varied.is_empty() { "all".to_owned() } else { varied.join(" ") },
-            cell.ok.map_or(0, |ok| ok.of).to_string(),
+            cell.runs.to_string(),
             ok,
             mean("missed_slots"),
             mean("orphaned"),
@@ -172,7 +202,16 @@ fn text(summary: &Summary, folder: &Path) -> String {
     }
     lines.push(table.to_string());
     lines.push(String::new());
-    lines.push("means with 95 % confidence (Student), shares with Wilson's interval; propagation is the median, in milliseconds".to_owned());
+    let notes: BTreeSet<&String> = summary.cells.iter().flat_map(|cell| &cell.notes).collect();
+    lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
+    for cell in &summary.cells {
+        lines.extend(time_to_converge(cell));
+    }
+    lines.push(
+        "means with 95 % confidence (Student), '(all)' where every run has the same value; shares with Wilson's interval, of \
+         none and of all with the exact one; propagation is the median, in milliseconds"
+            .to_owned(),
+    );
     for failed in summary.failures.iter().take(FAILURES_SHOWN) {
         let why = if failed.broken.is_empty() { String::new() } else { format!(" ({})", failed.broken.join("; ")) };
         lines.push(format!("{}: seed {}{why}: {}", failed.status, failed.seed, failed.reproduce));

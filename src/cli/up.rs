@@ -4,7 +4,11 @@ mod announce;
 mod api;
 pub(super) mod network;
 
-use super::{Failure, output::Printer};
+use super::{
+    Failure,
+    log_file::LogFile,
+    output::{Manner, Printer},
+};
 use crate::{
     actors::NodeId,
     ledger::{Link, rules::Gossip},
@@ -18,7 +22,6 @@ use api::ApiOptions;
 use clap::Args;
 use network::UpNetwork;
 use std::{
-    fs::File,
     io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr},
     path::PathBuf,
@@ -74,9 +77,13 @@ pub struct Up {
     /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where the first node's log goes; by default a file in the system's folder for temporary files.
+    /// Append the first node's log to a file. Without, its end is kept for GET /api/node/debug only.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Megabytes after which the log goes to FILE.1, and what was there is gone.
+    #[arg(long, value_name = "MB", default_value_t = 64, requires = "log",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    log_size: u32,
     /// Print JSON, one object a line, for scripts.
     #[arg(long)]
     json: bool,
@@ -96,6 +103,9 @@ Other testnets:
   dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
   dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
+
+/// How long a testnet may take to stop.
+const STOP_SECONDS: u32 = 3;
 
 /// When a network starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,13 +162,11 @@ impl Up {
         };
         let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
         let plan = self.plan(&network, tip);
-        let port = ports.first();
-        let log = self.log.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dposlab-{port}.log")));
-        let log_file = File::create(&log).map_err(|why| Failure::usage(format!("--log {}: {why}", log.display())))?;
-        let printer = Printer::new(std::io::stdout());
-        let log_printer = Printer::new(BufWriter::new(log_file));
+        let log = self.log_printer()?;
+        let tell = if self.json { left_out_json } else { left_out_text };
+        let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), plan.tree.clone());
-        let (served, mut observers) = self.api.serve(ports, &plan, &log_printer)?;
+        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref())?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
         let journal = self.journal(&plan)?;
@@ -185,17 +193,19 @@ impl Up {
                 webhooks.stop();
                 served
             });
-            announcer.ready(&network, self.seed, pace, &addresses, &log);
-            interrupts.stop(handle);
+            announcer.ready(&network, self.seed, pace, &addresses, self.log.as_deref());
+            interrupts.stop(handle, printer.clone());
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
             let _ended_already = stop_api.send(true);
             api.join().map_err(|_| Failure::broken("the API server panicked"))??;
             ended
         });
-        log_printer.flush();
         announcer.stopped(ended.as_ref().ok().copied());
-        printer.flush();
+        printer.flush().map_err(|why| Failure::broken(format!("standard output: {why}")))?;
+        if let (Some(log), Some(file)) = (log, &self.log) {
+            log.flush().map_err(|why| Failure::broken(format!("--log {}: {why}", file.display())))?;
+        }
         if let (Some(recorded), Some(file)) = (recorded, &self.record) {
             recorded().map_err(|why| Failure::broken(format!("--record {}: {why}", file.display())))?;
         }
@@ -208,10 +218,23 @@ impl Up {
         }
     }
 
+    fn log_printer(&self) -> Result<Option<Printer>, Failure> {
+        let Some(path) = &self.log else { return Ok(None) };
+        let file = LogFile::open(path, u64::from(self.log_size) << 20);
+        let file = file.map_err(|why| Failure::usage(format!("--log {}: {why}", path.display())))?;
+        Ok(Some(Printer::new(BufWriter::new(file), Manner::Wait)))
+    }
+
     /// The journal that was asked for, and the digest that must watch the run for it.
     fn journal(&self, plan: &Plan) -> Result<Option<(SessionWriter, TraceDigest)>, Failure> {
         let Some(file) = &self.record else { return Ok(None) };
-        let wrong = |why: io::Error| Failure::usage(format!("--record {}: {why}", file.display()));
+        let wrong = |why: io::Error| {
+            let why = match why.kind() {
+                io::ErrorKind::AlreadyExists => "is there already; move it away or choose another name".to_owned(),
+                _ => why.to_string(),
+            };
+            Failure::usage(format!("--record {}: {why}", file.display()))
+        };
         let start = plan.tree.slots().slot(plan.start.seconds()).0;
         let absolute = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose().map_err(wrong);
         let session = Session {
@@ -243,6 +266,32 @@ fn wall_clock_seconds(epoch_unix: i64) -> u32 {
     u32::try_from(i64::try_from(unix).unwrap_or(i64::MAX).saturating_sub(epoch_unix).max(0)).unwrap_or(u32::MAX / 2)
 }
 
+fn left_out_text(lines: u64) -> String {
+    format!("... {lines} lines left out: they came faster than they were read")
+}
+
+fn left_out_json(lines: u64) -> String {
+    serde_json::json!({ "event": "left_out", "lines": lines }).to_string()
+}
+
+/// Ends the process when it has not ended by itself in time, or at the next signal.
+#[expect(clippy::disallowed_methods, reason = "whoever stops a process waits in real time")]
+fn end_in_time() {
+    let again = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // Without a handler the process still ends in time.
+        let _no_handler = signal_hook::flag::register(signal, again.clone());
+    }
+    for _ in 0..STOP_SECONDS * 50 {
+        thread::sleep(std::time::Duration::from_millis(20));
+        if again.load(std::sync::atomic::Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    }
+    eprintln!("dposlab: still busy {STOP_SECONDS} s after it was told to stop; ended now");
+    std::process::exit(1);
+}
+
 /// Ctrl-C, or what asks a service to end. Listened for before anyone can know that the testnet is there.
 struct Interrupts {
     interrupt: Signal,
@@ -254,13 +303,16 @@ impl Interrupts {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Stops the run at the first of them.
-    fn stop(mut self, handle: LiveHandle) {
+    /// Stops the run at the first of them, or when nobody reads what is printed any more. The second one, or three
+    /// seconds, end the process wherever it is: whatever a client has made busy must not keep it alive.
+    fn stop(mut self, handle: LiveHandle, printer: Printer) {
         tokio::spawn(async move {
             tokio::select! {
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
+                () = printer.closed() => {}
             }
+            thread::spawn(end_in_time);
             handle.stop();
         });
     }

@@ -225,6 +225,10 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
     apply_to_sender(transaction, sender);
     let new_weight = sender.weight();
     match &content.asset {
+        Asset::Vote(Vote::For(key)) if planted!(VoteForgetsLockedCoin) => {
+            let balance = state.wallet(&address).map_or(Balance::ZERO, |wallet| wallet.balance);
+            state.add_vote_weight(key.address(content.network), balance);
+        }
         Asset::Vote(Vote::For(key)) => state.add_vote_weight(key.address(content.network), new_weight),
         Asset::Vote(Vote::Against(key)) if planted!(WeightOfUnvoteFee) => {
             state.add_vote_weight(key.address(content.network), Balance::ZERO - new_weight);
@@ -243,7 +247,13 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
         }
         Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into()),
         Asset::MultiPayment { payments } => {
-            for payment in payments.iter().chain(payments.last().filter(|_| planted!(PaymentTwice))) {
+            let all = payments.iter().chain(payments.last().filter(|_| planted!(PaymentTwice)));
+            for (index, payment) in all.enumerate() {
+                let mut before = payments.iter().take(index);
+                if planted!(RepeatedPaymentWeighsOnce) && before.any(|before| before.recipient == payment.recipient) {
+                    state.wallet_mut(payment.recipient).balance += payment.amount;
+                    continue;
+                }
                 credit(state, payment.recipient, payment.amount.into());
             }
         }

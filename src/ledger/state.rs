@@ -282,6 +282,29 @@ impl State {
         self.businesses.push_back(address);
     }
 
+    /// A wallet to be changed behind the chain's back, to see whether that is seen.
+    #[cfg(test)]
+    pub(crate) fn tampered(&mut self, address: Address) -> &mut Wallet {
+        self.wallet_mut(address)
+    }
+
+    /// A state whose lists name what no wallet has, one list at a time.
+    #[cfg(test)]
+    pub(crate) fn with_false_lists(&self, address: Address) -> [Self; 5] {
+        let with = |change: fn(&mut Self, Address)| {
+            let mut state = self.clone();
+            change(&mut state, address);
+            state
+        };
+        [
+            with(|state, address| _ = state.usernames.insert("nobody".into(), address)),
+            with(|state, _| state.live_delegates += 1),
+            with(|state, address| state.index_lock(TransactionId([7; 32]), address)),
+            with(|state, address| state.index_ipfs(&[1, 2, 3], address)),
+            with(|state, address| state.index_business(address)),
+        ]
+    }
+
     /// The wallet at an address, made if the chain names it for the first time.
     pub(super) fn wallet_mut(&mut self, address: Address) -> &mut Wallet {
         self.wallets.get_mut(address)
@@ -358,7 +381,8 @@ impl State {
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
-        state.forged_in_round[self.round.owner_index(slot)] += 1;
+        let forged = &mut state.forged_in_round[self.round.owner_index(slot)];
+        *forged = if planted!(ForgedTwiceCountsAsIdle) { *forged ^ 1 } else { *forged + 1 };
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
         let ends = if planted!(RoundOneBlockEarly) { schedule.begins(Height(header.height.0 + 2)) } else { ends };
@@ -413,7 +437,8 @@ impl State {
             return Vec::new();
         }
         // A listed exception may stand in the slot of the block before.
-        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.delegates);
+        let most = self.round.position.delegates - u32::from(planted!(MissedSlotsOneShortOfRound));
+        let gap = slot.0.saturating_sub(before.0 + 1).min(most);
         (1 + u32::from(planted!(MissedSlotsMiscounted))..=gap)
             .map(|step| self.round.owner(Slot(before.0 + step)).public_key)
             .collect()
@@ -458,7 +483,8 @@ impl State {
             return Err(BlockRejected::TooFewDelegates { id, height, expected, found: ranking.len() });
         }
         for (index, member) in ranking.iter().enumerate() {
-            self.rank(member, index as u32 + 1, (index < expected).then_some(position.round));
+            let active = index < expected + usize::from(planted!(RoundWrittenToFirstStandby));
+            self.rank(member, index as u32 + 1, active.then_some(position.round));
         }
         self.unrank_resigned(ranking.len());
         ranking.truncate(expected);
@@ -485,7 +511,12 @@ impl State {
         }
         let resigned: Vec<Address> = self
             .delegates()
-            .filter(|wallet| wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned))
+            .filter(|wallet| {
+                wallet.delegate.as_ref().is_some_and(|delegate| {
+                    let ranked_last = delegate.round == self.round.number().0;
+                    delegate.resigned && (ranked_last || !planted!(ResignedStandbyKeepsRank))
+                })
+            })
             .map(|wallet| wallet.address)
             .collect();
         for address in resigned {

@@ -234,6 +234,9 @@ impl BlockTree {
     /// The block of the chain ending in `tip` that holds a transaction.
     pub fn block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
         let holders = self.transactions.get(transaction)?;
+        if planted!(TransactionSoughtOnFirstForkOnly) {
+            return holders.first().filter(|holder| tip.descends_from(holder)).cloned();
+        }
         holders.iter().find(|holder| tip.descends_from(holder)).cloned()
     }
 
@@ -445,7 +448,8 @@ impl BlockTree {
     }
 
     fn apply(&self, state: &State, block: &Arc<Block>) -> Result<(Applied, Option<Notable>), BlockRejected> {
-        let reward = self.config.milestones.at(block.header.height).reward;
+        let height = if planted!(SupplyByParentsReward) { state.height() } else { block.header.height };
+        let reward = self.config.milestones.at(height).reward;
         state.apply_block(block, reward, &self.terms(state.height()), &self.schedule, &self.slots)
     }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ledger::BlockTree,
     protocol::{Height, Slot},
-    scenario::Verdict,
+    scenario::{Ended, Halt, Verdict},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,8 +28,16 @@ pub struct About {
     pub events: u64,
     /// Inputs delivered to actors.
     pub delivered: u64,
-    /// Its user ended it before its last round was over: the digest is that of what was played, and nothing is asserted.
+    /// How it ended.
+    pub ended: Ended,
+    /// It was ended before its end: nobody knows how it would have gone on, and the digest is that of what was played.
+    pub censored: bool,
+    /// Its user ended it: nothing is asserted.
     pub interrupted: bool,
+    /// What a reader of the scenario would not expect of the run.
+    pub notes: Vec<String>,
+    /// What proves that no block can ever be made again, where it ended with that.
+    pub halt: Option<Halt>,
     /// The one command that repeats the run.
     pub reproduce: String,
 }
@@ -97,7 +105,9 @@ impl Bundle<'_> {
     fn rounds(&self, folder: &Path) -> Result<(), SheetError> {
         let counts = ["round", "first_height", "last_height", "blocks", "missed_slots", "gap_slots_max", "slots"];
         let mut columns: Vec<Column> = counts.map(|name| column(name, Kind::Count)).to_vec();
-        for name in ["slots_forked", "branches_max", "fork_depth_max", "forks", "rollbacks", "rollback_depth_max"] {
+        for name in
+            ["slots_forked", "branches_max", "fork_depth_max", "down_max", "forks", "rollbacks", "rollback_depth_max"]
+        {
             columns.push(column(name, Kind::Count));
         }
         let shares = ["agreement_mean", "agreement_min", "weight_agreement_mean", "weight_agreement_min"];
@@ -118,14 +128,15 @@ impl Bundle<'_> {
             let mut row: Vec<Cell> = vec![
                 figures.round.into(),
                 of_chain(|round| round.first_height),
-                of_chain(|round| round.last_height),
+                chain.filter(|round| round.blocks > 0).map(|round| round.last_height).into(),
                 of_chain(|round| round.blocks),
                 of_chain(|round| round.missed_slots),
-                of_chain(|round| round.gaps.iter().map(|gap| gap.missed_slots).max().unwrap_or(0)),
+                of_chain(RoundReport::longest_gap_slots),
                 slots.slots.into(),
                 slots.slots_forked.into(),
                 slots.branches_max.into(),
                 slots.fork_depth_max.into(),
+                slots.down_max.into(),
                 figures.forks.into(),
                 figures.rollbacks.into(),
                 figures.rollback_depth_max.into(),
@@ -182,6 +193,7 @@ impl Bundle<'_> {
             ("height_greatest", Kind::Count),
             ("branches_max", Kind::Count),
             ("fork_depth_max", Kind::Count),
+            ("down_max", Kind::Count),
             ("agreement_min", Kind::Number),
             ("weight_agreement_min", Kind::Number),
             ("pool_mean", Kind::Number),
@@ -199,6 +211,7 @@ impl Bundle<'_> {
                 row.height_greatest.into(),
                 row.branches_max.into(),
                 row.fork_depth_max.into(),
+                row.down_max.into(),
                 row.agreement_min.into(),
                 row.weight_agreement_min.into(),
                 row.pool_mean.into(),

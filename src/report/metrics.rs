@@ -1,7 +1,7 @@
 //! Figures of a run, by round and by time, computed while it goes on by one observer.
 //!
 //! ```text
-//!   events ──► Metrics ──┬─ Tips           where nodes stand, agreement, branches
+//!   events ──► Metrics ──┬─ Tips, Weights  where live nodes stand, agreement, branches
 //!                        ├─ RoundBook      slots owned, forged, missed
 //!                        ├─ Propagation    from forging to each node's chain
 //!                        ├─ Traffic        transactions: latency, throughput, pools
@@ -21,16 +21,16 @@ pub mod traffic;
 use super::rounds::{RoundBook, RoundReport};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link, RoundInfo},
-    protocol::{Block, BlockId, Height, PublicKey, Slot, slots::Slots},
-    sim::{NetworkEvent, Observer, Plan, Tips},
+    ledger::{BlockTree, Link},
+    protocol::{Block, BlockId, Height, Slot, slots::Slots},
+    sim::{NetworkEvent, Observer, Plan, Tips, Weights},
 };
 use heals::{Heal, Heals};
 use propagation::{Percentiles, Propagation};
 use rollbacks::Rollbacks;
 use serde::Serialize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::{Arc, Mutex, MutexGuard},
 };
 use time::{Bucket, TimeRows};
@@ -79,42 +79,72 @@ pub struct RoundFigures {
     pub transaction_latency_ms: Percentiles,
 }
 
-/// What is sampled at the end of every slot.
+/// What is sampled at the end of every slot. What needs a live node is empty where none was live at the end of any slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SlotFigures {
     /// Slots sampled.
     pub slots: u32,
-    /// Slots that ended with the nodes on more than one branch.
+    /// Slots that ended with the live nodes on more than one branch.
     pub slots_forked: u32,
     pub branches_max: u32,
     pub fork_depth_max: u32,
-    /// Sum over slots of the share of nodes on the winning tip; see [`SlotFigures::agreement_mean`].
+    /// Most nodes down, crashed or paused, at a slot's end.
+    pub down_max: u32,
     #[serde(skip)]
-    agreement_sum: f64,
-    /// Least share of nodes on the winning tip at a slot's end.
-    pub agreement_min: f64,
+    agreement: Mean,
+    /// Least share of live nodes on the winning tip at a slot's end.
+    pub agreement_min: Option<f64>,
     #[serde(skip)]
-    weight_sum: f64,
+    weight_agreement: Mean,
     /// The same by the vote weight of the delegates that forge on the nodes.
-    pub weight_agreement_min: f64,
+    pub weight_agreement_min: Option<f64>,
     #[serde(skip)]
-    pool_sum: f64,
-    /// Transactions in the fullest pool.
-    pub pool_max: u32,
+    pool: Mean,
+    /// Transactions in the fullest pool of a live node.
+    pub pool_max: Option<u32>,
 }
 
-/// What one slot's end looks like.
+/// A mean of what was defined.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+/// What one slot's end looks like; empty is what needs a live node, while none is live.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub slot: Slot,
-    pub agreement: f64,
-    pub weight_agreement: f64,
+    pub down: u32,
+    pub agreement: Option<f64>,
+    pub weight_agreement: Option<f64>,
     pub branches: u32,
     pub depth: u32,
-    pub pool_mean: f64,
-    pub pool_max: u32,
-    pub height_least: Height,
-    pub height_greatest: Height,
+    pub pool_mean: Option<f64>,
+    pub pool_max: Option<u32>,
+    pub height_least: Option<Height>,
+    pub height_greatest: Option<Height>,
+}
+
+/// The lesser of two numbers, as far as they are there.
+fn lesser<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other < one { other } else { one }),
+        (one, other) => one.or(other),
+    }
 }
 
 /// Everything a run's report is made of.
@@ -129,6 +159,8 @@ pub struct Figures {
     /// Cumulated shares of propagation delays: (milliseconds, share of deliveries that took no longer).
     pub propagation_curve: Vec<(f64, f64)>,
     pub tip: Arc<Link>,
+    /// Number of nodes.
+    pub nodes: usize,
 }
 
 /// Figures of the whole run.
@@ -139,7 +171,7 @@ pub struct Totals {
     /// Blocks on the winning chain that the run has forged.
     pub blocks: u32,
     pub missed_slots: u32,
-    /// Slots without a block on the winning chain, in a row, at most.
+    /// Slots without a block on the winning chain, in a row, at most; those after its last block count, too.
     pub longest_gap_slots: u32,
     /// Blocks forged, on any fork.
     pub forged: u32,
@@ -150,6 +182,8 @@ pub struct Totals {
     pub slots_forked: u32,
     pub branches_max: u32,
     pub fork_depth_max: u32,
+    /// Most nodes down at a slot's end.
+    pub down_max: u32,
     pub rollbacks: u32,
     pub rollback_depth_max: u32,
     pub rollback_depth_mean: f64,
@@ -158,25 +192,31 @@ pub struct Totals {
     pub blocks_disregarded: u32,
     pub forging_suspended: u32,
     pub propagation_ms: Percentiles,
-    /// From forging until half of the nodes have the block.
+    /// From forging until half of the nodes that were live then have the block.
     pub propagation_half_ms: Percentiles,
-    /// From forging until every node has the block; blocks that do not get everywhere are left out.
+    /// From forging until all nodes that were live then have the block; blocks that do not get there are left out.
     pub propagation_all_ms: Percentiles,
     pub transactions: u64,
     pub transactions_per_second: f64,
     pub transaction_latency_ms: Percentiles,
     pub transactions_rejected: u64,
     pub transactions_expired: u64,
-    pub pool_mean: f64,
-    pub pool_max: u32,
-    pub agreement_mean: f64,
-    pub agreement_min: f64,
-    pub weight_agreement_mean: f64,
-    pub weight_agreement_min: f64,
-    /// Share of nodes on the winning tip when the run ended.
-    pub agreement_end: f64,
-    /// From a fault's end until all nodes stood on one block, the longest; empty where none did or nothing was healed.
+    pub pool_mean: Option<f64>,
+    pub pool_max: Option<u32>,
+    pub agreement_mean: Option<f64>,
+    pub agreement_min: Option<f64>,
+    pub weight_agreement_mean: Option<f64>,
+    pub weight_agreement_min: Option<f64>,
+    /// Share of live nodes on the winning tip when the run ended.
+    pub agreement_end: Option<f64>,
+    /// Nodes down when the run ended.
+    pub down_end: u32,
+    /// The longest time from a fault's end until all live nodes stood on one block; empty where no fault ended, and where
+    /// the run ended before they did after one of them.
     pub converged_seconds_max: Option<f64>,
+    /// The longest time for which that was watched: until they did, or until the run ended. Without
+    /// `converged_seconds_max` the time to converge is longer than this (right-censored). Empty where no fault ended.
+    pub observed_seconds_max: Option<f64>,
     /// Virtual seconds played.
     pub seconds: f64,
 }
@@ -195,144 +235,96 @@ pub struct Orphan {
     pub transactions: u32,
 }
 
-/// Blocks forged, until it is settled whether they are on the chain.
+/// Blocks forged. All are kept to the end of the run: a rollback may be as deep as 5,000 blocks (consensus.md 3.5), and the
+/// winning tip may move to a chain that has parted from it at any depth.
 #[derive(Default)]
 struct Orphans {
     /// By height, then id.
-    recent: BTreeMap<(u32, BlockId), Forged>,
-    /// The first ones, up to [`ORPHANS_LISTED`].
-    settled: Vec<Orphan>,
-    forged: u32,
+    all: BTreeMap<(u32, BlockId), Forged>,
+    /// Blocks that another one was forged on.
+    parents: BTreeSet<BlockId>,
     forks: u32,
     round_forks: u32,
 }
 
 struct Forged {
-    block: Arc<Block>,
     slot: Slot,
     at: SimTime,
     node: NodeId,
+    transactions: u32,
 }
 
-/// Heights below the winning tip at which it is settled which block is on the chain; no fork that the reference rolls
-/// back is longer.
-const SETTLED_BELOW: u32 = 256;
-
 impl Orphans {
-    fn forged(&mut self, forged: Forged, winning: &Arc<Link>) {
-        let (id, header) = (forged.block.id, &forged.block.header);
-        let height = header.height.0;
-        let all_of_height = self.recent.range((height, BlockId::Numeric(0))..).take_while(|((at, _), _)| *at == height);
-        let mut same_parent = all_of_height.filter(|(_, other)| other.block.header.previous == header.previous);
-        let is_fork = same_parent.any(|((_, other), _)| *other != id);
-        if self.recent.insert((height, id), forged).is_some() {
-            return;
-        }
-        self.forged += 1;
+    fn forged(&mut self, now: SimTime, node: NodeId, block: &Block, slot: Slot) {
+        let forged = Forged { slot, at: now, node, transactions: block.transactions.len() as u32 };
+        match self.all.entry((block.header.height.0, block.id)) {
+            Entry::Occupied(_) => return,
+            Entry::Vacant(place) => place.insert(forged),
+        };
+        // An invalid block may name no parent, or a height that is not the one after its parent's.
+        let is_fork = block.header.previous.is_some_and(|parent| !self.parents.insert(parent));
         self.forks += u32::from(is_fork);
         self.round_forks += u32::from(is_fork);
-        while let Some(oldest) = self.recent.first_entry()
-            && oldest.key().0 + SETTLED_BELOW < winning.height().0
-        {
-            let oldest = oldest.remove();
-            if self.settled.len() < ORPHANS_LISTED {
-                self.settled.extend(oldest.orphaned_by(winning));
-            }
-        }
     }
 
-    /// Those known, if the chain ends with `winning`.
-    fn list(&self, winning: &Arc<Link>) -> Vec<Orphan> {
-        let recent = self.recent.values().filter_map(|forged| forged.orphaned_by(winning));
-        self.settled.iter().cloned().chain(recent).take(ORPHANS_LISTED).collect()
+    /// Those that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
+    fn list(&self, winning: &Arc<Link>) -> (u32, Vec<Orphan>) {
+        let mut listed = Vec::new();
+        let mut count = 0;
+        for ((height, id), forged) in &self.all {
+            if winning.ancestor(Height(*height)).is_some_and(|link| link.id() == *id) {
+                continue;
+            }
+            count += 1;
+            if listed.len() < ORPHANS_LISTED {
+                listed.push(forged.orphan(*height, *id));
+            }
+        }
+        (count, listed)
     }
 }
 
 impl Forged {
-    /// The block as an orphan, if it is not on the chain ending in `winning`.
-    fn orphaned_by(&self, winning: &Arc<Link>) -> Option<Orphan> {
-        let header = &self.block.header;
-        if winning.ancestor(header.height).is_some_and(|link| link.id() == self.block.id) {
-            return None;
-        }
-        Some(Orphan {
-            height: header.height.0,
-            id: self.block.id.to_string(),
+    fn orphan(&self, height: u32, id: BlockId) -> Orphan {
+        Orphan {
+            height,
+            id: id.to_string(),
             slot: self.slot.0,
             at_us: self.at.micros(),
             node: self.node.0,
-            transactions: self.block.transactions.len() as u32,
-        })
-    }
-}
-
-/// The vote weight behind each node: that of the delegate which forges there.
-struct Weights {
-    keys: Vec<Option<PublicKey>>,
-    weights: Vec<f64>,
-    total: f64,
-}
-
-impl Weights {
-    fn new(plan: &Plan, round: &RoundInfo) -> Self {
-        let keys = plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public())).collect();
-        let mut weights = Self { keys, weights: vec![0.0; plan.nodes.len()], total: 0.0 };
-        weights.weigh(round);
-        weights
-    }
-
-    fn weigh(&mut self, round: &RoundInfo) {
-        let by_key: BTreeMap<PublicKey, f64> =
-            round.members.iter().map(|member| (member.public_key, member.vote_balance.0 as f64)).collect();
-        for (weight, key) in self.weights.iter_mut().zip(&self.keys) {
-            *weight = key.and_then(|key| by_key.get(&key)).copied().unwrap_or(0.0);
+            transactions: self.transactions,
         }
-        self.total = self.weights.iter().sum();
-    }
-
-    fn share_on(&self, tips: &Tips) -> f64 {
-        if tips.agree() || self.total <= 0.0 {
-            return if tips.agree() { 1.0 } else { f64::from(tips.agreeing()) / tips.nodes() as f64 };
-        }
-        let winning = tips.winning().id();
-        let on = self.weights.iter().enumerate().filter(|(node, _)| tips.of(*node).id() == winning);
-        on.map(|(_, weight)| weight).sum::<f64>() / self.total
     }
 }
 
 impl SlotFigures {
     fn add(&mut self, sample: &Sample) {
-        let first = self.slots == 0;
         self.slots += 1;
         self.slots_forked += u32::from(sample.branches > 1);
         self.branches_max = self.branches_max.max(sample.branches);
         self.fork_depth_max = self.fork_depth_max.max(sample.depth);
-        self.agreement_sum += sample.agreement;
-        self.weight_sum += sample.weight_agreement;
-        self.pool_sum += sample.pool_mean;
+        self.down_max = self.down_max.max(sample.down);
+        self.agreement.add(sample.agreement);
+        self.weight_agreement.add(sample.weight_agreement);
+        self.pool.add(sample.pool_mean);
         self.pool_max = self.pool_max.max(sample.pool_max);
-        let least = |so_far: f64, now: f64| if first { now } else { so_far.min(now) };
-        self.agreement_min = least(self.agreement_min, sample.agreement);
-        self.weight_agreement_min = least(self.weight_agreement_min, sample.weight_agreement);
+        self.agreement_min = lesser(self.agreement_min, sample.agreement);
+        self.weight_agreement_min = lesser(self.weight_agreement_min, sample.weight_agreement);
     }
 
-    /// Mean share of nodes on the winning tip at a slot's end.
-    pub fn agreement_mean(&self) -> f64 {
-        self.mean(self.agreement_sum)
+    /// Mean share of live nodes on the winning tip at a slot's end.
+    pub fn agreement_mean(&self) -> Option<f64> {
+        self.agreement.value()
     }
 
-    /// Mean share of vote weight on the winning tip at a slot's end.
-    pub fn weight_agreement_mean(&self) -> f64 {
-        self.mean(self.weight_sum)
+    /// Mean share of live vote weight on the winning tip at a slot's end.
+    pub fn weight_agreement_mean(&self) -> Option<f64> {
+        self.weight_agreement.value()
     }
 
-    /// Mean number of transactions in a pool at a slot's end.
-    pub fn pool_mean(&self) -> f64 {
-        self.mean(self.pool_sum)
-    }
-
-    fn mean(&self, sum: f64) -> f64 {
-        sum / f64::from(self.slots.max(1))
+    /// Mean number of transactions in a live node's pool at a slot's end.
+    pub fn pool_mean(&self) -> Option<f64> {
+        self.pool.value()
     }
 }
 
@@ -342,7 +334,7 @@ impl Metrics {
         let (nodes, slots) = (plan.nodes.len(), plan.tree.slots());
         let book = RoundBook::new(plan);
         let slot = book.start;
-        let weights = Weights::new(plan, plan.tree.applied(&plan.tip).state.round());
+        let weights = Weights::new(plan);
         let round = plan.tree.schedule().at(plan.tip.height().next()).round.0;
         Self(Arc::new(Mutex::new(Account {
             tree: plan.tree.clone(),
@@ -380,11 +372,7 @@ impl Observer for Metrics {
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        if let NetworkEvent::FaultEnded { index, kind } = event {
-            let mut account = self.lock();
-            let agree = account.tips.agree();
-            account.heals.ended(now, *index, kind, agree);
-        }
+        self.lock().observe_network(now, event);
     }
 }
 
@@ -392,15 +380,13 @@ impl Account {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.sample_until(now);
         self.book.follow(event);
-        if self.tips.follow(node, event) && self.tips.agree() {
-            self.heals.agreed(now);
+        if self.tips.follow(node, event) {
+            self.look_whether_converged(now);
         }
         match event {
             Event::BlockForged(block) => {
-                self.propagation.forged(now, block);
-                let slot = self.slots.slot(block.header.timestamp);
-                let forged = Forged { block: block.clone(), slot, at: now, node };
-                self.orphans.forged(forged, self.tips.winning());
+                self.propagation.forged(now, block, &self.tips);
+                self.orphans.forged(now, node, block, self.slots.slot(block.header.timestamp));
             }
             Event::BlockApplied(link) if self.propagation.applied(now, node, link) => {
                 let confirmed = self.traffic.confirmed(now, link.block());
@@ -421,6 +407,26 @@ impl Account {
         }
     }
 
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        self.sample_until(now);
+        if self.tips.follow_network(event) {
+            self.look_whether_converged(now);
+        }
+        match event {
+            NetworkEvent::FaultEnded { index, kind } => {
+                self.heals.ended(now, *index, kind, self.tips.is_converged());
+            }
+            NetworkEvent::PoolLost { node } => self.traffic.replaced(*node, 0),
+            _ => {}
+        }
+    }
+
+    fn look_whether_converged(&mut self, now: SimTime) {
+        if self.tips.is_converged() {
+            self.heals.converged(now);
+        }
+    }
+
     /// Samples the end of every slot that is over.
     fn sample_until(&mut self, now: SimTime) {
         while SimTime::from_seconds(self.slots.start(Slot(self.slot.0 + 1))) <= now {
@@ -433,19 +439,20 @@ impl Account {
         }
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&mut self) -> Sample {
         let branches = self.tips.branches();
-        let (height_least, height_greatest) = self.tips.heights();
+        let heights = self.tips.heights();
         Sample {
             slot: self.slot,
-            agreement: f64::from(self.tips.agreeing()) / self.tips.nodes() as f64,
-            weight_agreement: self.weights.share_on(&self.tips),
+            down: self.tips.down(),
+            agreement: self.tips.agreement(),
+            weight_agreement: self.weights.agreement(&self.tips),
             branches: branches.branches,
             depth: branches.depth,
-            pool_mean: self.traffic.pool_mean(),
-            pool_max: self.traffic.pool_max(),
-            height_least,
-            height_greatest,
+            pool_mean: self.traffic.pool_mean(&self.tips),
+            pool_max: self.traffic.pool_max(&self.tips),
+            height_least: heights.map(|(least, _)| least),
+            height_greatest: heights.map(|(_, greatest)| greatest),
         }
     }
 
@@ -458,8 +465,6 @@ impl Account {
         }
         let round = self.tree.schedule().at(tip.height().next()).round.0;
         if round > self.round.round {
-            let applied = self.tree.applied(tip);
-            self.weights.weigh(applied.state.round());
             self.close_round();
             self.round.round = round;
         }
@@ -483,8 +488,9 @@ impl Account {
         }
         let tip = self.tips.winning().clone();
         let chain = self.book.rounds(&tip, self.slots.slot(end.seconds()));
-        let orphans = self.orphans.list(&tip);
-        let total = self.totals(&chain, &tip, end);
+        self.heals.finish(end);
+        let (orphaned, orphans) = self.orphans.list(&tip);
+        let total = self.totals(&chain, &tip, orphaned, end);
         Figures {
             rounds: std::mem::take(&mut self.rounds),
             time: self.time.finish(),
@@ -494,27 +500,28 @@ impl Account {
             propagation_curve: self.propagation.curve(),
             chain,
             tip,
+            nodes: self.tips.nodes(),
         }
     }
 
-    fn totals(&self, chain: &[RoundReport], tip: &Arc<Link>, end: SimTime) -> Totals {
-        let blocks = tip.height().0 + 1 - self.book.first_height.0;
+    fn totals(&self, chain: &[RoundReport], tip: &Arc<Link>, orphaned: u32, end: SimTime) -> Totals {
+        let blocks = (tip.height().0 + 1).saturating_sub(self.book.first_height.0);
         let seconds = end.since(SimTime::from_seconds(self.slots.start(self.book.start))).as_secs_f64();
-        let gaps = chain.iter().flat_map(|round| &round.gaps);
         let slots = &self.total;
         Totals {
             height: tip.height().0,
             rounds: chain.len() as u32,
             blocks,
             missed_slots: chain.iter().map(|round| round.missed_slots).sum(),
-            longest_gap_slots: gaps.map(|gap| gap.missed_slots).max().unwrap_or(0),
-            forged: self.orphans.forged,
-            orphaned: self.orphans.forged.saturating_sub(blocks),
+            longest_gap_slots: chain.iter().map(RoundReport::longest_gap_slots).max().unwrap_or(0),
+            forged: self.orphans.all.len() as u32,
+            orphaned,
             forks: self.orphans.forks,
             slots: slots.slots,
             slots_forked: slots.slots_forked,
             branches_max: slots.branches_max,
             fork_depth_max: slots.fork_depth_max,
+            down_max: slots.down_max,
             rollbacks: self.rollbacks.count,
             rollback_depth_max: self.rollbacks.depth_max,
             rollback_depth_mean: self.rollbacks.depth_mean(),
@@ -536,8 +543,10 @@ impl Account {
             agreement_min: slots.agreement_min,
             weight_agreement_mean: slots.weight_agreement_mean(),
             weight_agreement_min: slots.weight_agreement_min,
-            agreement_end: f64::from(self.tips.agreeing()) / self.tips.nodes() as f64,
+            agreement_end: self.tips.agreement(),
+            down_end: self.tips.down(),
             converged_seconds_max: self.heals.longest(),
+            observed_seconds_max: self.heals.longest_watched(),
             seconds,
         }
     }

@@ -1,4 +1,4 @@
-//! Slots owned, forged and missed, per round and delegate, on the chain that most nodes stand on.
+//! Slots owned, forged and missed, per round and delegate, on the chain that most live nodes stand on.
 //!
 //! Nothing is counted while the run goes on: a chain says by itself which slots have a block. So a rollback takes back
 //! what it takes back, and a report is of one chain, always.
@@ -7,7 +7,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, RoundInfo},
     protocol::{BlockId, Height, PublicKey, Slot},
-    sim::{Observer, Plan, Tips},
+    sim::{NetworkEvent, Observer, Plan, Tips},
 };
 use serde::Serialize;
 use std::{
@@ -46,6 +46,9 @@ pub struct RoundReport {
     pub blocks: u32,
     pub missed_slots: u32,
     pub gaps: Vec<Gap>,
+    /// Slots left empty after the last block of the chain, in the round that they belong to.
+    #[serde(skip)]
+    pub empty_at_end: u32,
     /// By username's number, then name.
     pub delegates: Vec<DelegateSlots>,
     /// Slot by slot; of the last [`ROUNDS_IN_TURNS`] rounds only.
@@ -64,6 +67,14 @@ pub struct Turn {
     pub owner: String,
     /// Height of the block forged in it; empty where it was missed.
     pub height: Option<u32>,
+}
+
+impl RoundReport {
+    /// The most slots on end without a block: before one of its blocks, or after the last block of the chain.
+    pub fn longest_gap_slots(&self) -> u32 {
+        let gaps = self.gaps.iter().map(|gap| gap.missed_slots);
+        gaps.chain([self.empty_at_end]).max().unwrap_or(0)
+    }
 }
 
 /// The rounds that blocks have begun, on any fork.
@@ -136,6 +147,7 @@ struct OneRound {
     round: Arc<RoundInfo>,
     last_height: u32,
     gaps: Vec<Gap>,
+    empty_at_end: u32,
     blocks: u32,
     /// (forged, missed) of each member, in ranking order.
     counts: Vec<(u32, u32)>,
@@ -148,6 +160,9 @@ impl Walk<'_> {
         let slots = self.book.tree.slots();
         let (slot, height) = (slots.slot(link.block().header.timestamp), link.height().0);
         let first_slot = self.next_slot;
+        if planted!(MissedAtBoundaryCountsForOldRound) && !self.rounds.is_empty() {
+            self.count_missed(slot);
+        }
         self.enter(link, link.height());
         self.count_missed(slot);
         self.next_slot = Slot(slot.0 + 1);
@@ -165,7 +180,9 @@ impl Walk<'_> {
 
     fn close(&mut self, tip: &Arc<Link>, end: Slot) {
         self.enter(tip, tip.height().next());
+        let empty_at_end = end.0.saturating_sub(self.next_slot.0);
         self.count_missed(end);
+        self.rounds.last_mut().expect("a round was entered").empty_at_end = empty_at_end;
     }
 
     fn enter(&mut self, link: &Arc<Link>, height: Height) {
@@ -193,7 +210,15 @@ impl Walk<'_> {
 impl OneRound {
     fn new(round: Arc<RoundInfo>) -> Self {
         let counts = vec![(0, 0); round.members.len()];
-        Self { last_height: round.position.first.0, gaps: Vec::new(), blocks: 0, counts, turns: Vec::new(), round }
+        Self {
+            last_height: round.position.first.0,
+            gaps: Vec::new(),
+            empty_at_end: 0,
+            blocks: 0,
+            counts,
+            turns: Vec::new(),
+            round,
+        }
     }
 
     fn report(&self, username: &impl Fn(&PublicKey) -> String) -> RoundReport {
@@ -224,6 +249,7 @@ impl OneRound {
             blocks: self.blocks,
             missed_slots: self.counts.iter().map(|(_, missed)| missed).sum(),
             gaps: self.gaps.clone(),
+            empty_at_end: self.empty_at_end,
             delegates,
             turns: self.turns.iter().map(turn).collect(),
         }
@@ -271,7 +297,7 @@ impl Rounds {
         Self(Arc::new(Mutex::new(Account { tips, book, end })))
     }
 
-    /// The height most nodes are at.
+    /// The height of the winning tip.
     pub fn height(&self) -> Height {
         self.tip().height()
     }
@@ -281,7 +307,7 @@ impl Rounds {
         self.lock().end = end;
     }
 
-    /// The block most nodes stand on.
+    /// The block most live nodes stand on.
     pub fn tip(&self) -> Arc<Link> {
         self.lock().tips.winning().clone()
     }
@@ -307,5 +333,9 @@ impl Observer for Rounds {
         let mut account = self.lock();
         account.tips.follow(node, event);
         account.book.follow(event);
+    }
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        self.lock().tips.follow_network(event);
     }
 }

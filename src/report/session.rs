@@ -90,7 +90,7 @@ impl SessionWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn create(file: &Path, session: &Session, digest: TraceDigest) -> io::Result<Self> {
-        let mut writer = Self { file: File::create(file)?, digest, broken: Arc::default() };
+        let mut writer = Self { file: File::create_new(file)?, digest, broken: Arc::default() };
         writer.line(session)?;
         Ok(writer)
     }
@@ -289,7 +289,7 @@ impl Watch {
     }
 
     fn height(&self, node: u32) -> Height {
-        self.0.lock().expect("no one panics while holding it").of(node as usize).height()
+        self.0.lock().expect("no one panics while holding it").of(NodeId(node)).height()
     }
 }
 

@@ -1,21 +1,12 @@
 //! What many runs say together: means and shares with their confidence intervals, and distributions, in a size that does
 //! not grow with the number of runs.
 
+use crate::statistics::{Interval, interval};
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// The confidence of all intervals.
-pub const CONFIDENCE: f64 = 0.95;
 /// Histograms count whole numbers: a unit is so many of theirs.
 const SCALE: f64 = 1e6;
-
-/// From one number to another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
-    pub low: f64,
-    pub high: f64,
-}
 
 /// How often something was so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +21,8 @@ pub struct ShareReport {
     pub of: u64,
     pub so: u64,
     pub share: f64,
-    /// Wilson's score interval, which holds for few trials and for shares near 0 and 1 as well.
+    /// Wilson's score interval, which holds for few trials and for shares near 0 and 1 as well; the exact one of none and
+    /// of all.
     pub confidence: Interval,
 }
 
@@ -46,17 +38,8 @@ impl Share {
         if self.of == 0 {
             return None;
         }
-        let (n, share) = (self.of as f64, self.so as f64 / self.of as f64);
-        let z = Normal::standard().inverse_cdf(0.5 + CONFIDENCE / 2.0);
-        let centre = share + z * z / (2.0 * n);
-        let spread = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-        let scale = 1.0 + z * z / n;
-        let low = ((centre - spread) / scale).max(0.0);
-        let high = ((centre + spread) / scale).min(1.0);
-        // Rounding may leave the ends of 0 and 1 a hair inside.
-        let low = if self.so == 0 { 0.0 } else { low };
-        let high = if self.so == self.of { 1.0 } else { high };
-        Some(ShareReport { of: self.of, so: self.so, share, confidence: Interval { low, high } })
+        let share = self.so as f64 / self.of as f64;
+        Some(ShareReport { of: self.of, so: self.so, share, confidence: interval::of_share(self.so, self.of) })
     }
 }
 
@@ -77,8 +60,11 @@ pub struct Distribution {
 pub struct DistributionReport {
     pub count: u64,
     pub mean: f64,
-    /// Student's interval of the mean; empty of a single value.
+    /// Student's interval of the mean; empty of a single value, and where all are equal.
     pub confidence: Option<Interval>,
+    /// Where all values are equal, the greatest share of others that would still go unseen in so many, by the exact bound;
+    /// empty where they differ.
+    pub differ_at_most: Option<f64>,
     pub deviation: f64,
     pub min: f64,
     pub p5: f64,
@@ -114,16 +100,13 @@ impl Distribution {
             return None;
         }
         let deviation = if self.count > 1 { (self.squares / (self.count - 1) as f64).sqrt() } else { 0.0 };
-        let confidence = (self.count > 1).then(|| {
-            let student = StudentsT::new(0.0, 1.0, (self.count - 1) as f64).expect("it has degrees of freedom");
-            let spread = student.inverse_cdf(0.5 + CONFIDENCE / 2.0) * deviation / (self.count as f64).sqrt();
-            Interval { low: self.mean - spread, high: self.mean + spread }
-        });
+        let differ = (self.min == self.max).then(|| interval::clopper_pearson(0, self.count).high);
         let at = |share| (self.values.value_at_quantile(share) as f64 / SCALE).clamp(self.min, self.max);
         Some(DistributionReport {
             count: self.count,
             mean: self.mean,
-            confidence,
+            confidence: interval::of_mean(self.mean, deviation, self.count),
+            differ_at_most: differ,
             deviation,
             min: self.min,
             p5: at(0.05),
@@ -151,14 +134,22 @@ mod tests {
     }
 
     #[test]
-    fn a_share_has_wilsons_interval() {
-        // Newcombe, Statistics in Medicine 17 (1998), table I, method 3: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
-        for (so, of, low, high) in
-            [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
-        {
-            let found = Share { of, so }.report().expect("of something").confidence;
-            assert!(close(found.low, low) && close(found.high, high), "{so} of {of}: {found:?}");
+    fn what_was_never_seen_has_an_exact_bound_and_no_interval_of_width_0() {
+        let mut zeros = Distribution::new();
+        let mut never = Share::default();
+        for _ in 0..30 {
+            zeros.add(0.0);
+            never.add(false);
         }
+        let bound = 1.0 - 0.025_f64.powf(1.0 / 30.0);
+        let report = zeros.report().expect("of something");
+        assert_eq!((report.mean, report.deviation, report.confidence), (0.0, 0.0, None));
+        assert!(close(report.differ_at_most.expect("all are equal"), bound), "{report:?}");
+        let share = never.report().expect("of something");
+        assert!(share.confidence.low == 0.0 && close(share.confidence.high, bound), "{share:?}");
+        zeros.add(1.0);
+        let report = zeros.report().expect("of something");
+        assert!(report.differ_at_most.is_none() && report.confidence.is_some(), "{report:?}");
         assert_eq!(Share::default().report(), None);
     }
 

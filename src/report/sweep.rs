@@ -33,7 +33,7 @@ use std::{
 /// The file in a sweep's folder that says what it is.
 const MANIFEST: &str = "sweep.json";
 /// The version of that file and of `rows.bin`, and of what the digests in it are made of.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What a sweep runs; written into its folder, so that nothing else goes on there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

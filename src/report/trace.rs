@@ -9,12 +9,13 @@ pub mod perfetto;
 
 use crate::{
     actors::{Event, NodeId, SimTime},
-    protocol::slots::Slots,
-    sim::{NetworkEvent, Observer},
+    protocol::{BlockId, slots::Slots},
+    sim::{NetworkEvent, Observer, Plan},
 };
 use line::{Header, Line};
 use perfetto::Perfetto;
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -56,6 +57,8 @@ struct Writer {
     out: Out,
     slots: Slots,
     events: u64,
+    /// The blocks of which it was told that a round begins after them.
+    rounds: BTreeSet<BlockId>,
     /// The first that went wrong; nothing is written after it.
     broken: Option<io::Error>,
 }
@@ -74,14 +77,14 @@ pub struct TraceError {
 }
 
 impl TraceWriter {
-    /// A trace of a run that is about to begin.
+    /// A trace of a run by this plan, which is about to begin.
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(file: &Path, format: TraceFormat, header: &Header, slots: Slots) -> Result<Self, TraceError> {
+    pub fn create(file: &Path, format: TraceFormat, header: &Header, plan: &Plan) -> Result<Self, TraceError> {
         let wrong = |source| TraceError { file: file.to_path_buf(), source };
         let out = BufWriter::with_capacity(BUFFER, File::create(file).map_err(wrong)?);
-        Self::to(out, file, format, header, slots).map_err(wrong)
+        Self::to(out, file, format, header, plan).map_err(wrong)
     }
 
     fn to(
@@ -89,17 +92,25 @@ impl TraceWriter {
         file: &Path,
         format: TraceFormat,
         header: &Header,
-        slots: Slots,
+        plan: &Plan,
     ) -> io::Result<Self> {
-        let out = match format {
+        let mut out = match format {
             TraceFormat::Jsonl => {
                 write_line(&mut out, header)?;
                 Out::Jsonl(Box::new(out))
             }
             TraceFormat::Perfetto => Out::Perfetto(Perfetto::begin(Box::new(out), header)?),
         };
-        let writer = Writer { path: file.to_path_buf(), out, slots, events: 0, broken: None };
+        let applied = plan.tree.applied(&plan.tip);
+        out.write(&Line::of_round(plan.start, &plan.tip, applied.state.round()))?;
+        let (slots, rounds) = (plan.tree.slots(), BTreeSet::from([plan.tip.id()]));
+        let writer = Writer { path: file.to_path_buf(), out, slots, events: 1, rounds, broken: None };
         Ok(Self { writer: Arc::new(Mutex::new(writer)), network: header.network })
+    }
+
+    /// Writes that the run has ended at this instant. Nothing may be observed after that.
+    pub fn ended(&self, at: SimTime) {
+        self.write(|out, _| out.write(&Line::of_end(at)));
     }
 
     /// Writes out what is still in the buffer, and answers the number of events.
@@ -120,6 +131,11 @@ impl TraceWriter {
         }
     }
 
+    /// Whether no node's chain had this block, which ends a round, before.
+    fn is_new_end(&self, block: BlockId) -> bool {
+        self.writer.lock().expect("no one panics while holding it").rounds.insert(block)
+    }
+
     fn write(&self, write: impl FnOnce(&mut Out, &Slots) -> io::Result<()>) {
         let mut writer = self.writer.lock().expect("no one panics while holding it");
         let Writer { out, slots, broken, events, .. } = &mut *writer;
@@ -135,6 +151,12 @@ impl TraceWriter {
 impl Observer for TraceWriter {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         self.write(|out, slots| out.write(&Line::of_event(now, node, event, slots)));
+        if let Event::BlockApplied(link) = event
+            && let Some(end) = link.round_end()
+            && self.is_new_end(link.id())
+        {
+            self.write(|out, _| out.write(&Line::of_round(now, link, &end.created)));
+        }
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {

@@ -55,7 +55,7 @@ pub enum Claim {
 /// Something that holds of the network at an instant or does not.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// All nodes stand on one chain, none more than one block behind its tip.
+    /// At least one node is live, and all live nodes stand on one block.
     Converged,
     /// All invariants hold of the winning chain, or the one of this name.
     Invariants(Option<String>),
@@ -80,8 +80,8 @@ pub enum Comparison {
 /// Declares the metrics with their names and what they are.
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:literal => $variant:ident,)*) => {
-        /// A number that says something of the whole network. The winning chain is the highest; of equals the one with
-        /// most nodes on it.
+        /// A number that says something of the whole network. The winning tip is the block that most live nodes stand on;
+        /// among equals the higher one, then the one of the lower id. The winning chain ends in it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Metric {
             $($(#[doc = $doc])+ $variant,)*
@@ -111,17 +111,19 @@ macro_rules! metrics {
 metrics! {
     /// Height of the winning chain.
     "height" => Height,
-    /// Height of the lowest node's chain.
+    /// Height of the lowest live node's chain.
     "lowest-height" => LowestHeight,
     /// Round of the winning chain's next block.
     "round" => Round,
-    /// Share of the nodes that stand on the winning chain's last block or the one before.
+    /// Share of the live nodes that stand exactly on the winning tip.
     "agreement" => Agreement,
-    /// Share of the vote weight whose delegates' nodes stand there.
+    /// Share of the live nodes' vote weight that stands there.
     "vote-agreement" => VoteAgreement,
-    /// Number of chains: tips of nodes that are not below another node's tip.
+    /// Number of chains: tips of live nodes that are not below another live node's tip.
     "chains" => Chains,
-    /// Slots of the winning chain that have no block, up to its last one.
+    /// Nodes that are down: crashed or paused.
+    "down" => Down,
+    /// Slots without a block on the winning chain, from the first slot of the run on.
     "missed" => Missed,
     /// Longest time between two blocks of any chain, in seconds.
     "longest-gap" => LongestGap,
@@ -141,7 +143,7 @@ metrics! {
     "health-checks" => HealthChecks,
     /// Forged transactions of the winning chain, those of its first block left out.
     "transactions" => Transactions,
-    /// Pending transactions in the fullest pool.
+    /// Pending transactions in the fullest pool of a live node.
     "pool" => Pool,
     /// Transactions pools refused, counted at each node.
     "rejected" => Rejected,
@@ -151,6 +153,18 @@ metrics! {
     "evicted" => Evicted,
     /// Peers dropped, counted at each node.
     "peers-removed" => PeersRemoved,
+}
+
+impl Claim {
+    /// What it is about.
+    pub fn condition(&self) -> &Condition {
+        match self {
+            Self::Always(condition)
+            | Self::Sometimes(condition)
+            | Self::Eventually(condition)
+            | Self::Finally(condition) => condition,
+        }
+    }
 }
 
 /// Key within the assertion, what was found, what is allowed.

@@ -1,7 +1,14 @@
 //! The scenario file as values: TOML in, a checked [`Scenario`] out, or one line that says what is wrong and what is
 //! allowed. How a file is read stands in `load.rs`, what is checked in `limits.rs`.
 
-use super::{Override, assertion::Assertion, load, overrides::OverrideError, script::Action, workload::Workload};
+use super::{
+    Override,
+    assertion::{Assertion, Condition},
+    load,
+    overrides::OverrideError,
+    script::Action,
+    workload::Workload,
+};
 use crate::{
     ledger::rules::Gossip,
     protocol::crypto::CryptoMode,
@@ -29,6 +36,14 @@ pub struct Scenario {
     pub include: Vec<String>,
     /// Rounds to play, the one of the genesis block included.
     pub rounds: u32,
+    /// When a run in which no block comes is ended; it is censored then. By default after four rounds' worth of slots, but
+    /// "off" in a scenario that asserts `converged`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<StallRule>,
+    /// Virtual seconds after which a run is ended, censored. By default only where `stall` is "off": four times as long as
+    /// the rounds take when no slot is missed, and 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_seconds: Option<u32>,
     /// How signatures are treated: "real" (the default), "every-node" or "modelled".
     #[serde(default)]
     pub crypto: CryptoMode,
@@ -52,6 +67,18 @@ pub struct Scenario {
     pub assertions: Vec<Assertion>,
 }
 
+/// How long a chain may not grow before the run is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StallRule {
+    /// However long: only the time limit ends it.
+    Off,
+    /// So many rounds' worth of slots.
+    Rounds(u32),
+    /// So many virtual seconds.
+    Seconds(u32),
+}
+
 /// The network the run plays on: one node for each delegate, numbered as the delegates, and further ones after them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -64,6 +91,9 @@ pub struct NetworkSection {
     /// What each forged block pays, in arktoshi; nothing for the first 75,599 heights, as in the preset, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reward: Option<u64>,
+    /// What changes at some heights, ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<Change>,
     /// Nodes without a delegate.
     #[serde(skip_serializing_if = "is_zero")]
     pub relays: u32,
@@ -74,6 +104,20 @@ pub struct NetworkSection {
     pub model: NetworkModel,
 }
 
+/// A milestone of the network: what is in force from a height on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// From the block of this height on; 2 or more.
+    pub height: u32,
+    /// What each forged block pays, in arktoshi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<u64>,
+    /// Number of active delegates, at most those that are registered; only where a round begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegates: Option<u32>,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -81,7 +125,15 @@ fn is_zero(number: &u32) -> bool {
 
 impl Default for NetworkSection {
     fn default() -> Self {
-        Self { delegates: 51, standby: 0, reward: None, relays: 0, gossip: None, model: NetworkModel::default() }
+        Self {
+            delegates: 51,
+            standby: 0,
+            reward: None,
+            milestones: Vec::new(),
+            relays: 0,
+            gossip: None,
+            model: NetworkModel::default(),
+        }
     }
 }
 
@@ -89,6 +141,20 @@ impl NetworkSection {
     /// All nodes.
     pub fn nodes(&self) -> u32 {
         self.delegates + self.standby + self.relays
+    }
+
+    /// The first height of a round, and the number of active delegates in it. Round 1 begins with height 1.
+    pub fn round(&self, round: u32) -> (u32, u32) {
+        let (mut first, mut seats, mut before) = (1, self.delegates, 1);
+        for change in &self.milestones {
+            let Some(delegates) = change.delegates.filter(|delegates| *delegates != seats) else { continue };
+            let rounds = change.height.saturating_sub(first) / seats;
+            if round < before + rounds {
+                break;
+            }
+            (first, seats, before) = (change.height, delegates, before + rounds);
+        }
+        (first + round.saturating_sub(before).saturating_mul(seats), seats)
     }
 }
 
@@ -167,9 +233,33 @@ impl Scenario {
         (1..=self.network.delegates + self.network.standby).map(|number| format!("genesis_{number}")).collect()
     }
 
+    /// The stall rule in force.
+    pub fn stall_rule(&self) -> StallRule {
+        let converged =
+            |assertion: &Assertion| assertion.claim().is_ok_and(|claim| *claim.condition() == Condition::Converged);
+        let default = if self.assertions.iter().any(converged) { StallRule::Off } else { StallRule::Rounds(4) };
+        self.stall.unwrap_or(default)
+    }
+
     /// The scenario as the text of a file, everything included ones said in it.
     pub fn to_toml(&self) -> String {
         let alone = Self { include: Vec::new(), ..self.clone() };
         toml::to_string(&alone).expect("a scenario is made of what TOML can hold")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_begin_where_milestones_let_them() {
+        let change = |height, delegates| Change { height, delegates, ..Change::default() };
+        let milestones = vec![change(9, Some(5)), change(11, None), change(19, Some(2))];
+        let network = NetworkSection { delegates: 4, standby: 2, milestones, ..NetworkSection::default() };
+        let rounds: Vec<(u32, u32)> = (1..=7).map(|round| network.round(round)).collect();
+        assert_eq!(rounds, [(1, 4), (5, 4), (9, 5), (14, 5), (19, 2), (21, 2), (23, 2)]);
+        let plain = NetworkSection { delegates: 51, ..NetworkSection::default() };
+        assert_eq!((plain.round(1), plain.round(100)), ((1, 51), (5_050, 51)));
     }
 }

@@ -1,58 +1,102 @@
 //! Watches a run and says which of its scenario's assertions hold.
 
 use super::{
-    Scenario,
+    Ended, Scenario,
     assertion::{Claim, Condition, Metric},
 };
 use crate::{
-    actors::{Event, NodeId, SimTime},
+    actors::{ActorId, Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
-    protocol::{BlockId, PublicKey, Slot},
+    protocol::Slot,
     sim::{
-        Fault, NetworkEvent, Observer, Plan, Trigger,
+        Act, Fault, NetworkEvent, Observer, Plan, Tips, Trigger, Weights,
         fault::{EventKind, NodeRef},
     },
 };
 use serde::Serialize;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Who watches a run beside the judge and knows its invariants.
 pub trait Expert: Observer {
     /// Holds the invariants of a chain, or the one of a name, against what was seen so far and the block that ends the
     /// winning chain: what is wrong, if anything.
-    fn check(&mut self, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
+    /// `now` is the end of the slot that is over.
+    fn check(&mut self, now: SimTime, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
 }
 
 /// Watches a run. Clones share what they saw: one goes to the stage, one stays to be asked.
 #[derive(Clone)]
 pub struct Judge(Arc<Mutex<Case>>);
 
-/// Whether an assertion holds.
+/// What became of an assertion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// The assertion in words.
     pub assertion: String,
-    pub holds: bool,
+    /// As `holds`: true, false, or null where it is undecided.
+    #[serde(rename = "holds")]
+    pub ruling: Ruling,
     /// What was found: when it broke, or the value at the end.
     pub found: String,
 }
 
+/// Whether an assertion holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    Holds,
+    Broken,
+    /// The run was ended before the assertion was decided.
+    Undecided,
+}
+
+impl Ruling {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Broken => "does not hold",
+            Self::Undecided => "is undecided",
+        }
+    }
+}
+
+impl Serialize for Ruling {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Holds => serializer.serialize_bool(true),
+            Self::Broken => serializer.serialize_bool(false),
+            Self::Undecided => serializer.serialize_none(),
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether the assertion holds for certain.
+    pub fn holds(&self) -> bool {
+        self.ruling == Ruling::Holds
+    }
+
+    /// Whether it does not hold for certain.
+    pub fn is_broken(&self) -> bool {
+        self.ruling == Ruling::Broken
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {} ({})", self.assertion, if self.holds { "holds" } else { "does not hold" }, self.found)
+        write!(f, "{}: {} ({})", self.assertion, self.ruling.words(), self.found)
     }
 }
 
 struct Case {
     tree: Arc<BlockTree>,
     first: Arc<Link>,
-    keys: Vec<Option<PublicKey>>,
+    /// The first slot of the run.
+    start: Slot,
     /// Slots of `eventually within` a round.
     slots_per_round: u32,
-    tips: Vec<Arc<Link>>,
+    tips: Tips,
+    weights: Weights,
     pools: Vec<i64>,
     counts: Counts,
     expert: Option<Box<dyn Expert>>,
@@ -142,9 +186,10 @@ impl Judge {
         });
         let case = Case {
             first: plan.tip.clone(),
-            keys: plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public())).collect(),
+            start: slots.slot(plan.start.seconds()),
             slots_per_round: scenario.network.delegates,
-            tips: vec![plan.tip.clone(); plan.nodes.len()],
+            tips: Tips::new(plan.nodes.len(), &plan.tip),
+            weights: Weights::new(plan),
             pools: vec![0; plan.nodes.len()],
             counts: Counts::default(),
             expert,
@@ -163,17 +208,28 @@ impl Judge {
         asserts.then(|| Box::new(self.clone()) as Box<dyn Observer>)
     }
 
-    /// What became of each assertion in a run that ended at this instant.
-    pub fn verdicts(&self, end: SimTime) -> Vec<Verdict> {
+    /// What became of each assertion in a run that ended at this instant, and so. Of a run that was ended before its end,
+    /// what its end was to decide is undecided.
+    pub fn verdicts(&self, end: SimTime, ended: Ended) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);
         case.look(true);
-        case.assertions.iter().map(Watched::verdict).collect()
+        case.assertions.iter().map(|watched| watched.verdict(ended.is_decided())).collect()
     }
 
-    /// Any of the metrics, as things stand.
-    pub fn metric(&self, metric: Metric) -> f64 {
-        self.lock().metric(metric)
+    /// Those that do not hold at the end of a slot that is over, whatever comes after it.
+    pub fn broken(&self, end: SimTime) -> Vec<Verdict> {
+        let mut case = self.lock();
+        case.look_until(end);
+        let broken = case.assertions.iter().filter(|one| one.decided.as_ref().is_some_and(|(holds, _)| !holds));
+        broken.map(|watched| watched.verdict(true)).collect()
+    }
+
+    /// Any of the metrics, as things stand when a run has ended; `None` of one that needs a live node, while none is live.
+    pub fn metric(&self, metric: Metric) -> Option<f64> {
+        let mut case = self.lock();
+        let end = case.slot;
+        case.metric(metric, end)
     }
 
     fn lock(&self) -> MutexGuard<'_, Case> {
@@ -188,6 +244,7 @@ impl Observer for Judge {
         if let Some(expert) = &mut case.expert {
             expert.observe(now, node, event);
         }
+        case.tips.follow(node, event);
         case.count(node, event);
         case.event_passed(node, event);
     }
@@ -198,11 +255,29 @@ impl Observer for Judge {
         if let Some(expert) = &mut case.expert {
             expert.observe_network(now, event);
         }
+        case.tips.follow_network(event);
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
-            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => {}
+            NetworkEvent::PoolLost { node } => case.pools[node.0 as usize] = 0,
+            _ => {}
         }
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        if let Some(expert) = &mut self.lock().expert {
+            expert.observe_act(now, actor, act);
+        }
+    }
+
+    fn rest(&mut self) {
+        if let Some(expert) = &mut self.lock().expert {
+            expert.rest();
+        }
+    }
+
+    fn wants_acts(&self) -> bool {
+        self.lock().expert.as_ref().is_some_and(|expert| expert.wants_acts())
     }
 }
 
@@ -218,26 +293,25 @@ impl Case {
     }
 
     fn look(&mut self, at_end: bool) {
+        // A slot that is over ends where the next begins.
+        let end = if at_end { self.slot } else { Slot(self.slot.0 + 1) };
         let mut assertions = std::mem::take(&mut self.assertions);
         for watched in assertions.iter_mut().filter(|watched| watched.decided.is_none()) {
             let Some(since) = watched.since else { continue };
             let condition = match &watched.claim {
                 Claim::Finally(_) if !at_end => continue,
-                Claim::Always(condition)
-                | Claim::Sometimes(condition)
-                | Claim::Eventually(condition)
-                | Claim::Finally(condition) => condition,
+                claim => claim.condition(),
             };
-            let (holds, found) = self.judge(condition);
+            let (holds, found) = self.judge(condition, end);
             let deadline = watched.within_rounds.map(|rounds| since.0.saturating_add(rounds * self.slots_per_round));
-            let when = || format!("{found} in slot {} at height {}", self.slot, self.winner().height());
+            let when = || format!("{found} in slot {} at height {}", self.slot, self.tips.winning().height());
             watched.decided = match (&watched.claim, holds) {
-                (Claim::Always(_), false) => Some((false, when())),
-                (Claim::Sometimes(_) | Claim::Eventually(_), true) => Some((true, when())),
-                (Claim::Eventually(_), false) if deadline.is_some_and(|deadline| self.slot.0 >= deadline) => {
+                (Claim::Always(_), Some(false)) => Some((false, when())),
+                (Claim::Sometimes(_) | Claim::Eventually(_), Some(true)) => Some((true, when())),
+                (Claim::Eventually(_), _) if deadline.is_some_and(|deadline| self.slot.0 >= deadline) => {
                     Some((false, when()))
                 }
-                (Claim::Finally(_), holds) => Some((holds, when())),
+                (Claim::Finally(_), holds) => Some((holds == Some(true), when())),
                 _ => None,
             };
             watched.last = when();
@@ -245,100 +319,61 @@ impl Case {
         self.assertions = assertions;
     }
 
-    /// Whether a condition holds now, and what was found.
-    fn judge(&mut self, condition: &Condition) -> (bool, String) {
+    /// Whether a condition holds now, where slot `end` begins, and what was found. `None` where it is about a figure that is
+    /// not defined, for no node is live.
+    fn judge(&mut self, condition: &Condition, end: Slot) -> (Option<bool>, String) {
         match condition {
             Condition::Converged => {
-                let holds = self.is_converged();
-                (holds, if holds { "converged" } else { "not converged" }.to_owned())
+                let holds = self.tips.is_converged();
+                (Some(holds), if holds { "converged" } else { "not converged" }.to_owned())
             }
             Condition::Invariants(name) => {
-                let tip = self.winner();
-                let (tree, name) = (self.tree.clone(), name.as_deref());
-                let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(&tree, &tip, name));
-                (result.is_ok(), result.err().unwrap_or_else(|| "all hold".to_owned()))
+                let (tip, tree, name) = (self.tips.winning().clone(), self.tree.clone(), name.as_deref());
+                let now = SimTime::from_seconds(tree.slots().start(end));
+                let result = self.expert.as_mut().map_or(Ok(()), |expert| expert.check(now, &tree, &tip, name));
+                (Some(result.is_ok()), result.err().unwrap_or_else(|| "all hold".to_owned()))
             }
-            Condition::Compare { metric, comparison, value } => {
-                let found = self.metric(*metric);
-                (comparison.holds(found, *value), format!("{} is {}", metric.name(), short(found)))
-            }
+            Condition::Compare { metric, comparison, value } => match self.metric(*metric, end) {
+                Some(found) => {
+                    (Some(comparison.holds(found, *value)), format!("{} is {}", metric.name(), short(found)))
+                }
+                None => (None, format!("{} is not defined, no node is live", metric.name())),
+            },
         }
     }
 
-    /// The highest tip; of several the one of most nodes, then that of the least id.
-    fn winner(&self) -> Arc<Link> {
-        let mut nodes: BTreeMap<BlockId, (usize, &Arc<Link>)> = BTreeMap::new();
-        for tip in &self.tips {
-            nodes.entry(tip.id()).or_insert((0, tip)).0 += 1;
-        }
-        let best = nodes.values().max_by_key(|(count, tip)| (tip.height(), *count, std::cmp::Reverse(tip.id())));
-        best.map_or_else(|| self.first.clone(), |(_, tip)| (*tip).clone())
-    }
-
-    /// Whether a tip is the winner or the block before it.
-    fn agrees(tip: &Arc<Link>, winner: &Arc<Link>) -> bool {
-        tip.id() == winner.id() || winner.parent().is_some_and(|parent| parent.id() == tip.id())
-    }
-
-    fn is_converged(&self) -> bool {
-        let winner = self.winner();
-        self.tips.iter().all(|tip| Self::agrees(tip, &winner))
-    }
-
-    fn chains(&self) -> usize {
-        let mut tips: BTreeMap<BlockId, &Arc<Link>> = BTreeMap::new();
-        tips.extend(self.tips.iter().map(|tip| (tip.id(), tip)));
-        let is_below = |tip: &Arc<Link>| tips.values().any(|other| other.id() != tip.id() && other.descends_from(tip));
-        tips.values().filter(|tip| !is_below(tip)).count()
-    }
-
-    fn metric(&self, metric: Metric) -> f64 {
-        let counts = &self.counts;
+    fn metric(&mut self, metric: Metric, end: Slot) -> Option<f64> {
+        let (counts, winning) = (&self.counts, self.tips.winning());
+        let count = |count: u64| Some(count as f64);
         match metric {
-            Metric::Height => self.winner().height().0.into(),
-            Metric::LowestHeight => self.tips.iter().map(|tip| tip.height().0).min().unwrap_or(0).into(),
-            Metric::Round => self.tree.schedule().at(self.winner().height().next()).round.0.into(),
-            Metric::Agreement => {
-                let winner = self.winner();
-                let agreeing = self.tips.iter().filter(|tip| Self::agrees(tip, &winner)).count();
-                agreeing as f64 / self.tips.len() as f64
-            }
-            Metric::VoteAgreement => self.vote_agreement(),
-            Metric::Chains => self.chains() as f64,
+            Metric::Height => Some(winning.height().0.into()),
+            Metric::LowestHeight => self.tips.heights().map(|(least, _)| least.0.into()),
+            Metric::Round => Some(self.tree.schedule().at(winning.height().next()).round.0.into()),
+            Metric::Agreement => self.tips.agreement(),
+            Metric::VoteAgreement => self.weights.agreement(&self.tips),
+            Metric::Chains => Some(self.tips.branches().branches.into()),
+            Metric::Down => Some(self.tips.down().into()),
             Metric::Missed => {
-                let (winner, slots) = (self.winner(), self.tree.slots());
-                let slot = |link: &Link| slots.slot(link.block().header.timestamp).0;
-                let (slots, blocks) = (slot(&winner) - slot(&self.first), winner.height().0 - self.first.height().0);
-                slots.saturating_sub(blocks).into()
+                let (slots, blocks) = (end.0 - self.start.0, winning.height().0.saturating_sub(self.first.height().0));
+                Some(slots.saturating_sub(blocks).into())
             }
-            Metric::LongestGap => counts.longest_gap.into(),
-            Metric::BlocksForged => counts.forged as f64,
-            Metric::BlocksRefused => counts.refused as f64,
-            Metric::BlocksReverted => counts.reverted as f64,
-            Metric::Rollbacks => counts.rollbacks as f64,
-            Metric::RollbackDepth => counts.rollback_depth.into(),
-            Metric::Suspended => counts.suspended as f64,
-            Metric::HealthChecks => counts.health_checks as f64,
-            Metric::Transactions => (self.winner().transactions() - self.first.transactions()) as f64,
-            Metric::Pool => self.pools.iter().max().copied().unwrap_or(0) as f64,
-            Metric::Rejected => counts.rejected as f64,
-            Metric::Expired => counts.expired as f64,
-            Metric::Evicted => counts.evicted as f64,
-            Metric::PeersRemoved => counts.peers_removed as f64,
+            Metric::LongestGap => Some(counts.longest_gap.into()),
+            Metric::BlocksForged => count(counts.forged),
+            Metric::BlocksRefused => count(counts.refused),
+            Metric::BlocksReverted => count(counts.reverted),
+            Metric::Rollbacks => count(counts.rollbacks),
+            Metric::RollbackDepth => Some(counts.rollback_depth.into()),
+            Metric::Suspended => count(counts.suspended),
+            Metric::HealthChecks => count(counts.health_checks),
+            Metric::Transactions => Some(winning.transactions() as f64 - self.first.transactions() as f64),
+            Metric::Pool => {
+                self.tips.of_live().map(|(node, _)| self.pools[node.0 as usize]).max().map(|pool| pool as f64)
+            }
+            Metric::Rejected => count(counts.rejected),
+            Metric::Expired => count(counts.expired),
+            Metric::Evicted => count(counts.evicted),
+            Metric::PeersRemoved => count(counts.peers_removed),
         }
-    }
-
-    fn vote_agreement(&self) -> f64 {
-        let winner = self.winner();
-        let applied = self.tree.applied(&winner);
-        let (mut all, mut agreeing) = (0.0, 0.0);
-        for (tip, key) in self.tips.iter().zip(&self.keys) {
-            let delegate = key.as_ref().and_then(|key| applied.state.delegate_of(key));
-            let weight = delegate.map_or(0.0, |delegate| delegate.vote_balance.0 as f64);
-            all += weight;
-            agreeing += if Self::agrees(tip, &winner) { weight } else { 0.0 };
-        }
-        if all > 0.0 { agreeing / all } else { 1.0 }
     }
 
     fn count(&mut self, node: NodeId, event: &Event) {
@@ -352,13 +387,11 @@ impl Case {
                     let (before, after) = (parent.block().header.timestamp.0, link.block().header.timestamp.0);
                     counts.longest_gap = counts.longest_gap.max(after.saturating_sub(before));
                 }
-                self.tips[node.0 as usize] = link.clone();
             }
             Event::BlockReverted(_) => counts.reverted += 1,
             Event::RolledBack { from, to, .. } => {
                 counts.rollbacks += 1;
                 counts.rollback_depth = counts.rollback_depth.max(from.height().0.saturating_sub(to.height().0));
-                self.tips[node.0 as usize] = to.clone();
             }
             Event::ForgingSuspended { .. } => counts.suspended += 1,
             Event::HealthChecked { .. } => counts.health_checks += 1,
@@ -371,7 +404,7 @@ impl Case {
             }
             Event::PoolEvicted(_) => {
                 counts.evicted += 1;
-                *pool -= 1;
+                *pool -= i64::from(!planted!(JudgeKeepsEvicted));
             }
             Event::PoolReplaced(held) => *pool = held.len() as i64,
             Event::PeerRemoved(_) => counts.peers_removed += 1,
@@ -437,13 +470,18 @@ impl Case {
 }
 
 impl Watched {
-    fn verdict(&self) -> Verdict {
-        let (holds, found) = match (&self.decided, &self.claim) {
-            (Some((holds, found)), _) => (*holds, found.clone()),
-            (None, Claim::Always(_)) => (self.since.is_some(), self.last.clone()),
-            (None, _) => (false, self.last.clone()),
+    /// In a run that was ended before its end, `finally` is open, whatever was found, and so is what had not come to hold or
+    /// whose moment had not come.
+    fn verdict(&self, is_decided: bool) -> Verdict {
+        let open = if is_decided { Ruling::Broken } else { Ruling::Undecided };
+        let (ruling, found) = match (&self.decided, &self.claim) {
+            (Some((_, found)), Claim::Finally(_)) if !is_decided => (Ruling::Undecided, found),
+            (Some((true, found)), _) => (Ruling::Holds, found),
+            (Some((false, found)), _) => (Ruling::Broken, found),
+            (None, Claim::Always(_)) if self.since.is_some() => (Ruling::Holds, &self.last),
+            (None, _) => (open, &self.last),
         };
-        Verdict { assertion: self.text.clone(), holds, found }
+        Verdict { assertion: self.text.clone(), ruling, found: found.clone() }
     }
 }
 

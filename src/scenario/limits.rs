@@ -3,6 +3,7 @@
 use super::{
     Scenario,
     assertion::Claim,
+    file::StallRule,
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT},
 };
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     sim::{
         Fault, FaultKind, Trigger,
         fault::{NodeRef, Nodes, Share},
-        network::Topology,
+        network::topology::TopologyError,
     },
 };
 use std::{fmt::Display, ops::RangeInclusive};
@@ -26,6 +27,9 @@ pub const NODES_LIMIT: u32 = 10_000;
 const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// Seconds a trigger or a duration can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
+
+/// [`SECONDS_LIMIT`] in whole seconds.
+const TIME_LIMIT: u32 = 3_200_000_000;
 
 /// A value that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,10 +50,16 @@ impl Mistake {
 }
 
 impl Scenario {
+    /// Whether a file that says this could be played: a scenario made or changed in code may name what there is not.
+    pub fn is_allowed(&self) -> bool {
+        self.check().is_ok()
+    }
+
     /// Everything that can be said without playing it.
-    pub(super) fn check(&self) -> Checked {
+    pub fn check(&self) -> Checked {
         within("version", self.version, VERSION..=VERSION)?;
         within("rounds", self.rounds, 1..=ROUNDS_LIMIT)?;
+        self.check_ending()?;
         self.check_network()?;
         self.check_rules()?;
         for (index, fault) in self.faults.iter().enumerate() {
@@ -68,6 +78,15 @@ impl Scenario {
         Ok(())
     }
 
+    fn check_ending(&self) -> Checked {
+        match self.stall {
+            Some(StallRule::Rounds(rounds)) => within("stall.rounds", rounds, 1..=ROUNDS_LIMIT)?,
+            Some(StallRule::Seconds(seconds)) => within("stall.seconds", seconds, 1..=TIME_LIMIT)?,
+            Some(StallRule::Off) | None => {}
+        }
+        self.time_limit_seconds.map_or(Ok(()), |seconds| within("time_limit_seconds", seconds, 1..=TIME_LIMIT))
+    }
+
     fn check_network(&self) -> Checked {
         let network = &self.network;
         within("network.delegates", network.delegates, 1..=DELEGATES_LIMIT)?;
@@ -76,6 +95,7 @@ impl Scenario {
         if let Some(reward) = network.reward.filter(|reward| *reward > REWARD_LIMIT) {
             return Err(Mistake::new("network.reward", reward, format!("0 to {REWARD_LIMIT} arktoshi")));
         }
+        self.check_milestones()?;
         let (model, nodes) = (&network.model, network.nodes());
         ratio("network.loss", model.loss)?;
         ratio("network.duplication", model.duplication)?;
@@ -85,16 +105,9 @@ impl Scenario {
         if model.bandwidth == Some(0) {
             return Err(Mistake::new("network.bandwidth", 0, "at least 1 byte a second"));
         }
-        match &model.topology {
-            Topology::Regular(degree) => within("network.topology.regular", *degree, 2..=NODES_LIMIT)?,
-            Topology::Ring(reach) => within("network.topology.ring", *reach, 1..=NODES_LIMIT)?,
-            Topology::Edges(edges) => {
-                for (index, (a, b)) in edges.iter().enumerate() {
-                    within(&format!("network.topology.edges[{index}]"), (*a).max(*b), 0..=nodes - 1)?;
-                }
-            }
-            Topology::Mesh | Topology::Star => {}
-        }
+        model.topology.check(nodes).map_err(|TopologyError { part, found, allowed }| {
+            Mistake::new(format!("network.topology.{part}"), found, allowed)
+        })?;
         for (index, link) in model.links.iter().enumerate() {
             let (a, b) = link.between;
             within(&format!("network.links[{index}].between"), a.max(b), 0..=nodes - 1)?;
@@ -115,6 +128,30 @@ impl Scenario {
             return Err(Mistake::new(key, ms, "0 to 600000"));
         }
         ratio("network.regions.spread", regions.spread)
+    }
+
+    /// Ascending, and delegates change in number where a round begins only. Source: consensus.md 1.1.
+    fn check_milestones(&self) -> Checked {
+        let network = &self.network;
+        let (mut last, mut first, mut seats) = (1_u32, 1, network.delegates);
+        for (index, change) in network.milestones.iter().enumerate() {
+            let key = |name: &str| format!("network.milestones[{index}].{name}");
+            within(&key("height"), change.height, last.saturating_add(1)..=u32::MAX)?;
+            last = change.height;
+            if let Some(reward) = change.reward.filter(|reward| *reward > REWARD_LIMIT) {
+                return Err(Mistake::new(key("reward"), reward, format!("0 to {REWARD_LIMIT} arktoshi")));
+            }
+            let Some(delegates) = change.delegates else { continue };
+            within(&key("delegates"), delegates, 1..=network.delegates + network.standby)?;
+            if delegates != seats {
+                if !(change.height - first).is_multiple_of(seats) {
+                    let allowed = format!("a multiple of {seats} after {first}, where a round begins");
+                    return Err(Mistake::new(key("height"), change.height, allowed));
+                }
+                (first, seats) = (change.height, delegates);
+            }
+        }
+        Ok(())
     }
 
     fn check_rules(&self) -> Checked {
@@ -158,6 +195,7 @@ impl Scenario {
                 within(&format!("{key}.offset_ms"), u32::try_from(offset).unwrap_or(u32::MAX), 0..=1_000_000_000)?;
                 within(&format!("{key}.drift_ppm"), drift, 0..=100_000)
             }
+            FaultKind::LieAboutTip(lie) => within(&format!("{key}.by"), lie.by.unsigned_abs(), 0..=1_000_000),
             FaultKind::Offline(offline) => {
                 let Some(rounds) = &offline.rounds else { return Ok(()) };
                 let key = format!("{key}.rounds");
@@ -227,7 +265,7 @@ impl Scenario {
 
     /// A moment within the run; only an end can count from a beginning.
     pub(super) fn check_trigger(&self, key: &str, trigger: &Trigger, begins: bool) -> Checked {
-        let last = self.rounds * self.network.delegates;
+        let last = self.last_height().0;
         match trigger {
             Trigger::Start | Trigger::Slot(_) => Ok(()),
             Trigger::After(_) if begins => {

@@ -358,6 +358,11 @@ mod tests {
         assert!(normal.starts_with("s.toml:4: key 'network.latency"), "{normal}");
         let lost = network("loss = 2\n");
         assert_eq!(lost, "s.toml:4: key 'network.loss': found 2, allowed is 0 to 1");
+        let inside = network("delegates = 4\nmilestones = [{ height = 7, delegates = 3 }]\n");
+        let allowed = "found 7, allowed is a multiple of 4 after 1, where a round begins";
+        assert!(inside.ends_with(&format!("key 'network.milestones[0].height': {allowed}")), "{inside}");
+        let many = network("delegates = 4\nmilestones = [{ height = 9, delegates = 5 }]\n");
+        assert!(many.ends_with("'network.milestones[0].delegates': found 5, allowed is 1 to 4"), "{many}");
         let unknown = network("losss = 0.1\n");
         assert!(
             unknown.starts_with("s.toml:4: key 'network.losss': unknown field `losss`, expected one of"),

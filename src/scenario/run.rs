@@ -1,6 +1,7 @@
 //! Plays a scenario and collects what came of it.
 
 use super::{
+    ending::{Ended, HaltWatch},
     file::Scenario,
     script::{Parties, Script},
     stall::Stall,
@@ -17,7 +18,6 @@ use crate::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
-        tips,
         world::Names,
     },
 };
@@ -44,25 +44,64 @@ pub struct Outcome {
     pub delivered: u64,
     /// The instant the run ended at.
     pub end: SimTime,
+    pub ended: Ended,
 }
 
 impl Scenario {
     /// The network of this scenario under a seed.
     pub fn testnet(&self, seeds: SeedTree) -> Testnet {
         let network = &self.network;
-        self.crypto.during(|| Testnet::with_standby(seeds, network.delegates, network.standby, network.reward))
+        self.crypto.during(|| Testnet::of(seeds, network))
     }
 
-    /// The rules of the nodes: those of the file, with a network reach that the topology can give.
+    /// The rules of the nodes: those of the file, with a network reach that the topology can give, unless the file names
+    /// one ([`Scenario::notes`] says so).
     pub fn rules(&self, least_degree: u32) -> Rules {
-        let mut rules = Rules::from_toml(&self.rules).expect("the rules were checked when the file was read");
-        if !self.rules.contains_key("minimum_network_reach") {
+        let mut rules = self.rules_of_file();
+        if !self.names_reach() {
             let reach = rules.minimum_network_reach.map(|reach| reach.min(least_degree));
             rules.minimum_network_reach = reach.filter(|reach| *reach > 0);
         }
         let by_rules = self.rules.contains_key("gossip").then_some(rules.gossip);
         rules.gossip = self.network.gossip.or(by_rules).unwrap_or(Gossip::Once);
         rules
+    }
+
+    /// What a reader of the file would not expect of the run: that nodes forge with fewer peers than the rules ask for,
+    /// because the topology gives them no more, or that nodes cannot forge, because the file asks for more.
+    pub fn notes(&self) -> Vec<String> {
+        let (model, nodes) = (&self.network.model, self.network.nodes());
+        // How many neighbours nodes have does not depend on the seed.
+        let least = model.topology.links(nodes, SeedTree::new(0)).least_degree();
+        let Some(asked) = self.rules_of_file().minimum_network_reach.filter(|asked| *asked > least) else {
+            return Vec::new();
+        };
+        let has = match least {
+            1 => "1 neighbour".to_owned(),
+            _ => format!("{least} neighbours"),
+        };
+        let note = match (self.names_reach(), self.rules(least).minimum_network_reach) {
+            (true, _) => {
+                format!("rules.minimum_network_reach is {asked}, and some node has {has}: such a node never forges")
+            }
+            (false, Some(reach)) => format!(
+                "minimum_network_reach is {reach} in place of {asked}, for some node has {has}; \
+                 rules.minimum_network_reach sets it"
+            ),
+            (false, None) => format!(
+                "minimum_network_reach is off in place of {asked}, for some node has {has}; \
+                 rules.minimum_network_reach sets it"
+            ),
+        };
+        vec![note]
+    }
+
+    fn rules_of_file(&self) -> Rules {
+        Rules::from_toml(&self.rules).expect("the rules were checked when the file was read")
+    }
+
+    fn names_reach(&self) -> bool {
+        self.rules.contains_key("minimum_network_reach")
     }
 
     /// The plan of a run on that network. It begins with the first slot after genesis.
@@ -117,11 +156,12 @@ impl Scenario {
 
     /// The height that ends the last round of the scenario.
     pub fn last_height(&self) -> Height {
-        Height(self.rounds * self.network.delegates)
+        let (first, seats) = self.network.round(self.rounds);
+        Height(first + seats - 1)
     }
 
-    /// Plays the scenario slot by slot until most nodes stand at the end of the last round, or until their chain has
-    /// stalled ([`Stall`]). `progress` hears their height after each slot.
+    /// Plays the scenario slot by slot until most live nodes stand at the end of the last round, or until the run is ended
+    /// before ([`Ended`]). `progress` hears the height of the winning tip after each slot.
     ///
     /// # Errors
     /// On the ractor stage, an actor died.
@@ -164,17 +204,31 @@ impl Scenario {
         let slots = plan.tree.slots();
         let first = slots.slot(plan.start.seconds());
         let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
-        let mut stall = Stall::new(self, plan);
-        let mut go_on = |end: SimTime, world: &World| {
-            let height = tips::winning(world.tips()).map_or(Height(0), |tip| tip.height());
-            wanted(height) && height < self.last_height() && !stall.has_stalled(end, height)
+        let (mut stall, mut halt) = (Stall::new(self, plan), HaltWatch::default());
+        let mut slots_played = 0;
+        let mut look = |end: SimTime, world: &World| -> Option<Ended> {
+            slots_played += 1;
+            let height = world.tips().winning().height();
+            let wanted = wanted(height);
+            if height >= self.last_height() {
+                return Some(Ended::Complete);
+            }
+            if !wanted {
+                return Some(Ended::Interrupted);
+            }
+            let ends_round = slots_played % self.network.delegates == 0;
+            let halted = ends_round.then(|| halt.look(end, world)).flatten().map(Ended::Halted);
+            halted.or_else(|| stall.look(end, height))
         };
+        // The last slot that the clock knows ends a run, too.
+        let mut ended = Ended::Time;
         let (delivered, end) = match stage {
             StageKind::Inline => {
                 let mut stage = InlineStage::new(plan, observers);
                 for end in ends {
                     stage.run_until(end);
-                    if !go_on(end, stage.world()) {
+                    if let Some(so) = look(end, stage.world()) {
+                        ended = so;
                         break;
                     }
                 }
@@ -184,7 +238,8 @@ impl Scenario {
                 let mut stage = RactorStage::spawn(plan, observers).await.expect("each run has names of its own");
                 for end in ends {
                     stage.run_until(end).await?;
-                    if !go_on(end, stage.world()) {
+                    if let Some(so) = look(end, stage.world()) {
+                        ended = so;
                         break;
                     }
                 }
@@ -193,7 +248,7 @@ impl Scenario {
                 Ok(result)
             })?,
         };
-        Ok(Outcome { digest: trace.digest(), events: trace.events(), delivered, end })
+        Ok(Outcome { digest: trace.digest(), events: trace.events(), delivered, end, ended })
     }
 }
 

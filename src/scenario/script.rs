@@ -20,7 +20,7 @@ use crate::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction, TransactionId, Vote,
         crypto::sha256,
         keys::multisignature_key,
-        transaction::{Expiration, Payment, TransactionBuilder},
+        transaction::{Expiration, Payment, TransactionBuilder, UnsignedTransaction},
     },
     sim::source::{Poll, Source},
 };
@@ -40,7 +40,8 @@ pub struct Action {
     /// The number of the node it is handed in at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub node: u32,
-    /// Who sends it: an account, a delegate, or `shared_NAME`, the multisignature wallet that was made by this name.
+    /// Who sends it: an account, a delegate, or `shared_NAME`, the multisignature wallet that was made by this name. Of
+    /// one whose name ends in `-K-of-N` any K of N keys dispose, of another any two of three.
     pub by: String,
     /// What it does.
     pub does: Deed,
@@ -59,9 +60,44 @@ pub struct Action {
     /// For so many blocks beyond the shortest time a lock must last.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blocks: u32,
+    /// Who of a shared wallet's owners sign, in this order, counted from 0; as many as must, if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signers: Vec<u8>,
+    /// A lock ends at a time and not at a height.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_time: bool,
+    /// Payments of a multipayment, to `to` and back in turn; two, if absent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub payments: u32,
+    /// Members that a business or bridgechain says or changes, beside those it must.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Member>,
+    /// A text for a transfer, a multipayment or a lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor_field: Option<String>,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<Wrong>,
+}
+
+/// A member of a business or a bridgechain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Member {
+    Name,
+    Website,
+    Vat,
+    Repository,
+    AssetRepository,
+    SeedNodes,
+    Ports,
+}
+
+impl Member {
+    /// Those of a business.
+    pub const OF_BUSINESS: [Self; 4] = [Self::Name, Self::Website, Self::Vat, Self::Repository];
+    /// Those of a bridgechain.
+    pub const OF_BRIDGECHAIN: [Self; 4] = [Self::Repository, Self::AssetRepository, Self::SeedNodes, Self::Ports];
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -76,7 +112,7 @@ pub enum Deed {
     /// Sends `amount` to `to`.
     #[default]
     Transfer,
-    /// Sends half of `amount` to `to`, and the rest back to the sender.
+    /// Sends half of `amount` to `to`, and the rest back to the sender; or in more `payments`.
     MultiPayment,
     /// Registers a second key, with which the sender signs from then on.
     SecondSignature,
@@ -88,7 +124,7 @@ pub enum Deed {
     Unvote,
     /// Resigns as a delegate.
     Resign,
-    /// Makes the wallet `shared_NAME`, of which any two of three keys dispose.
+    /// Makes the wallet `shared_NAME`, of which any two of three keys dispose, or as many as the name says.
     Share,
     /// Registers the hash of `name`.
     Ipfs,
@@ -100,19 +136,21 @@ pub enum Deed {
     Refund,
     /// Registers as a business.
     Business,
-    /// Changes the business's website to one of `name`.
+    /// Changes the business's website to one of `name`, or the `members` that are listed.
     UpdateBusiness,
     /// Resigns as a business.
     ResignBusiness,
     /// Registers the bridgechain `name`.
     Bridgechain,
+    /// Changes the repository of the bridgechain `name`, or the `members` that are listed.
+    UpdateBridgechain,
     /// Resigns the bridgechain `name`.
     ResignBridgechain,
 }
 
 impl Deed {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Transfer,
         Self::MultiPayment,
         Self::SecondSignature,
@@ -129,6 +167,7 @@ impl Deed {
         Self::UpdateBusiness,
         Self::ResignBusiness,
         Self::Bridgechain,
+        Self::UpdateBridgechain,
         Self::ResignBridgechain,
     ];
 }
@@ -210,18 +249,27 @@ impl Parties {
         self.keys.get(name).cloned().unwrap_or_else(|| self.others.of(name.to_owned()))
     }
 
-    /// The three keys of a shared wallet.
-    fn owners(&self, name: &str) -> [KeyPair; 3] {
-        ["first", "second", "third"].map(|which| self.others.of(format!("{which} owner of {name}")))
+    /// The keys of a shared wallet's owner, counted from 0.
+    fn owner(&self, name: &str, index: u8) -> KeyPair {
+        let which = match index {
+            0 => "first".to_owned(),
+            1 => "second".to_owned(),
+            2 => "third".to_owned(),
+            more => format!("{}th", u32::from(more) + 1),
+        };
+        self.others.of(format!("{which} owner of {name}"))
     }
 
     fn owners_of(&self, name: &str) -> Vec<PublicKey> {
-        self.owners(name).iter().map(|keys| *keys.public()).collect()
+        (0..threshold(name).1).map(|index| *self.owner(name, index).public()).collect()
     }
 
     fn public(&self, name: &str) -> PublicKey {
         match name.strip_prefix("shared_") {
-            Some(name) => multisignature_key(2, &self.owners_of(name)).unwrap_or(*self.keys(name).public()),
+            Some(name) => {
+                let key = multisignature_key(threshold(name).0, &self.owners_of(name));
+                key.unwrap_or(*self.keys(name).public())
+            }
             None => *self.keys(name).public(),
         }
     }
@@ -263,6 +311,9 @@ impl Script {
             _ => nonce,
         };
         let mut builder = builder.nonce(Nonce(nonce));
+        if let Some(text) = &action.vendor_field {
+            builder = builder.vendor_field(text);
+        }
         if let Some(fee) = action.fee.and_then(Arktoshi::new) {
             builder = builder.fee(fee);
         }
@@ -290,38 +341,61 @@ impl Script {
         let lock = || self.locks.get(&name).copied();
         Some(match action.does {
             Deed::Transfer => Transaction::transfer(self.parties.address(&to), arktoshi(amount)?),
-            Deed::MultiPayment => Transaction::multi_payment(vec![
-                Payment { amount: arktoshi(amount / 2)?, recipient: self.parties.address(&to) },
-                Payment { amount: arktoshi(amount - amount / 2)?, recipient: sender },
-            ]),
+            Deed::MultiPayment => {
+                let count = u64::from(action.payments.max(2));
+                let (part, last) = (amount / count, amount - amount / count * (count - 1));
+                let recipients = [self.parties.address(&to), sender].into_iter().cycle();
+                let amounts = (1..=count).map(|place| if place < count { part } else { last });
+                let payments = amounts
+                    .zip(recipients)
+                    .map(|(amount, recipient)| Some(Payment { amount: arktoshi(amount)?, recipient }));
+                Transaction::multi_payment(payments.collect::<Option<_>>()?)
+            }
             Deed::SecondSignature => Transaction::second_signature(*self.second(&action.by).public()),
             Deed::Register => Transaction::delegate_registration(name),
             Deed::Vote => Transaction::vote(Vote::For(self.parties.public(&to))),
             Deed::Unvote => Transaction::vote(Vote::Against(self.parties.public(&to))),
             Deed::Resign => Transaction::delegate_resignation(),
-            Deed::Share => Transaction::multi_signature(2, self.parties.owners_of(&name)),
+            Deed::Share => Transaction::multi_signature(threshold(&name).0, self.parties.owners_of(&name)),
             Deed::Ipfs => Transaction::ipfs([&[0x12, 0x20][..], &sha256(name.as_bytes())].concat()),
             Deed::Lock => {
                 let seats = self.tree.config().milestones.at(state.height()).active_delegates;
                 // One more block than must be, since it is forged in the next one at the earliest.
                 let last = state.height().0 + seats + 3 + action.blocks;
                 let (secret, to) = (sha256(&secret_of(&name)), self.parties.address(&to));
-                Transaction::htlc_lock(to, arktoshi(amount)?, secret, Expiration::BlockHeight(last))
+                let seconds = state.timestamp().0 + self.tree.slots().blocktime() * (last - state.height().0);
+                let ends = if action.by_time { Expiration::EpochTime(seconds) } else { Expiration::BlockHeight(last) };
+                Transaction::htlc_lock(to, arktoshi(amount)?, secret, ends)
             }
             Deed::Claim if action.wrong == Some(Wrong::WrongSecret) => {
                 Transaction::htlc_claim(lock()?, secret_of(&format!("not {name}")))
             }
             Deed::Claim => Transaction::htlc_claim(lock()?, secret_of(&name)),
             Deed::Refund => Transaction::htlc_refund(lock()?),
-            Deed::Business => Transaction::business_registration("business", "https://business.example", None, None),
+            Deed::Business => {
+                let says = Says::of(action, state, &[]);
+                let name = says.business_name().unwrap_or_else(|| "business".to_owned());
+                let website = says.website().unwrap_or_else(|| "https://business.example".to_owned());
+                Transaction::business_registration(name, website, says.vat(), says.repository())
+            }
             Deed::UpdateBusiness => {
-                Transaction::business_update(None, Some(format!("https://{name}.example")), None, None)
+                let says = Says::of(action, state, &[Member::Website]);
+                Transaction::business_update(says.business_name(), says.website(), says.vat(), says.repository())
             }
             Deed::ResignBusiness => Transaction::business_resignation(),
             Deed::Bridgechain => {
-                let ports = IndexMap::from([("@arkecosystem/core-api".to_owned(), 4003)]);
-                let (hash, repository) = (hash_of(&name), "https://repository.example");
-                Transaction::bridgechain_registration(name, vec!["1.2.3.4".to_owned()], hash, repository, None, ports)
+                let says = Says::of(action, state, &[]);
+                let (hash, assets) = (hash_of(&name), says.asset_repository());
+                let repository = says.repository().unwrap_or_else(|| "https://repository.example".to_owned());
+                let nodes = says.seed_nodes().unwrap_or_else(|| vec!["1.2.3.4".to_owned()]);
+                let ports = says.ports().unwrap_or_else(|| IndexMap::from([(API.to_owned(), 4003)]));
+                Transaction::bridgechain_registration(name, nodes, hash, repository, assets, ports)
+            }
+            Deed::UpdateBridgechain => {
+                let says = Says::of(action, state, &[Member::Repository]);
+                let (nodes, ports) = (says.seed_nodes(), says.ports());
+                let (repository, assets) = (says.repository(), says.asset_repository());
+                Transaction::bridgechain_update(hash_of(&name), nodes, ports, repository, assets)
             }
             Deed::ResignBridgechain => Transaction::bridgechain_resignation(hash_of(&name)),
         })
@@ -337,16 +411,11 @@ impl Script {
         let wallet = state.wallet(&sender.address(self.parties.network));
         let mut unsigned = builder.sender(sender);
         if let Some(name) = action.by.strip_prefix("shared_") {
-            let count = if action.wrong == Some(Wrong::OneSignatureLess) { 1 } else { 2 };
-            for (index, keys) in self.parties.owners(name).iter().enumerate().take(count) {
-                unsigned = unsigned.multi_sign(index as u8, keys);
-            }
+            unsigned = self.signed_by_owners(unsigned, name, action, threshold(name).0);
             return unsigned.finish();
         }
         if let (Deed::Share, Some(name)) = (action.does, &action.name) {
-            for (index, keys) in self.parties.owners(name).iter().enumerate() {
-                unsigned = unsigned.multi_sign(index as u8, keys);
-            }
+            unsigned = self.signed_by_owners(unsigned, name, action, threshold(name).1);
         }
         let keys = match action.wrong {
             Some(Wrong::Forged) => self.parties.others.of("somebody else".to_owned()),
@@ -358,6 +427,26 @@ impl Script {
             unsigned = unsigned.second_sign(&self.second(&action.by));
         }
         unsigned.finish()
+    }
+
+    /// By those whom the action names, or by the first so many.
+    fn signed_by_owners(
+        &self,
+        mut unsigned: UnsignedTransaction,
+        name: &str,
+        action: &Action,
+        count: u8,
+    ) -> UnsignedTransaction {
+        let count = if action.wrong == Some(Wrong::OneSignatureLess) { count - 1 } else { count };
+        let mut signers: Vec<u8> =
+            if action.signers.is_empty() { (0..count).collect() } else { action.signers.clone() };
+        if action.wrong == Some(Wrong::OneSignatureLess) {
+            signers.truncate(usize::from(count));
+        }
+        for index in signers {
+            unsigned = unsigned.multi_sign(index, &self.parties.owner(name, index));
+        }
+        unsigned
     }
 
     fn second(&self, name: &str) -> KeyPair {
@@ -374,6 +463,73 @@ impl Script {
         }
         next
     }
+}
+
+/// The port that every bridgechain names.
+const API: &str = "@arkecosystem/core-api";
+
+/// What a business or bridgechain says of itself, of the members an action lists: other words at another height.
+struct Says<'a> {
+    members: &'a [Member],
+    name: String,
+}
+
+impl<'a> Says<'a> {
+    fn of(action: &'a Action, state: &State, otherwise: &'a [Member]) -> Self {
+        let members = if action.members.is_empty() { otherwise } else { &action.members };
+        let name = action.name.clone().unwrap_or_default();
+        let name = if action.members.is_empty() { name } else { format!("{name}-{}", state.height()) };
+        Self { members, name }
+    }
+
+    fn given<T>(&self, member: Member, value: T) -> Option<T> {
+        self.members.contains(&member).then_some(value)
+    }
+
+    fn business_name(&self) -> Option<String> {
+        self.given(Member::Name, format!("business {}", self.name))
+    }
+
+    fn website(&self) -> Option<String> {
+        self.given(Member::Website, format!("https://{}.example", self.name))
+    }
+
+    fn vat(&self) -> Option<String> {
+        let digest = sha256(self.name.as_bytes());
+        let number = u32::from_le_bytes([digest[0], digest[1], digest[2], 0]);
+        self.given(Member::Vat, format!("GB{number:09}"))
+    }
+
+    fn repository(&self) -> Option<String> {
+        self.given(Member::Repository, format!("https://repository.example/{}", self.name))
+    }
+
+    fn asset_repository(&self) -> Option<String> {
+        self.given(Member::AssetRepository, format!("https://assets.example/{}", self.name))
+    }
+
+    fn seed_nodes(&self) -> Option<Vec<String>> {
+        let digest = sha256(self.name.as_bytes());
+        let node = |last: u8| format!("5.6.{}.{last}", digest[0]);
+        self.given(Member::SeedNodes, (1..=1 + digest[1] % 3).map(node).collect())
+    }
+
+    fn ports(&self) -> Option<IndexMap<String, u16>> {
+        let digest = sha256(self.name.as_bytes());
+        let other = ("@arkecosystem/core-webhooks".to_owned(), 4_000 + u16::from(digest[0]));
+        self.given(Member::Ports, IndexMap::from([other, (API.to_owned(), 4_000 + u16::from(digest[1]))]))
+    }
+}
+
+/// How many of how many keys dispose of a shared wallet: by a name that ends in `-K-of-N`, or two of three.
+fn threshold(name: &str) -> (u8, u8) {
+    let by_name = || {
+        let (rest, count) = name.rsplit_once("-of-")?;
+        let (_, min) = rest.rsplit_once('-')?;
+        let (min, count) = (min.parse().ok()?, count.parse().ok()?);
+        (1 <= min && min <= count && count <= 16).then_some((min, count))
+    };
+    by_name().unwrap_or((2, 3))
 }
 
 /// The genesis hash of a bridgechain; `NAME-again` is that of `NAME` under another name.

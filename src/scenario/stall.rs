@@ -1,42 +1,62 @@
-//! When a chain is given up.
+//! When a run is ended before its last round.
 
-use super::Scenario;
+use super::{Ended, Scenario, StallRule};
 use crate::{actors::SimTime, protocol::Height, sim::Plan};
 use std::time::Duration;
 
-/// Rounds' worth of slots without a block after which nothing more is expected.
-const IDLE_ROUNDS: u32 = 4;
-
-/// Sees when a chain has stalled: it has not grown for four rounds' worth of slots, and of the faults that begin or end at
-/// a time none is still to do so. Times beyond those that the scenario's rounds take do not count: they say "never".
+/// Ends a run by the scenario's stall rule or its time limit; the run is censored then.
+///
+/// A chain has stalled when it has not grown for as long as the rule says, and of the faults that begin or end at a time
+/// none is still to do so. Times beyond those that the scenario's rounds take do not count: they say "never".
 #[derive(Clone, Debug)]
 pub struct Stall {
     best: Height,
-    idle: u32,
-    allowed: u32,
+    /// The chain grew last then, or a fault was still ahead.
+    since: SimTime,
+    allowed: Option<Duration>,
     /// The last of those times.
     settled: SimTime,
+    limit: Option<SimTime>,
 }
+
+/// The default time limit: so often the nominal time of the rounds, and so long beside it.
+const NOMINAL_TIMES: u64 = 4;
+const DAY: Duration = Duration::from_secs(86_400);
 
 impl Stall {
     /// Before the first slot of a run.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let (slots, seats) = (plan.tree.slots(), scenario.network.delegates);
-        let turns = u64::from(scenario.rounds) * u64::from(seats);
-        let nominal = plan.start + Duration::from_secs(turns * u64::from(slots.blocktime()));
+        let of_rounds = |rounds: u64| Duration::from_secs(rounds * u64::from(seats) * u64::from(slots.blocktime()));
+        let rounds = u64::from(scenario.rounds);
+        let nominal = plan.start + of_rounds(rounds);
         let changes = plan.faults.iter().flat_map(|fault| {
             let begun = fault.from.instant(plan, None);
             [begun, fault.until.as_ref().and_then(|until| until.instant(plan, begun))]
         });
         let settled = changes.flatten().filter(|at| *at <= nominal).max().unwrap_or(plan.start);
-        Self { best: Height(0), idle: 0, allowed: IDLE_ROUNDS * seats, settled }
+        let rule = scenario.stall_rule();
+        let allowed = match rule {
+            StallRule::Off => None,
+            StallRule::Rounds(rounds) => Some(of_rounds(rounds.into())),
+            StallRule::Seconds(seconds) => Some(Duration::from_secs(seconds.into())),
+        };
+        let given = scenario.time_limit_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let by_default = (rule == StallRule::Off).then(|| of_rounds(NOMINAL_TIMES * rounds) + DAY);
+        let limit = given.or(by_default).map(|limit| plan.start + limit);
+        Self { best: Height(0), since: plan.start, allowed, settled, limit }
     }
 
-    /// At the end of a slot, with the chain at a height: whether it has stalled.
-    pub fn has_stalled(&mut self, end: SimTime, height: Height) -> bool {
-        self.idle = if height > self.best || end < self.settled { 0 } else { self.idle + 1 };
+    /// At the end of a slot, with the chain at a height: whether the run is to be ended, and how.
+    pub fn look(&mut self, end: SimTime, height: Height) -> Option<Ended> {
+        if height > self.best || end < self.settled {
+            self.since = end;
+        }
         self.best = height;
-        self.idle >= self.allowed
+        if self.allowed.is_some_and(|allowed| end.since(self.since) >= allowed) {
+            return Some(Ended::Stalled);
+        }
+        self.limit.is_some_and(|limit| end >= limit).then_some(Ended::Time)
     }
 }
 
@@ -46,30 +66,67 @@ mod tests {
     use crate::sim::SeedTree;
     use std::path::Path;
 
-    /// Slots until the chain of a network of five, which never grows, is given up.
-    fn slots_of(fault: &str) -> u32 {
-        let text = format!("version = 1\nrounds = 10\n[network]\ndelegates = 5\n{fault}");
+    /// Slots until the run of a network of five whose chain never grows is ended, and how.
+    fn ended(text: &str) -> (u32, Ended) {
+        let text = format!("version = 1\nrounds = 10\n{text}");
         let scenario = Scenario::parse(&text, Path::new("stall")).expect("a scenario");
         let seeds = SeedTree::new(1);
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let mut stall = Stall::new(&scenario, &plan);
         let end = |slot: u32| plan.start + Duration::from_secs(u64::from(8 * slot));
         // What a node begins with is a block, and has been forged.
-        assert!(!stall.has_stalled(end(0), Height(1)));
-        (1..).find(|slot| stall.has_stalled(end(*slot), Height(1))).expect("it ends")
+        assert_eq!(stall.look(end(0), Height(1)), None);
+        (1..).find_map(|slot| Some((slot, stall.look(end(slot), Height(1))?))).expect("it ends")
+    }
+
+    fn five(rest: &str) -> (u32, Ended) {
+        ended(&format!("[network]\ndelegates = 5\n{rest}"))
     }
 
     #[test]
     fn a_chain_is_given_up_after_four_rounds_when_nothing_more_is_to_happen() {
-        let offline = |when: &str| {
-            slots_of(&format!("[[fault]]\nkind = \"offline\"\ndelegates = {{ from = 0, to = 4 }}\n{when}"))
-        };
-        assert_eq!(slots_of(""), 20);
-        assert_eq!(offline("from = { height = 2 }"), 20);
-        assert_eq!(offline("from = { seconds = 80 }"), 29);
-        assert_eq!(offline("until = { seconds = 240 }"), 49);
-        assert_eq!(offline("from = { seconds = 80 }\nuntil = { after = 160 }"), 49);
+        let offline =
+            |when: &str| five(&format!("[[fault]]\nkind = \"offline\"\ndelegates = {{ from = 0, to = 4 }}\n{when}"));
+        assert_eq!(five(""), (20, Ended::Stalled));
+        assert_eq!(offline("from = { height = 2 }"), (20, Ended::Stalled));
+        assert_eq!(offline("from = { seconds = 80 }"), (29, Ended::Stalled));
+        assert_eq!(offline("until = { seconds = 240 }"), (49, Ended::Stalled));
+        assert_eq!(offline("from = { seconds = 80 }\nuntil = { after = 160 }"), (49, Ended::Stalled));
         // Ten rounds of five take 400 seconds.
-        assert_eq!(offline("until = { seconds = 401 }"), 20);
+        assert_eq!(offline("until = { seconds = 401 }"), (20, Ended::Stalled));
+    }
+
+    #[test]
+    fn the_rule_is_what_the_scenario_says_and_off_where_convergence_is_asked_for() {
+        let rule = |rule: &str| ended(&format!("{rule}\n[network]\ndelegates = 5\n"));
+        assert_eq!(rule("stall = { rounds = 2 }"), (10, Ended::Stalled));
+        assert_eq!(rule("stall = { seconds = 81 }"), (11, Ended::Stalled));
+        // Four times 400 seconds and a day, in slots of eight seconds.
+        let default_limit = (200 + 10_800, Ended::Time);
+        assert_eq!(rule("stall = \"off\""), default_limit);
+        assert_eq!(rule("stall = \"off\"\ntime_limit_seconds = 79"), (10, Ended::Time));
+        assert_eq!(rule("time_limit_seconds = 79"), (10, Ended::Time));
+        assert_eq!(rule("time_limit_seconds = 1000"), (20, Ended::Stalled));
+        let converged = "[[assert]]\nfinally = \"converged\"\n";
+        assert_eq!(five(converged), default_limit);
+        assert_eq!(five("[[assert]]\nalways = \"agreement > 0\"\n"), (20, Ended::Stalled));
+        let both = format!("stall = {{ rounds = 3 }}\n[network]\ndelegates = 5\n{converged}");
+        assert_eq!(ended(&both), (15, Ended::Stalled));
+    }
+
+    #[test]
+    fn what_ends_a_run_is_checked() {
+        let error = |line: &str| {
+            let text = format!("version = 1\nrounds = 10\n{line}\n");
+            Scenario::parse(&text, Path::new("s.toml")).expect_err("it is no scenario").to_string()
+        };
+        let zero = error("stall = { rounds = 0 }");
+        assert_eq!(zero, "s.toml:3: key 'stall.rounds': found 0, allowed is 1 to 100000");
+        let zero = error("stall = { seconds = 0 }");
+        assert_eq!(zero, "s.toml:3: key 'stall.seconds': found 0, allowed is 1 to 3200000000");
+        let word = error("stall = \"of\"");
+        assert!(word.starts_with("s.toml:3: key 'stall': unknown variant `of`, expected"), "{word}");
+        let none = error("time_limit_seconds = 0");
+        assert_eq!(none, "s.toml:3: key 'time_limit_seconds': found 0, allowed is 1 to 3200000000");
     }
 }

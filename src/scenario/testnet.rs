@@ -1,10 +1,13 @@
 //! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
 
-use super::script::DerivedKeys;
+use super::{
+    file::{Change, NetworkSection},
+    script::DerivedKeys,
+};
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
     protocol::{
-        Address, Arktoshi, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase,
+        Address, Arktoshi, Height, KeyPair, Milestones, NetworkConfig, genesis::GenesisPlan, keys::generate_passphrase,
         network::Network,
     },
     sim::SeedTree,
@@ -55,15 +58,17 @@ pub struct Account {
 impl Testnet {
     /// The network of a seed, with 1 to [`DELEGATES_LIMIT`] delegates.
     pub fn generate(seeds: SeedTree, delegates: u32) -> Self {
-        Self::with_standby(seeds, delegates, 0, None)
+        Self::of(seeds, &NetworkSection { delegates, ..NetworkSection::default() })
     }
 
-    /// The network of a seed, with so many active delegates and so many registered ones after them in name and rank.
-    /// Each forged block pays `reward` arktoshi, or what the preset says.
-    pub fn with_standby(seeds: SeedTree, active: u32, standby: u32, reward: Option<u64>) -> Self {
+    /// The network of a seed that a scenario describes: active delegates and registered ones after them in name and
+    /// rank, what a forged block pays, and what changes with height.
+    pub fn of(seeds: SeedTree, section: &NetworkSection) -> Self {
+        let NetworkSection { delegates: active, standby, reward, milestones: changes, .. } = section;
+        let (active, standby) = (*active, *standby);
         let network = Network::testnet();
         let network_byte = network.pub_key_hash;
-        let milestones = milestones(active, reward);
+        let milestones = milestones(active, *reward, changes);
         let delegates: Vec<NamedDelegate> = (1..=active + standby)
             .map(|number| {
                 let (passphrase, keys) = secret(seeds, &format!("keys/delegate/{number}"));
@@ -79,13 +84,20 @@ impl Testnet {
         let (_, premine) = secret(seeds, "keys/premine");
         let leaders = if standby > 0 { active as usize } else { 0 };
         let lead = delegates.iter().take(leaders).map(|delegate| (delegate.keys.public().address(network_byte), LEAD));
+        let mut funded: Vec<(Address, Arktoshi)> =
+            accounts.iter().map(|account| (account.address, account.balance)).chain(lead).collect();
+        // The premine wallet pays itself what cannot be divided evenly: a delegate with more would always rank first.
+        let kept = indivisible(&funded, delegates.len());
+        if kept > Arktoshi::ZERO {
+            funded.push((premine.public().address(network_byte), kept));
+        }
         let plan = GenesisPlan {
             network,
             milestones,
             premine,
             delegates: delegates.iter().map(|delegate| (delegate.username.clone(), delegate.keys.clone())).collect(),
             total: TOTAL,
-            accounts: accounts.iter().map(|account| (account.address, account.balance)).chain(lead).collect(),
+            accounts: funded,
         };
         let config =
             NetworkConfig::from_plan(plan).expect("the accounts get less than the total, and delegates the rest");
@@ -111,17 +123,37 @@ pub fn rules_for(nodes: usize) -> Rules {
     Rules { minimum_network_reach: reach, ..reference }
 }
 
-fn milestones(delegates: u32, reward: Option<u64>) -> Milestones {
+/// What is left of the coin once these are funded and so many delegates, at least one, have got equal whole shares.
+fn indivisible(funded: &[(Address, Arktoshi)], delegates: usize) -> Arktoshi {
+    let paid: u64 = funded.iter().map(|(_, amount)| amount.value()).sum();
+    Arktoshi::new((TOTAL.value() - paid) % delegates as u64).expect("it is less than the number of delegates")
+}
+
+/// Those of the preset, with other numbers in each and further ones between.
+fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();
+    for change in changes {
+        if list.iter().all(|milestone| milestone["height"] != json!(change.height)) {
+            let before = testnet.at(Height(change.height)).json.clone();
+            list.push(before);
+            let last = list.len() - 1;
+            list[last]["height"] = json!(change.height);
+        }
+    }
     for milestone in &mut list {
-        milestone["activeDelegates"] = json!(delegates);
+        let height = milestone["height"].as_u64().unwrap_or(1);
+        let in_force = |changes: &[Change]| changes.partition_point(|change| u64::from(change.height) <= height);
+        let past = &changes[..in_force(changes)];
+        let seats = past.iter().rev().find_map(|change| change.delegates).unwrap_or(delegates);
+        milestone["activeDelegates"] = json!(seats);
         // Genesis pays nobody.
-        if let Some(reward) = reward.filter(|_| milestone["height"] != json!(1)) {
+        let pays = past.iter().rev().find_map(|change| change.reward).or(reward);
+        if let Some(reward) = pays.filter(|_| height != 1) {
             milestone["reward"] = json!(reward);
         }
     }
-    Milestones::from_json(&list.into()).expect("the preset stays valid with another constant number of delegates")
+    Milestones::from_json(&list.into()).expect("changes were checked to begin with rounds when the file was read")
 }
 
 fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
@@ -130,4 +162,35 @@ fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
     let passphrase = generate_passphrase(entropy);
     let keys = KeyPair::from_passphrase(&passphrase);
     (passphrase, keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Balance;
+    use std::collections::BTreeSet;
+
+    /// The weights of all delegates at genesis, in the order of their numbers.
+    fn weights(active: u32, standby: u32) -> Vec<Balance> {
+        let section = NetworkSection { delegates: active, standby, ..NetworkSection::default() };
+        let testnet = Testnet::of(SeedTree::new(7), &section);
+        let tree = testnet.tree(Rules::reference()).expect("a generated genesis registers as many as it needs");
+        let state = tree.applied(tree.genesis()).state.clone();
+        assert_eq!(testnet.config.genesis.block.header.total_amount, TOTAL, "no coin is lost");
+        let weight = |delegate: &NamedDelegate| {
+            state.delegate_of(delegate.keys.public()).expect("it is registered").vote_balance
+        };
+        testnet.delegates.iter().map(weight).collect()
+    }
+
+    #[test]
+    fn delegates_begin_with_equal_weights_whatever_their_number() {
+        for active in [1, 3, 7, 13, 51, 53] {
+            assert_eq!(BTreeSet::from_iter(weights(active, 0)).len(), 1, "{active} delegates");
+        }
+        let weights = weights(7, 4);
+        assert_eq!(BTreeSet::from_iter(&weights[..7]).len(), 1, "{weights:?}");
+        assert_eq!(BTreeSet::from_iter(&weights[7..]).len(), 1, "{weights:?}");
+        assert!(weights[0] > weights[7], "who stands by begins below the active ones");
+    }
 }

@@ -37,7 +37,8 @@ impl Clock {
 
     /// The first true instant at which it shows at least this.
     pub fn global(&self, local: SimTime) -> SimTime {
-        if self.is_true() || local == SimTime::from_micros(u64::MAX) {
+        // A clock that is behind shows the epoch from the first instant on.
+        if self.is_true() || [0, u64::MAX].contains(&local.micros()) {
             return local;
         }
         let since = i128::from(self.since.micros());

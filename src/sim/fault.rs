@@ -9,7 +9,7 @@ pub mod who;
 pub use trigger::{EventKind, EventTrigger, Trigger};
 pub use who::{NodeRef, Nodes, Share, ShareOf};
 
-use crate::actors::deviation::InvalidBlock;
+use crate::actors::deviation::{FalseClaim, InvalidBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -105,6 +105,8 @@ kinds! {
     "censor" => Censor(Censor),
     /// Nodes that take no transactions.
     "refuse-transactions" => RefuseTransactions(SomeNodes),
+    /// Nodes that claim another tip than they stand on when they are asked for it.
+    "lie-about-tip" => LieAboutTip(LieAboutTip),
 
     // By clients.
     /// Worthless transactions by the dozen: unfunded senders, gaps in nonces, signatures that do not hold.
@@ -135,6 +137,7 @@ impl FaultKind {
             Self::ForgeOutOfTurn(out_of_turn) => vec![("delegates", &out_of_turn.delegates)],
             Self::ForgeInvalid(invalid) => vec![("delegates", &invalid.delegates)],
             Self::Censor(censor) => vec![("delegates", &censor.delegates)],
+            Self::LieAboutTip(lie) => vec![("nodes", &lie.nodes)],
             Self::SpamPool(SpamPool { nodes, .. }) | Self::LowFeeFlood(LowFeeFlood { nodes, .. }) => {
                 nodes.iter().map(|nodes| ("nodes", nodes)).collect()
             }
@@ -145,6 +148,103 @@ impl FaultKind {
                 senders.chain(which.receivers.iter().map(|nodes| ("receivers", nodes))).collect()
             }
             Self::Heal(_) | Self::VoteSwing(_) => Vec::new(),
+        }
+    }
+
+    /// [`FaultKind::nodes`], to be changed; in the same order.
+    pub fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+        match self {
+            Self::Partition(partition) => partition.groups.iter_mut().map(|group| ("groups", group)).collect(),
+            Self::Isolate(some) | Self::Pause(some) | Self::RefuseTransactions(some) => {
+                vec![("nodes", &mut some.nodes)]
+            }
+            Self::Crash(crash) => vec![("nodes", &mut crash.nodes)],
+            Self::Restart(restart) => vec![("nodes", &mut restart.nodes)],
+            Self::Slow(slow) => vec![("nodes", &mut slow.nodes)],
+            Self::ClockSkew(skew) => vec![("nodes", &mut skew.nodes)],
+            Self::LieAboutTip(lie) => vec![("nodes", &mut lie.nodes)],
+            Self::Eclipse(eclipse) => vec![("victims", &mut eclipse.victims), ("attackers", &mut eclipse.attackers)],
+            Self::Offline(offline) => vec![("delegates", &mut offline.delegates)],
+            Self::LateForging(late) => vec![("delegates", &mut late.delegates)],
+            Self::Withhold(withhold) => vec![("delegates", &mut withhold.delegates)],
+            Self::DoubleForge(some) | Self::MassResignation(some) => vec![("delegates", &mut some.delegates)],
+            Self::ForgeOutOfTurn(out_of_turn) => vec![("delegates", &mut out_of_turn.delegates)],
+            Self::ForgeInvalid(invalid) => vec![("delegates", &mut invalid.delegates)],
+            Self::Censor(censor) => vec![("delegates", &mut censor.delegates)],
+            Self::SpamPool(SpamPool { nodes, .. }) | Self::LowFeeFlood(LowFeeFlood { nodes, .. }) => {
+                nodes.iter_mut().map(|nodes| ("nodes", nodes)).collect()
+            }
+            Self::Drop(DropMessages { which })
+            | Self::Delay(DelayMessages { which, .. })
+            | Self::Duplicate(DuplicateMessages { which, .. }) => {
+                let senders = which.senders.iter_mut().map(|nodes| ("senders", nodes));
+                senders.chain(which.receivers.iter_mut().map(|nodes| ("receivers", nodes))).collect()
+            }
+            Self::Heal(_) | Self::VoteSwing(_) => Vec::new(),
+        }
+    }
+
+    /// The account or delegate it names beside its lists, by name or address.
+    pub fn party(&self) -> Option<&str> {
+        match self {
+            Self::Censor(censor) => Some(&censor.sender),
+            Self::VoteSwing(swing) => Some(&swing.delegate),
+            Self::Partition(_)
+            | Self::Heal(_)
+            | Self::Isolate(_)
+            | Self::Eclipse(_)
+            | Self::Drop(_)
+            | Self::Delay(_)
+            | Self::Duplicate(_)
+            | Self::Crash(_)
+            | Self::Restart(_)
+            | Self::Pause(_)
+            | Self::Slow(_)
+            | Self::ClockSkew(_)
+            | Self::Offline(_)
+            | Self::LateForging(_)
+            | Self::Withhold(_)
+            | Self::DoubleForge(_)
+            | Self::ForgeOutOfTurn(_)
+            | Self::ForgeInvalid(_)
+            | Self::RefuseTransactions(_)
+            | Self::LieAboutTip(_)
+            | Self::SpamPool(_)
+            | Self::LowFeeFlood(_)
+            | Self::MassResignation(_) => None,
+        }
+    }
+
+    /// Whether it makes the nodes it names break the rules, or takes from them what it takes to keep them: what such a node does
+    /// is not held against it.
+    pub fn makes_deviant(&self) -> bool {
+        match self {
+            Self::Crash(_)
+            | Self::Restart(_)
+            | Self::Pause(_)
+            | Self::Slow(_)
+            | Self::ClockSkew(_)
+            | Self::LateForging(_)
+            | Self::Withhold(_)
+            | Self::DoubleForge(_)
+            | Self::ForgeOutOfTurn(_)
+            | Self::ForgeInvalid(_)
+            | Self::LieAboutTip(_) => true,
+            // What the network, the clients or a delegate that leaves something out do is nobody's breach.
+            Self::Partition(_)
+            | Self::Heal(_)
+            | Self::Isolate(_)
+            | Self::Eclipse(_)
+            | Self::Drop(_)
+            | Self::Delay(_)
+            | Self::Duplicate(_)
+            | Self::Offline(_)
+            | Self::Censor(_)
+            | Self::RefuseTransactions(_)
+            | Self::SpamPool(_)
+            | Self::LowFeeFlood(_)
+            | Self::VoteSwing(_)
+            | Self::MassResignation(_) => false,
         }
     }
 
@@ -378,6 +478,22 @@ pub struct Censor {
     pub sender: String,
 }
 
+/// Who claims which tip.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LieAboutTip {
+    pub nodes: Nodes,
+    /// What of the header is false: its height, if absent.
+    #[serde(default)]
+    pub claim: FalseClaim,
+    /// So many blocks or slots more than it is; negative is fewer.
+    #[serde(default = "one_more")]
+    pub by: i32,
+    /// The node's own delegate signs the false header, which holds together then. A relay has none and signs nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
+}
+
 /// Worthless transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -456,6 +572,10 @@ impl Rounds {
 }
 
 fn one() -> u32 {
+    1
+}
+
+fn one_more() -> i32 {
     1
 }
 

@@ -101,6 +101,22 @@ pub enum Route {
     ArrivesAt(Vec<SimTime>),
 }
 
+/// What became of messages beside arriving; of a network in which nothing is lost, doubled, reordered or limited, and no
+/// fault interferes, nobody counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Lost on the way by chance; what a fault loses does not count.
+    pub lost: u64,
+    /// Arrived more than once.
+    pub doubled: u64,
+    /// Arrived before one that left before on the same link; counted up to 128 nodes.
+    pub overtook: u64,
+    /// Took a second or more.
+    pub slow: u64,
+    /// Waited until a link had carried others.
+    pub waited: u64,
+}
+
 /// The network of a run.
 #[derive(Debug)]
 pub struct Network {
@@ -111,15 +127,19 @@ pub struct Network {
     /// Latencies of single links.
     special: BTreeMap<(u32, u32), Latency>,
     seed: u64,
-    /// For what is drawn for each message.
-    random: Xoshiro256PlusPlus,
+    /// For what is drawn for each message, by its sender: what one direction of a link draws moves nothing in the other.
+    /// Empty where nothing is.
+    random: Vec<Xoshiro256PlusPlus>,
     /// Latencies of the links of a small network that were asked for before.
     known: Known,
     /// Until when a link is busy with what was sent before.
-    busy: BTreeMap<(u32, u32), SimTime>,
+    busy: BTreeMap<(u32, u32), Busy>,
     /// Nothing is drawn or counted for a message but its latency.
     plain: bool,
     config: Arc<NetworkConfig>,
+    tally: Tally,
+    /// When the last message of each link arrives, in small networks.
+    last: Vec<SimTime>,
     /// What faults do to messages.
     pub interference: Interference,
 }
@@ -128,6 +148,7 @@ impl Network {
     /// The network of a model between so many nodes.
     pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
         let seed = u64::from_le_bytes(seeds.bytes("network/latency")[..8].try_into().expect("8 of 32 bytes"));
+        let of_sender = |node: u32| Xoshiro256PlusPlus::from_seed(seeds.bytes(&format!("network/messages/{node}")));
         let both_ways = |link: &LinkLatency| {
             let ((a, b), latency) = (link.between, link.latency);
             [((a, b), latency), ((b, a), latency)]
@@ -136,15 +157,22 @@ impl Network {
             regions: model.regions.as_ref().map(|regions| regions.of_nodes(nodes)).unwrap_or_default(),
             special: model.links.iter().flat_map(both_ways).collect(),
             seed,
-            random: Xoshiro256PlusPlus::from_seed(seeds.bytes("network/messages")),
+            random: if model.draws_for_messages() { (0..nodes).map(of_sender).collect() } else { Vec::new() },
             known: Known::new(nodes),
             busy: BTreeMap::new(),
             plain: model.is_plain(),
+            tally: Tally::default(),
+            last: Vec::new(),
             links,
             model: model.clone(),
             config,
             interference: Interference::new(nodes, seeds),
         }
+    }
+
+    /// What became of messages so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// Who is connected to whom.
@@ -202,7 +230,7 @@ impl Network {
     fn latency_of_message(&mut self, from: NodeId, to: NodeId) -> u64 {
         let latency = self.special_latency(from, to).unwrap_or(self.model.latency);
         if latency.per == Per::Message && self.model.regions.is_none() {
-            return latency.draw(&mut self.random);
+            return latency.draw(self.of_sender(from));
         }
         let micros = self.latency_of_link(from, to);
         self.known.put(from, to, micros);
@@ -227,18 +255,24 @@ impl Network {
             true => Verdict::default(),
             false => self.interference.judge(from, to, kind_of(message)),
         };
-        let lost = verdict.lost || !self.links.connects(from, to) || self.happens(self.model.loss);
-        if lost {
+        if verdict.lost || !self.links.connects(from, to) {
+            return Route::Lost;
+        }
+        if self.happens(from, self.model.loss) {
+            self.tally.lost += 1;
             return Route::Lost;
         }
         let sent = self.transmitted(now, from, to, message);
         let mut at = self.arrival(sent, from, to) + verdict.delay;
         if let Some(Reordering { chance, by_ms }) = self.model.reordering.clone()
-            && self.happens(chance)
+            && self.happens(from, chance)
         {
-            at = at + Duration::from_micros(self.random.random_range(0..=u64::from(by_ms) * 1_000));
+            at = at + Duration::from_micros(self.of_sender(from).random_range(0..=u64::from(by_ms) * 1_000));
         }
-        let again = self.happens(self.model.duplication).then(|| self.arrival(sent, from, to) + verdict.delay);
+        let again = self.happens(from, self.model.duplication).then(|| self.arrival(sent, from, to) + verdict.delay);
+        self.tally.slow += u64::from(at.micros() >= now.micros() + 1_000_000);
+        self.tally.doubled += u64::from(again.is_some() || !verdict.copies.is_empty());
+        self.count_overtaking(from, to, at);
         if again.is_none() && verdict.copies.is_empty() {
             return Route::Arrives(at);
         }
@@ -249,14 +283,52 @@ impl Network {
     /// When the last byte of a message has left: a link carries one message after the other.
     fn transmitted(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> SimTime {
         let Some(bandwidth) = self.model.bandwidth else { return now };
-        let micros = size_of(message, &self.config.milestones).saturating_mul(1_000_000) / bandwidth.max(1);
+        let size = size_of(message, &self.config.milestones);
         let busy = self.busy.entry((from.0, to.0)).or_default();
-        *busy = (*busy).max(now) + Duration::from_micros(micros);
-        *busy
+        self.tally.waited += u64::from(busy.until > now);
+        busy.send(now, size, bandwidth.max(1))
     }
 
-    fn happens(&mut self, chance: f64) -> bool {
-        chance > 0.0 && self.random.random::<f64>() < chance
+    fn count_overtaking(&mut self, from: NodeId, to: NodeId, at: SimTime) {
+        let nodes = self.known.nodes;
+        if self.last.is_empty() {
+            self.last.resize((nodes * nodes) as usize, SimTime::default());
+        }
+        if let Some(last) = self.last.get_mut(self.known.place(from, to)) {
+            self.tally.overtook += u64::from(at < *last);
+            *last = at.max(*last);
+        }
+    }
+
+    fn happens(&mut self, from: NodeId, chance: f64) -> bool {
+        chance > 0.0 && self.of_sender(from).random::<f64>() < chance
+    }
+
+    fn of_sender(&mut self, from: NodeId) -> &mut Xoshiro256PlusPlus {
+        &mut self.random[from.0 as usize]
+    }
+}
+
+/// Until when one direction of a link is busy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    until: SimTime,
+    /// What is left over of a microsecond, in parts of which the bandwidth makes a whole one: many small messages take as
+    /// long as a large one.
+    part: u64,
+}
+
+impl Busy {
+    /// When the last byte of a message has left that is sent now, in whole microseconds.
+    fn send(&mut self, now: SimTime, size: u64, bandwidth: u64) -> SimTime {
+        if self.until < now {
+            *self = Self { until: now, part: 0 };
+        }
+        let parts = u128::from(size) * 1_000_000 + u128::from(self.part);
+        let micros = u64::try_from(parts / u128::from(bandwidth)).unwrap_or(u64::MAX);
+        self.part = (parts % u128::from(bandwidth)) as u64;
+        self.until = SimTime::from_micros(self.until.micros().saturating_add(micros));
+        self.until
     }
 }
 
@@ -297,7 +369,18 @@ impl Known {
 
 impl NetworkModel {
     fn is_plain(&self) -> bool {
-        self.loss == 0.0 && self.duplication == 0.0 && self.reordering.is_none() && self.bandwidth.is_none()
+        self.loss == 0.0
+            && self.duplication == 0.0
+            && self.reordering.is_none()
+            && self.bandwidth.is_none()
+            && self.links.is_empty()
+    }
+
+    /// Whether random numbers are drawn for each message.
+    fn draws_for_messages(&self) -> bool {
+        let special = self.links.iter().map(|link| link.latency);
+        let per_message = special.chain([self.latency]).any(|latency| latency.per == Per::Message);
+        per_message || self.loss > 0.0 || self.duplication > 0.0 || self.reordering.is_some()
     }
 }
 

@@ -121,6 +121,12 @@ impl<T: Copy> EventQueue<T> {
         Some((level, self.levels[level].filled.trailing_zeros() as usize))
     }
 
+    /// All events, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let behind = self.levels.iter().flat_map(|level| &level.buckets).flatten();
+        self.front.iter().chain(behind).map(|(_, event)| event)
+    }
+
     /// The time of the next event.
     pub fn next_time(&self) -> Option<SimTime> {
         let earliest = match self.front.last() {

@@ -2,6 +2,29 @@
 
 use crate::protocol::crypto::sha256;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+use std::{cell::RefCell, panic::Location};
+
+thread_local! {
+    /// What was asked for, while somebody listens.
+    static ASKED: RefCell<Option<Vec<Asked>>> = const { RefCell::new(None) };
+}
+
+/// A stream that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub seed: u64,
+    pub name: String,
+    /// The place in the source that asked.
+    pub by: &'static Location<'static>,
+}
+
+/// Runs something and tells which streams were asked for meanwhile, on this thread and in this order: two consumers of one
+/// stream would draw the same numbers. What is asked for within another recording is told by the inner one alone.
+pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<Asked>) {
+    let outer = ASKED.replace(Some(Vec::new()));
+    let result = run();
+    (result, ASKED.replace(outer).unwrap_or_default())
+}
 
 /// The seed of a run. Each consumer draws from a stream of its own name, so a new consumer moves nobody else's draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +42,20 @@ impl SeedTree {
     }
 
     /// The stream of a name: ChaCha8, which stays the same between versions.
+    #[track_caller]
     pub fn stream(self, name: &str) -> ChaCha8Rng {
         ChaCha8Rng::from_seed(self.bytes(name))
     }
 
     /// 32 bytes that belong to a name.
+    #[track_caller]
     pub fn bytes(self, name: &str) -> [u8; 32] {
+        let by = Location::caller();
+        ASKED.with_borrow_mut(|asked| {
+            if let Some(asked) = asked {
+                asked.push(Asked { seed: self.0, name: name.to_owned(), by });
+            }
+        });
         sha256(format!("dposlab seed {} stream {name}", self.0).as_bytes())
     }
 }
@@ -40,5 +71,19 @@ mod tests {
         assert_eq!(draw(7, "latency"), draw(7, "latency"));
         assert_ne!(draw(7, "latency"), draw(8, "latency"));
         assert_ne!(draw(7, "latency"), draw(7, "gossip"));
+    }
+
+    #[test]
+    fn a_recording_tells_what_was_asked_for_and_by_whom() {
+        let seeds = SeedTree::new(7);
+        let ((), asked) = recorded(|| {
+            seeds.stream("one").next_u64();
+            seeds.bytes("two");
+        });
+        let names: Vec<(u64, &str)> = asked.iter().map(|asked| (asked.seed, asked.name.as_str())).collect();
+        assert_eq!(names, [(7, "one"), (7, "two")]);
+        assert!(asked[0].by.file().ends_with("seeds.rs") && asked[0].by.line() + 1 == asked[1].by.line());
+        seeds.bytes("three");
+        assert_eq!(recorded(|| ()).1, []);
     }
 }

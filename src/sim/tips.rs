@@ -1,37 +1,50 @@
-//! Where the nodes of a run stand, and which block most of them stand on.
+//! Where the nodes of a run stand: which block most live nodes stand on, how many of them agree, and how far their chains
+//! have parted. The reports, the assertions, the checker and the end of a run read these figures here and nowhere else.
+//!
+//! A node is *down* while it is crashed or paused, otherwise *live*; [`NetworkEvent::NodeDown`] and
+//! [`NetworkEvent::NodeUp`] tell of it. A node that is down keeps its tip, the chain it has stored, and counts in no
+//! figure.
 
+use super::NetworkEvent;
 use crate::{
     actors::{Event, NodeId},
     ledger::Link,
     protocol::{BlockId, Height},
 };
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, mem, sync::Arc};
 
-/// The tip of every node.
+/// The tip of every node, and whether the node is live.
 #[derive(Clone)]
 pub struct Tips {
     tips: Vec<Arc<Link>>,
-    /// Each tip that a node stands on, with their number.
+    down: Vec<bool>,
+    /// Each tip that a live node stands on, with their number.
     counts: Vec<(Arc<Link>, u32)>,
+    live: u32,
+    /// The winning tip when the last live node went down.
+    last: Arc<Link>,
 }
 
-/// How far the nodes are from one chain.
+/// How far the live nodes are from one chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Branches {
-    /// Tips that no other node's chain goes through; 1 where all are on one chain.
+    /// Tips of live nodes that no other live node's chain goes through; 1 where all are on one chain, 0 while no node is
+    /// live.
     pub branches: u32,
-    /// Blocks that the longest of them has beyond what it shares with the winning one; 0 without a fork.
+    /// The most blocks that a branch which does not go through the winning tip has above its common height with that
+    /// tip; 0 without such a branch.
     pub depth: u32,
 }
 
 impl Tips {
-    /// So many nodes, all on one block.
+    /// So many live nodes, all on one block.
     pub fn new(nodes: usize, tip: &Arc<Link>) -> Self {
-        let counts = vec![(tip.clone(), u32::try_from(nodes).unwrap_or(u32::MAX))];
-        Self { tips: vec![tip.clone(); nodes], counts }
+        let live = u32::try_from(nodes).unwrap_or(u32::MAX);
+        let counts = if live == 0 { Vec::new() } else { vec![(tip.clone(), live)] };
+        Self { tips: vec![tip.clone(); nodes], down: vec![false; nodes], counts, live, last: tip.clone() }
     }
 
-    /// Follows an event of a node; says whether its tip has moved.
+    /// Follows an event of a node. Returns whether its tip has moved.
     pub fn follow(&mut self, node: NodeId, event: &Event) -> bool {
         match event {
             Event::BlockApplied(link) => self.stand(node, link),
@@ -44,60 +57,138 @@ impl Tips {
         }
     }
 
+    /// Follows what happens between nodes. Returns whether a node has gone down or come back.
+    pub fn follow_network(&mut self, event: &NetworkEvent<'_>) -> bool {
+        match event {
+            NetworkEvent::NodeDown { node, .. } => self.set_down(*node, true),
+            NetworkEvent::NodeUp { node } => self.set_down(*node, false),
+            _ => false,
+        }
+    }
+
     fn stand(&mut self, node: NodeId, link: &Arc<Link>) -> bool {
-        let Some(tip) = self.tips.get_mut(node.0 as usize) else { return false };
-        let left = std::mem::replace(tip, link.clone());
+        let index = node.0 as usize;
+        let Some(tip) = self.tips.get_mut(index) else { return false };
+        let left = mem::replace(tip, link.clone());
         if left.is(link) {
             return false;
         }
-        if let Some(at) = self.counts.iter().position(|(tip, _)| tip.is(&left)) {
+        if !self.down[index] {
+            self.leave(&left);
+            self.enter(link);
+        }
+        true
+    }
+
+    fn set_down(&mut self, node: NodeId, down: bool) -> bool {
+        let index = node.0 as usize;
+        if self.down.get(index).is_none_or(|is| *is == down) {
+            return false;
+        }
+        self.down[index] = down;
+        let tip = self.tips[index].clone();
+        if down {
+            if self.live == 1 {
+                self.last = tip.clone();
+            }
+            self.live -= 1;
+            self.leave(&tip);
+        } else {
+            self.live += 1;
+            self.enter(&tip);
+        }
+        true
+    }
+
+    fn leave(&mut self, left: &Arc<Link>) {
+        if let Some(at) = self.counts.iter().position(|(tip, _)| tip.is(left)) {
             self.counts[at].1 -= 1;
             if self.counts[at].1 == 0 {
                 self.counts.swap_remove(at);
             }
         }
+    }
+
+    fn enter(&mut self, link: &Arc<Link>) {
         match self.counts.iter_mut().find(|(tip, _)| tip.is(link)) {
             Some((_, count)) => *count += 1,
             None => self.counts.push((link.clone(), 1)),
         }
-        true
     }
 
-    /// Number of nodes.
+    /// Number of nodes, live or down.
     pub fn nodes(&self) -> usize {
         self.tips.len()
     }
 
-    /// The block a node stands on.
-    pub fn of(&self, node: usize) -> &Arc<Link> {
-        &self.tips[node]
+    /// Number of live nodes.
+    pub fn live(&self) -> u32 {
+        self.live
     }
 
-    /// The block most nodes stand on; among equals the higher one, then the one of the lower id.
+    /// Number of nodes that are down.
+    pub fn down(&self) -> u32 {
+        self.tips.len() as u32 - self.live
+    }
+
+    /// Whether a node is live.
+    pub fn is_live(&self, node: NodeId) -> bool {
+        self.down.get(node.0 as usize).is_some_and(|down| !down)
+    }
+
+    /// The block a node stands on; of one that is down, the block it had stored.
+    pub fn of(&self, node: NodeId) -> &Arc<Link> {
+        &self.tips[node.0 as usize]
+    }
+
+    /// The block each node stands on, in their order; of one that is down, the block it had stored.
+    pub fn all(&self) -> &[Arc<Link>] {
+        &self.tips
+    }
+
+    /// Live nodes with the block each stands on, in their order.
+    pub fn of_live(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Arc<Link>)> {
+        let live = self.tips.iter().zip(&self.down).enumerate().filter(|(_, (_, down))| !**down);
+        live.map(|(node, (tip, _))| (NodeId(node as u32), tip))
+    }
+
+    /// The distinct blocks that live nodes stand on, in no order that means anything.
+    pub fn distinct(&self) -> impl ExactSizeIterator<Item = &Arc<Link>> {
+        self.counts.iter().map(|(tip, _)| tip)
+    }
+
+    /// The block most live nodes stand on; among equals the higher one, then the one of the lower id. While no node is
+    /// live, the last one there was.
     pub fn winning(&self) -> &Arc<Link> {
-        &self.most().0
+        self.most().map_or(&self.last, |(tip, _)| tip)
     }
 
-    /// Number of nodes on [`Tips::winning`].
+    /// Number of live nodes exactly on [`Tips::winning`].
     pub fn agreeing(&self) -> u32 {
-        self.most().1
+        self.most().map_or(0, |(_, count)| *count)
     }
 
-    /// Whether all nodes stand on one block.
-    pub fn agree(&self) -> bool {
+    /// Share of the live nodes that stand exactly on [`Tips::winning`], above 0 and at most 1; `None` while no node is
+    /// live.
+    pub fn agreement(&self) -> Option<f64> {
+        (self.live > 0).then(|| f64::from(self.agreeing()) / f64::from(self.live))
+    }
+
+    /// Whether at least one node is live and all live nodes stand on one block. A node one block behind is not there yet.
+    pub fn is_converged(&self) -> bool {
         self.counts.len() == 1
     }
 
-    /// The least and the greatest height a node stands at.
-    pub fn heights(&self) -> (Height, Height) {
+    /// The least and the greatest height a live node stands at; `None` while no node is live.
+    pub fn heights(&self) -> Option<(Height, Height)> {
         let heights = || self.counts.iter().map(|(tip, _)| tip.height());
-        (heights().min().unwrap_or_default(), heights().max().unwrap_or_default())
+        heights().min().zip(heights().max())
     }
 
     /// Chains that have parted; a node that is only behind is on the chain of those before it.
     pub fn branches(&self) -> Branches {
-        if self.agree() {
-            return Branches { branches: 1, depth: 0 };
+        if self.counts.len() <= 1 {
+            return Branches { branches: self.counts.len() as u32, depth: 0 };
         }
         let mut tips: Vec<&Arc<Link>> = self.counts.iter().map(|(tip, _)| tip).collect();
         tips.sort_by_key(|tip| (Reverse(tip.height()), tip.id()));
@@ -114,25 +205,20 @@ impl Tips {
         Branches { branches: leaves.len() as u32, depth }
     }
 
-    fn most(&self) -> &(Arc<Link>, u32) {
-        self.counts.iter().max_by_key(|(tip, count)| rank(tip, *count)).expect("a run has at least one node")
+    /// The height up to which the chains of all live nodes are one; `None` while no node is live.
+    pub fn common_height(&self) -> Option<Height> {
+        let winning = self.winning();
+        self.counts.iter().map(|(tip, _)| common_height(tip, winning)).min()
     }
-}
 
-/// [`Tips::winning`] of nodes that stand on these blocks; `None` of none.
-pub fn winning(tips: &[Arc<Link>]) -> Option<&Arc<Link>> {
-    let mut counts: Vec<(&Arc<Link>, u32)> = Vec::new();
-    for tip in tips {
-        match counts.iter_mut().find(|(other, _)| other.is(tip)) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((tip, 1)),
-        }
+    fn most(&self) -> Option<&(Arc<Link>, u32)> {
+        self.counts.iter().max_by_key(|(tip, count)| rank(tip, *count))
     }
-    counts.into_iter().max_by_key(|(tip, count)| rank(tip, *count)).map(|(tip, _)| tip)
 }
 
 fn rank(tip: &Link, count: u32) -> (u32, Height, Reverse<BlockId>) {
-    (count, tip.height(), Reverse(tip.id()))
+    let height = if planted!(WinningTipIgnoresHeight) { Height::default() } else { tip.height() };
+    (count, height, Reverse(tip.id()))
 }
 
 /// The height of the last block that two chains share.

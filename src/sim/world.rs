@@ -3,19 +3,20 @@
 //! ```text
 //!   queue ──► a node's actor ──► effects ──► network ──► queue        world.rs, world/coming.rs
 //!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
-//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs
+//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs, world/halt.rs
 //!     └──► a client hands in transactions                             source.rs
 //! ```
 
 mod agenda;
 mod coming;
 mod faults;
+mod halt;
 mod names;
 mod nodes;
 
 use super::{
-    Plan,
-    network::{Network, Route},
+    Plan, Tips,
+    network::{Network, Route, Tally},
     plan,
     queue::Soon,
     source::{Poll, Source},
@@ -23,17 +24,19 @@ use super::{
 use crate::{
     actors::{
         ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission,
-        message::Transactions,
+        Wake, message::Transactions,
     },
     ledger::Link,
 };
 use agenda::Agenda;
 use coming::{Arrival, Coming, Next};
 use faults::Faults;
+use halt::Ahead;
 use nodes::{Freed, Nodes, NotNow, Reach};
 use std::{mem, sync::Arc};
 
 pub use coming::{Copied, Kept, Waking};
+pub use halt::HaltCause;
 pub use names::Names;
 
 /// Someone who watches a run; may not change it.
@@ -54,6 +57,45 @@ pub trait Observer: Send {
     fn wants_messages(&self) -> bool {
         false
     }
+
+    /// An actor hears something, or does something because of what it heard last. Told to those who want it.
+    fn observe_act(&mut self, _now: SimTime, _actor: ActorId, _act: &Act<'_>) {}
+
+    /// Whether [`Observer::observe_act`] is wanted. Acts are more than messages. Asked once.
+    fn wants_acts(&self) -> bool {
+        false
+    }
+}
+
+/// What an actor hears, and what it does. Each [`Act::Hears`] comes before all that the actor does because of it, events
+/// ([`Observer::observe`]) among them, and no other actor acts between.
+#[derive(Debug)]
+pub enum Act<'a> {
+    /// It hears something; its node's clock shows `local`.
+    Hears { local: SimTime, what: Heard<'a> },
+    /// It sends a message, whatever becomes of that.
+    Sends { to: ActorId, message: &'a Message },
+    /// It answers a client.
+    Answers(&'a Submission),
+}
+
+/// What an actor hears.
+#[derive(Debug)]
+pub enum Heard<'a> {
+    Input(&'a Input),
+    /// [`Input::Message`], where that is shared.
+    Message {
+        from: ActorId,
+        message: &'a Message,
+    },
+    /// [`Input::Wake`].
+    Wake(Wake),
+    /// Its node comes back, and this is a new actor.
+    Begins,
+    /// A fault makes it deviate from the protocol from now on, or no longer.
+    Deviates {
+        on: bool,
+    },
 }
 
 /// What happens between nodes, or to a node from outside.
@@ -67,6 +109,29 @@ pub enum NetworkEvent<'a> {
     FaultBegan { index: usize, kind: &'static str },
     /// The fault of this index in the plan ends.
     FaultEnded { index: usize, kind: &'static str },
+    /// A node that was live is down from now on: it crashed, or stands still.
+    NodeDown { node: NodeId, cause: DownCause },
+    /// A node that was down is live again: nothing keeps it down any more.
+    NodeUp { node: NodeId },
+    /// A node has come back without the transactions that waited in its pool.
+    PoolLost { node: NodeId },
+}
+
+/// Why a node that was live is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownCause {
+    Crash,
+    Pause,
+}
+
+impl DownCause {
+    /// The word in traces.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Pause => "pause",
+        }
+    }
 }
 
 /// What a stage hands to an actor next.
@@ -135,11 +200,14 @@ pub struct World {
     nodes: Nodes,
     agenda: Agenda,
     faults: Faults,
+    ahead: Ahead,
     names: Names,
     sources: Vec<Option<Box<dyn Source>>>,
     observers: Vec<Box<dyn Observer>>,
     /// Some observer wants to hear of messages.
     tells_messages: bool,
+    /// Some observer wants to hear of acts.
+    tells_acts: bool,
     answers: Vec<(RequestId, Submission)>,
     /// Kept for its room.
     arrivals: Vec<Arrival>,
@@ -161,9 +229,11 @@ impl World {
             nodes: Nodes::new(plan),
             agenda: Agenda::new(plan),
             faults: Faults::new(plan.faults.len()),
+            ahead: Ahead::new(plan),
             names: Names::new(plan),
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
+            tells_acts: observers.iter().any(|observer| observer.wants_acts()),
             observers,
             answers: Vec::new(),
             arrivals: Vec::new(),
@@ -184,6 +254,11 @@ impl World {
     /// Inputs delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
+    }
+
+    /// What became of messages on the way.
+    pub fn tally(&self) -> Tally {
+        self.network.tally()
     }
 
     /// When the next event is due.
@@ -281,7 +356,55 @@ impl World {
 
     fn delivery(&mut self, to: ActorId, now: SimTime, what: What) -> Delivery {
         self.delivered += 1;
+        if self.tells_acts {
+            self.tell_heard(to, now, &what);
+        }
         Delivery { index: plan::index(to), to, now, what }
+    }
+
+    fn tell_heard(&mut self, to: ActorId, local: SimTime, what: &What) {
+        let what = match what {
+            What::Wake(wake) => Heard::Wake(self.queue.wake(wake)),
+            What::Copy(copy) => {
+                let (from, message) = self.queue.copied(copy);
+                Heard::Message { from, message }
+            }
+            What::Kept(kept) => match self.queue.look(kept) {
+                Item::Input { input, .. } | Item::Stimulus { stimulus: Stimulus::Input(input), .. } => {
+                    Heard::Input(input)
+                }
+                Item::Stimulus { stimulus: Stimulus::Begin(_), .. } => Heard::Begins,
+                Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. } => Heard::Deviates { on: *on },
+                // Nobody hears these.
+                Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. } => return,
+            },
+        };
+        let act = Act::Hears { local, what };
+        for observer in &mut self.observers {
+            observer.observe_act(self.now, to, &act);
+        }
+    }
+
+    fn tell_sent(&mut self, from: ActorId, to: ActorId, message: &Message) {
+        for observer in &mut self.observers {
+            observer.observe_act(self.now, from, &Act::Sends { to, message });
+        }
+    }
+
+    fn tell_effect(&mut self, from: ActorId, effect: &Effect) {
+        match effect {
+            Effect::Send { to, message } => self.tell_sent(from, *to, message),
+            Effect::SendToPeers { to, message } => {
+                to.iter().for_each(|node| self.tell_sent(from, ActorId { node: *node, role: Role::Peer }, message));
+            }
+            Effect::Answer { submission, .. } => {
+                for observer in &mut self.observers {
+                    observer.observe_act(self.now, from, &Act::Answers(submission));
+                }
+            }
+            // Events are told anyway; only a deviant sends later.
+            Effect::SendAt { .. } | Effect::WakeAt { .. } | Effect::Observe(_) => {}
+        }
     }
 
     /// What happens to an input that does not reach its node now.
@@ -363,6 +486,9 @@ impl World {
     pub(super) fn absorb(&mut self, from: ActorId, effects: &mut Vec<Effect>) {
         // They are worked on where they lie: to move each out first takes longer than most of them.
         for effect in effects.iter_mut() {
+            if self.tells_acts {
+                self.tell_effect(from, effect);
+            }
             match effect {
                 Effect::Send { to, message } => self.send(from, *to, message),
                 Effect::SendToPeers { to, message } => self.send_to_peers(from, to, message),
@@ -407,17 +533,18 @@ impl World {
         self.nodes.true_time(node, local).max(self.now)
     }
 
-    fn observe(&mut self, node: NodeId, event: &mut Event) {
+    fn observe(&mut self, node: NodeId, event: &Event) {
         self.nodes.rise(event);
         if self.agenda.is_waiting() {
             for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
-                self.queue.push(self.now, due);
+                self.schedule(self.now, due);
             }
         }
         for observer in &mut self.observers {
             observer.observe(self.now, node, event);
         }
         self.nodes.stand(node, event);
+        self.ahead.observe(event);
     }
 
     /// The message is taken, unless others that are under way say the same.
@@ -527,8 +654,8 @@ impl World {
         self.nodes.best()
     }
 
-    /// The block each node stands on, as last seen; of one that is down, the block it had stored.
-    pub fn tips(&self) -> &[Arc<Link>] {
+    /// Where the nodes stand, and which of them are live.
+    pub fn tips(&self) -> &Tips {
         self.nodes.tips()
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::{Answered, host};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Reply, Server, View},
+    api::{ApiContext, Reply, Server, Settings, View},
     protocol::{Arktoshi, Nonce, Slot, Transaction},
     scenario::{
         run::on_current_thread,
@@ -22,9 +22,9 @@ use tokio::sync::oneshot;
 const DELEGATES: u32 = 5;
 
 /// A running network with its API.
-struct Network {
-    testnet: Testnet,
-    address: SocketAddr,
+pub struct Network {
+    pub testnet: Testnet,
+    pub address: SocketAddr,
     handle: LiveHandle,
     stop_api: Option<oneshot::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
@@ -32,7 +32,12 @@ struct Network {
 
 impl Network {
     /// A network in which nothing happens until it is told to.
-    fn start(seed: u64) -> Self {
+    pub fn start(seed: u64) -> Self {
+        Self::with(seed, Settings::default())
+    }
+
+    /// The same, with other settings of its API.
+    pub fn with(seed: u64, settings: Settings) -> Self {
         let seeds = SeedTree::new(seed);
         let testnet = Testnet::generate(seeds, DELEGATES);
         let tree = testnet.tree(rules_for(DELEGATES as usize)).expect("as many delegates as it wants");
@@ -45,7 +50,7 @@ impl Network {
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
         let (handle, simulation) = host(plan, observers);
-        let context = ApiContext::new(view, handle.clone());
+        let context = ApiContext { settings, ..ApiContext::new(view, handle.clone()) };
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
         let address = server.local_address();
         let (stop_api, stopped) = oneshot::channel::<()>();
@@ -56,7 +61,7 @@ impl Network {
         Self { testnet, address, handle, stop_api: Some(stop_api), threads: vec![simulation, api] }
     }
 
-    fn get(&self, target: &str) -> Answered {
+    pub fn get(&self, target: &str) -> Answered {
         self.send(&format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n"))
     }
 
@@ -74,8 +79,8 @@ impl Network {
     }
 
     /// Sends a whole request on a connection of its own and reads the whole answer.
-    fn send(&self, request: &str) -> Answered {
-        let answer = self.send_raw(&request.replacen("host: test", "host: test\r\nconnection: close", 1));
+    pub fn send(&self, request: &str) -> Answered {
+        let answer = self.send_raw(&request.replacen("host: test", &self.host(), 1));
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         let status = head[9..12].parse().expect("HTTP/1.1 and a status");
         let body_json = serde_json::from_str(body).unwrap_or(Value::Null);
@@ -84,7 +89,12 @@ impl Network {
         Answered { status, body: body_json, reply }
     }
 
-    fn send_raw(&self, request: &str) -> String {
+    /// The headers of a request that is the only one on its connection.
+    fn host(&self) -> String {
+        format!("host: {}\r\nconnection: close", self.address)
+    }
+
+    pub fn send_raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).expect("the server listens");
         // A server that refuses a body early closes before all of it is sent.
         let _refused_early = stream.write_all(request.as_bytes());
@@ -106,7 +116,7 @@ impl Drop for Network {
 }
 
 /// The head of an answer, in lower case.
-fn head(answered: &Answered) -> &str {
+pub fn head(answered: &Answered) -> &str {
     answered.reply.location.as_deref().expect("kept there by send")
 }
 
@@ -229,7 +239,8 @@ fn http_is_spoken_as_the_contract_has_it() {
 
     let moved = network.get("/api/blocks///?page=1");
     assert_eq!(moved.status, 301);
-    assert!(head(&moved).contains("location: http://test/api/blocks?page=1"), "{}", head(&moved));
+    let wanted = format!("location: http://{}/api/blocks?page=1", network.address);
+    assert!(head(&moved).contains(&wanted), "{}", head(&moved));
     assert_eq!(network.get("/api/nowhere/").status, 404);
     assert_eq!(network.get("/api/v2/blocks?limit=1").body["meta"]["self"], "/blocks?limit=1&transform=true&page=1");
 

@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, mpsc},
     thread::{self, JoinHandle},
 };
-use warp::http::Method;
+use warp::http::{HeaderValue, Method, header};
 
 /// What was answered.
 pub struct Answered {
@@ -27,6 +27,13 @@ pub struct Answered {
 /// Asks without a body.
 pub fn get(context: &ApiContext, target: &str) -> Answered {
     ask(context, &Request::new(Method::GET, target), Vec::new())
+}
+
+/// A request with a body of JSON.
+pub fn of_json(method: Method, target: &str) -> Request {
+    let mut request = Request::new(method, target);
+    request.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    request
 }
 
 /// Asks anything.

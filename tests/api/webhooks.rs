@@ -9,14 +9,20 @@ mod receiver;
 #[path = "webhooks/recorded.rs"]
 pub mod recorded;
 
-use crate::support::{Answered, ask, at_genesis};
+use crate::support::{Answered, ask, at_genesis, of_json};
 use dposlab::{
     actors::{Event, SimTime},
-    api::{ApiContext, Dialect, Request, WebhookSettings, WebhookThread, webhooks::WebhookObserver},
+    api::{ApiContext, Dialect, WebhookSettings, WebhookThread, webhooks::WebhookObserver},
     sim::Observer,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 use warp::http::Method;
+
+/// Settings under which no receiver that answers is ever too slow, however busy the machine is.
+fn patient() -> WebhookSettings {
+    WebhookSettings { timeout: Duration::from_secs(60), ..WebhookSettings::default() }
+}
 
 /// A node on its genesis block, with webhooks.
 struct Node {
@@ -45,7 +51,7 @@ impl Node {
     }
 
     fn ask(&self, method: Method, target: &str, body: &Value) -> Answered {
-        ask(&self.context, &Request::new(method, target), body.to_string().into_bytes())
+        ask(&self.context, &of_json(method, target), body.to_string().into_bytes())
     }
 
     /// Creates a webhook and answers what was shown.
@@ -63,7 +69,18 @@ impl Node {
         rows.iter().find(|row| row["id"] == *id).expect("the webhook is there").clone()
     }
 
-    /// Waits until all that was to be delivered has arrived or failed.
+    /// The same, once a delivery has failed. A name may take its time to be found out.
+    fn failed(&self, id: &Value) -> Value {
+        loop {
+            let counts = self.counts(id);
+            if counts["failed"] != 0 {
+                return counts;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the deliveries. It waits for a second of the real clock at most, so a test first takes what must arrive.
     fn finish(self) {
         self.thread.stop();
     }

@@ -3,12 +3,12 @@
 use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     check::{
-        interval::wilson,
-        minimise,
+        Minimiser,
         search::{Networks, Search, play},
-        swarm::{Frame, draw},
+        swarm::{Frame, draw, is_whole},
     },
     scenario::Scenario,
+    statistics::{Interval, interval},
 };
 use std::{
     collections::BTreeMap,
@@ -36,11 +36,14 @@ fn a_seed_draws_a_scenario_that_its_own_text_says_again() {
 #[test]
 fn a_network_in_which_nothing_goes_wrong_has_nothing_wrong_with_it() {
     let networks = Networks::default();
-    for seed in 0..40 {
-        let mut scenario = draw(&Frame { rules: rules("corrected"), ..Frame::default() }, seed);
+    let drawn = (0..40).map(|seed| (seed, draw(&Frame { rules: rules("corrected"), ..Frame::default() }, seed)));
+    // A network that loses messages, or whose clocks drift, is not one in which nothing goes wrong.
+    let whole: Vec<_> = drawn.filter(|(_, scenario)| is_whole(&scenario.network.model)).collect();
+    assert!(whole.len() >= 12, "or the test looked at next to nothing: {}", whole.len());
+    for (seed, mut scenario) in whole {
         scenario.faults.clear();
         scenario.actions.clear();
-        let outcome = play(&scenario, &networks, None, &AtomicBool::new(false));
+        let outcome = play(&scenario, &networks, None, false, &AtomicBool::new(false));
         assert_eq!(outcome.findings, [], "seed {seed}");
     }
 }
@@ -52,7 +55,9 @@ fn a_network_in_which_nothing_goes_wrong_has_nothing_wrong_with_it() {
 fn a_search_that_is_interrupted_tells_what_it_has_seen() {
     const SIGTERM: u64 = 1 << (15 - 1);
     let arguments = ["check", "--delegates", "4", "--rounds", "1", "--runs", "1000000", "--json"];
-    let quiet = dposlab().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let quiet =
+        dposlab().args(arguments).arg("--out").arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = quiet.expect("the binary was built for this test");
     let takes_it = || {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
@@ -94,7 +99,7 @@ fn a_search_that_is_stopped_ends_within_a_slot() {
     let stopped = AtomicBool::new(true);
     let search = Search { frame: Frame::default(), runs: 5, seed: 1, jobs: 1 };
     let networks = Networks::default();
-    assert_eq!(play(&search.scenario(0), &networks, None, &stopped).slots, 1);
+    assert_eq!(play(&search.scenario(0), &networks, None, false, &stopped).slots, 1);
     let stop = AtomicBool::new(false);
     let summary = search.run(&networks, &stop, |summary| stop.store(summary.runs == 2, Ordering::Relaxed));
     assert_eq!(summary.runs, 2);
@@ -109,18 +114,20 @@ fn a_finding_is_made_small_and_its_file_shows_it() {
     let summary = search.run(&networks, &AtomicBool::new(false), |_| {});
     let found = summary.found.values().min_by_key(|found| found.index).expect("the reference has weaknesses");
     let start = search.scenario(found.index);
-    let small = minimise(&start, found.finding.invariant, &networks, 120, &AtomicBool::new(false), |_, _| {});
-    let small = small.expect("it was found there");
+    let stop = AtomicBool::new(false);
+    let minimiser = Minimiser { networks: &networks, budget: 120, stop: &stop, base: None };
+    let small = minimiser.minimise(&start, &found.finding, |_, _| {});
+    assert!(small.shown, "its file shows it");
+    assert_eq!(small.finding.signature(), found.finding.signature());
     let size = |scenario: &Scenario| scenario.faults.len() + scenario.actions.len();
     assert!(size(&small.scenario) <= size(&start) && small.scenario.network.nodes() <= start.network.nodes());
     let folder = tempfile::tempdir().expect("a folder of our own");
-    let file = folder.path().join(small.file_name());
+    let file = folder.path().join(small.file_name(1));
     fs::write(&file, small.to_toml()).expect("it can be written");
     let output = dposlab().args(["run", "--stage", "inline"]).arg(&file).output().expect("the binary was built");
     let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{said}{error}");
-    let named = error.contains(found.finding.invariant) || error.contains("converged") || error.contains("height");
-    assert!(named, "{error}");
+    assert!(error.contains(found.finding.invariant), "{error}");
 }
 
 #[test]
@@ -137,6 +144,8 @@ fn each_shipped_finding_shows_what_it_says() {
 const REWRITE: &str = "REWRITE_FINDINGS";
 /// Drawn runs that the shares are of.
 const RUNS: u64 = 600;
+/// Findings that so many runs need not show: their sections say how many did.
+const RARE: [&str; 1] = ["the chain grows once all faults are over"];
 
 #[test]
 fn the_table_of_findings_is_what_is_measured() {
@@ -163,7 +172,8 @@ fn the_table_of_findings_is_what_is_measured() {
     let unshipped: Vec<&String> = reference.keys().filter(|name| !shown.contains(name)).collect();
     assert!(unshipped.is_empty(), "found, but without a file: {unshipped:?}");
     for name in shown {
-        assert!(reference.contains_key(&name), "no run of {RUNS} shows '{name}'");
+        let often = reference.contains_key(&name);
+        assert!(often || RARE.contains(&name.as_str()), "no run of {RUNS} shows '{name}'");
         let heading = format!("\n## {}{}\n", name[..1].to_uppercase(), &name[1..]);
         assert!(text.contains(&heading), "nothing is said of '{name}'");
     }
@@ -180,7 +190,7 @@ fn row(file: &Path, reference: &BTreeMap<String, u64>, corrected: &BTreeMap<Stri
     };
     let runs = |under: &BTreeMap<String, u64>| under.get(&name).copied().unwrap_or(0);
     let share = |runs: u64| {
-        let (low, high) = wilson(runs, RUNS);
+        let Interval { low, high } = interval::of_share(runs, RUNS);
         format!("{runs} ({:.1} % to {:.1} %)", 100.0 * low, 100.0 * high)
     };
     let path = format!("findings/{}", file.file_name().expect("a file has a name").to_string_lossy());
@@ -209,9 +219,8 @@ fn runs_that_break(rules: &str) -> BTreeMap<String, u64> {
         .expect("the binary was built");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(said["runs"], RUNS);
-    let found = said["found"].as_array().expect("it is a list").iter();
-    let runs = found.map(|one| (one["invariant"].as_str(), one["runs"].as_u64()));
-    runs.map(|(name, runs)| (name.expect("it has a name").to_owned(), runs.expect("it is a number"))).collect()
+    let broken = said["broken"].as_object().expect("it is a table").iter();
+    broken.map(|(name, runs)| (name.clone(), runs.as_u64().expect("it is a number"))).collect()
 }
 
 fn findings() -> Vec<PathBuf> {

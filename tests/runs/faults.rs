@@ -6,7 +6,7 @@ use dposlab::{
     check,
     protocol::Height,
     scenario::{Scenario, StageKind, Verdict},
-    sim::{NetworkEvent, Observer, SeedTree},
+    sim::{NetworkEvent, Observer, SeedTree, world::DownCause},
 };
 use std::{
     path::Path,
@@ -28,7 +28,7 @@ fn verdicts(text: &str) -> Vec<Verdict> {
         let rounds = dposlab::report::Rounds::new(&plan);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(judge.clone()), Box::new(rounds.clone())];
         let outcome = scenario.play(&plan, stage, observers, |_: Height| {}).expect("no actor dies");
-        (outcome.digest, judge.verdicts(outcome.end))
+        (outcome.digest, judge.verdicts(outcome.end, outcome.ended))
     };
     let (inline, verdicts) = digest(StageKind::Inline);
     let (ractor, _) = digest(StageKind::Ractor);
@@ -38,7 +38,7 @@ fn verdicts(text: &str) -> Vec<Verdict> {
 
 fn holds(text: &str) {
     for verdict in verdicts(text) {
-        assert!(verdict.holds, "{verdict}\n{text}");
+        assert!(verdict.holds(), "{verdict}\n{text}");
     }
 }
 
@@ -118,6 +118,38 @@ fn nodes_that_take_no_transactions_and_forgers_that_censor() {
     );
 }
 
+/// A false height or slot costs the liar its peers, and a network that has enough others goes on. A false id costs nothing:
+/// the header holds, and what the peer has in common is asked for block by block.
+#[test]
+fn a_peer_that_lies_about_its_tip_is_dropped() {
+    for lie in [
+        "by = 3\n",
+        "by = -2\n",
+        "by = 100000\n",
+        "by = 3\nsigned = true\n",
+        "claim = \"slot\"\nby = 1\n",
+        "claim = \"slot\"\nby = -1\n",
+    ] {
+        holds(&format!(
+            "[rules]\nminimum_network_reach = 5\n\
+             [[fault]]\nkind = \"lie-about-tip\"\nnodes = [\"genesis_4\"]\n{lie}from = {{ round = 2 }}\n\
+             until = {{ round = 3 }}\n[[assert]]\nsometimes = \"peers-removed >= 5\"\n\
+             [[assert]]\nfinally = \"missed <= 2\"\n[[assert]]\neventually = \"converged\"\nafter_fault = 0\n"
+        ));
+    }
+}
+
+#[test]
+fn a_false_id_beside_a_true_header_is_no_lie_that_counts() {
+    for lie in ["", "signed = true\n"] {
+        holds(&format!(
+            "[[fault]]\nkind = \"lie-about-tip\"\nnodes = [\"genesis_4\"]\nclaim = \"id\"\n{lie}\
+             from = {{ round = 2 }}\nuntil = {{ round = 3 }}\n[[assert]]\nalways = \"peers-removed == 0\"\n\
+             [[assert]]\nfinally = \"missed == 0\"\n"
+        ));
+    }
+}
+
 /// The names of the rules that blocks were refused by.
 #[derive(Clone, Default)]
 struct Refusals(Arc<Mutex<Vec<String>>>);
@@ -189,6 +221,7 @@ impl Observer for Traffic {
             NetworkEvent::Lost { .. } => counts.1 += 1,
             NetworkEvent::FaultBegan { index, .. } => counts.2.push((*index, true)),
             NetworkEvent::FaultEnded { index, .. } => counts.2.push((*index, false)),
+            NetworkEvent::NodeDown { .. } | NetworkEvent::NodeUp { .. } | NetworkEvent::PoolLost { .. } => {}
         }
     }
 
@@ -221,4 +254,69 @@ fn other_seeds_lose_other_messages() {
     let (_, other) = play(&lossy, 2, StageKind::Inline);
     assert_eq!(one, again);
     assert_ne!(one.digest, other.digest);
+}
+
+/// Writes down when nodes go down and come back.
+#[derive(Clone, Default)]
+struct Downs(Arc<Mutex<Vec<Down>>>);
+
+/// Seconds since the start, node, and why it is down, or none where it is up again.
+type Down = (u64, u32, Option<DownCause>);
+
+impl Observer for Downs {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let (node, cause) = match event {
+            NetworkEvent::NodeDown { node, cause } => (node.0, Some(*cause)),
+            NetworkEvent::NodeUp { node } => (node.0, None),
+            _ => return,
+        };
+        // The first slot begins eight seconds after genesis.
+        self.0.lock().expect("no one panics while holding it").push((now.micros() / 1_000_000 - 8, node, cause));
+    }
+}
+
+#[test]
+fn a_node_is_down_from_its_first_cause_to_the_end_of_its_last_and_that_is_told_once() {
+    let fault = |kind: &str, node: u32, from: u32, until: &str| {
+        format!("[[fault]]\nkind = \"{kind}\"\nnodes = [{node}]\nfrom = {{ seconds = {from} }}\n{until}\n")
+    };
+    let until = |at: u32| format!("until = {{ seconds = {at} }}");
+    let faults = [
+        // Crashed and paused at once, whichever begins first.
+        fault("crash", 1, 10, &until(30)),
+        fault("pause", 1, 20, &until(40)),
+        fault("pause", 2, 11, &until(41)),
+        fault("crash", 2, 21, &until(31)),
+        // Paused twice.
+        fault("pause", 3, 12, &until(32)),
+        fault("pause", 3, 22, &until(42)),
+        // Restarted: while it runs, and while it stands still.
+        fault("restart", 0, 50, ""),
+        fault("pause", 0, 60, &until(62)),
+        fault("restart", 0, 61, ""),
+    ];
+    let scenario = scenario(&faults.concat());
+    let seeds = SeedTree::new(7);
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let downs = Downs::default();
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(downs.clone())];
+    scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
+    let (crash, pause) = (Some(DownCause::Crash), Some(DownCause::Pause));
+    assert_eq!(
+        *downs.0.lock().expect("no one panics while holding it"),
+        [
+            (10, 1, crash),
+            (11, 2, pause),
+            (12, 3, pause),
+            (40, 1, None),
+            (41, 2, None),
+            (42, 3, None),
+            (50, 0, crash),
+            (50, 0, None),
+            (60, 0, pause),
+            (62, 0, None),
+        ]
+    );
 }

@@ -8,16 +8,17 @@ use std::{
 };
 
 /// Each room, and the rooms below it that it may name.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
+    ("statistics", &[]),
     ("protocol", &[]),
     ("ledger", &["protocol"]),
     ("actors", &["ledger", "protocol"]),
     ("sim", &["actors", "ledger", "protocol"]),
     ("scenario", &["sim", "actors", "ledger", "protocol"]),
-    ("report", &["scenario", "sim", "actors", "ledger", "protocol"]),
+    ("report", &["statistics", "scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["scenario", "sim", "actors", "ledger", "protocol"]),
-    ("check", &["planted", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("cli", &["api", "check", "report", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("check", &["planted", "statistics", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("cli", &["api", "check", "report", "planted", "statistics", "scenario", "sim", "actors", "ledger", "protocol"]),
 ];
 
 /// Words that stand for what a room must know nothing of.

@@ -1,6 +1,9 @@
 //! Chains whose parameters change, and what a network lists as exceptions.
 
-use crate::pool::{Bench, FEE};
+use crate::{
+    pool::{Bench, FEE},
+    support::play,
+};
 use dposlab::{
     check::check_all,
     ledger::{BlockTree, Link, Rules},
@@ -8,8 +11,9 @@ use dposlab::{
         Arktoshi, Block, BlockDraft, Height, KeyPair, Milestones, NetworkConfig, Nonce, Slot, Transaction,
         genesis::GenesisPlan, network::Network,
     },
+    scenario::{Scenario, StageKind},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 /// The number of delegates as in the example of consensus.md 1.1, to the same rounds.
 #[test]
@@ -132,4 +136,24 @@ fn a_listed_debt_is_tolerated_for_that_sender_at_that_nonce_to_that_amount() {
         let spend = spend(&bench);
         assert_eq!(bench.try_forge(vec![spend]).is_ok(), tolerated, "{nonce} {balance}");
     }
+}
+
+/// A scenario's own milestones: five delegates, then three, then six, and two rewards.
+#[test]
+fn a_scenario_changes_the_reward_and_the_number_of_delegates() {
+    let text = "version = 1\nrounds = 6\n[network]\ndelegates = 5\nstandby = 1\nreward = 10\n\
+                milestones = [{ height = 8, reward = 30 }, { height = 11, delegates = 3 }, \
+                { height = 17, delegates = 6, reward = 20 }]\n\
+                [[assert]]\nalways = \"invariants\"\n[[assert]]\nfinally = \"missed == 0\"\n";
+    let scenario = Scenario::parse(text, Path::new("milestones.toml")).expect("it is valid");
+    assert_eq!(scenario.last_height(), Height(28), "two rounds of five, two of three, two of six");
+    let (rounds, outcome) = play(&scenario, 7, StageKind::Inline);
+    assert!(outcome.delivered > 0);
+    assert_eq!(rounds.height(), Height(28));
+    let tip = rounds.tip();
+    let mut rewards = BTreeMap::new();
+    for link in std::iter::successors(Some(tip), |link| link.parent().cloned()) {
+        *rewards.entry(link.block().header.reward.value()).or_insert(0) += 1;
+    }
+    assert_eq!(rewards, BTreeMap::from([(0, 1), (10, 6), (30, 9), (20, 12)]));
 }

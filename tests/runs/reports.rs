@@ -1,11 +1,10 @@
 //! What a run leaves behind: figures, tables, the trace, the page; and the comparison of traces.
 
-use crate::support::{dposlab, interrupt, root, run};
+use crate::support::{dposlab, interrupt, root, run, scenario};
 use dposlab::{
     actors::{ActorId, Message, NodeId, Role, SimTime},
-    protocol::Slots,
     report::trace::{TraceFormat, TraceWriter, line::Header},
-    sim::{NetworkEvent, Observer},
+    sim::{NetworkEvent, Observer, SeedTree},
 };
 use parquet::{file::reader::SerializedFileReader, record::Field};
 use serde_json::Value;
@@ -333,15 +332,17 @@ fn a_trace_for_viewers_has_a_track_for_each_actor_and_flows_with_two_ends() {
 
     // A message, as the stage tells of it.
     let file = folder.path().join("message.json");
-    let slots = Slots::new(8, 0);
-    let header = Header::new("s.toml".into(), 1, Vec::new(), 2, &slots, true);
-    let mut writer = TraceWriter::create(&file, TraceFormat::Perfetto, &header, slots).expect("it can be written");
+    let healthy = scenario("healthy");
+    let seeds = SeedTree::new(1);
+    let plan = healthy.plan(&healthy.testnet(seeds), seeds);
+    let header = Header::new("s.toml".into(), 1, Vec::new(), true, &plan);
+    let mut writer = TraceWriter::create(&file, TraceFormat::Perfetto, &header, &plan).expect("it can be written");
     let actor = |node| ActorId { node: NodeId(node), role: Role::Peer };
     let (from, to, message) = (actor(0), actor(1), Message::StatusRequest);
     let arrives = SimTime::from_micros(75);
     writer.observe_network(SimTime::from_micros(5), &NetworkEvent::Sent { from, to, message: &message, arrives });
     writer.observe_network(SimTime::from_micros(6), &NetworkEvent::Lost { from, to, message: &message });
-    assert_eq!(writer.finish().expect("it is written"), 2);
+    assert_eq!(writer.finish().expect("it is written"), 3, "the first round, and two messages");
     let events = json_file(&file);
     let ends: Vec<String> = events
         .as_array()

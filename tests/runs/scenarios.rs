@@ -5,7 +5,7 @@ use dposlab::{
     check,
     protocol::Height,
     report::Rounds,
-    scenario::{Judge, Scenario, StageKind, assertion::Metric},
+    scenario::{Ended, Judge, Scenario, StageKind, assertion::Metric},
     sim::{FaultKind, Observer, SeedTree},
 };
 use std::{collections::BTreeSet, env, fs, path::Path};
@@ -57,10 +57,10 @@ fn played(file: &Path, scenario: &Scenario) -> Played {
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone()), Box::new(judge.clone())];
     let outcome = scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
     let name = name(file);
-    let broken = judge.verdicts(outcome.end).into_iter().filter(|verdict| !verdict.holds);
+    let broken = judge.verdicts(outcome.end, outcome.ended).into_iter().filter(|verdict| !verdict.holds());
     let mut broken: Vec<String> = broken.map(|verdict| format!("{name}: {verdict}")).collect();
-    if rounds.height() < scenario.last_height() {
-        broken.push(format!("{name}: stalled at height {}", rounds.height()));
+    if outcome.ended != Ended::Complete {
+        broken.push(format!("{name}: {}", outcome.ended.in_words(rounds.height(), scenario.last_height())));
     }
     Played { judge, broken }
 }
@@ -73,7 +73,7 @@ fn name(file: &Path) -> &str {
 fn measured(file: &Path) -> (String, Vec<String>) {
     let scenario = Scenario::load(file).expect("shipped scenarios are valid");
     let Played { judge, broken } = played(file, &scenario);
-    let (name, number) = (name(file), |metric| judge.metric(metric) as u64);
+    let (name, number) = (name(file), |metric| judge.metric(metric).expect("some node is live") as u64);
     let row = format!(
         "| [{name}]({name}.toml) | {} | {} | {} | {} s | {} | {} | {} | {} |\n",
         scenario.description,

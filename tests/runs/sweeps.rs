@@ -184,6 +184,8 @@ fn parts_that_are_merged_are_the_whole() {
 #[test]
 fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
     let place = Place::new();
+    // Whoever is off stays off.
+    fs::write(place.path("s.toml"), SCENARIO.replace("rounds = { from = 2, to = 3 }", "")).expect("it can be written");
     let nobody: Vec<String> = (1..=9).map(|number| format!("\"genesis_{number}\"")).collect();
     let vary = format!("fault[0].delegates=[\"genesis_3\"],[{}]", nobody.join(","));
     let out = place.path("out");
@@ -191,7 +193,7 @@ fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
     assert_eq!(
-        (&summary["runs"], &summary["failed"], &summary["by_status"]["stalled"]),
+        (&summary["runs"], &summary["failed"], &summary["by_status"]["halted"]),
         (&4.into(), &2.into(), &2.into())
     );
     let ok = |cell: usize| &summary["cells"][cell]["ok"];
@@ -203,7 +205,7 @@ fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
     let shell = command.replacen("dposlab", env!("CARGO_BIN_EXE_dposlab"), 1);
     let again = Command::new("sh").args(["-c", &shell]).current_dir(root()).output().expect("a shell");
     assert_eq!(again.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&again.stderr).contains("stalled"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("halted for good"));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Blocks that no honest delegate makes.
 
-use super::InvalidBlock;
+use super::{FalseClaim, InvalidBlock, Lie};
 use crate::{
     actors::{Delegate, message::RoundView},
     ledger::BlockTree,
     protocol::{
-        Arktoshi, Block, BlockDraft, BlockHeader, BlockId, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
+        Arktoshi, Block, BlockDraft, BlockHeader, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
         Timestamp, Transaction,
         crypto::{ecdsa, sha256_of},
         transaction::{Payment, TransactionBuilder},
@@ -75,17 +75,50 @@ pub fn broken(block: &Block, rule: InvalidBlock, delegate: &Delegate, oversize: 
         }
         InvalidBlock::Id => {
             let block = signed(header, transactions, keys, milestones);
-            let other = match block.id {
-                BlockId::Numeric(number) => BlockId::Numeric(number ^ 1),
-                BlockId::Full(mut hash) => {
-                    hash[0] ^= 1;
-                    BlockId::Full(hash)
-                }
-            };
-            Block::new(other, block.header, block.transactions)
+            Block::new(other(block.id), block.header, block.transactions)
         }
         _ => signed(header, transactions, keys, milestones),
     }
+}
+
+/// An id that differs in one bit.
+fn other(id: BlockId) -> BlockId {
+    match id {
+        BlockId::Numeric(number) => BlockId::Numeric(number ^ 1),
+        BlockId::Full(mut hash) => {
+            hash[0] ^= 1;
+            BlockId::Full(hash)
+        }
+    }
+}
+
+/// The tip that a liar claims instead of its own.
+pub fn claimed(tip: &Block, lie: &Lie, tree: &BlockTree) -> Block {
+    let (mut header, slots) = (tip.header.clone(), tree.slots());
+    match lie.claim {
+        FalseClaim::Height => header.height = claimed_height(header.height, lie.by),
+        FalseClaim::Slot => {
+            let slot = slots.slot(header.timestamp).0.saturating_add_signed(lie.by);
+            header.timestamp = slots.start(Slot(slot));
+        }
+        FalseClaim::Id => {}
+    }
+    let claimed = match &lie.keys {
+        Some(keys) => {
+            header.generator = *keys.public();
+            signed(header, tip.transactions.clone(), keys, &tree.config().milestones)
+        }
+        None => Block::new(tip.id, header, tip.transactions.clone()),
+    };
+    match lie.claim {
+        FalseClaim::Id => Block::new(other(claimed.id), claimed.header, claimed.transactions),
+        FalseClaim::Height | FalseClaim::Slot => claimed,
+    }
+}
+
+/// A height moved by so many blocks; not below genesis.
+pub fn claimed_height(height: Height, by: i32) -> Height {
+    Height(height.0.saturating_add_signed(by).max(Height::GENESIS.0))
 }
 
 /// A block in the making.

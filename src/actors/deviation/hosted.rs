@@ -1,6 +1,6 @@
 //! The layer around an actor that breaks rules.
 
-use super::{Deviation, forgery};
+use super::{Deviation, FalseClaim, Lie, forgery};
 use crate::{
     actors::{
         Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
@@ -44,6 +44,8 @@ struct Deviance {
     asked: bool,
     effects: Vec<Effect>,
     oversize: forgery::Oversize,
+    /// The tip it lies about, and what it claims instead.
+    claimed: Option<(BlockId, Arc<Block>)>,
 }
 
 impl From<Actor> for Hosted {
@@ -66,6 +68,7 @@ impl Hosted {
                 }
                 let deviance = self.deviance.get_or_insert_default();
                 deviance.peers = peers;
+                deviance.claimed = None;
                 deviance.deviations.push(deviation);
             }
             Stimulus::Deviate { deviation, on: false, .. } => self.mend(now, &deviation, effects),
@@ -106,6 +109,7 @@ impl Hosted {
         let Some(deviance) = &mut self.deviance else { return };
         let Some(index) = deviance.deviations.iter().position(|on| **on == *deviation) else { return };
         deviance.deviations.remove(index);
+        deviance.claimed = None;
         let still_offline = deviance.is_on(&Deviation::Offline);
         if deviance.deviations.is_empty() {
             self.deviance = None;
@@ -144,8 +148,9 @@ impl Deviance {
 
     /// Does an effect, or something else instead.
     fn bend(&mut self, actor: &Actor, now: SimTime, mut effect: Effect, effects: &mut Vec<Effect>) {
-        for deviation in &self.deviations {
-            match (&**deviation, effect) {
+        for index in 0..self.deviations.len() {
+            let deviation = self.deviations[index].clone();
+            match (&*deviation, effect) {
                 (
                     Deviation::LateForging(by),
                     Effect::Send { to, message: message @ Message::ForgingTransactionsRequest },
@@ -192,10 +197,36 @@ impl Deviance {
                         chosen.iter().filter(|chosen| chosen.sender_address() != *sender).cloned().collect();
                     effect = Effect::Send { to, message: Message::ForgingTransactions(kept) };
                 }
+                (Deviation::LieAboutTip(lie), Effect::Send { to, message }) => {
+                    effect = Effect::Send { to, message: self.lie(actor, lie, message) };
+                }
                 (_, untouched) => effect = untouched,
             }
         }
         effects.push(effect);
+    }
+
+    /// What a peer says, with a lie in place of its tip.
+    fn lie(&mut self, actor: &Actor, lie: &Lie, message: Message) -> Message {
+        let moved = |height| match lie.claim {
+            FalseClaim::Height => forgery::claimed_height(height, lie.by),
+            FalseClaim::Id | FalseClaim::Slot => height,
+        };
+        match (message, actor) {
+            (Message::Status { tip }, Actor::Peer(peer)) => {
+                if self.claimed.as_ref().is_none_or(|(of, _)| *of != tip.id) {
+                    self.claimed = Some((tip.id, Arc::new(forgery::claimed(&tip, lie, peer.tree()))));
+                }
+                Message::Status { tip: self.claimed.as_ref().map_or(tip, |(_, claimed)| claimed.clone()) }
+            }
+            (Message::Blocks { inquiry, height, blocks }, _) => {
+                Message::Blocks { inquiry, height: moved(height), blocks }
+            }
+            (Message::CommonBlocks { inquiry, height, common }, _) => {
+                Message::CommonBlocks { inquiry, height: moved(height), common }
+            }
+            (other, _) => other,
+        }
     }
 
     /// Whether an input is transactions, and this peer takes none. A client is answered.

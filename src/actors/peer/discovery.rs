@@ -146,6 +146,7 @@ impl Peer {
         }
         discovery.asking = false;
         let mut found = std::mem::take(&mut discovery.found);
+        let seeds_too = seeds_too && !(discovery.for_health && planted!(HealthCheckForgetsDroppedPeers));
         if discovery.for_start == Some(Start::Given) || (seeds_too && discovery.for_start.is_none()) {
             found.extend(self.neighbours.dropped());
         }

@@ -1,6 +1,6 @@
 //! Finding out that the node is on another chain than its peers, and leaving that chain. Source: consensus.md 3.5.
 
-use super::{Peer, observe, ping::PingFor};
+use super::{Peer, neighbours::Verified, observe, ping::PingFor};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime},
     ledger::{Link, rules::RollbackTarget, state::Notable},
@@ -22,6 +22,9 @@ pub(super) struct ForkWatch {
 impl Peer {
     /// Counts the slots missed before a block; enough of them cause a health check, more often than not.
     pub(super) fn count_missed(&mut self, now: SimTime, notable: &Notable, effects: &mut Vec<Effect>) {
+        if planted!(MissedSlotsCarriedIntoNextRound) && notable.round_end.is_some() {
+            self.watch.missed = 0;
+        }
         let delegates = self.tree.applied(&self.tip).state.round().position.delegates;
         for _ in &notable.missing {
             self.watch.missed += 1;
@@ -35,7 +38,7 @@ impl Peer {
                 }
             }
         }
-        if notable.round_end.is_some() {
+        if notable.round_end.is_some() && !planted!(MissedSlotsCarriedIntoNextRound) {
             self.watch.missed = 0;
         }
     }
@@ -50,15 +53,17 @@ impl Peer {
 
     /// All peers have answered or are gone: with half of them on other chains, the node leaves its own.
     pub(super) fn health_known(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        self.watch.checking = false;
+        self.watch.checking = planted!(HealthCheckEndsByRollbackOnly);
         let all = self.neighbours.all();
         let peers = all.len() as u32;
         let forked = all.iter().filter(|neighbour| neighbour.verified.is_forked()).count() as u32;
         observe(Event::HealthChecked { peers, forked }, effects);
-        let is_forked = peers > 0 && 100 * forked >= self.node_rules().forked_percent * peers;
+        let least = self.node_rules().forked_percent * peers + u32::from(planted!(HalfForkedIsNotForked));
+        let is_forked = peers > 0 && 100 * forked >= least;
         if !is_forked || self.is_recovering() {
             return self.health_settled();
         }
+        self.watch.checking = false;
         let target = self.rollback_target();
         let blocks = self.tip.height().0.saturating_sub(target.0);
         self.fork(now, Some(blocks), RollbackCause::Forked, effects);
@@ -71,7 +76,8 @@ impl Peer {
             RollbackTarget::FirstPeer => self.neighbours.first_stored().map(common),
             RollbackTarget::LargestGroup => {
                 let mut groups: BTreeMap<Height, usize> = BTreeMap::new();
-                for neighbour in self.neighbours.all().iter().filter(|neighbour| neighbour.verified.is_forked()) {
+                let counts = |verified: Verified| verified.is_forked() || planted!(GroupsCountPeersOnOwnChain);
+                for neighbour in self.neighbours.all().iter().filter(|neighbour| counts(neighbour.verified)) {
                     *groups.entry(common(neighbour)).or_default() += 1;
                 }
                 // Of the largest groups the last one counts, so the lowest comes last.
@@ -109,9 +115,14 @@ impl Peer {
             observe(Event::BlockReverted(at), effects);
             at = parent;
         }
+        if planted!(RollbackTellsOldRound) {
+            self.tell_round(effects);
+        }
         self.tip = to.clone();
         observe(Event::RolledBack { from, to: to.clone(), cause }, effects);
         self.tell(Role::Pool, Message::TipMoved { tip: to }, effects);
-        self.tell_round(effects);
+        if !planted!(RollbackTellsOldRound) {
+            self.tell_round(effects);
+        }
     }
 }

@@ -8,8 +8,6 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Time the peers have to answer, and to be verified, before forging. Source: consensus.md 2.2.
-const FORGING_TIME: Duration = Duration::from_millis(1_500);
 /// Pings of one peer in one second at most. Source: consensus.md 6.
 const PINGS_PER_SECOND: u64 = 2;
 
@@ -66,7 +64,10 @@ impl Peer {
         let number = self.pings.last;
         let unasked = Vec::new();
         self.pings.running.push(Ping { number, purpose, awaited, unasked });
-        let time = if purpose == PingFor::Forging { FORGING_TIME } else { ANSWER_TIME };
+        let time = match purpose {
+            PingFor::Forging => Duration::from_millis(self.node_rules().forging_ping_ms.into()),
+            PingFor::Health | PingFor::Recovery => ANSWER_TIME,
+        };
         effects.push(Effect::WakeAt { at: now + time, wake: Wake::PingOver { ping: number } });
         let sent = self.pings.sent;
         let lately = sent.iter().flatten().filter(|time| now < **time + Duration::from_secs(1)).count() as u64;

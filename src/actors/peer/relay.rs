@@ -53,7 +53,9 @@ impl Peer {
         match self.rules().minimum_network_reach {
             None => NetworkStatus::Test,
             Some(0) if reached < REACH_OF_ZERO => NetworkStatus::BelowMinimumPeers,
-            Some(least) if reached < least => NetworkStatus::BelowMinimumPeers,
+            Some(least) if reached < least + u32::from(planted!(ExactlyMinimumPeersIsTooFew)) => {
+                NetworkStatus::BelowMinimumPeers
+            }
             Some(_) => NetworkStatus::Default,
         }
     }

@@ -155,7 +155,8 @@ impl Peer {
     pub(super) fn makes_headway(&mut self) {
         if self.in_vain {
             self.in_vain = false;
-            (self.sync.vain, self.sync.halted) = (0, 0);
+            let halted = if planted!(HaltsCountedAcrossBlocks) { self.sync.halted } else { 0 };
+            (self.sync.vain, self.sync.halted) = (0, halted);
         }
     }
 
@@ -283,7 +284,7 @@ impl Peer {
         if blocks.is_empty() {
             self.sync.chunk = self.sync.chunk.div_ceil(10);
             self.sync.cached.clear();
-        } else if self.sync.chunk != CHUNK {
+        } else if self.sync.chunk != CHUNK && !planted!(ChunksStaySmall) {
             self.sync.chunk = CHUNK;
             self.sync.cached.clear();
         }

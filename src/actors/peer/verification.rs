@@ -79,10 +79,14 @@ impl Peer {
     /// What the claimed tip alone says: it is this node's, or on its chain, or known to be built on it.
     fn verified_at_once(&self, tip: &Arc<Block>) -> Option<Verified> {
         let (mine, his) = (self.tip.height(), tip.header.height);
+        // An id proves nothing beside another header than its own.
+        let is_claimed = |link: &Arc<Link>| {
+            Arc::ptr_eq(link.block(), tip) || (link.id() == tip.id && link.block().header == tip.header)
+        };
         let one_chain = Arc::ptr_eq(tip, self.tip.block())
             || match his <= mine {
-                true => self.tip.ancestor(his).is_some_and(|link| link.id() == tip.id),
-                false => self.tree.link(&tip.id).is_some_and(|link| link.descends_from(&self.tip)),
+                true => self.tip.ancestor(his).is_some_and(is_claimed),
+                false => self.tree.link(&tip.id).is_some_and(|link| is_claimed(&link) && link.descends_from(&self.tip)),
             };
         one_chain.then(|| Verified::one_chain(mine, his))
     }
@@ -173,7 +177,8 @@ impl Peer {
 
     fn probe_passed(&mut self, now: SimTime, node: NodeId, highest_common: Height, effects: &mut Vec<Effect>) {
         let Some(probe) = self.probes.remove(&node) else { return };
-        let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
+        let own = if planted!(VerifiedAgainstLaterTip) { &self.tip } else { &probe.own };
+        let (my_height, his_height) = (own.height(), probe.claimed.header.height);
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 
@@ -186,7 +191,9 @@ impl Peer {
     /// [`own_blocks`], looked up once for all peers that are asked for the same: after a partition these are many.
     fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
         let same = |asked: &&Asked| {
-            asked.tip.is(tip) && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
+            (asked.tip.is(tip) || planted!(AskedForBlocksOfOldChain))
+                && asked.heights.first() == Some(&lowest)
+                && asked.heights.last() == Some(&highest)
         };
         let asked = self.asked.iter().find(same).cloned();
         asked.unwrap_or_else(|| self.asked.insert(own_blocks(tip, lowest, highest)).clone())

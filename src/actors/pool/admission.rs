@@ -163,7 +163,9 @@ impl TransactionPool {
         }
         let height = i64::from(self.tip.height().0);
         match self.expires_at(transaction) {
-            Some(expiry) if expiry <= height + 1 => Err(PoolError::Expired { id, blocks: height - expiry }),
+            Some(expiry) if expiry <= height + i64::from(!planted!(PoolTakesWhatExpiresNext)) => {
+                Err(PoolError::Expired { id, blocks: height - expiry })
+            }
             _ => Ok(()),
         }
     }

@@ -13,7 +13,9 @@ impl TransactionPool {
     /// emptying itself and taking the reverted transactions up again. Then drops what has expired by now.
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
-            self.recent.clear();
+            if !planted!(RecentIdsSurviveRollback) || tip.descends_from(&self.tip) {
+                self.recent.clear();
+            }
             // To an empty pool the blocks between say nothing.
             if self.store.len() == 0 && tip.descends_from(&self.tip) {
                 self.tip = tip.clone();
@@ -101,6 +103,9 @@ impl TransactionPool {
             reverted.push(at.clone());
             at = at.parent().expect("the common block is below").clone();
         }
+        if planted!(ReplayNewestBlockFirst) {
+            reverted.reverse();
+        }
         self.store.clear();
         self.tip = tip.clone();
         let applied = self.tree.applied(tip);
@@ -150,7 +155,11 @@ impl TransactionPool {
             if transaction.check(&context).is_ok() {
                 continue;
             }
-            for purged in self.store.with_later(&transaction.id()).iter().filter_map(|id| self.store.forget(id)) {
+            let gone = match planted!(PurgeLeavesLaterOnes) {
+                true => vec![transaction.id()],
+                false => self.store.with_later(&transaction.id()),
+            };
+            for purged in gone.iter().filter_map(|id| self.store.forget(id)) {
                 let event = match tree.rules().pool.uneven_removal_events {
                     true => Event::PoolPurged(purged),
                     false => Event::PoolRemoved(purged.id()),

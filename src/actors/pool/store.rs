@@ -105,7 +105,8 @@ impl Store {
 
     /// Whether a claim (or refund, as the kind says) of a lock is pending.
     pub(super) fn has_release(&self, kind: Kind, lock: &TransactionId) -> bool {
-        let pending = if kind == Kind::HtlcClaim { &self.claims } else { &self.refunds };
+        let of_claims = kind == Kind::HtlcClaim || planted!(RefundRuleLooksAtClaims);
+        let pending = if of_claims { &self.claims } else { &self.refunds };
         pending.range((*lock, 0)..=(*lock, Arrival::MAX)).next().is_some()
     }
 
@@ -140,8 +141,9 @@ impl Store {
         self.index(&transaction, arrival, false);
         let address = transaction.sender_address();
         if let Some(sender) = self.senders.get_mut(&address) {
+            let was_last = sender.own.last().is_some_and(|(last, _)| *last == arrival);
             sender.own.retain(|(own, _)| *own != arrival);
-            sender.stale = true;
+            sender.stale |= !(was_last && planted!(DroppedLastStaysInPoolWallet));
             if sender.own.is_empty() {
                 self.by_age.remove(&sender.entered);
                 self.senders.swap_remove(&address);
@@ -192,7 +194,9 @@ impl Store {
                 let last = come.get(&address).copied();
                 let from = own.partition_point(|(other, _)| last.is_some_and(|last| *other <= last));
                 if last.is_none_or(|last| last < *arrival) {
-                    come.insert(address, *arrival);
+                    if last.is_none() || !planted!(ForgingOrderForgetsSecondPeak) {
+                        come.insert(address, *arrival);
+                    }
                     &own[from..=at]
                 } else {
                     &[]
@@ -213,6 +217,13 @@ impl Store {
             let last = self.senders[&transaction.sender_address()].own.last();
             last.is_some_and(|(last, _)| last == arrival) || planted!(PoolForgetsSilently)
         };
+        if planted!(EvictionTakesOldestOfEquals) {
+            let lasts = cheapest.clone().filter(|((_, arrival), transaction)| is_last(arrival, transaction));
+            let oldest = lasts.min_by_key(|((Reverse(fee), arrival), _)| (*fee, *arrival));
+            if let Some((_, transaction)) = oldest {
+                return Some(transaction);
+            }
+        }
         for ((_, arrival), transaction) in cheapest {
             if is_last(arrival, transaction) {
                 return Some(transaction);

@@ -5,15 +5,17 @@
 //! counts as not fulfilled.
 
 use super::integer::Integer;
-use fancy_regex::RegexBuilder;
+use fancy_regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::OnceLock};
 
 /// A pattern that has to go back more often than this fails: text and pattern come from strangers.
-const BACKTRACKS_MAX: usize = 100_000;
+const BACKTRACKS_MAX: usize = 10_000;
 /// A compiled pattern is at most about so large, in bytes.
-const PATTERN_SIZE_MAX: usize = 1 << 20;
+const PATTERN_SIZE_MAX: usize = 1 << 16;
+/// Longest pattern that is compiled, in bytes.
+const PATTERN_LENGTH_MAX: usize = 1_000;
 
 /// One condition of a webhook: what a member of the payload is held against.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,25 @@ pub struct Condition {
     /// What it is compared with; null is a value, too.
     #[serde(default, deserialize_with = "any_value", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// The value as a pattern, from the first time that it is asked for.
+    #[serde(skip)]
+    compiled: Compiled,
+}
+
+/// A compiled pattern, or why it cannot be compiled. It follows from the condition, and so is no part of it.
+#[derive(Debug, Default)]
+struct Compiled(OnceLock<Result<Box<Regex>, String>>);
+
+impl Clone for Compiled {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Compiled {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// How a member, A, and the condition's value, B, are compared.
@@ -108,14 +129,16 @@ impl Condition {
     }
 
     fn is_matched(&self, a: Option<&Value>) -> Result<bool, ConditionError> {
-        let pattern = match &self.value {
+        let pattern = || match &self.value {
             None => Cow::Borrowed(""),
             value => text_of(value.as_ref()),
         };
-        let mut builder = RegexBuilder::new(&pattern);
-        builder.backtrack_limit(BACKTRACKS_MAX).delegate_size_limit(PATTERN_SIZE_MAX);
-        let found = builder.build().and_then(|regex| regex.is_match(&*text_of(a)));
-        found.map_err(|why| ConditionError::BadPattern { pattern: pattern.into_owned(), why: why.to_string() })
+        let compiled = self.compiled.0.get_or_init(|| compile(&pattern()).map(Box::new));
+        let found = match compiled {
+            Ok(regex) => regex.is_match(&*text_of(a)).map_err(|why| why.to_string()),
+            Err(why) => Err(why.clone()),
+        };
+        found.map_err(|why| ConditionError::BadPattern { pattern: pattern().into_owned(), why })
     }
 
     fn is_true(&self, a: Option<&Value>) -> Result<bool, ConditionError> {
@@ -124,6 +147,16 @@ impl Condition {
             Some(a) => Ok(text_of(Some(a)).trim().eq_ignore_ascii_case("true")),
         }
     }
+}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    if pattern.len() > PATTERN_LENGTH_MAX {
+        return Err(format!("it is longer than {PATTERN_LENGTH_MAX} bytes"));
+    }
+    let mut builder = RegexBuilder::new(pattern);
+    builder.backtrack_limit(BACKTRACKS_MAX).delegate_size_limit(PATTERN_SIZE_MAX);
+    builder.delegate_dfa_size_limit(PATTERN_SIZE_MAX);
+    builder.build().map_err(|why| why.to_string())
 }
 
 fn any_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -301,6 +334,7 @@ mod tests {
         let slow = json!(r"^(a|aa)+\1?$(?<!b)");
         assert_eq!(ask(json!("a".repeat(60) + "!"), "regexp", Some(slow)), None, "too much going back");
         assert_eq!(ask(json!("x"), "regexp", Some(json!("(x{500}){500}"))), None, "too large");
+        assert_eq!(ask(json!("x"), "regexp", Some(json!("x".repeat(1_001)))), None, "too long");
     }
 
     #[test]

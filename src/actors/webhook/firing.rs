@@ -169,7 +169,9 @@ impl Firing<'_> {
 
     fn reverted(&mut self, link: &Link) {
         let (tree, block) = (self.tree, link.block());
+        let last = block.transactions.len().saturating_sub(1);
         for index in (0..block.transactions.len()).rev() {
+            let index = if planted!(RevertedToldInChainOrder) { last - index } else { index };
             self.fire("transaction.reverted", || Some(payload::placed(block, index)));
         }
         self.fire("block.reverted", || Some(block.header_json(&tree.config().milestones)));

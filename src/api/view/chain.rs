@@ -296,7 +296,8 @@ impl Chain {
             let is_old = matches!(transaction.transaction().version, Version::One(_));
             self.own_timestamps -= u64::from(is_old && entry.height() > Height::GENESIS);
         }
-        if let Some(heights) = self.forged.get_mut(&block.header.generator) {
+        let heights = self.forged.get_mut(&block.header.generator);
+        if let Some(heights) = heights.filter(|_| !planted!(ForgedHeightsSurviveRollback)) {
             heights.pop_back();
         }
     }

@@ -49,7 +49,9 @@ impl Pending {
     pub(super) fn remove(&mut self, id: &TransactionId) {
         if let Some(place) = self.by_id.remove(id) {
             self.by_fee.remove(&place);
-            self.ordered = Arc::default();
+            if !planted!(PendingListStaleAfterRemoval) {
+                self.ordered = Arc::default();
+            }
         }
     }
 }

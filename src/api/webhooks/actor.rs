@@ -9,7 +9,7 @@ use super::{
 };
 use crate::actors::{
     SimTime,
-    webhook::{Delivery, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
+    webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::{
@@ -138,14 +138,14 @@ impl HostState {
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {
-        let report = format!("Webhook {} created: {} to {}", hook.id, hook.event, hook.target);
-        self.change(|dispatcher| Ok(dispatcher.create(hook)?))?;
+        let (report, id) = (format!("Webhook {} created: {} to {}", hook.id, hook.event, hook.target), hook.id.clone());
+        self.change(&id, |dispatcher| dispatcher.create(hook))?;
         (self.arguments.report)(&report);
         Ok(())
     }
 
     fn update(&mut self, id: &str, change: WebhookChange) -> Result<bool, WebhookError> {
-        let is_there = self.change(|dispatcher| Ok(dispatcher.update(id, change)))?;
+        let is_there = self.change(id, |dispatcher| dispatcher.update(id, change))?;
         if is_there {
             (self.arguments.report)(&format!("Webhook {id} updated"));
         }
@@ -153,7 +153,7 @@ impl HostState {
     }
 
     fn delete(&mut self, id: &str) -> Result<bool, WebhookError> {
-        let was_there = self.change(|dispatcher| Ok(dispatcher.delete(id)))?;
+        let was_there = self.change(id, |dispatcher| Ok(dispatcher.delete(id)))?;
         if was_there {
             (self.arguments.report)(&format!("Webhook {id} deleted"));
         }
@@ -163,17 +163,21 @@ impl HostState {
         Ok(was_there)
     }
 
-    /// Changes the webhooks on disk and then here: what cannot be kept has not happened.
+    /// Changes one webhook on disk and then here: what cannot be kept has not happened.
     fn change<T>(
         &mut self,
-        change: impl FnOnce(&mut WebhookDispatcher) -> Result<T, WebhookError>,
+        id: &str,
+        change: impl FnOnce(&mut WebhookDispatcher) -> Result<T, TooManyWebhooks>,
     ) -> Result<T, WebhookError> {
         let mut changed = self.arguments.dispatcher.clone();
         let outcome = change(&mut changed)?;
-        if let Some(store) =
-            self.arguments.store.as_ref().filter(|_| changed.hooks() != self.arguments.dispatcher.hooks())
-        {
-            store.save(changed.hooks()).map_err(|why| WebhookError::NotKept(why.to_string()))?;
+        let (before, after) = (self.arguments.dispatcher.get(id), changed.get(id));
+        if let Some(store) = self.arguments.store.as_mut().filter(|_| before != after) {
+            let kept = match after {
+                Some(hook) => store.keep(hook),
+                None => store.forget(id),
+            };
+            kept.map_err(|why| WebhookError::NotKept(why.to_string()))?;
         }
         self.arguments.dispatcher = changed;
         self.tell_observers();

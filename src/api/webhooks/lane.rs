@@ -2,10 +2,7 @@
 
 use super::{Report, post::Poster};
 use crate::actors::webhook::Delivery;
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinHandle,
@@ -30,14 +27,21 @@ pub struct Counts {
     pub last_failure: Option<String>,
 }
 
+/// What the queue and its task both write. One lock, so that nobody reads a failure that is counted and not yet explained.
 #[derive(Default)]
-struct Shared {
-    queued: AtomicU64,
-    queued_bytes: AtomicU64,
-    delivered: AtomicU64,
-    failed: AtomicU64,
-    dropped: AtomicU64,
-    last_failure: Mutex<Option<String>>,
+struct Shared(Mutex<Tally>);
+
+#[derive(Default)]
+struct Tally {
+    counts: Counts,
+    queued_bytes: u64,
+}
+
+impl Shared {
+    /// Held for a few additions only. Numbers are right after each of them, so a panic elsewhere leaves nothing half done.
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One webhook's queue and the task that empties it.
@@ -61,34 +65,27 @@ impl Lane {
     /// Puts a delivery behind the others, or drops it if too many wait. Never waits itself.
     pub fn push(&self, delivery: Delivery) {
         let bytes = delivery.body.len() as u64;
-        let shared = &self.shared;
-        // Only this side adds, so what is looked at can only have become less.
-        let is_full = shared.queued.load(Ordering::Relaxed) >= QUEUE_MAX
-            || shared.queued_bytes.load(Ordering::Relaxed) + bytes > QUEUE_BYTES_MAX;
-        if is_full {
-            let dropped = shared.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut tally = self.shared.tally();
+        if tally.counts.queued >= QUEUE_MAX || tally.queued_bytes + bytes > QUEUE_BYTES_MAX {
+            tally.counts.dropped += 1;
+            let dropped = tally.counts.dropped;
+            drop(tally);
             if dropped.is_power_of_two() {
                 let hook = &delivery.hook;
                 (self.report)(&format!("Webhook {} ({}) is too slow: {dropped} dropped", hook.id, hook.event));
             }
             return;
         }
-        shared.queued.fetch_add(1, Ordering::Relaxed);
-        shared.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        tally.counts.queued += 1;
+        tally.queued_bytes += bytes;
+        drop(tally);
         // The task ends after the sender only.
         let _task_gone = self.sender.send(delivery);
     }
 
-    /// What became of the deliveries so far.
+    /// What became of the deliveries so far, all at one instant.
     pub fn counts(&self) -> Counts {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts {
-            queued: load(&self.shared.queued),
-            delivered: load(&self.shared.delivered),
-            failed: load(&self.shared.failed),
-            dropped: load(&self.shared.dropped),
-            last_failure: self.shared.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        }
+        self.shared.tally().counts.clone()
     }
 
     /// Ends at once; what waits is lost.
@@ -115,23 +112,26 @@ async fn work(
         let turn = turns.acquire().await;
         let outcome = poster.post(&hook.target, &hook.secret, &body).await;
         drop(turn);
-        match outcome {
-            Ok(()) => {
-                shared.delivered.fetch_add(1, Ordering::Relaxed);
-                failures_in_row = 0;
+        let freed = if planted!(FailedDeliveriesStayQueued) && outcome.is_err() { 0 } else { body.len() as u64 };
+        if let Err(why) = &outcome {
+            failures_in_row += 1;
+            // The first, and then fewer and fewer: a log full of one receiver hides everything else.
+            if failures_in_row.is_power_of_two() {
+                let (id, event, target) = (&hook.id, &hook.event, &hook.target);
+                report(&format!("Webhook {id} ({event}) failed {failures_in_row} times at {target}: {why}"));
             }
+        } else {
+            failures_in_row = 0;
+        }
+        let mut tally = shared.tally();
+        match outcome {
+            Ok(()) => tally.counts.delivered += 1,
             Err(why) => {
-                shared.failed.fetch_add(1, Ordering::Relaxed);
-                failures_in_row += 1;
-                // The first, and then fewer and fewer: a log full of one receiver hides everything else.
-                if failures_in_row.is_power_of_two() {
-                    let (id, event, target) = (&hook.id, &hook.event, &hook.target);
-                    report(&format!("Webhook {id} ({event}) failed {failures_in_row} times at {target}: {why}"));
-                }
-                *shared.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_string());
+                tally.counts.failed += 1;
+                tally.counts.last_failure = Some(why.to_string());
             }
         }
-        shared.queued.fetch_sub(1, Ordering::Relaxed);
-        shared.queued_bytes.fetch_sub(body.len() as u64, Ordering::Relaxed);
+        tally.counts.queued -= 1;
+        tally.queued_bytes -= freed;
     }
 }

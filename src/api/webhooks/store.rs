@@ -1,4 +1,5 @@
-//! Webhooks on disk: one file a node, replaced as a whole, and readable by its owner only, since secrets are in it.
+//! Webhooks on disk: a folder a node, a file a webhook, replaced as a whole, so that a change costs no more than what it
+//! changes. Readable by their owner only, since secrets are in them.
 
 use crate::actors::{
     NodeId,
@@ -6,6 +7,7 @@ use crate::actors::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -22,10 +24,12 @@ pub struct DataDir {
 }
 
 /// Where the webhooks of one node are kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Store {
-    file: PathBuf,
-    _folder: DataDir,
+    folder: PathBuf,
+    /// The number of each webhook, by its id: they are listed in the order of their creation.
+    numbers: BTreeMap<String, u64>,
+    _data: DataDir,
 }
 
 /// Why data cannot be kept, or read back.
@@ -35,21 +39,19 @@ pub enum StoreError {
     Unusable { path: String, source: io::Error },
     #[error("{path}: another process keeps its data there")]
     InUse { path: String },
-    #[error("{path}: holds no webhooks: {source}")]
+    #[error("{path}: holds no webhook: {source}")]
     NotUnderstood { path: String, source: serde_json::Error },
     #[error("{path}: holds {found} webhooks, allowed are {WEBHOOKS_MAX}")]
     TooMany { path: String, found: usize },
 }
 
-#[derive(Serialize)]
-struct Kept<'a> {
-    webhooks: Vec<&'a Webhook>,
-}
-
-#[derive(Deserialize)]
+/// What one file holds.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Read {
-    webhooks: Vec<Webhook>,
+struct Kept<W> {
+    /// Greater than that of every webhook created before.
+    number: u64,
+    webhook: W,
 }
 
 impl DataDir {
@@ -72,47 +74,81 @@ impl DataDir {
         }
     }
 
-    /// Where a node's webhooks are kept, and those that are there.
+    /// Where a node's webhooks are kept, and those that are there, oldest first.
     ///
     /// # Errors
-    /// There is a file that is not understood.
+    /// There is a file that is not understood, or there are too many.
     pub fn webhooks(&self, node: NodeId) -> Result<(Store, Vec<Webhook>), StoreError> {
-        let file = self.folder.join(format!("webhooks-{node}.json"));
-        let path = file.display().to_string();
-        let webhooks = match fs::read(&file) {
-            Ok(bytes) => {
-                serde_json::from_slice::<Read>(&bytes)
-                    .map_err(|source| StoreError::NotUnderstood { path: path.clone(), source })?
-                    .webhooks
+        let folder = self.folder.join(format!("webhooks-{node}"));
+        let path = folder.display().to_string();
+        let unusable = |source| StoreError::Unusable { path: path.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
+        let mut found: Vec<Kept<Webhook>> = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(unusable)? {
+            let file = entry.map_err(unusable)?.path();
+            // A file that was being written when the process ended is no webhook yet.
+            if file.extension().is_some_and(|kind| kind == "json") {
+                found.push(read(&file)?);
             }
-            Err(why) if why.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(StoreError::Unusable { path, source }),
-        };
-        if webhooks.len() > WEBHOOKS_MAX {
-            return Err(StoreError::TooMany { path, found: webhooks.len() });
         }
-        Ok((Store { file, _folder: self.clone() }, webhooks))
+        if found.len() > WEBHOOKS_MAX {
+            return Err(StoreError::TooMany { path, found: found.len() });
+        }
+        found.sort_by_key(|kept| kept.number);
+        let numbers = found.iter().map(|kept| (kept.webhook.id.clone(), kept.number)).collect();
+        let webhooks = found.into_iter().map(|kept| kept.webhook).collect();
+        Ok((Store { folder, numbers, _data: self.clone() }, webhooks))
     }
 }
 
+fn read(file: &Path) -> Result<Kept<Webhook>, StoreError> {
+    let path = file.display().to_string();
+    let bytes = fs::read(file).map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
+    serde_json::from_slice(&bytes).map_err(|source| StoreError::NotUnderstood { path, source })
+}
+
 impl Store {
-    /// Keeps these and no others: whoever reads finds the old file or the new one, never a part.
+    /// Keeps a webhook, new or changed. Whoever reads finds the old file or the new one, never a part.
     ///
     /// # Errors
-    /// They cannot be written; the old ones are still there.
-    pub fn save(&self, webhooks: &[Arc<Webhook>]) -> io::Result<()> {
-        let kept = Kept { webhooks: webhooks.iter().map(|hook| &**hook).collect() };
-        let new = self.file.with_extension("json.new");
+    /// It cannot be written; what was kept before is still there.
+    pub fn keep(&mut self, webhook: &Webhook) -> io::Result<()> {
+        let next = self.numbers.values().max().map_or(1, |last| last + 1);
+        let number = self.numbers.get(&webhook.id).copied().unwrap_or(next);
+        let file = self.file(&webhook.id);
+        let new = file.with_extension("new");
         match fs::remove_file(&new) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
             // One that was left behind may be readable by others; its successor is not.
             Ok(()) | Err(_) => {}
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec_pretty(&kept)?)?;
-        file.sync_all()?;
-        fs::rename(&new, &self.file)?;
-        File::open(self.file.parent().unwrap_or(Path::new(".")))?.sync_all()
+        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        opened.write_all(&serde_json::to_vec_pretty(&Kept { number, webhook })?)?;
+        opened.sync_all()?;
+        fs::rename(&new, &file)?;
+        self.sync()?;
+        self.numbers.insert(webhook.id.clone(), number);
+        Ok(())
+    }
+
+    /// Forgets a webhook.
+    ///
+    /// # Errors
+    /// Its file cannot be removed.
+    pub fn forget(&mut self, id: &str) -> io::Result<()> {
+        fs::remove_file(self.file(id))?;
+        self.sync()?;
+        self.numbers.remove(id);
+        Ok(())
+    }
+
+    /// Ids are UUIDs, so they are names of files.
+    fn file(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
     }
 }
 
@@ -121,10 +157,10 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn hook(id: &str) -> Arc<Webhook> {
+    fn hook(id: &str) -> Webhook {
         let (event, target) = ("block.applied".to_owned(), "http://127.0.0.1:1/".to_owned());
         let secret = "s".repeat(32);
-        Arc::new(Webhook { id: id.to_owned(), event, target, secret, enabled: true, conditions: Vec::new() })
+        Webhook { id: id.to_owned(), event, target, secret, enabled: true, conditions: Vec::new() }
     }
 
     #[test]
@@ -132,16 +168,38 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("data");
         let data = DataDir::open(&inner).unwrap();
-        let (store, found) = data.webhooks(NodeId(0)).unwrap();
+        let (mut store, found) = data.webhooks(NodeId(0)).unwrap();
         assert_eq!(found, []);
-        fs::write(inner.join("webhooks-node-0.json.new"), "left behind by a crash").unwrap();
-        store.save(&[hook("a"), hook("b")]).unwrap();
-        store.save(&[hook("a")]).unwrap();
-        assert_eq!(data.webhooks(NodeId(0)).unwrap().1, [(*hook("a")).clone()]);
+        fs::write(inner.join("webhooks-node-0/b.new"), "left behind by a crash").unwrap();
+        for id in ["b", "a", "c"] {
+            store.keep(&hook(id)).unwrap();
+        }
+        let changed = Webhook { enabled: false, ..hook("b") };
+        store.keep(&changed).unwrap();
+        store.forget("a").unwrap();
+        assert_eq!(data.webhooks(NodeId(0)).unwrap().1, [changed.clone(), hook("c")], "in the order of creation");
+        // The number of one that is gone is used again only where nobody can tell.
+        data.webhooks(NodeId(0)).unwrap().0.keep(&hook("a")).unwrap();
+        assert_eq!(data.webhooks(NodeId(0)).unwrap().1, [changed, hook("c"), hook("a")]);
         assert_eq!(data.webhooks(NodeId(1)).unwrap().1, [], "each node has its own");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&inner), mode(&inner.join("webhooks-node-0.json"))), (0o700, 0o600));
-        assert!(!inner.join("webhooks-node-0.json.new").exists());
+        assert_eq!((mode(&inner), mode(&inner.join("webhooks-node-0"))), (0o700, 0o700));
+        assert_eq!(mode(&inner.join("webhooks-node-0/b.json")), 0o600);
+        assert!(!inner.join("webhooks-node-0/b.new").exists());
+    }
+
+    #[test]
+    fn a_change_writes_one_webhook_however_many_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let (mut store, _) = data.webhooks(NodeId(0)).unwrap();
+        (0..50).for_each(|number| store.keep(&hook(&number.to_string())).unwrap());
+        let changed = |id: &str| fs::metadata(folder.path().join(format!("webhooks-node-0/{id}.json"))).unwrap();
+        let inode = |id: &str| std::os::unix::fs::MetadataExt::ino(&changed(id));
+        let before: Vec<u64> = (0..50).map(|number| inode(&number.to_string())).collect();
+        store.keep(&Webhook { enabled: false, ..hook("7") }).unwrap();
+        let rewritten = (0..50).filter(|number| inode(&number.to_string()) != before[*number as usize]);
+        assert_eq!(rewritten.collect::<Vec<u32>>(), [7]);
     }
 
     #[test]
@@ -150,9 +208,10 @@ mod tests {
         let data = DataDir::open(folder.path()).unwrap();
         let in_use = DataDir::open(folder.path()).unwrap_err();
         assert!(in_use.to_string().contains("another process"), "{in_use}");
-        fs::write(folder.path().join("webhooks-node-0.json"), "{\"webhooks\": [{}]}").unwrap();
+        data.webhooks(NodeId(0)).unwrap();
+        fs::write(folder.path().join("webhooks-node-0/x.json"), "{\"number\": 1, \"webhook\": {}}").unwrap();
         let wrong = data.webhooks(NodeId(0)).unwrap_err().to_string();
-        assert!(wrong.contains("webhooks-node-0.json: holds no webhooks: missing field `id`"), "{wrong}");
+        assert!(wrong.contains("webhooks-node-0/x.json: holds no webhook: missing field `id`"), "{wrong}");
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(matches!(DataDir::open(&file.join("x")).unwrap_err(), StoreError::Unusable { .. }));

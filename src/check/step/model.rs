@@ -1,47 +1,34 @@
 //! A small ledger of the judge's own: the wallets a block touches, transaction by transaction, straight from the
-//! contract's tables. It knows neither the order of preconditions nor their messages, nor vote weights, nor indexes.
+//! contract's tables. It knows neither the order of preconditions nor their messages, nor indexes. It takes from the
+//! ledger what a wallet said before the block, and nothing of how a block changes that.
 
-use super::{Step, equal};
+use super::{
+    Step,
+    account::{Account, Delegate, Hex, Locks, OpenLock, Owners},
+    authority, business, equal,
+};
 use crate::{
-    ledger::{Balance, State, Wallet, wallet::Lock},
+    ledger::{State, Wallet},
     protocol::{
-        Address, Arktoshi, Asset, PublicKey, SignedTransaction, TransactionId, Vote,
+        Address, Asset, Milestone, PublicKey, SignedTransaction, TransactionId, Vote,
         crypto::sha256,
         keys::multisignature_key,
         transaction::{Expiration, Version},
     },
 };
-use std::collections::{BTreeMap, BTreeSet};
-
-/// All that the judge follows of a wallet.
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Account {
-    balance: i128,
-    locked: i128,
-    nonce: u64,
-    key: Option<PublicKey>,
-    vote: Option<PublicKey>,
-    second: Option<PublicKey>,
-    owners: Option<(u8, Vec<PublicKey>)>,
-    username: Option<String>,
-    resigned: bool,
-    hashes: usize,
-    /// Resigned or not.
-    business: Option<bool>,
-    /// By genesis hash, resigned or not.
-    bridgechains: BTreeMap<[u8; 32], bool>,
-}
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The judge's view of a block, halfway through.
 struct Model<'a> {
     step: &'a Step<'a>,
     accounts: BTreeMap<Address, Account>,
-    /// Locks opened in the block, and `None` for those closed in it.
-    locks: BTreeMap<TransactionId, Option<(Address, Lock)>>,
-    usernames: BTreeSet<&'a str>,
-    hashes: BTreeSet<&'a [u8]>,
-    /// Delegates registered in the block and not resigned, less those that resigned.
-    newly_live: i64,
+    /// Whose lock was opened in the block, and `None` where it was closed in it.
+    locks: BTreeMap<TransactionId, Option<Address>>,
+    /// Registered in the block.
+    usernames: Vec<&'a str>,
+    hashes: Vec<&'a [u8]>,
+    /// Delegates that resigned in the block.
+    resigned: usize,
 }
 
 /// Each transaction, held against what was before it.
@@ -53,19 +40,20 @@ pub(super) fn allowed(step: &Step<'_>) -> Result<(), String> {
 pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
     let Ok(mut model) = Model::new(step).play() else { return Ok(()) };
     let header = &step.block.header;
-    let generator = model.account(header.generator.address(step.before.network_byte()));
+    let generator = model.by_key(&header.generator);
     generator.balance += i128::from(header.reward.value()) + i128::from(header.total_fee.value());
+    generator.key = Some(header.generator);
     for (wallet, old) in &step.changed {
         let expected = match model.accounts.remove(&wallet.address) {
             Some(expected) => expected,
             None => old.map(Account::of).unwrap_or_default(),
         };
-        Account::of(wallet).held_against(&expected, wallet)?;
+        Account::of(wallet).held_against(&expected, &wallet.address)?;
     }
     // What the judge touched and the block did not.
     for (address, expected) in model.accounts {
         match step.after.wallet(&address) {
-            Some(wallet) => Account::of(wallet).held_against(&expected, wallet)?,
+            Some(wallet) => Account::of(wallet).held_against(&expected, &address)?,
             None if expected == Account::default() => {}
             None => return Err(format!("{address} should have a wallet")),
         }
@@ -73,77 +61,10 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// One block more, its reward and fees, for its forger and for nobody else.
-pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
-    let header = &step.block.header;
-    for (wallet, old) in &step.changed {
-        let Some(new) = wallet.delegate.as_deref() else { continue };
-        let old = old.and_then(|old| old.delegate.as_deref());
-        let (blocks, rewards, fees) = old.map_or((0, Balance::ZERO, Balance::ZERO), |old| {
-            (old.produced_blocks, old.forged_rewards, old.forged_fees)
-        });
-        let forged = wallet.public_key == Some(header.generator);
-        let gain = |amount: Arktoshi| if forged { Balance::from(amount) } else { Balance::ZERO };
-        equal(format_args!("blocks of {}", new.username), new.produced_blocks, blocks + u32::from(forged))?;
-        equal(format_args!("rewards of {}", new.username), new.forged_rewards, rewards + gain(header.reward))?;
-        equal(format_args!("fees of {}", new.username), new.forged_fees, fees + gain(header.total_fee))?;
-    }
-    Ok(())
-}
-
-impl Account {
-    fn of(wallet: &Wallet) -> Self {
-        let bridgechains = wallet.business.iter().flat_map(|business| &business.bridgechains);
-        Self {
-            balance: wallet.balance.0,
-            locked: wallet.locked_balance().0,
-            nonce: wallet.nonce.0,
-            key: wallet.public_key,
-            vote: wallet.vote,
-            second: wallet.second_public_key,
-            owners: wallet.multi_signature.as_ref().map(|owners| (owners.min, owners.public_keys.clone())),
-            username: wallet.username().map(str::to_owned),
-            resigned: wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned),
-            hashes: wallet.ipfs.as_ref().map_or(0, |hashes| hashes.len()),
-            business: wallet.business.as_ref().map(|business| business.resigned),
-            bridgechains: bridgechains.map(|(hash, bridgechain)| (*hash, bridgechain.resigned)).collect(),
-        }
-    }
-
-    fn held_against(&self, expected: &Self, wallet: &Wallet) -> Result<(), String> {
-        equal(format_args!("balance of {}", wallet.address), self.balance, expected.balance)?;
-        equal(format_args!("locked balance of {}", wallet.address), self.locked, expected.locked)?;
-        let open: i128 =
-            wallet.htlc.iter().flat_map(|htlc| htlc.locks.values()).map(|lock| i128::from(lock.amount.value())).sum();
-        equal(format_args!("coin in open locks of {}", wallet.address), open, expected.locked)?;
-        equal(format_args!("nonce of {}", wallet.address), self.nonce, expected.nonce)?;
-        // A key is known as soon as anybody names it; that it is known is no part of what is judged.
-        let same = Self { key: None, ..self.clone() } == Self { key: None, ..expected.clone() };
-        let unknown = expected.key.is_some_and(|key| self.key != Some(key));
-        if same && !unknown {
-            Ok(())
-        } else {
-            Err(format!("attributes of {}: not what its transactions make of it", wallet.address))
-        }
-    }
-}
-
 impl<'a> Model<'a> {
     fn new(step: &'a Step<'a>) -> Self {
-        Self {
-            step,
-            accounts: BTreeMap::new(),
-            locks: BTreeMap::new(),
-            usernames: BTreeSet::new(),
-            hashes: BTreeSet::new(),
-            newly_live: 0,
-        }
-    }
-
-    /// Delegates that have not resigned.
-    fn live(&self) -> i64 {
-        let before = self.step.before.delegates().filter_map(|wallet| wallet.delegate.as_ref());
-        before.filter(|delegate| !delegate.resigned).count() as i64 + self.newly_live
+        let (accounts, locks) = (BTreeMap::new(), BTreeMap::new());
+        Self { step, accounts, locks, usernames: Vec::new(), hashes: Vec::new(), resigned: 0 }
     }
 
     fn play(mut self) -> Result<Self, String> {
@@ -154,7 +75,7 @@ impl<'a> Model<'a> {
         Ok(self)
     }
 
-    fn state(&self) -> &'a State {
+    fn before(&self) -> &'a State {
         self.step.before
     }
 
@@ -169,18 +90,24 @@ impl<'a> Model<'a> {
         self.account(key.address(self.step.before.network_byte()))
     }
 
+    /// The milestone that transactions of the block are bound by. Source: consensus.md 4.4; 8, Q24.
+    fn milestone(&self) -> &'a Milestone {
+        let (tip, rules) = (self.before().height(), &self.step.tree.rules().ledger);
+        self.step.tree.config().milestones.at(if rules.transaction_rules_lag { tip } else { tip.next() })
+    }
+
     /// An open lock and its owner.
-    fn lock(&self, id: &TransactionId) -> Option<(Address, Lock)> {
-        match self.locks.get(id) {
-            Some(known) => known.clone(),
+    fn lock(&mut self, id: &TransactionId) -> Option<(Address, OpenLock)> {
+        let owner = match self.locks.get(id) {
+            Some(known) => (*known)?,
             None => {
-                let owner = self
-                    .state()
-                    .wallets()
-                    .find(|wallet| wallet.htlc.as_ref().is_some_and(|htlc| htlc.locks.contains_key(id)))?;
-                Some((owner.address, owner.htlc.as_ref()?.locks[id].clone()))
+                let has_it =
+                    |wallet: &&Arc<Wallet>| wallet.htlc.as_ref().is_some_and(|htlc| htlc.locks.contains_key(id));
+                self.before().wallets().find(has_it)?.address
             }
-        }
+        };
+        let lock = self.account(owner).htlc.as_ref()?.open.get(id)?.clone();
+        Some((owner, lock))
     }
 
     fn transaction(&mut self, transaction: &'a SignedTransaction) -> Result<(), String> {
@@ -199,7 +126,8 @@ impl<'a> Model<'a> {
         if before.balance < cost {
             return Err(format!("it costs {cost}, its sender has {}", before.balance));
         }
-        authorised(transaction, &before)?;
+        self.in_force(transaction)?;
+        authority::authorised(self.step, transaction, &before)?;
         self.allowed(transaction, &before)?;
         let sender = self.account(address);
         sender.balance -= cost;
@@ -209,46 +137,71 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
+    /// Version and type are in force. Source: consensus.md 4.4.
+    fn in_force(&self, transaction: &SignedTransaction) -> Result<(), String> {
+        let milestone = self.milestone();
+        let version = if milestone.aip11 { 2 } else { 1 };
+        let found = if matches!(transaction.transaction().version, Version::One(_)) { 1 } else { 2 };
+        equal("version", found, version)?;
+        let in_force = match transaction.asset() {
+            Asset::Transfer { .. }
+            | Asset::SecondSignature { .. }
+            | Asset::DelegateRegistration { .. }
+            | Asset::Vote(_) => true,
+            Asset::MultiSignatureLegacy { .. } => false,
+            Asset::HtlcLock { .. } | Asset::HtlcClaim { .. } | Asset::HtlcRefund { .. } => {
+                milestone.aip11 && milestone.htlc_enabled
+            }
+            _ => milestone.aip11,
+        };
+        if in_force { Ok(()) } else { Err("its type is not in force".to_owned()) }
+    }
+
     /// The preconditions of its type. Source: consensus.md 4.5.
     fn allowed(&mut self, transaction: &SignedTransaction, sender: &Account) -> Result<(), String> {
         let refuse = |why: &str| Err(why.to_owned());
-        let state = self.state();
+        let state = self.before();
         match transaction.asset() {
+            Asset::SecondSignature { .. } | Asset::DelegateRegistration { .. } if sender.owners.is_some() => {
+                refuse("its sender is a multisignature wallet")
+            }
             Asset::SecondSignature { .. } if sender.second.is_some() => refuse("its sender has a second key"),
-            Asset::DelegateRegistration { .. } if sender.username.is_some() => refuse("its sender is a delegate"),
+            Asset::DelegateRegistration { .. } if sender.delegate.is_some() => refuse("its sender is a delegate"),
             Asset::DelegateRegistration { username }
-                if self.usernames.contains(username.as_str()) || taken(state, username) =>
+                if self.usernames.contains(&username.as_str()) || taken(state, username) =>
             {
                 refuse("the username is taken")
             }
             Asset::Vote(Vote::For(_)) if sender.vote.is_some() => refuse("its sender has voted"),
-            Asset::Vote(Vote::For(key)) if self.by_key(key).resigned => refuse("it votes for a resigned delegate"),
+            Asset::Vote(Vote::For(key)) if self.by_key(key).has_resigned() => {
+                refuse("it votes for a resigned delegate")
+            }
             Asset::Vote(Vote::Against(key)) if sender.vote != Some(*key) => refuse("its sender has no such vote"),
-            Asset::Vote(vote) if self.by_key(vote.delegate()).username.is_none() => refuse("it votes for no delegate"),
+            Asset::Vote(vote) if self.by_key(vote.delegate()).delegate.is_none() => refuse("it votes for no delegate"),
             Asset::MultiSignature { min, public_keys } => {
+                authority::registration(self.step, transaction)?;
                 let key = multisignature_key(*min, public_keys).map_err(|error| error.to_string())?;
                 match self.by_key(&key).owners {
                     Some(_) => refuse("the wallet is a multisignature wallet already"),
                     None => Ok(()),
                 }
             }
-            Asset::Ipfs { multihash } if self.hashes.contains(multihash.as_slice()) || state.has_ipfs(multihash) => {
+            Asset::Ipfs { multihash } if self.hashes.contains(&multihash.as_slice()) || has_hash(state, multihash) => {
                 refuse("the hash is registered")
             }
-            Asset::DelegateResignation => {
-                let seats = self.step.tree.config().milestones.at(state.height()).active_delegates;
-                match (&sender.username, sender.resigned) {
-                    (None, _) => refuse("its sender is no delegate"),
-                    (_, true) => refuse("its sender has resigned"),
-                    _ if self.live() <= i64::from(seats) => refuse("too few delegates would be left"),
-                    _ => Ok(()),
+            Asset::DelegateResignation => match &sender.delegate {
+                None => refuse("its sender is no delegate"),
+                Some(delegate) if delegate.resigned => refuse("its sender has resigned"),
+                Some(_) if self.live() <= self.milestone().active_delegates as usize => {
+                    refuse("too few delegates would be left")
                 }
-            }
+                Some(_) => Ok(()),
+            },
             Asset::HtlcLock { expiration, .. } => self.outlasts_a_round(*expiration),
             Asset::HtlcClaim { lock, unlock_secret } => match self.lock(lock) {
                 None => refuse("there is no such lock"),
                 Some((_, lock)) if self.has_expired(&lock) => refuse("the lock has expired"),
-                Some((_, lock)) if sha256(unlock_secret) != lock.secret_hash => refuse("it is not the lock's secret"),
+                Some((_, lock)) if sha256(unlock_secret) != lock.secret_hash.0 => refuse("it is not the lock's secret"),
                 Some(_) => Ok(()),
             },
             Asset::HtlcRefund { lock } => match self.lock(lock) {
@@ -256,20 +209,32 @@ impl<'a> Model<'a> {
                 Some((_, lock)) if !self.has_expired(&lock) => refuse("the lock has not expired"),
                 Some(_) => Ok(()),
             },
-            asset => allowed_to_business(asset, sender),
+            Asset::BusinessRegistration { .. }
+            | Asset::BusinessResignation
+            | Asset::BusinessUpdate { .. }
+            | Asset::BridgechainRegistration { .. }
+            | Asset::BridgechainResignation { .. }
+            | Asset::BridgechainUpdate { .. } => business::allowed(transaction.asset(), sender),
+            _ => Ok(()),
         }
     }
 
-    fn has_expired(&self, lock: &Lock) -> bool {
-        match lock.expiration {
-            Expiration::EpochTime(seconds) => seconds <= self.state().timestamp().0,
-            Expiration::BlockHeight(height) => height <= self.state().height().0,
+    /// Delegates that have not resigned.
+    fn live(&self) -> usize {
+        let before = self.before().wallets().filter_map(|wallet| wallet.delegate.as_ref());
+        before.filter(|delegate| !delegate.resigned).count() + self.usernames.len() - self.resigned
+    }
+
+    fn has_expired(&self, lock: &OpenLock) -> bool {
+        match lock.expires {
+            (1, seconds) => seconds <= self.before().timestamp().0,
+            (_, height) => height <= self.before().height().0,
         }
     }
 
     fn outlasts_a_round(&self, expiration: Expiration) -> Result<(), String> {
-        let (tree, state) = (self.step.tree, self.state());
-        let seats = tree.config().milestones.at(state.height()).active_delegates;
+        let (tree, state) = (self.step.tree, self.before());
+        let seats = self.milestone().active_delegates;
         let least = if tree.rules().ledger.minimum_lock_expiration { seats } else { 0 };
         let outlasts = match expiration {
             Expiration::EpochTime(seconds) => seconds > state.timestamp().0 + tree.slots().blocktime() * least,
@@ -290,75 +255,66 @@ impl<'a> Model<'a> {
             }
             Asset::SecondSignature { public_key } => self.account(address).second = Some(*public_key),
             Asset::DelegateRegistration { username } => {
-                self.usernames.insert(username);
-                self.newly_live += 1;
-                self.account(address).username = Some(username.clone());
+                let registered = delegates(self.before()) + self.usernames.len();
+                self.usernames.push(username);
+                self.account(address).delegate =
+                    Some(Delegate { username: username.clone(), registered: registered as u32, ..Delegate::default() });
             }
             Asset::DelegateResignation => {
-                self.newly_live -= 1;
-                self.account(address).resigned = true;
+                self.resigned += 1;
+                if let Some(delegate) = &mut self.account(address).delegate {
+                    delegate.resigned = true;
+                }
             }
             Asset::Vote(Vote::For(key)) => self.account(address).vote = Some(*key),
             Asset::Vote(Vote::Against(_)) => self.account(address).vote = None,
             Asset::MultiSignature { min, public_keys } => {
                 if let Ok(key) = multisignature_key(*min, public_keys) {
-                    self.by_key(&key).owners = Some((*min, public_keys.clone()));
+                    let shared = self.by_key(&key);
+                    shared.key = Some(key);
+                    shared.owners = Some(Owners { min: *min, keys: public_keys.clone() });
                 }
             }
             Asset::Ipfs { multihash } => {
-                self.hashes.insert(multihash);
-                self.account(address).hashes += 1;
+                self.hashes.push(multihash);
+                self.account(address).hashes.get_or_insert_default().push(Hex(multihash.clone()));
             }
             Asset::HtlcLock { amount, secret_hash, expiration, recipient } => {
-                let lock = Lock {
-                    amount: *amount,
+                let lock = OpenLock {
+                    amount: amount.value(),
                     recipient: *recipient,
-                    timestamp: self.step.block.header.timestamp,
+                    time: self.step.block.header.timestamp.0,
                     vendor_field: transaction.transaction().vendor_field.clone(),
-                    secret_hash: *secret_hash,
-                    expiration: *expiration,
+                    secret_hash: Hex(*secret_hash),
+                    expires: expiration.numbers(),
                 };
-                self.account(address).locked += i128::from(amount.value());
-                self.locks.insert(transaction.id(), Some((address, lock)));
+                let locks = self.account(address).htlc.get_or_insert_default();
+                locks.sum += i128::from(lock.amount);
+                locks.open.insert(transaction.id(), lock);
+                self.locks.insert(transaction.id(), Some(address));
             }
             Asset::HtlcClaim { lock: id, .. } => {
                 if let Some((owner, lock)) = self.lock(id) {
-                    self.close(id, owner, &lock);
-                    self.account(lock.recipient).balance += i128::from(lock.amount.value());
+                    self.close(id, owner);
+                    self.account(lock.recipient).balance += i128::from(lock.amount);
                 }
             }
             Asset::HtlcRefund { lock: id } => {
                 if let Some((owner, lock)) = self.lock(id) {
-                    self.close(id, owner, &lock);
-                    self.account(owner).balance += i128::from(lock.amount.value());
+                    self.close(id, owner);
+                    self.account(owner).balance += i128::from(lock.amount);
                 }
             }
-            asset => change_business(asset, self.account(address)),
+            asset => business::take_effect(asset, self.account(address)),
         }
     }
 
-    fn close(&mut self, id: &TransactionId, owner: Address, lock: &Lock) {
-        self.account(owner).locked -= i128::from(lock.amount.value());
+    fn close(&mut self, id: &TransactionId, owner: Address) {
+        let locks: &mut Locks = self.account(owner).htlc.get_or_insert_default();
+        if let Some(closed) = locks.open.remove(id) {
+            locks.sum -= i128::from(closed.amount);
+        }
         self.locks.insert(*id, None);
-    }
-}
-
-/// The signatures that its sender owes. Source: consensus.md 4.4.
-fn authorised(transaction: &SignedTransaction, sender: &Account) -> Result<(), String> {
-    let content = transaction.transaction();
-    let holds = match &sender.owners {
-        Some((min, keys)) => matches!(transaction.verify_multi(*min, keys), Ok(true)),
-        None => transaction.verified(),
-    };
-    if !holds {
-        return Err("its sender did not sign it".to_owned());
-    }
-    match &sender.second {
-        Some(key) if !transaction.verify_second(key) => Err("the second signature is not there".to_owned()),
-        None if content.second_signature.is_some() => {
-            Err("it has a second signature and nobody to have made it".to_owned())
-        }
-        _ => Ok(()),
     }
 }
 
@@ -367,42 +323,13 @@ fn taken(state: &State, username: &str) -> bool {
     state.wallets().any(|wallet| wallet.username() == Some(username))
 }
 
-fn allowed_to_business(asset: &Asset, sender: &Account) -> Result<(), String> {
-    let refuse = |why: &str| Err(why.to_owned());
-    let bridgechain = match asset {
-        Asset::BridgechainRegistration { genesis_hash, .. } => Some(genesis_hash),
-        Asset::BridgechainResignation { bridgechain } | Asset::BridgechainUpdate { bridgechain, .. } => {
-            Some(bridgechain)
-        }
-        _ => None,
-    };
-    let known = bridgechain.and_then(|hash| sender.bridgechains.get(hash));
-    match (asset, sender.business) {
-        (Asset::BusinessRegistration { .. }, Some(_)) => refuse("its sender is a business"),
-        (Asset::BusinessResignation | Asset::BusinessUpdate { .. }, None) => refuse("its sender is no business"),
-        (Asset::BusinessResignation | Asset::BusinessUpdate { .. }, Some(true)) => refuse("the business has resigned"),
-        (Asset::BusinessResignation, _) if sender.bridgechains.values().any(|resigned| !resigned) => {
-            refuse("a bridgechain of the business has not resigned")
-        }
-        _ if bridgechain.is_none() => Ok(()),
-        (_, None | Some(true)) => refuse("its sender is no business, or one that has resigned"),
-        (Asset::BridgechainRegistration { .. }, _) if known.is_some() => refuse("the bridgechain is registered"),
-        (Asset::BridgechainRegistration { .. }, _) => Ok(()),
-        _ if known != Some(&false) => refuse("there is no such bridgechain, or it has resigned"),
-        _ => Ok(()),
-    }
+/// Whether a hash is registered: asked of the wallets and not of the index.
+fn has_hash(state: &State, multihash: &[u8]) -> bool {
+    let mut hashes = state.wallets().filter_map(|wallet| wallet.ipfs.as_ref()).flat_map(|hashes| hashes.iter());
+    hashes.any(|known| known == multihash)
 }
 
-fn change_business(asset: &Asset, sender: &mut Account) {
-    match asset {
-        Asset::BusinessRegistration { .. } => sender.business = Some(false),
-        Asset::BusinessResignation => sender.business = Some(true),
-        Asset::BridgechainRegistration { genesis_hash, .. } => {
-            sender.bridgechains.insert(*genesis_hash, false);
-        }
-        Asset::BridgechainResignation { bridgechain } => {
-            sender.bridgechains.insert(*bridgechain, true);
-        }
-        _ => {}
-    }
+/// Delegates ever registered.
+fn delegates(state: &State) -> usize {
+    state.wallets().filter(|wallet| wallet.delegate.is_some()).count()
 }

@@ -1,8 +1,11 @@
 //! Whose slot it is, and who is next.
 
-use super::{Step, equal};
+use super::{Step, equal, figures};
 use crate::{
-    ledger::{State, rules::Shuffle},
+    ledger::{
+        State,
+        rules::{MissedBlocks, Shuffle},
+    },
     protocol::{PublicKey, crypto::sha256},
 };
 
@@ -42,18 +45,41 @@ pub(super) fn owner(step: &Step<'_>) -> Result<(), String> {
     equal(format_args!("forger of slot {slot}"), step.block.header.generator, owner)
 }
 
-/// `forger.missing`: one for each empty slot, at most a round of them, none after genesis.
+/// `forger.missing`: one for each empty slot, at most a round of them, none after genesis. By rule, these or the members
+/// that forged nothing in a round that is over are counted.
 pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
     let (first, slot) = (step.slot(step.before.timestamp().0) + 1, step.slot(step.block.header.timestamp.0));
-    if first == slot && step.link.missing().is_empty() {
-        return Ok(());
+    let mut expected = Vec::new();
+    if first < slot && step.before.height().0 > 1 {
+        let order = forging_order(step);
+        expected = (first..slot).take(order.len()).map(|slot| order[slot as usize % order.len()]).collect();
     }
-    let order = forging_order(step);
-    let turns = order.len();
-    let empty = (first..slot).take(if step.before.height().0 == 1 { 0 } else { turns });
-    let expected: Vec<PublicKey> = empty.map(|slot| order[slot as usize % turns]).collect();
     let names = |keys: &[PublicKey]| keys.iter().map(|key| step.name(key)).collect::<Vec<_>>().join(", ");
-    equal("delegates who missed a slot", names(step.link.missing()), names(&expected))
+    if step.link.missing() != expected {
+        equal("delegates who missed a slot", names(step.link.missing()), names(&expected))?;
+    }
+    match step.tree.rules().ledger.missed_blocks {
+        MissedBlocks::Slots => figures::missed(step, &expected),
+        MissedBlocks::Rounds => figures::missed(step, &idle(step)),
+    }
+}
+
+/// The members of the round that ends with the block who forged none of its blocks; nobody of one that goes on, or that
+/// has the genesis block alone.
+fn idle(step: &Step<'_>) -> Vec<PublicKey> {
+    let members = &step.before.round().members;
+    if !step.ends_round() {
+        return Vec::new();
+    }
+    let mut forgers = vec![step.block.header.generator];
+    let mut parent = step.link.parent();
+    for _ in 1..members.len() {
+        let Some(link) = parent.filter(|link| link.height().0 > 1) else { break };
+        forgers.push(link.block().header.generator);
+        parent = link.parent();
+    }
+    let members = members.iter().map(|member| member.public_key);
+    members.filter(|key| !forgers.contains(key)).collect()
 }
 
 pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
@@ -71,7 +97,7 @@ pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
     let state = step.after;
     if !step.ends_round() {
         let same = state.round().members == step.before.round().members;
-        return if same { Ok(()) } else { Err("its members changed before the round was over".to_owned()) };
+        return if same { keep_ranks(step) } else { Err("its members changed before the round was over".to_owned()) };
     }
     let mut expected: Vec<(i128, PublicKey)> = Vec::new();
     for wallet in state.delegates() {
@@ -91,11 +117,24 @@ pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
     let seats = step.tree.config().milestones.at(next).active_delegates as usize;
     let members: Vec<PublicKey> = state.round().members.iter().map(|member| member.public_key).collect();
     equal("members", members.len(), seats)?;
-    let wrong = members.iter().zip(&expected).find(|(found, (_, expected))| *found != expected);
-    match wrong {
-        Some((found, (_, expected))) => equal("member", step.name(found), step.name(expected)),
-        None => Ok(()),
+    for (member, (weight, key)) in state.round().members.iter().zip(&expected) {
+        equal("member", step.name(&member.public_key), step.name(key))?;
+        equal(format_args!("weight of the member {}", step.name(key)), member.vote_balance.0, -weight)?;
     }
+    for (key, old, new) in step.delegates_with(&members) {
+        let round = if members.contains(&key) { state.round().number().0 } else { old.round };
+        equal(format_args!("last round of {}", new.username), new.round, round)?;
+    }
+    Ok(())
+}
+
+/// Between two boundaries nobody is ranked, and nobody made active.
+fn keep_ranks(step: &Step<'_>) -> Result<(), String> {
+    for (_, old, new) in step.delegates_with(&[]) {
+        equal(format_args!("rank of {}", new.username), new.rank.unwrap_or(0), old.rank.unwrap_or(0))?;
+        equal(format_args!("last round of {}", new.username), new.round, old.round)?;
+    }
+    Ok(())
 }
 
 impl Step<'_> {

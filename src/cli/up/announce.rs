@@ -35,7 +35,7 @@ impl Announcer {
     }
 
     /// The network is up: all a developer needs to use it.
-    pub fn ready(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: &Path) {
+    pub fn ready(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
         if self.json {
             self.ready_json(network, seed, pace, addresses, log);
         } else {
@@ -43,7 +43,7 @@ impl Announcer {
         }
     }
 
-    fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: &Path) {
+    fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
         let config = network.tree.config();
         let symbol = &config.network.token;
         let mut lines = vec![
@@ -58,9 +58,9 @@ impl Announcer {
             format!("  network  {}, token {symbol}, nethash {}", config.network.name, config.network.nethash),
             format!("  seed     {seed}"),
             format!("  pace     {}", pace_in_words(pace)),
-            format!("  log      {}", log.display()),
-            String::new(),
         ]);
+        lines.extend(log.map(|log| format!("  log      {}", log.display())));
+        lines.push(String::new());
         if !network.accounts.is_empty() {
             lines.push("  Funded accounts (address, balance, passphrase), for tests only:".to_owned());
         }
@@ -73,7 +73,7 @@ impl Announcer {
         self.printer.line(lines.join("\n"));
     }
 
-    fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: &Path) {
+    fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
         let config = network.tree.config();
         let accounts = network.accounts.iter().map(|account| {
             json!({
@@ -100,7 +100,7 @@ impl Announcer {
             "seed": seed,
             "pace": pace.to_string(),
             "nethash": config.network.nethash,
-            "log": log.display().to_string(),
+            "log": log.map(|log| log.display().to_string()),
             "accounts": accounts.collect::<Vec<_>>(),
             "delegates": delegates.collect::<Vec<_>>(),
         });

@@ -4,9 +4,9 @@ use super::announce::LogWriter;
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Dialect, Listener, LogTail, RateLimit, Server, Settings, View, WebhookSettings, WebhookThread,
-        Webhooks, Whitelist,
-        webhooks::{DataDir, TIMEOUT, Targets},
+        ApiContext, Dialect, LabAccess, LabToken, Limits, Listener, LogTail, RateLimit, Server, Settings, View,
+        WebhookSettings, WebhookThread, Webhooks, Whitelist,
+        webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
     sim::{LiveHandle, Observer, Plan},
@@ -37,6 +37,29 @@ pub struct ApiOptions {
     /// default.
     #[arg(long, value_name = "REQUESTS[/SECONDS]", num_args = 0..=1, default_missing_value = "100")]
     rate_limit: Option<RateLimit>,
+    /// Whom /lab answers: nobody ('off'), programs on this machine ('loopback'), or from anywhere who shows the token of
+    /// --lab-token ('token').
+    #[arg(long, value_enum, value_name = "WHO", default_value_t)]
+    lab: LabMode,
+    /// A file that holds the token for --lab token. It is sent as 'Authorization: Bearer TOKEN'.
+    #[arg(long, value_name = "FILE")]
+    lab_token: Option<PathBuf>,
+    /// Open connections at a time. One more closes one that waits for a request, of the client that has most.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, help_heading = "Limits",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_connections: u32,
+    /// How long a connection may wait for the head of its next request, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().idle.as_secs(), help_heading = "Limits",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    idle_timeout: u64,
+    /// How long the body of a request may take to arrive, in seconds. Then it is answered with 408.
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    body_timeout: u64,
+    /// Megabytes of bodies received at a time, of all clients together. More is answered with 503.
+    #[arg(long, value_name = "MB", default_value_t = (Limits::default().receiving >> 20) as u32,
+          help_heading = "Limits", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    max_receiving: u32,
     /// Who may read and change webhooks, as patterns like those of --whitelist; '*' for everybody.
     #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", help_heading = "Webhooks")]
     webhook_whitelist: Whitelist,
@@ -55,15 +78,17 @@ pub struct ApiOptions {
     data_dir: Option<PathBuf>,
 }
 
+/// Whom `/lab` answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum LabMode {
+    Off,
+    #[default]
+    Loopback,
+    Token,
+}
+
 /// Ports that are ours, one for each node that is served.
 pub struct Ports(Vec<Listener>);
-
-impl Ports {
-    /// The first node's.
-    pub fn first(&self) -> u16 {
-        self.0.first().map_or(0, |listener| listener.local_address().port())
-    }
-}
 
 /// The nodes that are served, ready to be told of events.
 pub struct ServedNodes {
@@ -76,6 +101,7 @@ struct ServedNode {
     listener: Listener,
     view: View,
     tail: LogTail,
+    report: Report,
     webhooks: Webhooks,
 }
 
@@ -98,6 +124,33 @@ impl ApiOptions {
         (0..self.api_nodes).map(listen).collect::<Result<_, _>>().map(Ports)
     }
 
+    /// Whom `/lab` answers.
+    ///
+    /// # Errors
+    /// The token cannot be read, is none, or is given without being used.
+    fn lab(&self) -> Result<LabAccess, Failure> {
+        match (self.lab, &self.lab_token) {
+            (LabMode::Off, None) => Ok(LabAccess::Off),
+            (LabMode::Loopback, None) => Ok(LabAccess::Loopback),
+            (LabMode::Token, Some(file)) => {
+                let wrong = |why: String| Failure::usage(format!("--lab-token {}: {why}", file.display()));
+                let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+                LabToken::new(&text).map(LabAccess::Token).map_err(wrong)
+            }
+            (LabMode::Token, None) => Err(Failure::usage("--lab token wants the token's file: --lab-token FILE")),
+            (_, Some(_)) => Err(Failure::usage("--lab-token is for --lab token")),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            connections: self.max_connections as usize,
+            idle: Duration::from_secs(self.idle_timeout),
+            body: Duration::from_secs(self.body_timeout),
+            receiving: (self.max_receiving as usize) << 20,
+        }
+    }
+
     /// The nodes to serve, with the observers that tell them what happens. The first node's log is also printed.
     ///
     /// # Errors
@@ -106,7 +159,7 @@ impl ApiOptions {
         &self,
         Ports(listeners): Ports,
         plan: &Plan,
-        log: &Printer,
+        log: Option<&Printer>,
     ) -> Result<(ServedNodes, Vec<Box<dyn Observer>>), Failure> {
         if listeners.len() > plan.nodes.len() {
             let (asked, there) = (listeners.len(), plan.nodes.len());
@@ -122,36 +175,44 @@ impl ApiOptions {
                 .with_neighbours((0..plan.nodes.len() as u32).map(NodeId))
                 .with_latencies(&plan.network());
             let tail = LogTail::default();
-            let printer = (node == NodeId(0)).then(|| log.clone());
+            let printer = log.filter(|_| node == NodeId(0)).cloned();
             let writer = LogWriter::new(printer, tail.clone(), node, plan.tree.clone());
-            let settings = self.webhooks(&listener, &view, &writer, data.clone());
+            let report = report(&view, &writer);
+            let settings = self.webhooks(&listener, report.clone(), data.clone());
             let webhooks = thread.host(view.clone(), settings);
             let webhooks = webhooks.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
             observers.extend([Box::new(view.clone()) as Box<dyn Observer>, Box::new(writer)]);
             observers.push(Box::new(webhooks.observer()));
-            nodes.push(ServedNode { listener, view, tail, webhooks });
+            nodes.push(ServedNode { listener, view, tail, report, webhooks });
         }
         let settings = Settings {
             dialect: self.dialect,
             whitelist: self.whitelist.clone(),
             rate_limit: self.rate_limit,
             webhook_whitelist: self.webhook_whitelist.clone(),
+            lab: self.lab()?,
+            limits: self.limits(),
         };
         Ok((ServedNodes { nodes, thread, settings }, observers))
     }
 
-    fn webhooks(&self, listener: &Listener, view: &View, log: &LogWriter, data: Option<DataDir>) -> WebhookSettings {
+    fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>) -> WebhookSettings {
         let is_private = listener.local_address().ip().is_loopback();
         let default = || if is_private { Targets::loopback() } else { Targets::none() };
-        let (log, view) = (log.clone(), view.clone());
         WebhookSettings {
             targets: self.webhook_targets.clone().unwrap_or_else(default),
             timeout: Duration::from_millis(self.webhook_timeout.into()),
             data,
-            report: Arc::new(move |line| log.write(view.now(), "INFO", line.to_owned())),
+            report,
             ports: crate::api::Ports::default(),
         }
     }
+}
+
+/// Writes lines of a node's log, at the instant it has come to.
+fn report(view: &View, log: &LogWriter) -> Report {
+    let (log, view) = (log.clone(), view.clone());
+    Arc::new(move |line| log.write(view.now(), "INFO", line.to_owned()))
 }
 
 impl ServedNodes {
@@ -167,6 +228,7 @@ impl ServedNodes {
             let context = ApiContext {
                 log: Some(node.tail),
                 webhooks: Some(node.webhooks),
+                report: node.report,
                 settings: settings.clone(),
                 ..ApiContext::new(node.view, live.clone())
             };

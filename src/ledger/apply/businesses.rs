@@ -19,7 +19,11 @@ pub(super) fn check(asset: &Asset, sender: &Wallet) -> Result<(), ApplyError> {
         }
         Asset::BusinessResignation => {
             let business = live_business(sender)?;
-            let all_resigned = business.bridgechains.values().all(|bridgechain| bridgechain.resigned);
+            let mut bridgechains = business.bridgechains.values();
+            let all_resigned = match planted!(BusinessResignsByLastBridgechain) {
+                true => bridgechains.next_back().is_none_or(|bridgechain| bridgechain.resigned),
+                false => bridgechains.all(|bridgechain| bridgechain.resigned),
+            };
             if all_resigned { Ok(()) } else { Err(ApplyError::BridgechainsAreNotResigned) }
         }
         Asset::BusinessUpdate { .. } => live_business(sender).map(|_| ()),

@@ -14,7 +14,10 @@ pub(super) fn check_lock(expiration: Expiration, state: &impl Look, terms: &Term
         Expiration::EpochTime(seconds) => {
             u64::from(seconds) <= u64::from(state.timestamp().0) + u64::from(terms.blocktime) * u64::from(round)
         }
-        Expiration::BlockHeight(height) => u64::from(height) <= u64::from(state.height().0) + u64::from(round),
+        Expiration::BlockHeight(height) => {
+            let height = u64::from(height) + u64::from(planted!(LockAtTheHeightLimitTaken));
+            height <= u64::from(state.height().0) + u64::from(round)
+        }
     };
     if too_short { Err(ApplyError::HtlcLockExpired) } else { Ok(()) }
 }
@@ -58,6 +61,8 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
 pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
         let vote = state.wallet(&owner).and_then(|wallet| wallet.vote_address);
+        let recipients = state.wallet(&lock.recipient).and_then(|wallet| wallet.vote_address);
+        let vote = vote.filter(|vote| !planted!(ClaimWithinOneDelegateWeighsTwice) || recipients != Some(*vote));
         if let Some(vote) = vote.filter(|_| !planted!(WeightOfClaimedLock)) {
             state.add_vote_weight(vote, Balance::ZERO - lock.amount);
         }

@@ -55,7 +55,14 @@ pub struct NodeRules {
     pub peers_per_subnet: u32,
     /// Time to answer a request for blocks, in seconds. Source: consensus.md 6.
     pub blocks_timeout_s: u32,
+    /// Time the peers have to answer, and to be verified, before the delegate forges, in milliseconds: 1 to
+    /// [`FORGING_PING_LIMIT_MS`]. Peers that take longer are dropped, so with one-way latencies of half of this and more
+    /// nobody forges. Source: consensus.md 2.2.
+    pub forging_ping_ms: u32,
 }
+
+/// The longest time to wait for peers before forging \[ms\]: a delegate gives its relay four seconds to answer.
+pub const FORGING_PING_LIMIT_MS: u32 = 3_999;
 
 /// How far a health check that found the node forked rolls it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +97,7 @@ impl NodeRules {
             rate_limits: true,
             peers_per_subnet: 5,
             blocks_timeout_s: 600,
+            forging_ping_ms: 1_500,
         }
     }
 

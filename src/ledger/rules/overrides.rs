@@ -1,6 +1,6 @@
 //! A set of rules with some of them changed, by name, as a file has them.
 
-use super::Rules;
+use super::{FORGING_PING_LIMIT_MS, Rules};
 use toml::{Table, Value};
 
 /// Why a table of rules cannot be used.
@@ -87,18 +87,21 @@ impl Rules {
 
     /// What a number's type does not say.
     fn check(&self) -> Result<(), RulesError> {
-        let at_least_one = [
-            ("pool.max_transactions", self.pool.max_transactions),
-            ("pool.max_transactions_per_request", self.pool.max_transactions_per_request),
+        let ranges = [
+            ("pool.max_transactions", self.pool.max_transactions as u64, 1..=u64::MAX),
+            ("pool.max_transactions_per_request", self.pool.max_transactions_per_request as u64, 1..=u64::MAX),
+            ("quorum_percent", self.quorum_percent.into(), 0..=100),
+            ("node.forging_ping_ms", self.node.forging_ping_ms.into(), 1..=FORGING_PING_LIMIT_MS.into()),
         ];
-        let zero = at_least_one.iter().find(|(_, value)| *value == 0).map(|(key, _)| (*key, 0, "1 or more"));
-        let percent = (self.quorum_percent > 100).then_some(("quorum_percent", self.quorum_percent, "0 to 100"));
-        match zero.or(percent) {
+        match ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
             None => Ok(()),
             Some((key, found, allowed)) => Err(RulesError::NotAllowed {
                 key: key.to_owned(),
                 found: found.to_string(),
-                allowed: allowed.to_owned(),
+                allowed: match allowed.into_inner() {
+                    (low, u64::MAX) => format!("{low} or more"),
+                    (low, high) => format!("{low} to {high}"),
+                },
             }),
         }
     }
@@ -188,6 +191,9 @@ mod tests {
         assert!(kind.contains("key 'ledger.shuffle': found \"cards\"") && kind.contains("`every-place`"), "{kind}");
         assert_eq!(refused("quorum_percent = 101"), "key 'quorum_percent': found 101, allowed is 0 to 100");
         assert_eq!(refused("pool.max_transactions = 0"), "key 'pool.max_transactions': found 0, allowed is 1 or more");
+        let ping = "key 'node.forging_ping_ms': found 4000, allowed is 1 to 3999";
+        assert_eq!(refused("node.forging_ping_ms = 4000"), ping);
+        assert_eq!(refused("node.forging_ping_ms = 0"), ping.replace("4000", "0"));
         let type_of = refused("pool.too_large_ends_request = 1");
         assert!(type_of.contains("key 'pool.too_large_ends_request': found 1"), "{type_of}");
         assert!(refused("gossip.once = 1").contains("gossip"));

@@ -171,7 +171,9 @@ impl Block {
                 errors.push(BlockError::Duplicate(id));
             }
             let expiration = transaction.transaction().expiration();
-            let expired = expiration.is_some_and(|expiration| expiration <= self.header.height.0);
+            let own_height = u32::from(planted!(ExpiredAtOwnHeightTaken));
+            let expired =
+                expiration.is_some_and(|expiration| expiration <= self.header.height.0.saturating_sub(own_height));
             if expired && !milestone.ignore_expired_transactions && !planted!(ExpiredTransactionForged) {
                 errors.push(BlockError::Expired(id));
             }

@@ -1,4 +1,4 @@
-//! How long the nodes need, after a fault has ended, until all stand on one block.
+//! How long the live nodes need, after a fault has ended, until all stand on one block.
 
 use crate::actors::SimTime;
 use serde::Serialize;
@@ -11,8 +11,11 @@ pub struct Heal {
     pub kind: String,
     /// When it ended, in microseconds.
     pub at_us: u64,
-    /// Virtual seconds from then until all nodes stood on one block; empty if they never did.
+    /// Virtual seconds from then to the first instant at which all live nodes stood on one block; empty where the run ended
+    /// before: the time is longer than `observed_seconds` (right-censored).
     pub converged_seconds: Option<f64>,
+    /// Virtual seconds for which that was watched: `converged_seconds`, or the time to the end of the run.
+    pub observed_seconds: f64,
 }
 
 /// All ends of faults; as many as the scenario has.
@@ -23,19 +26,28 @@ pub struct Heals {
 }
 
 impl Heals {
-    pub(super) fn ended(&mut self, now: SimTime, fault: usize, kind: &str, agree: bool) {
-        let converged_seconds = agree.then_some(0.0);
-        self.open |= !agree;
-        self.all.push(Heal { fault, kind: kind.to_owned(), at_us: now.micros(), converged_seconds });
+    pub(super) fn ended(&mut self, now: SimTime, fault: usize, kind: &str, converged: bool) {
+        let converged_seconds = converged.then_some(0.0);
+        self.open |= !converged;
+        let (kind, at_us) = (kind.to_owned(), now.micros());
+        self.all.push(Heal { fault, kind, at_us, converged_seconds, observed_seconds: 0.0 });
     }
 
-    /// All nodes stand on one block.
-    pub(super) fn agreed(&mut self, now: SimTime) {
+    /// All live nodes stand on one block.
+    pub(super) fn converged(&mut self, now: SimTime) {
         if !std::mem::take(&mut self.open) {
             return;
         }
         for heal in self.all.iter_mut().filter(|heal| heal.converged_seconds.is_none()) {
-            heal.converged_seconds = Some(now.since(SimTime::from_micros(heal.at_us)).as_secs_f64());
+            heal.observed_seconds = heal.since(now);
+            heal.converged_seconds = Some(heal.observed_seconds);
+        }
+    }
+
+    /// The run has ended.
+    pub(super) fn finish(&mut self, end: SimTime) {
+        for heal in self.all.iter_mut().filter(|heal| heal.converged_seconds.is_none()) {
+            heal.observed_seconds = heal.since(end);
         }
     }
 
@@ -43,7 +55,59 @@ impl Heals {
         &self.all
     }
 
+    /// The longest time; empty where one is censored.
     pub(super) fn longest(&self) -> Option<f64> {
-        self.all.iter().filter_map(|heal| heal.converged_seconds).reduce(f64::max)
+        let times: Option<Vec<f64>> = self.all.iter().map(|heal| heal.converged_seconds).collect();
+        let mut times = times?.into_iter();
+        if planted!(LongestHealIsTheLast) { times.next_back() } else { times.reduce(f64::max) }
+    }
+
+    pub(super) fn longest_watched(&self) -> Option<f64> {
+        self.all.iter().map(|heal| heal.observed_seconds).reduce(f64::max)
+    }
+}
+
+impl Heal {
+    /// What came of it, in words.
+    pub fn in_words(&self) -> String {
+        let Self { fault, kind, converged_seconds, observed_seconds, .. } = self;
+        match converged_seconds {
+            Some(seconds) => {
+                format!("{seconds:.1} s after the end of fault {fault} ({kind}) all live nodes stood on one block")
+            }
+            None => format!(
+                "the run ended {observed_seconds:.1} s after the end of fault {fault} ({kind}), before all live nodes stood on one \
+                 block: censored"
+            ),
+        }
+    }
+
+    fn since(&self, now: SimTime) -> f64 {
+        now.since(SimTime::from_micros(self.at_us)).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> SimTime {
+        SimTime::from_micros(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn a_time_that_the_end_of_the_run_cuts_off_is_told_as_longer_than_what_was_watched() {
+        let mut heals = Heals::default();
+        assert_eq!((heals.longest(), heals.longest_watched()), (None, None));
+        heals.ended(at(10), 0, "crash", true);
+        heals.ended(at(20), 1, "pause", false);
+        heals.converged(at(26));
+        heals.converged(at(27));
+        assert_eq!((heals.longest(), heals.longest_watched()), (Some(6.0), Some(6.0)));
+        heals.ended(at(30), 2, "partition", false);
+        heals.finish(at(100));
+        let times: Vec<_> = heals.all().iter().map(|heal| (heal.converged_seconds, heal.observed_seconds)).collect();
+        assert_eq!(times, [(Some(0.0), 0.0), (Some(6.0), 6.0), (None, 70.0)]);
+        assert_eq!((heals.longest(), heals.longest_watched()), (None, Some(70.0)));
     }
 }

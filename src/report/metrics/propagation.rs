@@ -1,16 +1,21 @@
-//! How long blocks take from the forger to everybody's chain.
+//! How long blocks take from the forger to the chains of its cohort: the nodes that were live at the instant it was forged.
+//! Nodes that were down then catch up later, which is no propagation.
 
 use crate::{
     actors::{NodeId, SimTime},
     ledger::Link,
     protocol::{Block, BlockId},
+    sim::Tips,
 };
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// Blocks followed at a time; a block that a node misses for that many others is given up.
-const FOLLOWED: usize = 512;
+/// Blocks followed at a time: a block that a node lacks while so many others are forged is given up. Fewer where the nodes
+/// are many, so that 32 MiB hold who lacks what.
+const FOLLOWED: RangeInclusive<usize> = 512..=65_536;
+/// Who lacks what, in bits.
+const FOLLOWED_BITS: usize = 1 << 28;
 
 /// Some times in milliseconds, by how many took no longer. All 0 where there were none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -57,7 +62,7 @@ impl Times {
 
     /// Points of the cumulated distribution: (milliseconds, share that took no longer).
     fn curve(&self) -> Vec<(f64, f64)> {
-        let points = (0..=100).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999]);
+        let points = (0..=99).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999, 1.0]);
         match self.0.len() {
             0 => Vec::new(),
             _ => points.map(|share| (milliseconds(self.0.value_at_quantile(share)), share)).collect(),
@@ -71,7 +76,7 @@ fn milliseconds(micros: u64) -> f64 {
 
 /// Blocks on their way.
 pub struct Propagation {
-    nodes: usize,
+    followed_at_most: usize,
     followed: BTreeMap<BlockId, Travel>,
     order: std::collections::VecDeque<BlockId>,
     each: Times,
@@ -82,45 +87,53 @@ pub struct Propagation {
 
 struct Travel {
     forged: SimTime,
-    /// One bit a node.
-    arrived: Vec<u64>,
-    count: usize,
+    /// One bit a node: those of the cohort that have not had it yet.
+    lacking: Vec<u64>,
+    cohort: u32,
+    had: u32,
 }
 
 impl Propagation {
     pub(super) fn new(nodes: usize) -> Self {
         let [each, this_round, half, all] = [(); 4].map(|()| Times::default());
-        Self { nodes, followed: BTreeMap::new(), order: std::collections::VecDeque::new(), each, this_round, half, all }
+        let followed_at_most = (FOLLOWED_BITS / nodes.max(1)).clamp(*FOLLOWED.start(), *FOLLOWED.end());
+        let order = std::collections::VecDeque::new();
+        Self { followed_at_most, followed: BTreeMap::new(), order, each, this_round, half, all }
     }
 
-    pub(super) fn forged(&mut self, now: SimTime, block: &Block) {
-        let travel = Travel { forged: now, arrived: vec![0; self.nodes.div_ceil(64)], count: 0 };
+    pub(super) fn forged(&mut self, now: SimTime, block: &Block, tips: &Tips) {
+        let mut lacking = vec![0; tips.nodes().div_ceil(64)];
+        for (node, _) in tips.of_live() {
+            let (word, bit) = place(node);
+            lacking[word] |= bit;
+        }
+        let travel = Travel { forged: now, lacking, cohort: tips.live(), had: 0 };
         if self.followed.insert(block.id, travel).is_none() {
             self.order.push_back(block.id);
         }
-        if self.order.len() > FOLLOWED
+        if self.order.len() > self.followed_at_most
             && let Some(oldest) = self.order.pop_front()
         {
             self.followed.remove(&oldest);
         }
     }
 
-    /// A block is on a node's chain; says whether with this node half of them have it.
+    /// A block is on a node's chain. Returns whether with this node half of its cohort, rounded up, have had it.
     pub(super) fn applied(&mut self, now: SimTime, node: NodeId, link: &Link) -> bool {
         let Some(travel) = self.followed.get_mut(&link.id()) else { return false };
-        let (word, bit) = (node.0 as usize / 64, 1_u64 << (node.0 % 64));
-        if travel.arrived[word] & bit != 0 {
+        let (word, bit) = place(node);
+        if travel.lacking[word] & bit == 0 {
             return false;
         }
-        travel.arrived[word] |= bit;
-        travel.count += 1;
+        travel.lacking[word] ^= bit;
+        travel.had += 1;
         self.each.add(travel.forged, now);
         self.this_round.add(travel.forged, now);
-        let half = travel.count == self.nodes.div_ceil(2);
+        let half = travel.had == travel.cohort.div_ceil(2);
         if half {
             self.half.add(travel.forged, now);
         }
-        if travel.count == self.nodes {
+        if travel.had == travel.cohort {
             self.all.add(travel.forged, now);
         }
         half
@@ -144,5 +157,25 @@ impl Propagation {
 
     pub(super) fn curve(&self) -> Vec<(f64, f64)> {
         self.each.curve()
+    }
+}
+
+/// The word and the bit of a node.
+fn place(node: NodeId) -> (usize, u64) {
+    (node.0 as usize / 64, 1 << (node.0 % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_rises_from_the_first_point_to_the_last() {
+        let mut times = Times::default();
+        assert_eq!(times.curve(), []);
+        (1..=2_000).for_each(|millis| times.add(SimTime::default(), SimTime::from_micros(millis * 1_000)));
+        let curve = times.curve();
+        assert!(curve.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 < pair[1].1), "{curve:?}");
+        assert_eq!(curve.last().map(|(_, share)| *share), Some(1.0));
     }
 }

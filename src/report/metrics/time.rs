@@ -1,6 +1,6 @@
 //! A run over time in a bounded number of rows: when they are too many, two become one.
 
-use super::Sample;
+use super::{Sample, lesser};
 use crate::protocol::Slot;
 use serde::Serialize;
 
@@ -12,18 +12,23 @@ pub const BUCKETS: usize = 2_000;
 pub struct Bucket {
     pub first_slot: u32,
     pub slots: u32,
-    /// Of all nodes at the end of any of these slots.
-    pub height_least: u32,
-    pub height_greatest: u32,
+    /// Of the live nodes at the end of any of these slots; this and what follows is empty where no node was live then.
+    pub height_least: Option<u32>,
+    pub height_greatest: Option<u32>,
     pub branches_max: u32,
     pub fork_depth_max: u32,
-    pub agreement_min: f64,
-    pub weight_agreement_min: f64,
-    /// Transactions in a pool, mean over nodes and slots.
-    pub pool_mean: f64,
-    pub pool_max: u32,
+    /// Most nodes down at the end of any of these slots.
+    pub down_max: u32,
+    pub agreement_min: Option<f64>,
+    pub weight_agreement_min: Option<f64>,
+    /// Transactions in a pool, mean over live nodes, then over the slots at whose end there were any.
+    pub pool_mean: Option<f64>,
+    pub pool_max: Option<u32>,
     /// Transactions that half of the nodes have on their chain since these slots.
     pub transactions: u64,
+    /// Slots at whose end a node was live.
+    #[serde(skip)]
+    live_slots: u32,
 }
 
 /// Rows over time.
@@ -49,15 +54,17 @@ impl TimeRows {
         let row = Bucket {
             first_slot: sample.slot.0,
             slots: 1,
-            height_least: sample.height_least.0,
-            height_greatest: sample.height_greatest.0,
+            height_least: sample.height_least.map(|height| height.0),
+            height_greatest: sample.height_greatest.map(|height| height.0),
             branches_max: sample.branches,
             fork_depth_max: sample.depth,
+            down_max: sample.down,
             agreement_min: sample.agreement,
             weight_agreement_min: sample.weight_agreement,
             pool_mean: sample.pool_mean,
             pool_max: sample.pool_max,
             transactions: std::mem::take(&mut self.transactions),
+            live_slots: u32::from(sample.pool_mean.is_some()),
         };
         self.next = Slot(sample.slot.0 + 1);
         match self.rows.last_mut() {
@@ -94,15 +101,20 @@ impl TimeRows {
 
 impl Bucket {
     fn merge(&mut self, later: &Self) {
-        let (before, after) = (f64::from(self.slots), f64::from(later.slots));
-        self.pool_mean = (self.pool_mean * before + later.pool_mean * after) / (before + after);
+        let counted_already = if planted!(MergedRowsWeighTwice) { later.live_slots } else { 0 };
+        let sum = |row: &Self, slots: u32| row.pool_mean.unwrap_or(0.0) * f64::from(slots);
+        let (own, live_slots) = (self.live_slots + counted_already, self.live_slots + later.live_slots);
+        let mean = (sum(self, own) + sum(later, later.live_slots)) / f64::from(own + later.live_slots);
+        self.pool_mean = (live_slots > 0).then_some(mean);
+        self.live_slots = live_slots;
         self.slots += later.slots;
-        self.height_least = self.height_least.min(later.height_least);
+        self.height_least = lesser(self.height_least, later.height_least);
         self.height_greatest = self.height_greatest.max(later.height_greatest);
         self.branches_max = self.branches_max.max(later.branches_max);
         self.fork_depth_max = self.fork_depth_max.max(later.fork_depth_max);
-        self.agreement_min = self.agreement_min.min(later.agreement_min);
-        self.weight_agreement_min = self.weight_agreement_min.min(later.weight_agreement_min);
+        self.down_max = self.down_max.max(later.down_max);
+        self.agreement_min = lesser(self.agreement_min, later.agreement_min);
+        self.weight_agreement_min = lesser(self.weight_agreement_min, later.weight_agreement_min);
         self.pool_max = self.pool_max.max(later.pool_max);
         self.transactions += later.transactions;
     }
@@ -120,23 +132,52 @@ mod tests {
             rows.transactions(2);
             rows.add(&Sample {
                 slot: Slot(slot),
-                agreement: if slot == 77_777 { 0.25 } else { 1.0 },
-                weight_agreement: 1.0,
+                down: u32::from(slot == 88_888),
+                agreement: Some(if slot == 77_777 { 0.25 } else { 1.0 }),
+                weight_agreement: Some(1.0),
                 branches: 1,
                 depth: 0,
-                pool_mean: 3.0,
-                pool_max: slot,
-                height_least: Height(slot),
-                height_greatest: Height(slot),
+                pool_mean: Some(3.0),
+                pool_max: Some(slot),
+                height_least: Some(Height(slot)),
+                height_greatest: Some(Height(slot)),
             });
         }
         let rows = rows.finish();
         assert!((BUCKETS / 2..=BUCKETS).contains(&rows.len()), "{}", rows.len());
         assert_eq!(rows.iter().map(|row| row.slots).sum::<u32>(), 100_000);
         assert_eq!(rows.iter().map(|row| row.transactions).sum::<u64>(), 200_000);
-        assert_eq!(rows.iter().filter(|row| row.agreement_min < 1.0).count(), 1);
-        assert_eq!((rows[0].first_slot, rows.last().unwrap().pool_max), (5, 100_004));
+        assert_eq!(rows.iter().filter(|row| row.agreement_min < Some(1.0)).count(), 1);
+        assert_eq!(rows.iter().filter(|row| row.down_max == 1).count(), 1);
+        assert_eq!((rows[0].first_slot, rows.last().unwrap().pool_max), (5, Some(100_004)));
         assert!(rows.windows(2).all(|pair| pair[0].first_slot + pair[0].slots == pair[1].first_slot));
-        assert!(rows.iter().all(|row| (row.pool_mean - 3.0).abs() < 1e-9));
+        assert!(rows.iter().all(|row| (row.pool_mean.unwrap() - 3.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn slots_without_a_live_node_leave_means_and_minima_alone() {
+        let mut rows = TimeRows::new(Slot(0));
+        let live = |slot: u32| slot.is_multiple_of(4);
+        for slot in 0..2 * BUCKETS as u32 {
+            let defined = |value: f64| live(slot).then_some(value);
+            rows.add(&Sample {
+                slot: Slot(slot),
+                down: if live(slot) { 1 } else { 5 },
+                agreement: defined(0.75),
+                weight_agreement: defined(0.5),
+                branches: u32::from(live(slot)),
+                depth: 0,
+                pool_mean: defined(7.0),
+                pool_max: live(slot).then_some(8),
+                height_least: live(slot).then_some(Height(9)),
+                height_greatest: live(slot).then_some(Height(11)),
+            });
+        }
+        let rows = rows.finish();
+        // Two slots a row: every other row has seen no live node.
+        let told = |row: &Bucket| (row.agreement_min, row.weight_agreement_min, row.pool_mean, row.height_least);
+        assert_eq!((told(&rows[0]), rows[0].down_max), ((Some(0.75), Some(0.5), Some(7.0), Some(9)), 5));
+        assert_eq!((told(&rows[1]), rows[1].down_max), ((None, None, None, None), 5));
+        assert_eq!((rows[0].pool_max, rows[1].pool_max, rows[1].height_greatest), (Some(8), None, None));
     }
 }

@@ -4,9 +4,10 @@ use super::propagation::{Percentiles, Times};
 use crate::{
     actors::{NodeId, SimTime},
     protocol::{Block, SignedTransaction, TransactionId},
+    sim::Tips,
 };
 use std::{
-    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, VecDeque, btree_map::Entry},
     sync::Arc,
 };
 
@@ -18,8 +19,13 @@ pub struct Traffic {
     /// When each was first in a pool.
     first_seen: BTreeMap<TransactionId, SimTime>,
     order: VecDeque<TransactionId>,
+    /// The last ones that were confirmed: another block of another fork may hold them, too.
+    confirmed: BTreeSet<TransactionId>,
+    confirmed_order: VecDeque<TransactionId>,
     /// Transactions in each node's pool, as its events tell.
-    pools: Vec<u32>,
+    /// Below 0 between the moment at which a full pool tells what gives way and that at which it tells of the batch that
+    /// holds it.
+    pools: Vec<i64>,
     latency: Times,
     this_round: Times,
     round_total: u64,
@@ -33,6 +39,8 @@ impl Traffic {
         Self {
             first_seen: BTreeMap::new(),
             order: VecDeque::new(),
+            confirmed: BTreeSet::new(),
+            confirmed_order: VecDeque::new(),
             pools: vec![0; nodes],
             latency: Times::default(),
             this_round: Times::default(),
@@ -44,7 +52,7 @@ impl Traffic {
     }
 
     pub(super) fn added(&mut self, now: SimTime, node: NodeId, added: &[Arc<SignedTransaction>]) {
-        self.pools[node.0 as usize] += added.len() as u32;
+        self.pools[node.0 as usize] += added.len() as i64;
         for transaction in added {
             let id = transaction.id();
             if let Entry::Vacant(first) = self.first_seen.entry(id) {
@@ -60,8 +68,7 @@ impl Traffic {
     }
 
     pub(super) fn removed(&mut self, node: NodeId) {
-        let pool = &mut self.pools[node.0 as usize];
-        *pool = pool.saturating_sub(1);
+        self.pools[node.0 as usize] -= 1;
     }
 
     /// Counted once, however many pools drop it.
@@ -72,20 +79,33 @@ impl Traffic {
         }
     }
 
-    /// A rollback or a rebuild has emptied the pool, which holds so many now.
+    /// A rollback, a rebuild or a crash has emptied the pool, which holds so many now.
     pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
-        self.pools[node.0 as usize] = pending as u32;
+        let kept = if planted!(ReplacedPoolAddsUp) { self.pools[node.0 as usize] } else { 0 };
+        self.pools[node.0 as usize] = kept + pending as i64;
     }
 
-    /// Half of the nodes have the block; answers the number of its transactions.
+    /// Half of the nodes that were live when it was forged have the block; answers the number of its transactions that
+    /// were in no such block before.
     pub(super) fn confirmed(&mut self, now: SimTime, block: &Block) -> u64 {
+        let mut count = 0;
         for transaction in &block.transactions {
-            if let Some(seen) = self.first_seen.remove(&transaction.id()) {
+            let id = transaction.id();
+            if !self.confirmed.insert(id) {
+                continue;
+            }
+            count += 1;
+            self.confirmed_order.push_back(id);
+            if let Some(seen) = self.first_seen.remove(&id) {
                 self.latency.add(seen, now);
                 self.this_round.add(seen, now);
             }
         }
-        let count = block.transactions.len() as u64;
+        while self.confirmed_order.len() > FOLLOWED {
+            if let Some(oldest) = self.confirmed_order.pop_front() {
+                self.confirmed.remove(&oldest);
+            }
+        }
         self.round_total += count;
         self.total += count;
         count
@@ -100,12 +120,18 @@ impl Traffic {
         self.latency.percentiles()
     }
 
-    pub(super) fn pool_mean(&self) -> f64 {
-        let sum: u64 = self.pools.iter().map(|pool| u64::from(*pool)).sum();
-        sum as f64 / self.pools.len().max(1) as f64
+    /// Transactions in a pool, mean over live nodes; `None` while no node is live.
+    pub(super) fn pool_mean(&self, tips: &Tips) -> Option<f64> {
+        let sum: u64 = self.of_live(tips).map(u64::from).sum();
+        (tips.live() > 0).then(|| sum as f64 / f64::from(tips.live()))
     }
 
-    pub(super) fn pool_max(&self) -> u32 {
-        self.pools.iter().copied().max().unwrap_or(0)
+    /// Transactions in the fullest pool of a live node; `None` while no node is live.
+    pub(super) fn pool_max(&self, tips: &Tips) -> Option<u32> {
+        self.of_live(tips).max()
+    }
+
+    fn of_live(&self, tips: &Tips) -> impl Iterator<Item = u32> {
+        tips.of_live().map(|(node, _)| u32::try_from(self.pools[node.0 as usize]).unwrap_or(0))
     }
 }

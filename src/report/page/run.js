@@ -12,18 +12,20 @@ const spans = time.length && time[0].slots > 1 ? ` A point stands for ${time[0].
 
 page.append(heading(about.scenario, about.description));
 
-const traffic = totals.transactions > 0 || totals.transactions_rejected > 0 || totals.pool_max > 0;
+const traffic = totals.transactions > 0 || totals.transactions_rejected > 0 || (totals.pool_max || 0) > 0;
 page.append(element("div", { class: "tiles" },
   tile(number(totals.height), "height"),
   tile(number(totals.rounds), "rounds"),
   tile(number(totals.blocks), "blocks on the chain"),
   tile(number(totals.missed_slots), "slots missed", totals.missed_slots > 0),
   tile(number(totals.orphaned), "blocks orphaned", totals.orphaned > 0),
-  tile(number(totals.fork_depth_max), "blocks, deepest fork", totals.fork_depth_max > 0),
+  tile(number(totals.fork_depth_max), "blocks, longest branch beside the chain", totals.fork_depth_max > 0),
   tile(number(totals.rollbacks), "rollbacks", totals.rollbacks > 0),
   totals.propagation_ms.count ? tile(ms(totals.propagation_ms.p50), "propagation, median") : null,
   totals.propagation_ms.count ? tile(ms(totals.propagation_ms.p99), "propagation, 99 %") : null,
-  tile(percent(totals.agreement_mean), "mean agreement", totals.agreement_mean < 0.99),
+  tile(percent(totals.agreement_mean), "mean agreement of live nodes", totals.agreement_mean !== null && totals.agreement_mean < 0.99),
+  totals.down_max > 0 ? tile(number(totals.down_max), "nodes down at most", true) : null,
+  about.ended !== "complete" ? tile(about.censored ? `censored (${about.ended})` : about.ended, `at height ${totals.height}`, true) : null,
   traffic ? tile(number(totals.transactions), "transactions") : null,
   traffic ? tile(`${number(totals.transactions_per_second)} /s`, "throughput") : null));
 
@@ -33,14 +35,23 @@ page.append(grid);
 grid.append(reproduce(about.reproduce, [
   ["scenario", about.scenario], ["seed", about.seed], ["set", about.set.join("  ")], ["version", `dposlab ${about.version}`],
   ["digest", about.digest], ["events", number(about.events)], ["inputs delivered", number(about.delivered)],
-  ["interrupted", about.interrupted ? `at height ${totals.height}` : ""],
+  ["notes", about.notes.join("; ")],
+  ["ended", about.ended],
+  ["proof that no block can ever follow", about.halt ? `${about.halt.proof}; the same ${number(about.halt.first_us / 1e6 - data.start)} s and ${number(about.halt.second_us / 1e6 - data.start)} s into the run; fingerprint ${about.halt.fingerprint}` : ""],
 ]));
 
+if (about.censored) {
+  grid.append(element("section", { class: "card" }, element("h2", {}, "This run is censored"), element("p", { class: "soft" },
+    `It was ended before its last round (${about.ended}), and nobody knows how it would have gone on: it has neither succeeded nor failed. Times that were still running are longer than what is told.`)));
+}
+
 if (data.assertions.length) {
-  const broken = data.assertions.filter((verdict) => !verdict.holds).length;
-  grid.append(element("section", { class: "card" }, element("h2", {}, broken ? `${broken} of ${data.assertions.length} assertions do not hold` : "All assertions hold"),
+  const broken = data.assertions.filter((verdict) => verdict.holds === false).length;
+  const open = data.assertions.filter((verdict) => verdict.holds === null).length;
+  const ruling = (verdict) => (verdict.holds ? "holds" : { class: "bad", text: verdict.holds === null ? "is undecided" : "does not hold" });
+  grid.append(element("section", { class: "card" }, element("h2", {}, broken ? `${broken} of ${data.assertions.length} assertions do not hold` : open ? `${open} of ${data.assertions.length} assertions are undecided` : "All assertions hold"),
     element("div", { style: "height:6px" }),
-    table(["assertion", "", "found"], data.assertions.map((verdict) => [verdict.assertion, verdict.holds ? "holds" : { class: "bad", text: "does not hold" }, verdict.found]))));
+    table(["assertion", "", "found"], data.assertions.map((verdict) => [verdict.assertion, ruling(verdict), verdict.found]))));
   grid.lastChild.classList.add("words");
 }
 
@@ -100,7 +111,7 @@ const healMarks = () => data.heals.map((heal) => ({
   y0: 0, y1: 1, line: { color: color("third"), width: 1.5, dash: "dot" },
 }));
 
-grid.append(plotCard("", "Chain and forks", `Heights of the nodes at the end of each slot, blocks that did not make it, and the number of branches the nodes stand on.${spans}${data.heals.length ? " Dotted: a fault ends." : ""}`, () => ({
+grid.append(plotCard("", "Chain and forks", `Heights of the live nodes at the end of each slot, blocks that did not make it, the number of branches the live nodes stand on, and how many nodes are down.${spans}${data.heals.length ? " Dotted: a fault ends." : ""}`, () => ({
   traces: [
     line("highest node", slotX, time.map((row) => row.height_greatest), color("good")),
     line("lowest node", slotX, time.map((row) => row.height_least), color("good"), { line: { width: 1, dash: "dot" }, fill: "tonexty", fillcolor: `${color("bad")}22` }),
@@ -109,30 +120,31 @@ grid.append(plotCard("", "Chain and forks", `Heights of the nodes at the end of 
       marker: { color: color("bad"), size: 6, symbol: "x" } },
     { ...line("branches", slotX, time.map((row) => row.branches_max), color("bad"), { line: { shape: "hv" } }), yaxis: "y2" },
     { ...line("fork depth", slotX, time.map((row) => row.fork_depth_max), color("fourth"), { line: { shape: "hv" } }), yaxis: "y2" },
+    ...(totals.down_max > 0 ? [{ ...line("nodes down", slotX, time.map((row) => row.down_max), color("soft"), { line: { shape: "hv" }, fill: "tozeroy", fillcolor: `${color("soft")}22` }), yaxis: "y2" }] : []),
   ],
   layout: layout(440, {
-    hovermode: "x", xaxis: timeAxis({ anchor: "y2" }), yaxis: axis("height", { domain: [0.36, 1] }), yaxis2: axis("branches, depth", { domain: [0, 0.26], rangemode: "tozero" }),
+    hovermode: "x", xaxis: timeAxis({ anchor: "y2" }), yaxis: axis("height", { domain: [0.36, 1] }), yaxis2: axis(totals.down_max > 0 ? "branches, depth, down" : "branches, depth", { domain: [0, 0.26], rangemode: "tozero" }),
     shapes: healMarks(),
   }),
 })).card);
 
-grid.append(plotCard("half", "Agreement", `Share of the nodes, and of the vote weight behind them, on the block most stand on; the least at a slot's end.${spans}`, () => ({
+grid.append(plotCard("half", "Agreement", `Share of the live nodes, and of the vote weight behind them, on the block most of them stand on; the least at a slot's end. A gap: no node was live.${spans}`, () => ({
   traces: [
-    line("nodes", slotX, time.map((row) => row.agreement_min * 100), color("good"), { line: { shape: "hv" }, hovertemplate: "%{y:.1f} %" }),
-    line("vote weight", slotX, time.map((row) => row.weight_agreement_min * 100), color("fourth"), { line: { shape: "hv", dash: "dot" }, hovertemplate: "%{y:.1f} %" }),
+    line("nodes", slotX, time.map((row) => (row.agreement_min === null ? null : row.agreement_min * 100)), color("good"), { line: { shape: "hv" }, hovertemplate: "%{y:.1f} %" }),
+    line("vote weight", slotX, time.map((row) => (row.weight_agreement_min === null ? null : row.weight_agreement_min * 100)), color("fourth"), { line: { shape: "hv", dash: "dot" }, hovertemplate: "%{y:.1f} %" }),
   ],
   layout: layout(300, { hovermode: "x unified", xaxis: timeAxis(), yaxis: axis("percent", { range: [0, 104] }), shapes: healMarks() }),
 })).card);
 
 const roundX = rounds.map((round) => round.round);
-grid.append(plotCard("half", "Slots by round", "Blocks on the winning chain, slots left empty, and blocks forged beside another one.", () => ({
+grid.append(plotCard("half", "Slots by round", "Blocks on the winning chain, slots left empty, and forks: blocks forged on a parent on which another block had been forged before.", () => ({
   traces: [["blocks", "blocks", "good"], ["missed_slots", "missed", "bad"], ["forks", "forks", "fourth"]].map(([key, name, fill]) => ({
     type: "bar", name, x: roundX, y: rounds.map((round) => round[key]), marker: { color: color(fill) }, hovertemplate: `%{y} ${name}<extra>round %{x}</extra>`,
   })),
   layout: layout(300, { barmode: "stack", bargap: 0.25, xaxis: roundAxis(), yaxis: axis("slots") }),
 })).card);
 
-if (totals.propagation_ms.count > 0) grid.append(plotCard("half", "Propagation", "How many deliveries, from forging to a node's chain, took no longer than this.", () => ({
+if (totals.propagation_ms.count > 0) grid.append(plotCard("half", "Propagation", "How many deliveries, from forging to the chain of a node that was live then, took no longer than this.", () => ({
   traces: [line("deliveries", data.curve.map(([delay]) => delay), data.curve.map(([, share]) => share * 100), color("good"), { fill: "tozeroy", fillcolor: `${color("good")}22`, hovertemplate: "%{y:.1f} % within %{x:.0f} ms<extra></extra>" })],
   layout: layout(300, { xaxis: axis("milliseconds", { rangemode: "tozero" }), yaxis: axis("percent of deliveries", { range: [0, 102] }), showlegend: false }),
 })).card);
@@ -144,7 +156,7 @@ if (totals.propagation_ms.count > 0) grid.append(plotCard("half", "Propagation b
 })).card);
 
 if (traffic) {
-  grid.append(plotCard("half", "Pools", `Transactions waiting, mean over the nodes and in the fullest pool.${spans}`, () => ({
+  grid.append(plotCard("half", "Pools", `Transactions waiting, mean over the live nodes and in the fullest pool of one.${spans}`, () => ({
     traces: [
       line("mean", slotX, time.map((row) => row.pool_mean), color("good"), { fill: "tozeroy", fillcolor: `${color("good")}22`, hovertemplate: "%{y:.1f}" }),
       line("fullest", slotX, time.map((row) => row.pool_max), color("bad"), { line: { width: 1, dash: "dot" }, hovertemplate: "%{y}" }),
@@ -165,7 +177,7 @@ if (traffic) {
 }
 
 if (totals.rollbacks > 0) {
-  grid.append(plotCard("half", "Rollbacks by round", `How many nodes went back, and the deepest. ${Object.entries(totals.rollbacks_by_cause).map(([cause, count]) => `${cause}: ${count}`).join(", ")}.`, () => ({
+  grid.append(plotCard("half", "Rollbacks by round", `How often a node left its chain, and the most blocks one took back at once, be they on a fork or to be downloaded again. ${Object.entries(totals.rollbacks_by_cause).map(([cause, count]) => `${cause}: ${count}`).join(", ")}.`, () => ({
     traces: [
       { type: "bar", name: "rollbacks", x: roundX, y: rounds.map((round) => round.rollbacks), marker: { color: color("fourth") } },
       { ...line("deepest, in blocks", roundX, rounds.map((round) => round.rollback_depth_max), color("bad"), { mode: "lines+markers" }), yaxis: "y2" },
@@ -186,9 +198,9 @@ if (totals.missed_slots > 0) {
 
 if (data.heals.length) {
   grid.append(element("section", { class: "card half" }, element("h2", {}, "After the faults"),
-    element("p", { class: "soft" }, "Virtual seconds from a fault's end until all nodes stood on one block."), element("div", { style: "height:8px" }),
+    element("p", { class: "soft" }, "Virtual seconds from a fault's end until all live nodes stood on one block. Censored: the run ended before, so the time is longer than what is told."), element("div", { style: "height:8px" }),
     table(["fault", `ended, in ${unit}`, "seconds to one chain"], data.heals.map((heal) => [`${heal.fault}: ${heal.kind}`,
-      number((heal.at_us / 1e6 - data.start) / unitSeconds), heal.converged_seconds === null ? { class: "bad", text: "never" } : number(heal.converged_seconds, 1)]))));
+      number((heal.at_us / 1e6 - data.start) / unitSeconds), heal.converged_seconds === null ? { class: "bad", text: `more than ${number(heal.observed_seconds, 1)}, censored` } : number(heal.converged_seconds, 1)]))));
 }
 
 drawAll();

@@ -1,32 +1,54 @@
 //! What a row of a sweep tells of its run.
 
 use super::Cell;
-use crate::report::{metrics::Totals, sheet};
+use crate::{
+    report::{metrics::Totals, sheet},
+    scenario::Ended,
+};
 
-/// How a run ended.
+/// What a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// To its last round, and everything asserted held.
     Ok,
     /// An assertion of the scenario did not hold.
     Broken,
-    /// The chain stalled before its last round.
-    Stalled,
+    /// It is proved that no block can ever be made again, before its last round.
+    Halted,
+    /// It was ended before its last round, by the stall rule or the time limit, and nothing that was decided by then did not
+    /// hold: neither a success nor a failure.
+    Censored,
     /// The program failed.
     Died,
 }
 
 impl Status {
-    const ALL: [Self; 4] = [Self::Ok, Self::Broken, Self::Stalled, Self::Died];
+    const ALL: [Self; 5] = [Self::Ok, Self::Broken, Self::Halted, Self::Censored, Self::Died];
+
+    /// Of a run that ended so, and in which an assertion did not hold or not.
+    pub fn new(ended: Ended, broken: bool) -> Self {
+        match ended {
+            _ if broken => Self::Broken,
+            Ended::Complete => Self::Ok,
+            Ended::Halted(_) => Self::Halted,
+            Ended::Stalled | Ended::Time | Ended::Interrupted => Self::Censored,
+        }
+    }
 
     /// The word in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Broken => "broken",
-            Self::Stalled => "stalled",
+            Self::Halted => "halted",
+            Self::Censored => "censored",
             Self::Died => "died",
         }
+    }
+
+    /// Whether the run has failed; one that is censored has not.
+    pub fn is_failed(self) -> bool {
+        matches!(self, Self::Broken | Self::Halted | Self::Died)
     }
 
     pub(super) fn number(self) -> u64 {
@@ -36,6 +58,19 @@ impl Status {
     pub(super) fn of(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.number() == number)
     }
+}
+
+/// The words of [`Ended`] by the number that a row keeps; the first stands for a run that died.
+const ENDS: [&str; 6] = ["", "complete", "halted", "stalled", "time", "interrupted"];
+
+/// The number that a row keeps of how a run ended.
+pub fn number_of_end(ended: Ended) -> u64 {
+    ENDS.iter().position(|word| *word == ended.word()).unwrap_or(0) as u64
+}
+
+/// How a run ended, by the number in its row; `None` where it died.
+pub fn end_of_number(number: u64) -> Option<&'static str> {
+    usize::try_from(number).ok().and_then(|number| ENDS.get(number)).copied().filter(|word| !word.is_empty())
 }
 
 /// A figure of a run: its column, and where it comes from.
@@ -54,7 +89,7 @@ const fn number(name: &'static str, of: fn(&Totals) -> Option<f64>) -> Figure {
 }
 
 /// All figures, in the order of their columns.
-pub const FIGURES: [Figure; 28] = [
+pub const FIGURES: [Figure; 31] = [
     count("height", |totals| Some(totals.height.into())),
     count("blocks", |totals| Some(totals.blocks.into())),
     count("missed_slots", |totals| Some(totals.missed_slots.into())),
@@ -65,6 +100,8 @@ pub const FIGURES: [Figure; 28] = [
     count("slots", |totals| Some(totals.slots.into())),
     count("slots_forked", |totals| Some(totals.slots_forked.into())),
     count("fork_depth_max", |totals| Some(totals.fork_depth_max.into())),
+    count("down_max", |totals| Some(totals.down_max.into())),
+    count("down_end", |totals| Some(totals.down_end.into())),
     count("rollbacks", |totals| Some(totals.rollbacks.into())),
     count("rollback_depth_max", |totals| Some(totals.rollback_depth_max.into())),
     count("blocks_refused", |totals| Some(totals.blocks_refused.into())),
@@ -82,12 +119,13 @@ pub const FIGURES: [Figure; 28] = [
     number("transaction_latency_p99_ms", |totals| {
         (totals.transaction_latency_ms.count > 0).then_some(totals.transaction_latency_ms.p99)
     }),
-    number("pool_mean", |totals| Some(totals.pool_mean)),
-    number("agreement_mean", |totals| Some(totals.agreement_mean)),
-    number("agreement_min", |totals| Some(totals.agreement_min)),
-    number("weight_agreement_mean", |totals| Some(totals.weight_agreement_mean)),
-    number("agreement_end", |totals| Some(totals.agreement_end)),
+    number("pool_mean", |totals| totals.pool_mean),
+    number("agreement_mean", |totals| totals.agreement_mean),
+    number("agreement_min", |totals| totals.agreement_min),
+    number("weight_agreement_mean", |totals| totals.weight_agreement_mean),
+    number("agreement_end", |totals| totals.agreement_end),
     number("converged_seconds_max", |totals| totals.converged_seconds_max),
+    number("observed_seconds_max", |totals| totals.observed_seconds_max),
     number("seconds", |totals| Some(totals.seconds)),
 ];
 
@@ -96,8 +134,8 @@ pub fn figures(totals: &Totals) -> Vec<Option<f64>> {
     FIGURES.iter().map(|figure| (figure.of)(totals)).collect()
 }
 
-/// The names of all columns of the table of runs: what was varied, the seed, how it ended,
-/// the assertions that broke, the figures, the digest.
+/// The names of all columns of the table of runs: what was varied, the seed, what came of it, how it ended, the assertions
+/// that broke and those that are undecided, the figures, the digest.
 pub fn names(cells: &[Cell]) -> Vec<String> {
     table(cells).into_iter().map(|column| column.name).collect()
 }
@@ -109,7 +147,9 @@ pub fn table(cells: &[Cell]) -> Vec<sheet::Column> {
         .extend(cells[0].varied.iter().map(|varied| sheet::column(varied.path(), varied_kind(cells, &varied.path()))));
     columns.push(sheet::column("seed", sheet::Kind::Count));
     columns.push(sheet::column("status", sheet::Kind::Text));
+    columns.push(sheet::column("ended", sheet::Kind::Text));
     columns.push(sheet::column("broken", sheet::Kind::Text));
+    columns.push(sheet::column("undecided", sheet::Kind::Text));
     columns.extend(FIGURES.iter().map(|figure| sheet::column(figure.name, figure.kind)));
     columns.push(sheet::column("digest", sheet::Kind::Text));
     columns

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     report::Metrics,
-    scenario::{Judge, Scenario, StageKind},
+    scenario::{Judge, Ruling, Scenario, StageKind},
     sim::{Observer, Plan, SeedTree},
 };
 use std::{
@@ -28,8 +28,17 @@ pub struct Progress {
     pub done: u64,
     /// Of them, those found done when this process began.
     pub found: u64,
-    /// Runs that did not end well.
+    /// Runs that failed.
     pub failed: u64,
+    /// Runs that were ended before their end: neither successes nor failures.
+    pub censored: u64,
+}
+
+impl Progress {
+    fn count(&mut self, status: Status) {
+        self.failed += u64::from(status.is_failed());
+        self.censored += u64::from(status == Status::Censored);
+    }
 }
 
 /// Makes the judge of a run, or says what its scenario's assertions name that there is not.
@@ -85,7 +94,7 @@ pub fn play(
                 let (place, row) = result?;
                 rows.write(sweep.row_of(place), &row)?;
                 state.done += 1;
-                state.failed += u64::from(row.status != Status::Ok);
+                state.count(row.status);
             }
             rows.sync()?;
             progress(state);
@@ -114,7 +123,7 @@ fn found(sweep: &Sweep, rows: &Rows) -> Result<Progress, SweepError> {
         if let Some(row) = rows.read(sweep.row_of(place))? {
             state.done += 1;
             state.found += 1;
-            state.failed += u64::from(row.status != Status::Ok);
+            state.count(row.status);
         }
     }
     Ok(state)
@@ -136,7 +145,14 @@ fn next_undone(
 
 /// One run. A panic is a finding of that run: the sweep goes on.
 fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
-    let died = || Row { status: Status::Died, broken: 0, figures: vec![None; FIGURES.len()], digest: [0; 32] };
+    let died = || Row {
+        status: Status::Died,
+        ended: 0,
+        broken: 0,
+        undecided: 0,
+        figures: vec![None; FIGURES.len()],
+        digest: [0; 32],
+    };
     let scenario = &cell.scenario;
     let play = || {
         let seeds = SeedTree::new(seed);
@@ -149,15 +165,20 @@ fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
         let played = scenario.play(&plan, StageKind::Inline, observers, |_| {});
         let Ok(outcome) = played else { return died() };
         let figures = metrics.finish(outcome.end);
-        let verdicts = judge.verdicts(outcome.end);
-        let broken = verdicts.iter().enumerate().filter(|(_, verdict)| !verdict.holds);
-        let broken = broken.fold(0, |bits, (index, _)| bits | 1 << index.min(63));
-        let status = match figures.tip.height() < scenario.last_height() {
-            true => Status::Stalled,
-            false if broken != 0 => Status::Broken,
-            false => Status::Ok,
+        let verdicts = judge.verdicts(outcome.end, outcome.ended);
+        let bits = |wanted: Ruling| {
+            let so = verdicts.iter().enumerate().filter(|(_, verdict)| verdict.ruling == wanted);
+            so.fold(0, |bits, (index, _)| bits | 1 << index.min(63))
         };
-        Row { status, broken, figures: columns::figures(&figures.total), digest: outcome.digest.0 }
+        let (broken, undecided) = (bits(Ruling::Broken), bits(Ruling::Undecided));
+        Row {
+            status: Status::new(outcome.ended, broken != 0),
+            ended: columns::number_of_end(outcome.ended),
+            broken,
+            undecided,
+            figures: columns::figures(&figures.total),
+            digest: outcome.digest.0,
+        }
     };
     catch_unwind(AssertUnwindSafe(|| scenario.crypto.during(play))).unwrap_or_else(|_| died())
 }

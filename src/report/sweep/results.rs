@@ -12,6 +12,7 @@ use crate::report::{
     page,
     sheet::{Cell, Kind, Sheet, column, write_whole},
     statistics::{Distribution, DistributionReport, Share, ShareReport},
+    survival::{Survival, SurvivalReport},
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, fs, path::Path};
@@ -26,14 +27,16 @@ pub struct Summary {
     pub manifest: Manifest,
     pub runs: u64,
     pub failed: u64,
-    /// Runs by how they ended.
+    /// Runs that were ended before their end: neither successes nor failures.
+    pub censored: u64,
+    /// Runs by what came of them.
     pub by_status: BTreeMap<&'static str, u64>,
     /// The first ones.
     pub failures: Vec<Failed>,
     pub cells: Vec<CellSummary>,
 }
 
-/// A run that did not end well.
+/// A run that failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failed {
     pub run: u64,
@@ -50,11 +53,20 @@ pub struct Failed {
 pub struct CellSummary {
     /// By path; empty where nothing was varied.
     pub varied: BTreeMap<String, String>,
-    /// Runs that ended well.
+    /// What a reader of the scenario would not expect of these runs.
+    pub notes: Vec<String>,
+    pub runs: u64,
+    /// Of them, those that were ended before their end.
+    pub censored: u64,
+    /// Runs that ended well, of those that are not censored; empty where all are.
     pub ok: Option<ShareReport>,
     /// Runs in which each assertion held.
     pub assertions: Vec<AssertionSummary>,
-    /// By figure, over the runs that have it.
+    /// The longest time from the end of a fault until all live nodes stood on one block, in seconds; a run that ended before
+    /// is right-censored. Empty where no fault ended.
+    pub converged_seconds: Option<SurvivalReport>,
+    /// By figure, over the runs that have it, censored ones up to where they were ended; times to converge stand in
+    /// `converged_seconds`.
     pub figures: BTreeMap<&'static str, DistributionReport>,
 }
 
@@ -62,7 +74,10 @@ pub struct CellSummary {
 #[derive(Clone, Debug, Serialize)]
 pub struct AssertionSummary {
     pub assertion: String,
-    pub holds: ShareReport,
+    /// Of the runs in which it was decided; empty where it was in none.
+    pub holds: Option<ShareReport>,
+    /// Runs that were ended before it was decided.
+    pub undecided: u64,
 }
 
 /// Reads all rows once and writes the results.
@@ -85,6 +100,7 @@ pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
         manifest: sweep.manifest.clone(),
         runs: 0,
         failed: 0,
+        censored: 0,
         by_status: BTreeMap::new(),
         failures: Vec::new(),
         cells: Vec::new(),
@@ -104,10 +120,11 @@ pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
         cell.add(&row);
         summary.runs += 1;
         *summary.by_status.entry(row.status.word()).or_default() += 1;
-        if row.status != Status::Ok {
+        summary.censored += u64::from(row.status == Status::Censored);
+        if row.status.is_failed() {
             summary.failed += 1;
             let reproduce = sweep.command(place);
-            let (status, broken) = (row.status.word(), broken(sweep, place, &row));
+            let (status, broken) = (row.status.word(), assertions(sweep, place, row.broken));
             let told = broken.join("; ");
             failures.row(vec![
                 place.run.into(),
@@ -197,8 +214,11 @@ fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
     cells.extend(columns::varied(&sweep.cells, &sweep.cells[place.cell]));
     cells.push(place.seed.into());
     cells.push(row.status.word().into());
-    let broken = broken(sweep, place, row);
-    cells.push((!broken.is_empty()).then(|| broken.join("; ")).into());
+    cells.push(columns::end_of_number(row.ended).map(str::to_owned).into());
+    for which in [row.broken, row.undecided] {
+        let told = assertions(sweep, place, which);
+        cells.push((!told.is_empty()).then(|| told.join("; ")).into());
+    }
     cells.extend(FIGURES.iter().zip(&row.figures).map(|(figure, value)| match (figure.kind, value) {
         (_, None) => Cell::Empty,
         (Kind::Count, Some(value)) => Cell::Count(*value as u64),
@@ -208,32 +228,60 @@ fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
     cells
 }
 
-/// The assertions that did not hold in a run.
-fn broken(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<String> {
+/// The assertions of a run that these bits stand for.
+fn assertions(sweep: &Sweep, place: Place, bits: u64) -> Vec<String> {
     let assertions = sweep.cells[place.cell].scenario.assertions.iter().enumerate();
-    let broken = assertions.filter(|(index, _)| row.broken >> index.min(&63) & 1 == 1);
-    broken.map(|(_, assertion)| assertion.to_string()).collect()
+    let which = assertions.filter(|(index, _)| bits >> index.min(&63) & 1 == 1);
+    which.map(|(_, assertion)| assertion.to_string()).collect()
 }
+
+/// Figures that are times to an event: of some runs it is only known that they are longer.
+const TIMES: [&str; 2] = ["converged_seconds_max", "observed_seconds_max"];
 
 struct CellFigures {
     cell: usize,
+    runs: u64,
+    censored: u64,
     ok: Share,
-    assertions: Vec<Share>,
+    assertions: Vec<Held>,
+    converged: Survival,
     figures: Vec<Distribution>,
+}
+
+#[derive(Clone, Default)]
+struct Held {
+    share: Share,
+    undecided: u64,
 }
 
 impl CellFigures {
     fn new(sweep: &Sweep, cell: usize) -> Self {
-        let assertions = vec![Share::default(); sweep.cells[cell].scenario.assertions.len()];
-        Self { cell, ok: Share::default(), assertions, figures: vec![Distribution::new(); FIGURES.len()] }
+        let assertions = vec![Held::default(); sweep.cells[cell].scenario.assertions.len()];
+        let figures = vec![Distribution::new(); FIGURES.len()];
+        Self { cell, runs: 0, censored: 0, ok: Share::default(), assertions, converged: Survival::default(), figures }
     }
 
     fn add(&mut self, row: &super::rows::Row) {
-        self.ok.add(row.status == Status::Ok);
+        self.runs += 1;
+        match row.status {
+            Status::Censored => self.censored += 1,
+            status => self.ok.add(status == Status::Ok),
+        }
         if row.status != Status::Died {
-            for (index, share) in self.assertions.iter_mut().enumerate() {
-                share.add(row.broken >> index.min(63) & 1 == 0);
+            for (index, held) in self.assertions.iter_mut().enumerate() {
+                let is_in = |bits: u64| bits >> index.min(63) & 1 == 1;
+                match is_in(row.broken) {
+                    false if is_in(row.undecided) => held.undecided += 1,
+                    broken => held.share.add(!broken),
+                }
             }
+        }
+        let [converged, observed] = TIMES.map(|name| {
+            let index = FIGURES.iter().position(|figure| figure.name == name).expect("it is a column");
+            row.figures[index]
+        });
+        if let Some(observed) = observed {
+            self.converged.add(observed, converged.is_some());
         }
         for (distribution, figure) in self.figures.iter_mut().zip(&row.figures) {
             if let Some(figure) = figure {
@@ -244,14 +292,20 @@ impl CellFigures {
 
     fn report(&self, sweep: &Sweep) -> CellSummary {
         let varied = sweep.cells[self.cell].varied.iter().map(|varied| (varied.path(), varied.value_text()));
-        let figures = FIGURES.iter().zip(&self.figures);
+        let figures = FIGURES.iter().zip(&self.figures).filter(|(figure, _)| !TIMES.contains(&figure.name));
         let assertions = sweep.cells[self.cell].scenario.assertions.iter().zip(&self.assertions);
         CellSummary {
             varied: varied.collect(),
+            notes: sweep.cells[self.cell].scenario.notes(),
+            runs: self.runs,
+            censored: self.censored,
             ok: self.ok.report(),
+            converged_seconds: self.converged.report(),
             assertions: assertions
-                .filter_map(|(text, share)| {
-                    Some(AssertionSummary { assertion: text.to_string(), holds: share.report()? })
+                .map(|(text, held)| AssertionSummary {
+                    assertion: text.to_string(),
+                    holds: held.share.report(),
+                    undecided: held.undecided,
                 })
                 .collect(),
             figures: figures.filter_map(|(figure, values)| Some((figure.name, values.report()?))).collect(),

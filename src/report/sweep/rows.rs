@@ -1,7 +1,7 @@
 //! `rows.bin`: a place of a fixed size for the row of each run, so that rows may come in any order, and come again.
 //!
-//! A row is: a word that says which figures are there, one for the status, one for the assertions that broke, one for each figure, 32 bytes of
-//! digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
+//! A row is: a word that says which figures are there, one for the status, one for how the run ended, one for the assertions
+//! that broke, one for those that are undecided, one for each figure, 32 bytes of digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
 //! written, fails the checksum and counts as not done.
 
 use super::columns::{FIGURES, Status};
@@ -16,7 +16,7 @@ use std::{
 const NAME: &str = "rows.bin";
 const WORDS: usize = HEAD + FIGURES.len();
 /// Words before the figures.
-const HEAD: usize = 3;
+const HEAD: usize = 5;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
 
@@ -24,8 +24,12 @@ const SIZE: usize = WORDS * 8 + DIGEST + 4;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub status: Status,
+    /// How it ended: [`super::columns::end_of_number`].
+    pub ended: u64,
     /// One bit for each assertion that did not hold, the first one lowest; the last bit stands for all after it.
     pub broken: u64,
+    /// The same of those that are undecided.
+    pub undecided: u64,
     /// One for each of [`FIGURES`].
     pub figures: Vec<Option<f64>>,
     /// The digest of the run's events; zeros where it died.
@@ -100,7 +104,8 @@ fn encode(row: u64, content: &Row) -> [u8; SIZE] {
     let there = content.figures.iter().enumerate().filter(|(_, figure)| figure.is_some());
     let there = there.fold(0_u64, |bits, (index, _)| bits | 1 << index);
     let figures = content.figures.iter().map(|figure| figure.unwrap_or(0.0).to_bits());
-    let words = [there, content.status.number(), content.broken].into_iter().chain(figures);
+    let head = [there, content.status.number(), content.ended, content.broken, content.undecided];
+    let words = head.into_iter().chain(figures);
     let mut bytes = [0; SIZE];
     for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
@@ -120,7 +125,9 @@ fn decode(row: u64, bytes: &[u8; SIZE]) -> Option<Row> {
     let figure = |index: usize| (word(0) >> index & 1 == 1).then(|| f64::from_bits(word(HEAD + index)));
     Some(Row {
         status: Status::of(word(1))?,
-        broken: word(2),
+        ended: word(2),
+        broken: word(3),
+        undecided: word(4),
         figures: (0..FIGURES.len()).map(figure).collect(),
         digest: content[WORDS * 8..].try_into().expect("the digest is what is left"),
     })
@@ -143,7 +150,7 @@ mod tests {
         let mut figures = vec![Some(0.5); FIGURES.len()];
         figures[0] = Some(height);
         figures[3] = None;
-        Row { status: Status::Stalled, broken: 5, figures, digest: [7; DIGEST] }
+        Row { status: Status::Censored, ended: 3, broken: 5, undecided: 2, figures, digest: [7; DIGEST] }
     }
 
     #[test]

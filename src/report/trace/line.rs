@@ -2,9 +2,9 @@
 
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
-    ledger::Link,
+    ledger::{Link, RoundInfo},
     protocol::{Block, SignedTransaction, slots::Slots},
-    sim::NetworkEvent,
+    sim::{NetworkEvent, Plan},
 };
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
@@ -29,11 +29,18 @@ pub struct Header {
     pub epoch: i64,
     /// Whether messages between actors are in the trace.
     pub network: bool,
+    /// The instant the run begins at, in microseconds since the epoch.
+    pub start: u64,
+    /// The block every node begins on.
+    tip: TipLine,
+    /// By node, the key its delegate forges with; none for a relay.
+    forgers: Vec<Option<String>>,
 }
 
 impl Header {
-    /// The header of a run.
-    pub fn new(scenario: String, seed: u64, set: Vec<String>, nodes: usize, slots: &Slots, network: bool) -> Self {
+    /// The header of a run by this plan.
+    pub fn new(scenario: String, seed: u64, set: Vec<String>, network: bool, plan: &Plan) -> Self {
+        let key = |node: &crate::sim::NodePlan| node.forger.as_ref().map(|keys| keys.public().to_string());
         Self {
             trace: "dposlab",
             schema: SCHEMA,
@@ -41,9 +48,12 @@ impl Header {
             scenario,
             seed,
             set,
-            nodes: u32::try_from(nodes).unwrap_or(u32::MAX),
-            epoch: slots.epoch_unix(),
+            nodes: u32::try_from(plan.nodes.len()).unwrap_or(u32::MAX),
+            epoch: plan.tree.slots().epoch_unix(),
             network,
+            start: plan.start.micros(),
+            tip: tip_line(&plan.tip),
+            forgers: plan.nodes.iter().map(key).collect(),
         }
     }
 }
@@ -65,7 +75,13 @@ pub struct Line<'a> {
 #[rustfmt::skip]
 pub enum Payload<'a> {
     #[serde(rename = "block.forged")]
-    BlockForged { block: BlockLine },
+    BlockForged {
+        block: BlockLine,
+        /// Sum of its transactions' fees, in arktoshi.
+        fees: u64,
+        /// Ids of its transactions.
+        holds: Vec<Shown<crate::protocol::TransactionId>>,
+    },
     #[serde(rename = "block.received")]
     BlockReceived { block: BlockLine },
     #[serde(rename = "block.applied")]
@@ -111,6 +127,16 @@ pub enum Payload<'a> {
     #[serde(rename = "pool.replaced")]
     PoolReplaced { transactions: Vec<TransactionLine> },
 
+    #[serde(rename = "round.began")]
+    RoundBegan {
+        round: u32,
+        /// The block that ended the round before; the block the run begins on for its first.
+        after: String,
+        /// In forging order: slot `s` belongs to the member at `s` modulo their number.
+        members: Vec<MemberLine>,
+    },
+    #[serde(rename = "run.ended")]
+    RunEnded {},
     #[serde(rename = "network.sent")]
     Sent { from: ActorLine, to: ActorLine, message: MessageLine, arrives: u64 },
     #[serde(rename = "network.lost")]
@@ -119,6 +145,10 @@ pub enum Payload<'a> {
     FaultBegan { fault: usize, fault_kind: &'a str },
     #[serde(rename = "fault.ended")]
     FaultEnded { fault: usize, fault_kind: &'a str },
+    #[serde(rename = "node.down")]
+    NodeDown { cause: &'static str },
+    #[serde(rename = "node.up")]
+    NodeUp {},
 }
 
 /// A value as it is printed.
@@ -143,8 +173,16 @@ pub struct BlockLine {
     transactions: usize,
 }
 
-/// A block that is the end of a chain.
+/// An active delegate of a round.
 #[derive(Debug, Serialize)]
+pub struct MemberLine {
+    key: String,
+    /// Vote weight at the beginning of the round, in arktoshi.
+    weight: i128,
+}
+
+/// A block that is the end of a chain.
+#[derive(Clone, Debug, Serialize)]
 pub struct TipLine {
     id: String,
     height: u32,
@@ -191,6 +229,22 @@ impl<'a> Line<'a> {
         Self { at: now.micros(), node: Some(node.0), payload: payload(event, slots) }
     }
 
+    /// The line of a round that begins after a block, the first time that any node's chain comes there.
+    pub fn of_round(now: SimTime, after: &Link, round: &RoundInfo) -> Self {
+        let member = |index: &usize| MemberLine {
+            key: round.members[*index].public_key.to_string(),
+            weight: round.members[*index].vote_balance.0,
+        };
+        let members = round.order.iter().map(member).collect();
+        let payload = Payload::RoundBegan { round: round.number().0, after: after.id().to_string(), members };
+        Self { at: now.micros(), node: None, payload }
+    }
+
+    /// The line of a run's end.
+    pub fn of_end(now: SimTime) -> Self {
+        Self { at: now.micros(), node: None, payload: Payload::RunEnded {} }
+    }
+
     /// The line of what happened between nodes, or to the network.
     pub fn of_network(now: SimTime, event: &NetworkEvent<'a>, _: &Slots) -> Self {
         let (node, payload) = match event {
@@ -204,6 +258,9 @@ impl<'a> Line<'a> {
             }
             NetworkEvent::FaultBegan { index, kind } => (None, Payload::FaultBegan { fault: *index, fault_kind: kind }),
             NetworkEvent::FaultEnded { index, kind } => (None, Payload::FaultEnded { fault: *index, fault_kind: kind }),
+            NetworkEvent::NodeDown { node, cause } => (Some(node.0), Payload::NodeDown { cause: cause.word() }),
+            NetworkEvent::NodeUp { node } => (Some(node.0), Payload::NodeUp {}),
+            NetworkEvent::PoolLost { node } => (Some(node.0), Payload::PoolReplaced { transactions: Vec::new() }),
         };
         Self { at: now.micros(), node, payload }
     }
@@ -233,10 +290,14 @@ impl Payload<'_> {
             Self::PoolEvicted { .. } => "pool.evicted",
             Self::PoolPurged { .. } => "pool.purged",
             Self::PoolReplaced { .. } => "pool.replaced",
+            Self::RoundBegan { .. } => "round.began",
+            Self::RunEnded {} => "run.ended",
             Self::Sent { .. } => "network.sent",
             Self::Lost { .. } => "network.lost",
             Self::FaultBegan { .. } => "fault.began",
             Self::FaultEnded { .. } => "fault.ended",
+            Self::NodeDown { .. } => "node.down",
+            Self::NodeUp {} => "node.up",
         }
     }
 
@@ -253,7 +314,11 @@ impl Payload<'_> {
 
 fn payload<'a>(event: &'a Event, slots: &Slots) -> Payload<'a> {
     match event {
-        Event::BlockForged(block) => Payload::BlockForged { block: block_line(block, slots) },
+        Event::BlockForged(block) => Payload::BlockForged {
+            block: block_line(block, slots),
+            fees: block.header.total_fee.value(),
+            holds: block.transactions.iter().map(|transaction| Shown(transaction.id())).collect(),
+        },
         Event::BlockReceived(block) => Payload::BlockReceived { block: block_line(block, slots) },
         Event::BlockApplied(link) => Payload::BlockApplied {
             block: block_line(link.block(), slots),
@@ -365,9 +430,9 @@ fn message_line(message: &Message) -> MessageLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{KeyPair, Slots};
+    use crate::{protocol::KeyPair, scenario::Scenario, sim::SeedTree};
     use serde_json::{Value, json};
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, path::Path};
 
     /// One line of every kind.
     fn one_of_each(key: &crate::protocol::PublicKey) -> Vec<Payload<'_>> {
@@ -384,7 +449,11 @@ mod tests {
         let from = ActorLine { node: 1, actor: "peer" };
         let message = || MessageLine { kind: "block", block: Some("1".into()), count: None };
         vec![
-            Payload::BlockForged { block: block() },
+            Payload::BlockForged {
+                block: block(),
+                fees: 9,
+                holds: vec![Shown(crate::protocol::TransactionId([7; 32]))],
+            },
             Payload::BlockReceived { block: block() },
             Payload::BlockApplied { block: block(), missed: vec![Shown(key)], round: Some(2) },
             Payload::BlockRefused { reason: "why".into() },
@@ -404,10 +473,18 @@ mod tests {
             Payload::PoolEvicted { transaction: transaction() },
             Payload::PoolPurged { transaction: transaction() },
             Payload::PoolReplaced { transactions: vec![transaction()] },
+            Payload::RoundBegan {
+                round: 2,
+                after: "1".into(),
+                members: vec![MemberLine { key: key.to_string(), weight: 7 }],
+            },
+            Payload::RunEnded {},
             Payload::Sent { from, to: from, message: message(), arrives: 8 },
             Payload::Lost { from, to: from, message: message() },
             Payload::FaultBegan { fault: 0, fault_kind: "partition" },
             Payload::FaultEnded { fault: 0, fault_kind: "partition" },
+            Payload::NodeDown { cause: "crash" },
+            Payload::NodeUp {},
         ]
     }
 
@@ -427,6 +504,9 @@ mod tests {
             "keys" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
             "number" | "node" | "time" => value.is_u64(),
             "number or null" => value.is_u64() || value.is_null(),
+            "ids" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
+            "member" => members(value) == ["key", "weight"],
+            "members" => value.as_array().is_some_and(|all| all.iter().all(|one| form("member", one))),
             "list of `{id, reason}`" => value.as_array().is_some_and(|all| members(&all[0]) == ["id", "reason"]),
             other => panic!("docs/trace.md names a form that this test does not know: {other}"),
         }
@@ -465,15 +545,23 @@ mod tests {
 
     #[test]
     fn the_first_line_is_as_documented() {
-        let text = include_str!("../../../docs/trace.md");
-        let header = json!(Header::new("s.toml".into(), 7, vec!["a=1".into()], 5, &Slots::new(8, 100), true));
+        let documented = include_str!("../../../docs/trace.md");
+        let text = "version = 1\nrounds = 2\n[network]\ndelegates = 2\nrelays = 1\n";
+        let scenario = Scenario::parse(text, Path::new("s.toml")).expect("it is valid");
+        let seeds = SeedTree::new(7);
+        let testnet = scenario.testnet(seeds);
+        let plan = scenario.plan(&testnet, seeds);
+        let header = json!(Header::new("s.toml".into(), 7, vec!["a=1".into()], true, &plan));
+        let forgers = testnet.delegates.iter().map(|delegate| json!(delegate.keys.public().to_string()));
         let expected = json!({
             "trace": "dposlab", "schema": 1, "version": env!("CARGO_PKG_VERSION"), "scenario": "s.toml", "seed": 7,
-            "set": ["a=1"], "nodes": 5, "epoch": 100, "network": true,
+            "set": ["a=1"], "nodes": 3, "epoch": plan.tree.slots().epoch_unix(), "network": true, "start": 8_000_000,
+            "tip": { "id": plan.tip.id().to_string(), "height": 1 },
+            "forgers": forgers.chain([Value::Null]).collect::<Vec<_>>(),
         });
         assert_eq!(header.to_string(), expected.to_string());
         for member in header.as_object().expect("a line is an object").keys() {
-            assert!(text.contains(&format!("`{member}`")), "docs/trace.md does not tell of {member}");
+            assert!(documented.contains(&format!("`{member}`")), "docs/trace.md does not tell of {member}");
         }
     }
 }

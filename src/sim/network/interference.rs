@@ -7,7 +7,7 @@ use crate::{
 };
 use rand::Rng;
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// What faults do to one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,9 @@ pub struct Interference {
     nodes: u32,
     cuts: Vec<(usize, Cut)>,
     rules: Vec<(usize, MessageRule)>,
-    random: Xoshiro256PlusPlus,
+    seeds: SeedTree,
+    /// By fault and sender: what one fault draws, and one direction of a link, moves nothing in another.
+    random: BTreeMap<(usize, NodeId), Xoshiro256PlusPlus>,
 }
 
 impl NodeSet {
@@ -107,8 +109,7 @@ impl Cut {
 impl Interference {
     /// Nothing in force between so many nodes.
     pub fn new(nodes: u32, seeds: SeedTree) -> Self {
-        let random = Xoshiro256PlusPlus::from_seed(seeds.bytes("network/faults"));
-        Self { nodes, cuts: Vec::new(), rules: Vec::new(), random }
+        Self { nodes, cuts: Vec::new(), rules: Vec::new(), seeds, random: BTreeMap::new() }
     }
 
     /// Whether nothing is in force.
@@ -139,7 +140,8 @@ impl Interference {
 
     /// Ends every cut, and answers whose they were.
     pub fn heal(&mut self) -> Vec<usize> {
-        self.cuts.drain(..).map(|(fault, _)| fault).collect()
+        let healed = if planted!(HealEndsOldestCutOnly) { self.cuts.len().min(1) } else { self.cuts.len() };
+        self.cuts.drain(..healed).map(|(fault, _)| fault).collect()
     }
 
     /// What becomes of a message of a kind.
@@ -149,17 +151,23 @@ impl Interference {
             verdict.lost = true;
             return verdict;
         }
-        for (_, rule) in &self.rules {
+        for (fault, rule) in &self.rules {
             let concerned = (rule.kinds.is_empty() || kind.is_some_and(|kind| rule.kinds.contains(&kind)))
                 && rule.senders.as_ref().is_none_or(|set| set.contains(from))
                 && rule.receivers.as_ref().is_none_or(|set| set.contains(to));
-            if !concerned || (rule.chance < 1.0 && self.random.random::<f64>() >= rule.chance) {
+            if !concerned {
+                continue;
+            }
+            let random = self.random.entry((*fault, from)).or_insert_with(|| {
+                Xoshiro256PlusPlus::from_seed(self.seeds.bytes(&format!("network/faults/{fault}/{}", from.0)))
+            });
+            if rule.chance < 1.0 && random.random::<f64>() >= rule.chance {
                 continue;
             }
             match rule.action {
                 Action::Drop => verdict.lost = true,
                 Action::Delay { by, jitter } => {
-                    let micros = self.random.random_range(0..=jitter.as_micros() as u64);
+                    let micros = random.random_range(0..=jitter.as_micros() as u64);
                     verdict.delay += by + Duration::from_micros(micros);
                 }
                 Action::Duplicate { copies, within } => {

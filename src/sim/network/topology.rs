@@ -3,6 +3,7 @@
 use crate::{actors::NodeId, sim::SeedTree};
 use prefetch_index::prefetch_index;
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
@@ -14,14 +15,25 @@ pub enum Topology {
     /// Everybody with everybody.
     #[default]
     Mesh,
-    /// Everybody with so many others, chosen at random from the seed.
+    /// Everybody with exactly so many others, chosen at random from the seed: from 2 to the number of the others, and
+    /// even where the number of nodes is odd.
     Regular(u32),
-    /// Everybody with so many neighbours on either side.
+    /// Everybody with so many neighbours on either side: up to half of the nodes.
     Ring(u32),
     /// Everybody with node 0 only.
     Star,
     /// As listed, by the numbers of nodes.
     Edges(Vec<(u32, u32)>),
+}
+
+/// A topology that so many nodes cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{part}`: found {found}, allowed is {allowed}")]
+pub struct TopologyError {
+    /// The key within the topology.
+    pub part: String,
+    pub found: String,
+    pub allowed: String,
 }
 
 /// The links of a run, ready to be asked; clones share them.
@@ -42,8 +54,55 @@ pub struct Lists {
 }
 
 impl Topology {
+    /// Whether so many nodes can be connected like that.
+    ///
+    /// # Errors
+    /// There is no such graph, or it would be another one than it says.
+    pub fn check(&self, nodes: u32) -> Result<(), TopologyError> {
+        let refused = |part: &str, found: String, allowed| Err(TopologyError { part: part.to_owned(), found, allowed });
+        match self {
+            Self::Regular(degree) if !is_regular(nodes, *degree) => {
+                refused("regular", format!("{degree} neighbours for each of {nodes} nodes"), degrees(nodes))
+            }
+            Self::Ring(reach) if !(1..=(nodes / 2).max(1)).contains(reach) => {
+                let found = format!("{reach} neighbours on either side of each of {nodes} nodes");
+                refused("ring", found, format!("1 to {}", (nodes / 2).max(1)))
+            }
+            Self::Edges(edges) => match edges.iter().position(|(a, b)| *a.max(b) >= nodes) {
+                Some(at) => {
+                    let (a, b) = edges[at];
+                    let allowed = format!("0 to {}", nodes.saturating_sub(1));
+                    refused(&format!("edges[{at}]"), format!("nodes {a} and {b}"), allowed)
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for so many nodes, or what comes next to it where they cannot have it.
+    pub fn fitted(self, nodes: u32) -> Self {
+        let others = nodes.saturating_sub(1);
+        match self {
+            Self::Regular(_) if others == 0 => Self::Mesh,
+            Self::Regular(degree) => {
+                let degree = degree.clamp(others.min(2), others);
+                Self::Regular(if is_regular(nodes, degree) { degree } else { degree + 1 })
+            }
+            Self::Ring(reach) => Self::Ring(reach.clamp(1, (nodes / 2).max(1))),
+            Self::Edges(edges) => Self::Edges(edges.into_iter().filter(|(a, b)| *a.max(b) < nodes).collect()),
+            Self::Mesh | Self::Star => self,
+        }
+    }
+
     /// The links between so many nodes.
+    ///
+    /// # Panics
+    /// They cannot be connected like that ([`Topology::check`]).
     pub fn links(&self, nodes: u32, seeds: SeedTree) -> Links {
+        if let Err(why) = self.check(nodes) {
+            panic!("a topology is checked before it is built: {why}");
+        }
         let mut edges = BTreeSet::new();
         let mut connect = |a: u32, b: u32| {
             if a != b && a < nodes && b < nodes {
@@ -53,11 +112,11 @@ impl Topology {
         };
         match self {
             Self::Mesh => return Links::mesh(nodes),
-            Self::Regular(degree) if *degree + 1 >= nodes => return Links::mesh(nodes),
+            Self::Regular(degree) if *degree + 1 == nodes => return Links::mesh(nodes),
             Self::Regular(degree) => edges = regular(nodes, *degree, seeds),
             Self::Ring(reach) => {
                 for node in 0..nodes {
-                    (1..=(*reach).min(nodes)).for_each(|step| connect(node, (node + step) % nodes));
+                    (1..=*reach).for_each(|step| connect(node, (node + step) % nodes));
                 }
             }
             Self::Star => (1..nodes).for_each(|node| connect(0, node)),
@@ -125,29 +184,80 @@ impl Links {
     }
 }
 
-/// A connected random graph in which each node has `degree` neighbours, or, where their product is odd, one has one
-/// fewer: stubs are paired at random, and a pair that may not be trades its end with another pair.
+/// Whether a connected graph exists in which each of so many nodes has so many neighbours. Each edge has two ends, so
+/// the product is even.
+fn is_regular(nodes: u32, degree: u32) -> bool {
+    let connected = degree >= 2 || (degree, nodes) == (1, 2);
+    connected && degree < nodes && (nodes.is_multiple_of(2) || degree.is_multiple_of(2))
+}
+
+/// The numbers of neighbours that are possible, in words.
+fn degrees(nodes: u32) -> String {
+    match nodes {
+        0 | 1 => "none: a node alone has no neighbours".to_owned(),
+        2 => "1".to_owned(),
+        3 => "2".to_owned(),
+        _ if nodes.is_multiple_of(2) => format!("2 to {}", nodes - 1),
+        _ => format!("an even number from 2 to {}, for the number of nodes is odd", nodes - 1),
+    }
+}
+
+/// A connected random graph without loops or double edges in which each node has `degree` neighbours.
+///
+/// Two neighbours each are a circle in random order. From three on, stubs are paired at random, and a pair that may not
+/// be trades its end with another pair; where more than half of all edges are wanted, those that are not are drawn
+/// instead. The rare graph that falls apart is drawn again.
 fn regular(nodes: u32, degree: u32, seeds: SeedTree) -> BTreeSet<(u32, u32)> {
     let mut random = seeds.stream("network/topology");
+    if degree == 2 {
+        return circulant(nodes, degree, &mut random);
+    }
+    let absent = nodes - 1 - degree;
     for _ in 0..100 {
-        let mut stubs: Vec<u32> = (0..nodes).flat_map(|node| std::iter::repeat_n(node, degree as usize)).collect();
-        stubs.shuffle(&mut random);
-        let mut edges = BTreeSet::new();
-        let mut left: Vec<u32> = Vec::new();
-        for pair in stubs.chunks_exact(2) {
-            let (a, b) = (pair[0], pair[1]);
-            if a == b || edges.contains(&(a, b)) {
-                left.extend([a, b]);
-            } else {
-                edges.extend([(a, b), (b, a)]);
-            }
-        }
-        if mend(&mut edges, &left) && is_connected(nodes, &edges) {
+        let drawn = match degree > absent {
+            true => paired(nodes, absent, &mut random).map(|edges| complement(nodes, &edges)),
+            false => paired(nodes, degree, &mut random),
+        };
+        if let Some(edges) = drawn.filter(|edges| is_connected(nodes, edges)) {
             return edges;
         }
     }
-    // A degree of 1 gives pairs and no network; anything from 3 on is connected at the first or second try.
-    (0..nodes).flat_map(|node| [(node, (node + 1) % nodes), ((node + 1) % nodes, node)]).collect()
+    // Hardly ever: less random, and as regular and connected.
+    circulant(nodes, degree, &mut random)
+}
+
+/// Stubs paired at random; nothing, if one pair finds no other to trade with.
+fn paired(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> Option<BTreeSet<(u32, u32)>> {
+    let mut stubs: Vec<u32> = (0..nodes).flat_map(|node| std::iter::repeat_n(node, degree as usize)).collect();
+    stubs.shuffle(random);
+    let mut edges = BTreeSet::new();
+    let mut left: Vec<u32> = Vec::new();
+    for pair in stubs.chunks_exact(2) {
+        let (a, b) = (pair[0], pair[1]);
+        if a == b || edges.contains(&(a, b)) {
+            left.extend([a, b]);
+        } else {
+            edges.extend([(a, b), (b, a)]);
+        }
+    }
+    mend(&mut edges, &left).then_some(edges)
+}
+
+/// All edges but these.
+fn complement(nodes: u32, edges: &BTreeSet<(u32, u32)>) -> BTreeSet<(u32, u32)> {
+    let all = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
+    all.filter(|(a, b)| a != b && !edges.contains(&(*a, *b))).collect()
+}
+
+/// The nodes in a circle of random order, each with the nearest on either side, and, where the degree is odd, with the
+/// one across.
+fn circulant(nodes: u32, degree: u32, random: &mut ChaCha8Rng) -> BTreeSet<(u32, u32)> {
+    let mut order: Vec<u32> = (0..nodes).collect();
+    order.shuffle(random);
+    let across = (degree % 2 == 1).then_some(nodes / 2);
+    let steps = (1..=degree / 2).chain(across);
+    let pairs = steps.flat_map(|step| (0..nodes).map(move |place| (place, (place + step) % nodes)));
+    pairs.map(|(a, b)| (order[a as usize], order[b as usize])).flat_map(|(a, b)| [(a, b), (b, a)]).collect()
 }
 
 /// Puts each pair of left-over stubs into the graph by opening an edge: `a-b` and `x-y` become `a-x` and `b-y`.
@@ -195,6 +305,72 @@ mod tests {
             let other = Topology::Regular(degree).links(nodes, SeedTree::new(8));
             assert_eq!(links.of(NodeId(0)), again.of(NodeId(0)));
             assert!((0..nodes).any(|node| links.of(NodeId(node)) != other.of(NodeId(node))));
+        }
+    }
+
+    #[test]
+    fn every_possible_degree_is_met_exactly_by_a_connected_simple_graph() {
+        let mut drawn = 0;
+        for nodes in 2..=60_u32 {
+            for degree in 0..=nodes + 1 {
+                let topology = Topology::Regular(degree);
+                let possible = degree < nodes && nodes * degree % 2 == 0 && (degree > 1 || nodes == 2 && degree == 1);
+                assert_eq!(topology.check(nodes).is_ok(), possible, "{degree} of {nodes}");
+                if !possible {
+                    continue;
+                }
+                for seed in 0..3 {
+                    let links = topology.links(nodes, SeedTree::new(seed));
+                    let mut edges = BTreeSet::new();
+                    for node in (0..nodes).map(NodeId) {
+                        let neighbours = links.of(node);
+                        assert_eq!(neighbours.len(), degree as usize, "{node} of {nodes}, seed {seed}");
+                        assert!(neighbours.windows(2).all(|pair| pair[0] < pair[1]) && !neighbours.contains(&node));
+                        assert!(neighbours.iter().all(|other| links.connects(*other, node)));
+                        edges.extend(neighbours.iter().map(|other| (node.0, other.0)));
+                    }
+                    assert!(is_connected(nodes, &edges), "{degree} of {nodes}, seed {seed}");
+                    drawn += 1;
+                }
+            }
+        }
+        assert!(drawn > 3_500, "{drawn}");
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_is_refused_with_what_can_be() {
+        let refused = |topology: Topology, nodes| topology.check(nodes).expect_err("it cannot be").to_string();
+        assert_eq!(
+            refused(Topology::Regular(3), 13),
+            "`regular`: found 3 neighbours for each of 13 nodes, allowed is an even number from 2 to 12, for the number of nodes is odd"
+        );
+        let many = refused(Topology::Regular(20), 14);
+        assert_eq!(many, "`regular`: found 20 neighbours for each of 14 nodes, allowed is 2 to 13");
+        assert!(refused(Topology::Regular(1), 1).ends_with("a node alone has no neighbours"));
+        let ring = refused(Topology::Ring(7), 13);
+        assert_eq!(ring, "`ring`: found 7 neighbours on either side of each of 13 nodes, allowed is 1 to 6");
+        let edge = refused(Topology::Edges(vec![(0, 1), (3, 1)]), 3);
+        assert_eq!(edge, "`edges[1]`: found nodes 3 and 1, allowed is 0 to 2");
+        assert_eq!(Topology::Mesh.check(1), Ok(()));
+        for nodes in 1..=60 {
+            for wanted in 0..=70 {
+                for topology in [Topology::Regular(wanted), Topology::Ring(wanted), Topology::Edges(vec![(0, wanted)])]
+                {
+                    assert_eq!(topology.clone().fitted(nodes).check(nodes), Ok(()), "{topology:?} of {nodes}");
+                }
+            }
+        }
+        assert_eq!(Topology::Regular(3).fitted(13), Topology::Regular(4));
+        assert_eq!(Topology::Regular(3).fitted(14), Topology::Regular(3));
+    }
+
+    #[test]
+    fn the_circle_drawn_where_chance_fails_is_regular_too() {
+        for (nodes, degree) in [(5, 2), (10, 3), (12, 5), (13, 6), (60, 59)] {
+            let edges = circulant(nodes, degree, &mut SeedTree::new(1).stream("circle"));
+            let lists = Lists::new(nodes, &edges);
+            assert!((0..nodes).all(|node| lists.of(NodeId(node)).len() == degree as usize), "{degree} of {nodes}");
+            assert!(is_connected(nodes, &edges));
         }
     }
 

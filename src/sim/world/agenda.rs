@@ -2,7 +2,7 @@
 
 use super::{Item, World};
 use crate::{
-    actors::{Event, NodeId},
+    actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
     protocol::Height,
     sim::{
@@ -42,6 +42,11 @@ impl Agenda {
     /// Whether anything waits for something to happen.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Whether one of so many faults waits for something to happen.
+    pub fn has_fault_waiting(&self, faults: usize) -> bool {
+        self.waiting.iter().any(|waiting| waiting.index < faults)
     }
 
     /// What an event gives cause for.
@@ -99,7 +104,7 @@ impl World {
         let is_reached = is_reached(&trigger, self.best().height(), &self.plan.tree);
         let at = trigger.instant(&self.plan, Some(self.now)).or_else(|| is_reached.then_some(self.now));
         match at {
-            Some(at) => self.queue.push(at.max(self.now), if ends { Item::End(index) } else { Item::Begin(index) }),
+            Some(at) => self.schedule(at.max(self.now), if ends { Item::End(index) } else { Item::Begin(index) }),
             None => {
                 let node = match &trigger {
                     Trigger::Event(event) => event.node.as_ref().and_then(|node| self.names.node(node)),
@@ -110,7 +115,20 @@ impl World {
         }
     }
 
+    /// Puts a beginning or an end into the queue.
+    pub(super) fn schedule(&mut self, at: SimTime, due: Item) {
+        if let Item::Begin(index) | Item::End(index) = due {
+            self.ahead.scheduled += u32::from(self.is_fault(index));
+        }
+        self.queue.push(at, due);
+    }
+
+    fn is_fault(&self, index: usize) -> bool {
+        index < self.plan.faults.len()
+    }
+
     pub(super) fn begin(&mut self, index: usize) {
+        self.ahead.scheduled -= u32::from(self.is_fault(index));
         match index.checked_sub(self.plan.faults.len()) {
             None => self.begin_fault(index),
             Some(source) => {
@@ -124,6 +142,7 @@ impl World {
     }
 
     pub(super) fn end(&mut self, index: usize) {
+        self.ahead.scheduled -= u32::from(self.is_fault(index));
         match index.checked_sub(self.plan.faults.len()) {
             None => self.end_fault(index),
             Some(source) => self.sources[source] = None,

@@ -219,6 +219,11 @@ impl Coming {
         self.items.remove(kept.0 as usize)
     }
 
+    /// What an actor will be woken for.
+    pub fn wake(&self, wake: &Waking) -> Wake {
+        self.wakes.all[wake.0 as usize]
+    }
+
     /// What an actor is woken for.
     pub fn woken(&mut self, wake: Waking) -> Wake {
         self.wakes.remove(wake.0)
@@ -269,6 +274,20 @@ impl Coming {
 
     pub fn next_time(&self) -> Option<SimTime> {
         self.queue.next_time()
+    }
+
+    /// Who sends what is under way, and to whom. Looks at everything that is to come.
+    pub fn under_way(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
+        self.queue.iter().filter_map(|due| match due.next() {
+            Next::Copy { copy, to, .. } => Some((copy.from, to)),
+            Next::Item(kept) => match self.look(&kept) {
+                Item::Input { to, input: Input::Message { from, .. }, .. } | Item::Post { from, to, .. } => {
+                    Some((from.node, to.node))
+                }
+                _ => None,
+            },
+            Next::Wake { .. } => None,
+        })
     }
 }
 

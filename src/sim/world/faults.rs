@@ -1,8 +1,8 @@
 //! What faults do, kind by kind, when they begin and when they end.
 
-use super::{Item, NetworkEvent, World};
+use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
-    actors::{ActorId, Deviation, NodeId, Role, Stimulus},
+    actors::{ActorId, Deviation, NodeId, Role, Stimulus, deviation::Lie},
     sim::{
         fault::{FaultKind, Messages, Nodes, Partition},
         network::interference::{Action, Cut, MessageRule, NodeSet},
@@ -30,6 +30,11 @@ impl Faults {
     /// So many faults, none of which has begun.
     pub fn new(count: usize) -> Self {
         Self { state: vec![State::Ahead; count], deviations: Vec::new() }
+    }
+
+    /// What the actors of a node are told to do against the protocol.
+    pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
+        self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
     }
 }
 
@@ -69,7 +74,7 @@ impl World {
                     self.come_back(node, restart.keep_pool);
                 }
             }
-            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.nodes.pause(*node)),
+            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.pause(*node)),
             FaultKind::Slow(slow) => {
                 concerned.iter().for_each(|node| self.nodes.slow_down(*node, millis(slow.step_ms)));
             }
@@ -156,9 +161,30 @@ impl World {
         if !self.nodes.is_up(node) {
             return;
         }
+        let was_live = self.nodes.is_live(node);
         for (_, input) in self.nodes.crash(node) {
             self.lost_with_its_node(input);
         }
+        self.tell_whether_live(node, was_live, DownCause::Crash);
+    }
+
+    fn pause(&mut self, node: NodeId) {
+        let was_live = self.nodes.is_live(node);
+        self.nodes.pause(node);
+        self.tell_whether_live(node, was_live, DownCause::Pause);
+    }
+
+    /// Tells that a node has gone down or come back, if it has: one that is crashed and paused at once is down until both
+    /// are over. `cause` is what may have brought it down.
+    fn tell_whether_live(&mut self, node: NodeId, was_live: bool, cause: DownCause) {
+        let event = match (was_live, self.nodes.is_live(node)) {
+            (true, false) => NetworkEvent::NodeDown { node, cause },
+            (false, true) => NetworkEvent::NodeUp { node },
+            _ => return,
+        };
+        self.nodes.follow_network(&event);
+        self.ahead.turn();
+        self.tell(&event);
     }
 
     /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
@@ -166,7 +192,12 @@ impl World {
         if self.nodes.is_up(node) {
             return;
         }
+        let was_live = self.nodes.is_live(node);
         self.nodes.come_back(node);
+        if !keep_pool {
+            self.tell(&NetworkEvent::PoolLost { node });
+        }
+        self.tell_whether_live(node, was_live, DownCause::Crash);
         let (tip, generation) = (self.nodes.tip(node).clone(), self.nodes.generation(node));
         let roles: &[Role] =
             if keep_pool { &[Role::Peer, Role::Delegate] } else { &[Role::Peer, Role::Pool, Role::Delegate] };
@@ -188,7 +219,9 @@ impl World {
     }
 
     fn resume(&mut self, node: NodeId) {
+        let was_live = self.nodes.is_live(node);
         let call = self.nodes.resume(node);
+        self.tell_whether_live(node, was_live, DownCause::Pause);
         self.call(node, call);
     }
 
@@ -208,15 +241,26 @@ impl World {
                 Some(sender) => (Role::Pool, Deviation::Censor(sender)),
                 None => return,
             },
+            FaultKind::LieAboutTip(lie) => {
+                for node in concerned {
+                    let keys = self.plan.nodes[node.0 as usize].forger.clone().filter(|_| lie.signed);
+                    let lie = Lie { claim: lie.claim, by: lie.by, keys };
+                    self.begin_deviating(index, ActorId { node: *node, role: Role::Peer }, Deviation::LieAboutTip(lie));
+                }
+                return;
+            }
             // Offline by rounds is the delegate's own; what clients do is a source's.
             _ => return,
         };
-        let deviation = Arc::new(deviation);
         for node in concerned {
-            let to = ActorId { node: *node, role };
-            self.faults.deviations.push((index, to, deviation.clone()));
-            self.tell_to_deviate(to, deviation.clone(), true);
+            self.begin_deviating(index, ActorId { node: *node, role }, deviation.clone());
         }
+    }
+
+    fn begin_deviating(&mut self, index: usize, to: ActorId, deviation: Deviation) {
+        let deviation = Arc::new(deviation);
+        self.faults.deviations.push((index, to, deviation.clone()));
+        self.tell_to_deviate(to, deviation, true);
     }
 
     fn stop_deviating(&mut self, index: usize) {

@@ -3,7 +3,7 @@
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
     ledger::Link,
-    sim::{Plan, clock::Clock},
+    sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
 use rand::Rng;
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
@@ -13,7 +13,7 @@ pub struct Nodes {
     /// What every event looks at; small, for that.
     brief: Vec<Brief>,
     state: Vec<NodeState>,
-    tips: Vec<Arc<Link>>,
+    tips: Tips,
     best: Arc<Link>,
 }
 
@@ -128,7 +128,7 @@ impl Nodes {
                 node.clock = node.own_clock;
             }
         }
-        let tips = vec![plan.tip.clone(); state.len()];
+        let tips = Tips::new(state.len(), &plan.tip);
         Self { brief: vec![brief; state.len()], tips, best: plan.tip.clone(), state }
     }
 
@@ -175,6 +175,17 @@ impl Nodes {
         !self.state[node.0 as usize].down
     }
 
+    /// Whether a node runs: it is neither crashed nor paused.
+    pub fn is_live(&self, node: NodeId) -> bool {
+        let state = &self.state[node.0 as usize];
+        !state.down && state.pauses == 0
+    }
+
+    /// Whether inputs wait on a node until it is free.
+    pub fn is_behind(&self, node: NodeId) -> bool {
+        !self.state[node.0 as usize].waiting.is_empty()
+    }
+
     /// A node's clock.
     pub fn clock(&self, node: NodeId) -> Clock {
         self.state[node.0 as usize].clock
@@ -195,11 +206,11 @@ impl Nodes {
 
     /// The block a node stands on.
     pub fn tip(&self, node: NodeId) -> &Arc<Link> {
-        &self.tips[node.0 as usize]
+        self.tips.of(node)
     }
 
-    /// The block each node stands on.
-    pub fn tips(&self) -> &[Arc<Link>] {
+    /// Where the nodes stand.
+    pub fn tips(&self) -> &Tips {
         &self.tips
     }
 
@@ -212,11 +223,14 @@ impl Nodes {
         }
     }
 
-    /// A node's chain follows its event, which is left with the block it stood on before.
-    pub fn stand(&mut self, node: NodeId, event: &mut Event) {
-        if let Event::BlockApplied(link) | Event::RolledBack { to: link, .. } = event {
-            mem::swap(&mut self.tips[node.0 as usize], link);
-        }
+    /// A node's chain follows its event.
+    pub fn stand(&mut self, node: NodeId, event: &Event) {
+        self.tips.follow(node, event);
+    }
+
+    /// What is known of who is live follows what is told of it.
+    pub fn follow_network(&mut self, event: &NetworkEvent<'_>) {
+        self.tips.follow_network(event);
     }
 
     /// A node goes down, and with it what it had not heard yet; answers that.
@@ -226,7 +240,7 @@ impl Nodes {
         let node = &mut self.state[node.0 as usize];
         node.down = true;
         node.busy_until = SimTime::default();
-        node.is_called = false;
+        node.is_called &= planted!(CalledFlagSurvivesCrash);
         mem::take(&mut node.waiting)
     }
 
@@ -268,7 +282,7 @@ impl Nodes {
     /// Sets a node's clock as it would be without any fault.
     pub fn set_right(&mut self, node: NodeId) {
         let node = &mut self.state[node.0 as usize];
-        node.clock = node.own_clock;
+        node.clock = if planted!(ClockSetRightBeyondItsOwn) { Clock::default() } else { node.own_clock };
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is posted, where it may go, and receivers that behave badly.
 
 use super::{
-    Node,
+    Node, patient,
     receiver::{Manner, Receiver},
 };
 use crate::support::{recorded_chain, recordings};
@@ -12,14 +12,15 @@ use dposlab::{
     protocol::Height,
 };
 use serde_json::{Value, json};
-use std::{net::TcpListener, sync::Arc, time::Duration};
+use socket2::{Domain, Socket, Type};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 fn removed(byte: u8) -> Event {
     Event::PoolRemoved(dposlab::protocol::TransactionId([byte; 32]))
 }
 
 fn node() -> Node {
-    Node::new(Dialect::Documented, WebhookSettings::default())
+    Node::new(Dialect::Documented, patient())
 }
 
 #[test]
@@ -60,18 +61,24 @@ fn conditions_and_switches_decide() {
     let create = |event: &str, path: &str, conditions| node.create(event, &receiver.url(path), conditions);
     create("transaction.pool.removed", "/none", json!([]));
     create("transaction.pool.removed", "/yes", json!([{"key": "0", "condition": "eq", "value": "a"}]));
-    create("transaction.pool.removed", "/no", json!([{"key": "0", "condition": "eq", "value": "b"}]));
+    let no = create("transaction.pool.removed", "/no", json!([{"key": "0", "condition": "eq", "value": "b"}]));
     create("forger.failed", "/failed", json!([{"key": "error", "condition": "contains", "value": "slot"}]));
-    create("transaction.pool.purged", "/never", json!([]));
+    let never = create("transaction.pool.purged", "/never", json!([]));
     let off = create("transaction.pool.removed", "/off", json!([]));
     let path = format!("/api/webhooks/{}", off["id"].as_str().expect("a text"));
     assert_eq!(node.ask(warp::http::Method::PUT, &path, &json!({"enabled": false})).status, 204);
     node.happens(1, &removed(0xaa));
     node.happens(1, &Event::ForgerFailed { error: "no slot".to_owned() });
-    node.finish();
-    let mut paths: Vec<String> = receiver.all().into_iter().map(|post| post.path).collect();
+    let mut paths = [(); 3].map(|()| receiver.next().path);
     paths.sort();
     assert_eq!(paths, ["/failed", "/none", "/yes"]);
+    // The dispatcher is asked after it has heard of all events.
+    for quiet in [no, never, off] {
+        let counts = node.counts(&quiet["id"]);
+        assert_eq!([&counts["queued"], &counts["delivered"], &counts["failed"]], [0, 0, 0], "{counts}");
+    }
+    node.finish();
+    assert!(receiver.all().is_empty());
 }
 
 #[test]
@@ -89,14 +96,14 @@ fn a_webhook_that_was_deleted_hears_nothing_more() {
 
 #[test]
 fn failures_are_counted_and_hold_nobody_up() {
-    let settings = WebhookSettings { timeout: Duration::from_millis(200), ..WebhookSettings::default() };
-    let mut node = Node::new(Dialect::Documented, settings);
-    let closed =
-        TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port that is free again");
+    let mut node = node();
+    // Bound and not listening: it refuses, and nobody else gets the port.
+    let deaf = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    deaf.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+    let closed = deaf.local_addr().ok().and_then(|address| address.as_socket()).expect("it is bound");
     let endless = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n{}", "x".repeat(1_000_000));
     let bad = [
         (Receiver::new(Manner::status(500)), "the receiver answered 500"),
-        (Receiver::new(Manner::Hangs), "no answer within 200 ms"),
         (Receiver::new(Manner::Says("nonsense\r\n\r\n".to_owned())), "the connection broke"),
     ];
     let hook = |target: &str| node.create("transaction.pool.removed", target, json!([]))["id"].clone();
@@ -104,8 +111,9 @@ fn failures_are_counted_and_hold_nobody_up() {
     ids.push((hook(&format!("http://{closed}/")), "no connection to 127.0.0.1"));
     ids.push((hook("ftp://127.0.0.1/"), "only http targets"));
     ids.push((hook("http://name.invalid/"), "name.invalid cannot be found"));
-    let (talker, good) = (Receiver::new(Manner::Says(endless)), Receiver::kind());
-    let talks = hook(&talker.url("/"));
+    let (hanging, talker, good) =
+        (Receiver::new(Manner::Hangs), Receiver::new(Manner::Says(endless)), Receiver::kind());
+    let (hangs, talks) = (hook(&hanging.url("/")), hook(&talker.url("/")));
     hook(&good.url("/"));
     // Many for all: the hanging one would take its time for each.
     (0..50).for_each(|byte| node.happens(1, &removed(byte)));
@@ -114,23 +122,27 @@ fn failures_are_counted_and_hold_nobody_up() {
         talker.next();
     }
     for (id, why) in &ids {
-        let mut counts = node.counts(id);
-        // A name may take its time to be found out.
-        while counts["failed"] == 0 {
-            std::thread::yield_now();
-            counts = node.counts(id);
-        }
+        let counts = node.failed(id);
         assert!(counts["lastFailure"].as_str().expect("a text").contains(why), "{counts}");
         assert_eq!(counts["delivered"], 0);
     }
     assert_eq!(node.counts(&talks)["failed"], 0, "what it says on top is not listened to");
+    assert_eq!(node.counts(&hangs)["queued"], 50, "it still has the first");
+}
+
+#[test]
+fn a_receiver_that_does_not_answer_is_given_up() {
+    let settings = WebhookSettings { timeout: Duration::from_millis(200), ..WebhookSettings::default() };
+    let (mut node, receiver) = (Node::new(Dialect::Documented, settings), Receiver::new(Manner::Hangs));
+    let id = node.create("transaction.pool.removed", &receiver.url("/"), json!([]))["id"].clone();
+    node.happens(1, &removed(1));
+    assert_eq!(node.failed(&id)["lastFailure"], "no answer within 200 ms");
     node.finish();
 }
 
 #[test]
 fn a_queue_is_bounded() {
-    let settings = WebhookSettings { timeout: Duration::from_secs(60), ..WebhookSettings::default() };
-    let (mut node, receiver) = (Node::new(Dialect::Documented, settings), Receiver::new(Manner::Hangs));
+    let (mut node, receiver) = (node(), Receiver::new(Manner::Hangs));
     let id = node.create("transaction.pool.removed", &receiver.url("/"), json!([]))["id"].clone();
     (0..5_000).for_each(|_| node.happens(1, &removed(1)));
     // The dispatcher is asked after it has heard of all events.
@@ -149,16 +161,12 @@ fn addresses_are_looked_at_when_they_are_connected_to() {
     let unspecified = format!("http://0.0.0.0:{port}/unspecified");
     for targets in ["none", "public", "10.0.0.0/8,192.0.2.1"] {
         let targets: Targets = targets.parse().expect("ranges");
-        let mut node = Node::new(Dialect::Documented, WebhookSettings { targets, ..WebhookSettings::default() });
+        let mut node = Node::new(Dialect::Documented, WebhookSettings { targets, ..patient() });
         let hook = |target: &String| node.create("transaction.pool.removed", target, json!([]))["id"].clone();
         let ids: Vec<Value> = [&named, &literal, &disguised, &unspecified].into_iter().map(hook).collect();
         node.happens(1, &removed(1));
         for id in &ids {
-            let mut counts = node.counts(id);
-            while counts["queued"] != 0 || counts["failed"] == 0 {
-                std::thread::yield_now();
-                counts = node.counts(id);
-            }
+            let counts = node.failed(id);
             assert!(counts["lastFailure"].as_str().expect("a text").contains("may go to these only"), "{counts}");
         }
         assert!(receiver.all().is_empty());
@@ -171,9 +179,7 @@ fn addresses_are_looked_at_when_they_are_connected_to() {
     let mut paths = [receiver.next().path, receiver.next().path, receiver.next().path];
     paths.sort();
     assert_eq!(paths, ["/disguised", "/ip", "/name"]);
-    while node.counts(&ids[3])["failed"] == 0 {
-        std::thread::yield_now();
-    }
+    node.failed(&ids[3]);
     node.finish();
     assert!(receiver.all().is_empty());
 }
@@ -187,12 +193,7 @@ fn no_redirect_is_followed() {
         let id = node.create("transaction.pool.removed", &receiver.url("/"), json!([]))["id"].clone();
         node.happens(1, &removed(1));
         receiver.next();
-        let mut counts = node.counts(&id);
-        while counts["failed"] == 0 {
-            std::thread::yield_now();
-            counts = node.counts(&id);
-        }
-        assert_eq!(counts["lastFailure"], format!("the receiver answered {status}"));
+        assert_eq!(node.failed(&id)["lastFailure"], format!("the receiver answered {status}"));
     }
     node.finish();
     assert!(goal.all().is_empty());
@@ -208,7 +209,7 @@ fn wallets_are_told_of_when_blocks_change_them() {
     let Some(folder) = recordings() else { return };
     let context = recorded_chain(&folder, 111, Dialect::Documented);
     let (view, tree) = (context.view.clone(), context.view.tree().clone());
-    let (mut node, receiver) = (Node::of(context, WebhookSettings::default()), Receiver::kind());
+    let (mut node, receiver) = (Node::of(context, patient()), Receiver::kind());
     node.create("wallet.saved", &receiver.url("/saved"), json!([]));
     node.create("wallet.created.cold", &receiver.url("/cold"), json!([]));
     let mut wanted = Vec::new();
@@ -254,14 +255,16 @@ fn a_rollback_is_told_from_the_top_down() {
     let Some(folder) = recordings() else { return };
     let context = recorded_chain(&folder, 12, Dialect::Documented);
     let tip = context.view.head().tip().clone();
-    let (mut node, receiver) = (Node::of(context, WebhookSettings::default()), Receiver::kind());
+    let (mut node, receiver) = (Node::of(context, patient()), Receiver::kind());
     node.create("transaction.reverted", &receiver.url("/"), json!([]));
     node.create("block.reverted", &receiver.url("/blocks"), json!([]));
     let block = tip.ancestor(Height(11)).expect("it is there");
     assert!(block.block().transactions.len() > 2);
     [&tip, block].into_iter().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
+    let all: usize = [&tip, block].iter().map(|link| 1 + link.block().transactions.len()).sum();
+    let posts: Vec<_> = (0..all).map(|_| receiver.next()).collect();
     node.finish();
-    let posts = receiver.all();
+    assert!(receiver.all().is_empty());
     let of =
         |path: &str| posts.iter().filter(|post| post.path == path).map(|post| &post.body["data"]).collect::<Vec<_>>();
     let heights: Vec<&Value> = of("/blocks").into_iter().map(|block| &block["height"]).collect();

@@ -1,7 +1,7 @@
 //! Creating, reading, changing and deleting webhooks, in both dialects, and who may.
 
 use super::Node;
-use crate::support::ask;
+use crate::support::{ask, of_json};
 use dposlab::{
     actors::webhook::WEBHOOKS_MAX,
     api::{ApiContext, Dialect, Request, Settings, WebhookSettings, webhooks::DataDir},
@@ -26,7 +26,6 @@ fn valid() -> Value {
 #[test]
 fn the_token_is_shown_once_and_an_update_keeps_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("webhooks-node-0.json");
     let data = || Some(DataDir::open(folder.path()).expect("a folder of its own"));
     let settings = |data| WebhookSettings { data, ..WebhookSettings::default() };
     let node = Node::new(Dialect::Documented, settings(data()));
@@ -34,6 +33,7 @@ fn the_token_is_shown_once_and_an_update_keeps_it() {
     let (id, token) = (created["id"].as_str().expect("a text"), created["token"].as_str().expect("a text"));
     let is_uuid = id.len() == 36 && &id[14..15] == "4" && "89ab".contains(&id[19..20]);
     assert!(is_uuid && token.len() == 64, "{created}");
+    let file = folder.path().join(format!("webhooks-node-0/{id}.json"));
     let kept = fs::read_to_string(&file).expect("it is kept at once");
     assert!(kept.contains(&token[..32]) && !kept.contains(&token[32..]), "half of it: {kept}");
 
@@ -49,13 +49,18 @@ fn the_token_is_shown_once_and_an_update_keeps_it() {
     drop(node);
 
     // The thread lets go of the folder soon after.
-    let data = (0..100_000).find_map(|_| DataDir::open(folder.path()).ok()).expect("it is free again");
+    let data = loop {
+        match DataDir::open(folder.path()) {
+            Ok(data) => break data,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
     let node = Node::new(Dialect::Documented, settings(Some(data)));
     let shown = node.ask(Method::GET, &path, &Value::Null).body["data"].clone();
     assert_eq!(shown, wanted, "it is there again after a restart");
     assert_eq!(node.ask(Method::DELETE, &path, &Value::Null).status, 204);
     assert_eq!(node.ask(Method::DELETE, &path, &Value::Null).status, 404);
-    assert!(!fs::read_to_string(&file).expect("it is kept").contains(id));
+    assert!(!file.exists(), "{}", file.display());
 }
 
 #[test]
@@ -63,8 +68,8 @@ fn what_cannot_be_kept_has_not_happened() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = Some(DataDir::open(folder.path()).expect("a folder of its own"));
     let node = Node::new(Dialect::Documented, WebhookSettings { data, ..WebhookSettings::default() });
-    // A folder in the way of the new file cannot be removed as a file is, whoever runs this.
-    fs::create_dir(folder.path().join("webhooks-node-0.json.new")).expect("a folder");
+    // Nothing can be written into a folder that is gone, whoever runs this.
+    fs::remove_dir(folder.path().join("webhooks-node-0")).expect("an empty folder");
     let answered = node.ask(Method::POST, "/api/webhooks", &valid());
     assert_eq!((answered.status, &answered.body["message"]), (500, &json!("An internal server error occurred")));
     assert_eq!(node.ask(Method::GET, "/api/webhooks", &Value::Null).body["data"], json!([]));
@@ -112,7 +117,7 @@ fn only_this_machine_and_no_page_of_another_one() {
     let one = format!("/api/webhooks/{}", id.as_str().expect("a text"));
     let status = |context: &ApiContext, method: &Method, path: &str, ip: &str, origin: Option<&str>| {
         let remote = Some(SocketAddr::new(ip.parse().expect("an address"), 1));
-        let mut request = Request { remote, ..Request::new(method.clone(), path) };
+        let mut request = Request { remote, ..of_json(method.clone(), path) };
         let origin = origin.map(|origin| HeaderValue::from_str(origin).expect("a header"));
         request.headers.extend(origin.map(|origin| (warp::http::header::ORIGIN, origin)));
         ask(context, &request, valid().to_string().into_bytes()).status
@@ -125,14 +130,18 @@ fn only_this_machine_and_no_page_of_another_one() {
         }
         assert_eq!(status(&node.context, method, path, "192.0.2.1", None), 403, "{method} {path}");
         assert_eq!(status(&node.context, method, &format!("{path}/"), "192.0.2.1", None), 404, "{method} {path}/");
-        for own in ["http://localhost:8080", "https://127.0.0.1", "http://[::1]:3000"] {
+        for own in ["http://localhost:4003", "http://127.0.0.1:4003", "http://[::1]:4003"] {
             assert!(status(&node.context, method, path, "127.0.0.1", Some(own)) < 400, "{method} {path} {own}");
         }
-        for foreign in
-            ["http://example.com", "https://localhost.example.com", "http://127.0.0.1.example.com:80", "null"]
-        {
-            let wanted = if *method == Method::GET { 200 } else { 403 };
-            assert_eq!(status(&node.context, method, path, "127.0.0.1", Some(foreign)), wanted, "{method} {foreign}");
+        for foreign in [
+            "http://example.com:4003",
+            "http://localhost.example.com:4003",
+            "http://127.0.0.1.example.com:4003",
+            "http://localhost:3000",
+            "https://127.0.0.1:4003",
+            "null",
+        ] {
+            assert_eq!(status(&node.context, method, path, "127.0.0.1", Some(foreign)), 403, "{method} {foreign}");
         }
     }
     let open = Settings { webhook_whitelist: "*".parse().expect("a pattern"), ..Settings::default() };
@@ -244,4 +253,26 @@ proptest! {
             prop_assert_eq!(node.ask(Method::DELETE, &path, &Value::Null).status, 204);
         }
     }
+}
+
+#[test]
+fn all_webhooks_of_a_node_have_so_many_patterns() {
+    let node = node(Dialect::Documented);
+    let pattern = json!({"key": "id", "condition": "regexp", "value": "^1"});
+    let with = |count: usize| json!({"event": "x", "target": "http://127.0.0.1:9/", "enabled": true, "conditions": vec![&pattern; count]});
+    let ids: Vec<String> = (0..4)
+        .map(|_| {
+            let answered = node.ask(Method::POST, "/api/webhooks", &with(64));
+            assert_eq!(answered.status, 201, "{}", answered.body);
+            answered.body["data"]["id"].as_str().expect("a text").to_owned()
+        })
+        .collect();
+    let refused = node.ask(Method::POST, "/api/webhooks", &with(1));
+    let message = "the webhooks of this node would have 257 conditions 'regexp'; it takes 256 at most";
+    assert_eq!((refused.status, &refused.body["message"]), (422, &json!(message)));
+    let one = format!("/api/webhooks/{}", ids[0]);
+    assert_eq!(node.ask(Method::PUT, &one, &with(64)).status, 204, "in place of its own");
+    assert_eq!(node.ask(Method::PUT, &one, &with(10)).status, 204);
+    assert_eq!(node.ask(Method::POST, "/api/webhooks", &with(54)).status, 201);
+    assert_eq!(node.ask(Method::PUT, &one, &with(11)).status, 422);
 }

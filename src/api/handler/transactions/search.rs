@@ -239,7 +239,9 @@ impl<'s> Search<'s> {
             let histories = self.addresses.iter().filter_map(|address| chain.history(address));
             let mut spots: Vec<Spot> = histories.flat_map(|history| history.any.iter().copied()).collect();
             spots.sort_unstable();
-            spots.dedup();
+            if !planted!(SearchByAddressesListsTwice) {
+                spots.dedup();
+            }
             return Candidates::Few(spots);
         }
         self.kinds.single().map_or(Candidates::All(chain), |kind| Candidates::OfKind(chain.of_kind(kind)))

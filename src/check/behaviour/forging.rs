@@ -1,0 +1,277 @@
+//! The model of a delegate: when it asks its relay, whether it forges, and what. Source: consensus.md 2.
+
+use super::{
+    Known, Report,
+    node::{PeerModel, name},
+    step::{Cause, Left, Step},
+};
+use crate::{
+    actors::{
+        Event, Message, Role, SimTime,
+        message::{NetworkState, NetworkStatus, Transactions},
+    },
+    check::conduct,
+    ledger::Link,
+    protocol::{Block, Height, PublicKey, Slot},
+};
+use std::{sync::Arc, time::Duration};
+
+/// What the forger of a node knows.
+pub(super) struct DelegateModel {
+    key: Option<PublicKey>,
+    /// The slot it asked for the state of the network in, the height of the round it knew, and when.
+    asked: Option<(Slot, Height, SimTime)>,
+    /// What it was told then, and that it may forge.
+    may: Option<NetworkState>,
+    /// The own slot that is running, and when it was noticed that it can be used from.
+    turn: Option<Turn>,
+    /// The last slot looked at.
+    slot: Option<Slot>,
+    /// Until then something may come that it asked for while it deviated.
+    quiet_until: SimTime,
+}
+
+struct Turn {
+    slot: Slot,
+    asked: bool,
+    /// The block it would follow.
+    tip: Arc<Link>,
+}
+
+impl DelegateModel {
+    pub(super) fn new(key: Option<PublicKey>) -> Self {
+        Self { key, asked: None, may: None, turn: None, slot: None, quiet_until: SimTime::default() }
+    }
+
+    /// A fault no longer makes an actor of the node deviate.
+    pub(super) fn mended(&mut self, _: Role) {
+        self.turn = None;
+        self.slot = None;
+    }
+
+    /// Looks at own slots: where the tip and its round say at the beginning of a slot, and for three seconds, that it is
+    /// the delegate's, the delegate asks its relay for the state of the network.
+    pub(super) fn time_passes(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        step: &Step,
+        peer: &PeerModel,
+        honest: bool,
+    ) {
+        let Some(key) = self.key else { return };
+        let slots = known.tree.slots();
+        let timely = known.timely[step.actor.node.0 as usize];
+        if !honest || !timely || matches!(step.cause, Cause::Begins | Cause::Start | Cause::Deviates(_)) {
+            self.turn = None;
+            self.slot = None;
+            return;
+        }
+        let running = slots.slot(step.local.seconds());
+        if let Some(turn) = &self.turn {
+            let ends = SimTime::from_seconds(slots.start(turn.slot)) + Duration::from_millis(3_000);
+            if step.local > ends {
+                report.judge(&conduct::TURN, turn.asked, || {
+                    format!("slot {} was its own, {:?} its tip, and it did not ask its relay", turn.slot, turn.tip)
+                });
+                self.turn = None;
+            } else if !turn.tip.is(&peer.tip) && !owns(known, &peer.tip, turn.slot, &key) {
+                self.turn = None;
+            }
+        }
+        let before = self.slot.replace(running);
+        if before.is_none_or(|before| before == running) {
+            return;
+        }
+        // The tip has not moved since the slot began: every move is a step.
+        let own = |slot: Slot| owns(known, &peer.tip, slot, &key);
+        let twice = own(Slot(running.0.saturating_sub(1)));
+        let first = before.is_some_and(|before| before.0 + 1 == running.0);
+        if own(running) && !twice && first {
+            self.turn = Some(Turn { slot: running, asked: false, tip: peer.tip.clone() });
+        }
+    }
+
+    pub(super) fn judge(&mut self, known: &Known, report: &mut Report, step: &Step) {
+        let Some(key) = self.key else { return };
+        let mut left = Left::of(step);
+        match &step.cause {
+            Cause::Begins => *self = Self::new(Some(key)),
+            Cause::Message(from, message) if from.node == step.actor.node => match message {
+                Message::Round(view) => {
+                    self.asks_for_state(known, report, step, &mut left, &key, view);
+                }
+                Message::NetworkState(state) => self.decides(known, report, step.local, &mut left, state),
+                Message::ForgingTransactions(chosen) => self.makes(known, report, step, &mut left, &key, chosen),
+                _ => {}
+            },
+            _ => {}
+        }
+        if report.muted {
+            (self.asked, self.may) = (None, None);
+            self.quiet_until = step.local + Duration::from_secs(30);
+            return;
+        }
+        if let Some(event) = left.events().find(|event| matches!(event, Event::BlockForged(_))) {
+            report.breach(&conduct::MADE, || format!("it told {event:?} out of turn"));
+        }
+        for (_, message) in left.sent() {
+            if matches!(
+                message,
+                Message::NetworkStateRequest | Message::ForgingTransactionsRequest | Message::Forged(_)
+            ) {
+                report.breach(&conduct::MADE, || format!("it told its relay {} out of turn", name(message)));
+            }
+        }
+        // Nothing is heard of the relay in four seconds.
+        let late = self.asked.is_some_and(|(.., at)| step.local >= at + Duration::from_secs(4));
+        if late && matches!(step.cause, Cause::Wake(_)) {
+            (self.asked, self.may) = (None, None);
+        }
+    }
+
+    /// It asks only in its own slot, and not before the slot's third second unless slots were missed.
+    fn asks_for_state(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        step: &Step,
+        left: &mut Left<'_>,
+        key: &PublicKey,
+        view: &crate::actors::message::RoundView,
+    ) {
+        let asks = left.take_own(Role::Peer, |message| matches!(message, Message::NetworkStateRequest).then_some(()));
+        if asks.is_none() {
+            return;
+        }
+        let slots = known.tree.slots();
+        let slot = slots.slot(step.local.seconds());
+        let own = view.round.owner(slot).public_key == *key && view.tip_slot < slot;
+        let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + 1;
+        report.judge(&conduct::TURN, own && step.local.seconds().0 > earliest, || {
+            format!("it asked to forge in slot {slot}, at {}, on a tip of slot {}", step.local, view.tip_slot)
+        });
+        self.asked = Some((slot, view.tip_height, step.local));
+        self.may = None;
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.slot == slot) {
+            turn.asked = true;
+        }
+    }
+
+    fn decides(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        local: SimTime,
+        left: &mut Left<'_>,
+        state: &NetworkState,
+    ) {
+        let asks =
+            left.take_own(Role::Peer, |message| matches!(message, Message::ForgingTransactionsRequest).then_some(()));
+        let suspended = left.take_event(|event| match event {
+            Event::ForgingSuspended { reached, in_quorum } => Some((*reached, *in_quorum)),
+            _ => None,
+        });
+        if self.asked.is_none() || self.may.is_some() {
+            return;
+        }
+        let against = state.over_height + state.forked;
+        let all = state.in_quorum + against;
+        let enough = match state.status {
+            NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
+            NetworkStatus::Test => true,
+            NetworkStatus::Default => {
+                all > 0 && 100 * u64::from(state.in_quorum) >= u64::from(known.rules().quorum_percent) * u64::from(all)
+            }
+        };
+        let said = (!enough).then_some((state.reached, state.in_quorum));
+        report.judge(&conduct::DECIDED, asks.is_some() == enough && suspended == said, || {
+            format!(
+                "told {state:?}, it {}, and said {suspended:?}",
+                if asks.is_some() { "went on" } else { "did not forge" }
+            )
+        });
+        if asks.is_some() {
+            self.may = Some(state.clone());
+            self.asked = self.asked.map(|(slot, height, _)| (slot, height, local));
+        } else {
+            self.asked = None;
+        }
+    }
+
+    fn makes(
+        &mut self,
+        known: &Known,
+        report: &mut Report,
+        step: &Step,
+        left: &mut Left<'_>,
+        key: &PublicKey,
+        chosen: &Transactions,
+    ) {
+        let event = left.take_event(|event| match event {
+            Event::BlockForged(block) => Some(block),
+            _ => None,
+        });
+        let sent = left.take_own(Role::Peer, |message| match message {
+            Message::Forged(block) => Some(block),
+            _ => None,
+        });
+        let (Some((slot, tip_height, _)), Some(state)) = (self.asked.take(), self.may.take()) else {
+            let quiet = step.local < self.quiet_until;
+            report.judge(&conduct::MADE, sent.is_none() || quiet, || "it made a block nobody had asked for".to_owned());
+            return;
+        };
+        let slots = known.tree.slots();
+        let ends = slots.start(Slot(slot.0 + 1)).0;
+        let in_time = slots.slot(step.local.seconds()) == slot && ends - step.local.seconds().0 >= 2;
+        let told = event.is_some() || !known.rules().node.forged_before_accepted;
+        report.judge(&conduct::MADE, sent.is_some() == in_time && (told || !in_time), || {
+            format!(
+                "transactions came {} in slot {slot}, and it made {sent:?}",
+                if in_time { "in time" } else { "too late" }
+            )
+        });
+        let Some(block) = sent else { return };
+        let wrong = wrong_in_block(known, block, key, slot, tip_height, &state, chosen);
+        report.judge(&conduct::MADE, wrong.is_none(), || wrong.unwrap_or_default().to_owned());
+    }
+}
+
+/// Whether a slot after the tip's belongs to a delegate.
+fn owns(known: &Known, tip: &Arc<Link>, slot: Slot, key: &PublicKey) -> bool {
+    let tip_slot = known.tree.slots().slot(tip.block().header.timestamp);
+    slot > tip_slot && known.tree.applied(tip).state.round().owner(slot).public_key == *key
+}
+
+fn wrong_in_block(
+    known: &Known,
+    block: &Arc<Block>,
+    key: &PublicKey,
+    slot: Slot,
+    tip_height: Height,
+    state: &NetworkState,
+    chosen: &Transactions,
+) -> Option<&'static str> {
+    let (header, milestones) = (&block.header, &known.tree.config().milestones);
+    let terms = milestones.at(Height(tip_height.0 + 1));
+    let fees: u64 = chosen.iter().map(|one| one.fee().value()).sum();
+    let checks = [
+        (header.generator == *key, "it is not signed by the delegate"),
+        (header.timestamp == known.tree.slots().start(slot), "its time is not the beginning of its slot"),
+        (header.height.0 == state.height.0 + 1, "its height does not follow the relay's"),
+        (header.previous == Some(state.tip), "it does not follow the relay's tip"),
+        (header.reward == terms.reward, "its reward is not the milestone's"),
+        (header.version == terms.block.version, "its version is not the milestone's"),
+        (
+            block.transactions.iter().map(|one| one.id()).eq(chosen.iter().map(|one| one.id())),
+            "it does not hold what the pool chose",
+        ),
+        (header.number_of_transactions as usize == chosen.len(), "it counts its transactions wrong"),
+        (header.total_fee.value() == fees, "its fees are not those of its transactions"),
+        (
+            header.payload_length as usize == 32 * chosen.len(),
+            "its payload length is not 32 bytes for each transaction",
+        ),
+    ];
+    checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
+}

@@ -1,0 +1,384 @@
+//! The model of a pool: what it holds, how it follows its node's chain, what it gives its delegate.
+//! Source: consensus.md 2.3, 5.5 to 5.7.
+
+use super::{
+    Known, Report,
+    step::{Cause, Step},
+};
+use crate::{
+    actors::{Event, Message, Role, SimTime},
+    check::conduct,
+    ledger::{Link, Scratch, Wallet, apply},
+    protocol::{Address, Asset, Height, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version},
+};
+use indexmap::IndexMap;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+/// What a forger's block leaves free of the largest payload, in bytes.
+pub(super) const MARGIN: usize = 10_240;
+
+/// What a pool holds, as far as that follows from what it heard.
+pub(super) struct PoolModel {
+    pub tip: Arc<Link>,
+    /// By arrival.
+    pub pending: IndexMap<TransactionId, Arc<SignedTransaction>, IdHash>,
+    /// Ids handed in since the last block, the oldest first.
+    pub recent: VecDeque<TransactionId>,
+    pub recent_ids: BTreeSet<TransactionId>,
+    /// The instant of the step, by the node's clock.
+    pub now: SimTime,
+}
+
+/// What the events of a step say.
+#[derive(Default)]
+pub(super) struct Told {
+    pub removed: Vec<TransactionId>,
+    pub expired: Vec<TransactionId>,
+    pub evicted: Vec<TransactionId>,
+    pub purged: Vec<TransactionId>,
+    pub added: Vec<Arc<SignedTransaction>>,
+    pub replaced: Option<Vec<Arc<SignedTransaction>>>,
+}
+
+impl Told {
+    fn of(step: &Step) -> Self {
+        let mut told = Self::default();
+        for event in step.events() {
+            match event {
+                Event::PoolRemoved(id) => told.removed.push(*id),
+                Event::PoolExpired(one) => told.expired.push(one.id()),
+                Event::PoolEvicted(one) => told.evicted.push(one.id()),
+                Event::PoolPurged(one) => told.purged.push(one.id()),
+                Event::PoolAdded(added) => told.added.extend(added.iter().cloned()),
+                Event::PoolReplaced(kept) => told.replaced = Some(kept.clone()),
+                _ => {}
+            }
+        }
+        told
+    }
+}
+
+pub(super) fn nonce(transaction: &SignedTransaction) -> Option<u64> {
+    match transaction.transaction().version {
+        Version::One(_) => None,
+        Version::Two(nonce) => Some(nonce.0),
+    }
+}
+
+impl PoolModel {
+    pub(super) fn new(tip: &Arc<Link>) -> Self {
+        Self {
+            tip: tip.clone(),
+            pending: IndexMap::default(),
+            recent: VecDeque::new(),
+            recent_ids: BTreeSet::new(),
+            now: SimTime::default(),
+        }
+    }
+
+    /// Judges a step, and follows it.
+    pub(super) fn judge(&mut self, known: &Known, report: &mut Report, step: &Step, node_tip: &Arc<Link>) {
+        self.now = step.local;
+        let message = match &step.cause {
+            Cause::Begins => {
+                *self = Self::new(node_tip);
+                return;
+            }
+            Cause::Message(from, message) if from.node == step.actor.node => message,
+            _ => return,
+        };
+        let mut told = Told::of(step);
+        let tip = match message {
+            Message::TipMoved { tip }
+            | Message::ChooseTransactions { tip }
+            | Message::BlockNotApplied { tip, .. }
+            | Message::AlreadyForged { tip, .. } => tip,
+            Message::AddTransactions(add) => &add.tip,
+            _ => return,
+        };
+        // What a block that does not apply leaves of a pool is told with it (Q4), and cannot be told from a rollback.
+        let rebuilt = matches!(message, Message::BlockNotApplied { .. });
+        self.follow(known, report, &mut told, tip, rebuilt);
+        match message {
+            Message::AddTransactions(add) => self.judge_additions(known, report, step, &mut told, add),
+            Message::ChooseTransactions { .. } => self.judge_choice(known, report, step, &mut told),
+            Message::AlreadyForged { ids, .. } => {
+                for id in ids.iter().filter(|id| self.pending.shift_remove(*id).is_some()) {
+                    let gone = take(&mut told.removed, id);
+                    report.judge(&conduct::FOLLOWED, gone, || format!("{id} is on the chain and stays in the pool"));
+                }
+            }
+            Message::BlockNotApplied { .. } => {
+                self.clear_recent();
+                let kept = told.replaced.take().unwrap_or_default();
+                let invented = kept.iter().find(|one| !self.pending.contains_key(&one.id()));
+                report.judge(&conduct::FOLLOWED, invented.is_none(), || {
+                    format!("a pool made anew holds {:?}, which it did not hold", invented.map(|one| one.id()))
+                });
+                self.pending = kept.into_iter().map(|one| (one.id(), one)).collect();
+                told = Told::default();
+            }
+            _ => {}
+        }
+        self.judge_rest(report, &told);
+    }
+
+    /// What was told and not accounted for.
+    fn judge_rest(&mut self, report: &mut Report, told: &Told) {
+        if let Some(id) = told.removed.first().or(told.purged.first()) {
+            report.breach(&conduct::FOLLOWED, || format!("{id} left the pool without a cause"));
+        }
+        if let Some(id) = told.expired.first() {
+            report.breach(&conduct::EXPIRED, || format!("{id} was told to have expired, and has not"));
+        }
+        if let Some(id) = told.evicted.first() {
+            report.breach(&conduct::ADMITTED, || format!("{id} gave way, and nothing asked for its place"));
+        }
+        if let Some(one) = told.added.first() {
+            report.breach(&conduct::ADMITTED, || format!("{} was added and nobody had handed it in", one.id()));
+        }
+        if told.replaced.is_some() {
+            report.breach(&conduct::REPLAYED, || "the pool was made anew without a cause".to_owned());
+        }
+        // The model goes on from what the pool says.
+        let gone = [&told.removed, &told.purged, &told.expired, &told.evicted];
+        for id in gone.into_iter().flatten() {
+            self.pending.shift_remove(id);
+        }
+        self.pending.extend(told.added.iter().map(|one| (one.id(), one.clone())));
+    }
+
+    pub(super) fn clear_recent(&mut self) {
+        self.recent.clear();
+        self.recent_ids.clear();
+    }
+
+    /// The pool goes with its node's chain.
+    fn follow(&mut self, known: &Known, report: &mut Report, told: &mut Told, tip: &Arc<Link>, rebuilt: bool) {
+        if !tip.is(&self.tip) {
+            self.clear_recent();
+            let from = std::mem::replace(&mut self.tip, tip.clone());
+            match tip.descends_from(&from) {
+                true => self.go_forward(known, report, told, &from),
+                false => self.go_back(known, report, told, &from, rebuilt),
+            }
+        }
+        self.expire(known, report, told);
+    }
+
+    fn own<'a>(&'a self, sender: &'a Address) -> impl Iterator<Item = &'a Arc<SignedTransaction>> {
+        self.pending.values().filter(move |one| one.sender_address() == *sender)
+    }
+
+    /// Blocks take out what they hold, and everything of a sender who has others in them that do not fit.
+    fn go_forward(&mut self, known: &Known, report: &mut Report, told: &mut Told, from: &Arc<Link>) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let mut blocks = Vec::new();
+        let mut at = self.tip.clone();
+        while !at.is(from) {
+            let Some(parent) = at.parent().cloned() else { break };
+            blocks.push(std::mem::replace(&mut at, parent));
+        }
+        for link in blocks.iter().rev() {
+            let mut nonces: BTreeMap<Address, Option<u64>> = BTreeMap::new();
+            for one in &link.block().transactions {
+                let sender = one.sender_address();
+                if self.own(&sender).next().is_none() {
+                    continue;
+                }
+                let last = self.own(&sender).filter_map(|own| nonce(own)).max();
+                let next = nonces.entry(sender).or_insert_with(|| last.map(|last| last + 1));
+                if self.pending.shift_remove(&one.id()).is_some() {
+                    let gone = take(&mut told.removed, &one.id());
+                    report.judge(&conduct::FOLLOWED, gone, || {
+                        format!("{} stands in block {} and stays in the pool", one.id(), link.id())
+                    });
+                    continue;
+                }
+                let own: Vec<TransactionId> = self.own(&sender).map(|own| own.id()).collect();
+                let stays = own.iter().any(|id| !told.removed.contains(id));
+                if next.is_some() && nonce(one).is_some() && nonce(one) != *next {
+                    report.judge(&conduct::FOLLOWED, !stays, || {
+                        format!("block {} holds {}, whose nonce the pool gives to another", link.id(), one.id())
+                    });
+                } else if stays {
+                    // It fits beside what is pending.
+                    *next = next.map(|next| next + 1);
+                    continue;
+                }
+                for id in own {
+                    take(&mut told.removed, &id);
+                    self.pending.shift_remove(&id);
+                }
+            }
+            if known.tree.config().milestones.is_milestone(link.height()) {
+                self.purge(known, report, told, link.height());
+            }
+        }
+    }
+
+    /// A milestone makes some void, with all that follow of their senders.
+    fn purge(&mut self, known: &Known, report: &mut Report, told: &mut Told, height: Height) {
+        let context = known.tree.config().transaction_context(height);
+        let void: Vec<_> = self.pending.values().filter(|one| one.check(&context).is_err()).cloned().collect();
+        for id in void.iter().flat_map(|one| self.with_later(one)).collect::<Vec<_>>() {
+            if self.pending.shift_remove(&id).is_some() {
+                let gone = take(&mut told.purged, &id) || take(&mut told.removed, &id);
+                report.judge(&conduct::FOLLOWED, gone, || format!("{id} is void since height {height} and stays"));
+            }
+        }
+    }
+
+    /// One and all that came after it of its sender.
+    fn with_later(&self, one: &SignedTransaction) -> Vec<TransactionId> {
+        let place = self.pending.get_index_of(&one.id()).unwrap_or(usize::MAX);
+        let sender = one.sender_address();
+        let later = self.pending.values().skip(place).filter(|other| other.sender_address() == sender);
+        later.map(|other| other.id()).collect()
+    }
+
+    /// A rollback empties the pool; what was taken back comes in again, the oldest first, if it fits.
+    fn go_back(&mut self, known: &Known, report: &mut Report, told: &mut Told, from: &Arc<Link>, rebuilt: bool) {
+        let mut reverted = Vec::new();
+        let mut at = from.clone();
+        while !self.tip.descends_from(&at) {
+            reverted.push(at.clone());
+            let Some(parent) = at.parent().cloned() else { break };
+            at = parent;
+        }
+        self.pending.clear();
+        for one in reverted.iter().rev().flat_map(|link| &link.block().transactions) {
+            let on_chain = known.tree.block_of(&self.tip, &one.id()).is_some();
+            if !on_chain && self.fits(known, one).is_ok() {
+                self.pending.insert(one.id(), one.clone());
+            }
+        }
+        if rebuilt {
+            return;
+        }
+        let kept = told.replaced.take();
+        let same = kept.as_ref().is_some_and(|kept| kept.iter().map(|one| one.id()).eq(self.pending.keys().copied()));
+        report.judge(&conduct::REPLAYED, same, || {
+            let held: Option<Vec<TransactionId>> = kept.as_ref().map(|kept| kept.iter().map(|one| one.id()).collect());
+            let wanted: Vec<&TransactionId> = self.pending.keys().collect();
+            format!("after a rollback to {:?} it holds {held:?}, expected {wanted:?}", self.tip)
+        });
+        if let Some(kept) = kept {
+            self.pending = kept.into_iter().map(|one| (one.id(), one)).collect();
+        }
+    }
+
+    /// Whether a transaction can be applied to its sender's wallet in the pool.
+    pub(super) fn fits(&self, known: &Known, one: &SignedTransaction) -> Result<(), crate::ledger::ApplyError> {
+        let applied = known.tree.applied(&self.tip);
+        let sender = one.sender_address();
+        let chain = applied.state.wallet(&sender);
+        let claims = matches!(one.asset(), Asset::HtlcClaim { .. } | Asset::HtlcRefund { .. });
+        let is_cold =
+            chain.is_none_or(|wallet| wallet.public_key.is_none() && wallet.balance == crate::ledger::Balance::ZERO);
+        if is_cold && !claims {
+            return Err(crate::ledger::ApplyError::ColdWallet);
+        }
+        let mut wallet = chain.map_or_else(|| Wallet::cold(sender, 0), |wallet| Wallet::clone(wallet));
+        self.own(&sender).for_each(|own| apply::apply_to_sender(own, &mut wallet));
+        apply::check(one, &wallet, &applied.state, &known.tree.terms(self.tip.height()))
+    }
+
+    /// The height at which a transaction is too old.
+    pub(super) fn expires_at(&self, known: &Known, one: &SignedTransaction) -> Option<i64> {
+        match (one.transaction().version, one.asset()) {
+            (Version::One(timestamp), _) => {
+                let age = i64::from(self.now.seconds().0) - i64::from(timestamp.0);
+                let blocks = age.div_euclid(i64::from(known.tree.slots().blocktime()));
+                Some(i64::from(self.tip.height().0) - blocks + i64::from(known.rules().pool.max_transaction_age))
+            }
+            (Version::Two(_), Asset::Transfer { expiration, .. }) if *expiration > 0 => Some(i64::from(*expiration)),
+            (Version::Two(_), _) => None,
+        }
+    }
+
+    fn expire(&mut self, known: &Known, report: &mut Report, told: &mut Told) {
+        let height = i64::from(self.tip.height().0);
+        let old = self.pending.values().filter(|one| self.expires_at(known, one).is_some_and(|at| at <= height));
+        let old: Vec<_> = old.cloned().collect();
+        for id in old.iter().flat_map(|one| self.with_later(one)).collect::<Vec<_>>() {
+            if self.pending.shift_remove(&id).is_some() {
+                let gone = take(&mut told.expired, &id);
+                report.judge(&conduct::EXPIRED, gone, || format!("{id} has expired at height {height} and stays"));
+            }
+        }
+    }
+
+    // What a block gets.
+
+    /// Highest fee first, then first come; before each come the lower nonces of its sender.
+    fn in_order(&self) -> Vec<Arc<SignedTransaction>> {
+        let mut by_fee: Vec<_> = self.pending.values().cloned().collect();
+        by_fee.sort_by_key(|one| std::cmp::Reverse(one.fee()));
+        let mut order: IndexMap<TransactionId, Arc<SignedTransaction>, IdHash> = IndexMap::default();
+        for one in by_fee {
+            if let Some(last) = nonce(&one) {
+                let sender = one.sender_address();
+                let mut before: Vec<_> =
+                    self.own(&sender).filter(|own| nonce(own).is_some_and(|nonce| nonce < last)).collect();
+                before.sort_by_key(|own| nonce(own));
+                for own in before {
+                    order.entry(own.id()).or_insert_with(|| own.clone());
+                }
+            }
+            order.entry(one.id()).or_insert(one);
+        }
+        order.into_values().collect()
+    }
+
+    fn judge_choice(&mut self, known: &Known, report: &mut Report, step: &Step, told: &mut Told) {
+        let milestone = known.tree.config().milestones.at(self.tip.height());
+        let (most, bytes) = (milestone.block.max_transactions, milestone.block.max_payload.saturating_sub(MARGIN));
+        let (applied, terms) = (known.tree.applied(&self.tip), known.tree.terms(self.tip.height()));
+        let mut scratch = Scratch::new(&applied.state, &known.rules().pool);
+        let (mut wanted, mut failed, mut size) = (Vec::new(), Vec::new(), 0);
+        let next = i64::from(self.tip.height().0) + 1;
+        for one in self.in_order().into_iter().take(10 * most) {
+            if wanted.len() == most {
+                break;
+            }
+            let expires = !known.rules().pool.chooses_what_expires_next
+                && self.expires_at(known, &one).is_some_and(|at| at <= next);
+            let on_chain = known.tree.block_of(&self.tip, &one.id()).is_some();
+            if expires || on_chain || scratch.try_apply(&one, step.local.seconds(), &terms).is_err() {
+                failed.push(one.id());
+                continue;
+            }
+            size += one.bytes().len();
+            if size > bytes {
+                break;
+            }
+            wanted.push(one.id());
+        }
+        let said = step.sent().find_map(|(to, message)| match message {
+            Message::ForgingTransactions(chosen) if to.role == Role::Delegate => Some(chosen),
+            _ => None,
+        });
+        let same = said.is_some_and(|chosen| chosen.iter().map(|one| one.id()).eq(wanted.iter().copied()));
+        report.judge(&conduct::CHOSEN, same, || {
+            let said: Option<Vec<TransactionId>> = said.map(|chosen| chosen.iter().map(|one| one.id()).collect());
+            format!("of {} pending it chose {said:?}, expected {wanted:?}", self.pending.len())
+        });
+        for id in failed {
+            self.pending.shift_remove(&id);
+            let gone = take(&mut told.removed, &id);
+            report.judge(&conduct::CHOSEN, gone, || format!("{id} cannot be forged and stays in the pool"));
+        }
+    }
+}
+
+/// Takes an id out of a list. Whether it was there.
+pub(super) fn take(list: &mut Vec<TransactionId>, id: &TransactionId) -> bool {
+    let place = list.iter().position(|one| one == id);
+    place.map(|place| list.remove(place)).is_some()
+}

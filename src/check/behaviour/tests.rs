@@ -1,0 +1,293 @@
+//! An honest run has nothing wrong with it; the same run told with one thing changed has.
+
+use super::*;
+use crate::{
+    actors::Message,
+    check::conduct,
+    protocol::Height,
+    scenario::Scenario,
+    sim::{SeedTree, stage::inline::InlineStage},
+};
+use std::{path::Path, time::Duration};
+
+/// A crash, a partition, two blocks in some slots, and clients: every part of the model has something to judge.
+const RUN: &str = r#"
+version = 1
+description = "behaviour"
+rounds = 20
+crypto = "modelled"
+
+[rules]
+base = "corrected"
+
+[network]
+delegates = 7
+gossip = "reference"
+latency = { min_ms = 20, max_ms = 90 }
+
+[[fault]]
+kind = "crash"
+nodes = [6]
+from = { seconds = 100.0 }
+until = { seconds = 180.0 }
+
+[[fault]]
+kind = "partition"
+groups = [[0, 1]]
+from = { seconds = 300.0 }
+until = { seconds = 420.0 }
+
+[[fault]]
+kind = "double-forge"
+delegates = [3, 4]
+from = { seconds = 480.0 }
+until = { seconds = 640.0 }
+"#;
+
+/// What becomes of something that an actor did, before the model hears of it.
+enum Told {
+    AsIs,
+    Not,
+    Message(Message),
+}
+
+/// Something an actor did.
+enum Done<'a> {
+    Sent(&'a Message),
+    Told(&'a Event),
+}
+
+type Change = fn(&Done<'_>) -> Told;
+
+/// Tells the model a run with the first of some things changed.
+struct Liar {
+    model: Behaviour,
+    change: Change,
+    done: bool,
+}
+
+impl Liar {
+    fn tell(&mut self, done: &Done<'_>) -> Told {
+        if self.done {
+            return Told::AsIs;
+        }
+        let told = (self.change)(done);
+        self.done = !matches!(told, Told::AsIs);
+        told
+    }
+}
+
+impl Observer for Liar {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        match self.tell(&Done::Told(event)) {
+            Told::Not => {}
+            Told::AsIs | Told::Message(_) => self.model.observe(now, node, event),
+        }
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        if let Act::Sends { to, message } = act {
+            match self.tell(&Done::Sent(message)) {
+                Told::Not => return,
+                Told::Message(other) => {
+                    return self.model.observe_act(now, actor, &Act::Sends { to: *to, message: &other });
+                }
+                Told::AsIs => {}
+            }
+        }
+        self.model.observe_act(now, actor, act);
+    }
+
+    fn rest(&mut self) {
+        self.model.rest();
+    }
+
+    fn wants_acts(&self) -> bool {
+        true
+    }
+}
+
+fn scenario() -> Scenario {
+    let mut text = RUN.to_owned();
+    for height in 4..70 {
+        let (node, by, to) = (height % 7, height % 5 + 1, height % 9 + 1);
+        text += &format!(
+            "\n[[action]]\nheight = {height}\nnode = {node}\nby = \"account_{by}\"\ndoes = \"transfer\"\n\
+             to = \"account_{to}\"\namount = 100000000\nfee = {}\n",
+            10_000_000 + 1_000 * height
+        );
+    }
+    Scenario::parse(&text, Path::new("behaviour")).expect("a scenario")
+}
+
+/// A model that was told a run with a change, and whether anything was changed.
+fn play(change: Change) -> (Behaviour, bool) {
+    let scenario = scenario();
+    scenario.crypto.during(|| play_out(&scenario, change))
+}
+
+fn play_out(scenario: &Scenario, change: Change) -> (Behaviour, bool) {
+    let testnet = scenario.testnet(SeedTree::new(1));
+    let plan = scenario.plan(&testnet, SeedTree::new(1));
+    let model = Behaviour::new(&plan, &BTreeSet::new());
+    let liar = Arc::new(Mutex::new(Liar { model: model.clone(), change, done: false }));
+    let mut stage = InlineStage::new(&plan, vec![Box::new(Shared(liar.clone()))]);
+    stage.run_until(plan.start + Duration::from_secs(900));
+    let done = liar.lock().expect("nobody panics").done;
+    (model, done)
+}
+
+/// An observer that can be asked afterwards.
+struct Shared(Arc<Mutex<Liar>>);
+
+impl Observer for Shared {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.0.lock().expect("nobody panics").observe(now, node, event);
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        self.0.lock().expect("nobody panics").observe_act(now, actor, act);
+    }
+
+    fn rest(&mut self) {
+        self.0.lock().expect("nobody panics").rest();
+    }
+
+    fn wants_acts(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_honest_run_breaks_nothing_and_every_part_of_it_is_judged() {
+    let (model, _) = play(|_| Told::AsIs);
+    let breaches = model.breaches();
+    assert!(breaches.is_empty(), "{breaches:?}");
+    let judged = model.judged();
+    let parts = [
+        conduct::ANSWERED,
+        conduct::LIMITED,
+        conduct::TAKEN,
+        conduct::PASSED_ON,
+        conduct::TO_POOL,
+        conduct::BATCHED,
+        conduct::ROUND_TOLD,
+        conduct::PINGED,
+        conduct::COUNTED,
+        conduct::DROPPED,
+        conduct::ADDED,
+        conduct::MET,
+        conduct::DISCOVERED,
+        conduct::ASKED,
+        conduct::WOKEN,
+        conduct::SEARCHED,
+        conduct::RESTARTED,
+        conduct::DECIDED,
+        conduct::TURN,
+        conduct::MADE,
+        conduct::CHOSEN,
+        conduct::ADMITTED,
+        conduct::FOLLOWED,
+    ];
+    let never: Vec<&str> = parts.iter().map(|part| part.name).filter(|name| judged.of(name) == 0).collect();
+    assert!(never.is_empty(), "never judged: {never:?}");
+}
+
+/// Says nothing of the first message that is meant.
+macro_rules! unsaid {
+    ($pattern:pat) => {
+        |done| match done {
+            Done::Sent($pattern) => Told::Not,
+            _ => Told::AsIs,
+        }
+    };
+}
+
+/// Says nothing of the first event that is meant.
+macro_rules! untold {
+    ($pattern:pat) => {
+        |done| match done {
+            Done::Told($pattern) => Told::Not,
+            _ => Told::AsIs,
+        }
+    };
+}
+
+#[test]
+fn one_wrong_step_is_caught_and_named() {
+    let wrong: [(&str, Change, &Conduct); 19] = [
+        ("a question is not answered", unsaid!(Message::Status { .. }), &conduct::ANSWERED),
+        (
+            "an answer is a block short",
+            |done| match done {
+                Done::Sent(Message::Blocks { inquiry, height, blocks }) if blocks.len() > 1 => {
+                    let blocks = blocks[..blocks.len() - 1].into();
+                    Told::Message(Message::Blocks { inquiry: *inquiry, height: *height, blocks })
+                }
+                _ => Told::AsIs,
+            },
+            &conduct::ANSWERED,
+        ),
+        (
+            "a height is that of the block before",
+            |done| match done {
+                Done::Sent(Message::CommonBlocks { inquiry, height, common }) => Told::Message(Message::CommonBlocks {
+                    inquiry: *inquiry,
+                    height: Height(height.0 - 1),
+                    common: common.clone(),
+                }),
+                _ => Told::AsIs,
+            },
+            &conduct::ANSWERED,
+        ),
+        (
+            "a caller within its limits is hung up on",
+            |done| match done {
+                Done::Sent(Message::Status { .. }) => Told::Message(Message::HungUp),
+                _ => Told::AsIs,
+            },
+            &conduct::LIMITED,
+        ),
+        ("a block goes to all but one", unsaid!(Message::Block(_)), &conduct::PASSED_ON),
+        ("a block that fits is not taken", untold!(Event::BlockReceived(_)), &conduct::TAKEN),
+        ("transactions go to all but one", unsaid!(Message::Transactions(_)), &conduct::BATCHED),
+        ("the pool does not hear of a block", unsaid!(Message::TipMoved { .. }), &conduct::TO_POOL),
+        ("the delegate does not hear of a round", unsaid!(Message::RoundChanged(_)), &conduct::ROUND_TOLD),
+        ("a ping leaves one out", unsaid!(Message::StatusRequest), &conduct::PINGED),
+        (
+            "a relay counts itself",
+            |done| match done {
+                Done::Sent(Message::NetworkState(state)) => {
+                    let mut state = state.clone();
+                    state.in_quorum += 1;
+                    Told::Message(Message::NetworkState(state))
+                }
+                _ => Told::AsIs,
+            },
+            &conduct::COUNTED,
+        ),
+        ("a peer that fails stays", untold!(Event::PeerRemoved(_)), &conduct::DROPPED),
+        ("a peer that passes is not added", untold!(Event::PeerAdded(_)), &conduct::ADDED),
+        ("nobody is asked for peers", unsaid!(Message::PeersRequest), &conduct::DISCOVERED),
+        ("a delegate makes a block without asking", unsaid!(Message::NetworkStateRequest), &conduct::MADE),
+        ("a delegate with a quorum does not forge", unsaid!(Message::ForgingTransactionsRequest), &conduct::DECIDED),
+        ("a block is not handed in", unsaid!(Message::Forged(_)), &conduct::MADE),
+        (
+            "nothing is chosen",
+            |done| match done {
+                Done::Sent(Message::ForgingTransactions(chosen)) if !chosen.is_empty() => {
+                    Told::Message(Message::ForgingTransactions(Arc::new([])))
+                }
+                _ => Told::AsIs,
+            },
+            &conduct::CHOSEN,
+        ),
+        ("what was taken is not told", untold!(Event::PoolAdded(_)), &conduct::ADMITTED),
+    ];
+    for (what, change, expected) in wrong {
+        let (model, changed) = play(change);
+        assert!(changed, "{what}: it never came to that");
+        let found: Vec<&str> = model.breaches().iter().map(|breach| breach.conduct.name).collect();
+        assert!(found.contains(&expected.name), "{what}: {found:?}");
+    }
+}

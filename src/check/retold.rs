@@ -1,0 +1,156 @@
+//! A finding's run told again, by someone who also hears the messages: who supplied a block, and which were had before.
+//!
+//! A search watches no messages, of which there are thousands for an event. So the story of a finding that gets a file is
+//! told by one more run, up to the moment at which it shows. Of a finding at a node that node's events are told, the last
+//! ones; of one that concerns the network, the last of each kind at each node: where everybody stands, and why.
+
+use super::{
+    Finding,
+    story::{Told, block_in_words, event_in_words, line},
+};
+use crate::{
+    actors::{Event, Message, NodeId, SimTime},
+    ledger::BlockTree,
+    protocol::BlockId,
+    sim::{NetworkEvent, Observer, Plan, fault::EventKind},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+/// Lines of a story at most.
+const LINES: usize = 24;
+/// What is told of where the nodes stand, when something concerns them all.
+const STANDING: [EventKind; 4] =
+    [EventKind::BlockForged, EventKind::RolledBack, EventKind::ForgingSuspended, EventKind::HealthChecked];
+
+/// Hears a run. Clones share what they heard.
+#[derive(Clone)]
+pub(super) struct Teller(Arc<Mutex<Heard>>);
+
+struct Heard {
+    tree: Arc<BlockTree>,
+    /// What was told, in order.
+    lines: Vec<Line>,
+    nodes: Vec<Node>,
+}
+
+struct Line {
+    now: SimTime,
+    /// Of the network, if of no node.
+    at: Option<(NodeId, EventKind)>,
+    what: String,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    forged: BTreeSet<BlockId>,
+    /// Blocks that were on its chain and left it.
+    reverted: BTreeSet<BlockId>,
+    /// Who sent a block, how, and when that came in.
+    sent: BTreeMap<BlockId, Vec<(SimTime, NodeId, &'static str)>>,
+}
+
+impl Teller {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let nodes = vec![Node::default(); plan.nodes.len()];
+        Self(Arc::new(Mutex::new(Heard { tree: plan.tree.clone(), lines: Vec::new(), nodes })))
+    }
+
+    /// The story of a finding, the last line last.
+    pub(super) fn story(&self, finding: &Finding) -> Vec<String> {
+        let heard = self.heard();
+        let before = || heard.lines.iter().filter(|line| line.now <= finding.at);
+        let chosen: Vec<&Line> = match finding.node {
+            Some(node) => before().filter(|line| line.at.is_none_or(|(at, _)| at == node)).collect(),
+            None => {
+                let mut last: BTreeMap<Option<(NodeId, EventKind)>, usize> = BTreeMap::new();
+                let mut kept = Vec::new();
+                for line in before().filter(|line| line.at.is_none_or(|(_, kind)| STANDING.contains(&kind))) {
+                    if let Some(place) = line.at.and_then(|_| last.insert(line.at, kept.len())) {
+                        kept[place] = None;
+                    }
+                    kept.push(Some(line));
+                }
+                kept.into_iter().flatten().collect()
+            }
+        };
+        let from = chosen.len().saturating_sub(LINES);
+        let told = chosen[from..].iter().map(|told| line(told.now, &heard.tree, &told.what));
+        told.collect()
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Heard {
+    /// Where a node had a block from, as far as it was sent to it.
+    fn supplier(&self, now: SimTime, node: NodeId, id: &BlockId) -> String {
+        let known = &self.nodes[node.0 as usize];
+        if known.forged.contains(id) {
+            return ", which it forged itself".to_owned();
+        }
+        let came = known.sent.get(id).into_iter().flatten().filter(|(at, ..)| *at <= now);
+        came.max_by_key(|(at, ..)| *at).map(|(_, from, how)| format!(", {how} by {from}")).unwrap_or_default()
+    }
+
+    fn words(&mut self, now: SimTime, node: NodeId, event: &Event) -> Option<String> {
+        let known = &mut self.nodes[node.0 as usize];
+        match event {
+            Event::BlockForged(block) => {
+                known.forged.insert(block.id);
+            }
+            Event::BlockReverted(link) => {
+                known.reverted.insert(link.id());
+                return None;
+            }
+            Event::BlockApplied(link) => {
+                let again = if known.reverted.contains(&link.id()) { " again" } else { "" };
+                let from = self.supplier(now, node, &link.id());
+                return Some(format!("takes {}{again}{from}", block_in_words(link.block())));
+            }
+            _ => {}
+        }
+        Told::is_worth_telling(event).then(|| event_in_words(event, &self.tree))
+    }
+}
+
+impl Observer for Teller {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        let mut heard = self.heard();
+        if let Some(words) = heard.words(now, node, event) {
+            let at = Some((node, EventKind::of(event)));
+            heard.lines.push(Line { now, at, what: format!("{node} {words}") });
+        }
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let mut heard = self.heard();
+        let what = match event {
+            NetworkEvent::Sent { from, to, message, arrives } => {
+                let sent = &mut heard.nodes[to.node.0 as usize].sent;
+                let mut note = |id, how| sent.entry(id).or_default().push((*arrives, from.node, how));
+                match message {
+                    Message::Block(block) if from.node != to.node => note(block.id, "pushed"),
+                    Message::Blocks { blocks, .. } => blocks.iter().for_each(|block| note(block.id, "sent on request")),
+                    _ => {}
+                }
+                return;
+            }
+            NetworkEvent::FaultBegan { kind, .. } => format!("fault '{kind}' begins"),
+            NetworkEvent::FaultEnded { kind, .. } => format!("fault '{kind}' ends"),
+            NetworkEvent::NodeDown { node, cause } => format!("{node} goes down ({})", cause.word()),
+            NetworkEvent::NodeUp { node } => format!("{node} is up again"),
+            NetworkEvent::PoolLost { node } => format!("{node} has lost its pool"),
+            NetworkEvent::Lost { .. } => return,
+        };
+        heard.lines.push(Line { now, at: None, what });
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
+    }
+}

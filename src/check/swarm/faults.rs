@@ -1,0 +1,174 @@
+//! What goes wrong, and when.
+
+use super::{Draw, near_boundary, some_of};
+use crate::{
+    actors::deviation::{FalseClaim, InvalidBlock},
+    scenario::file::NetworkSection,
+    sim::{
+        Fault, FaultKind, Trigger,
+        fault::{
+            Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
+            ForgeOutOfTurn, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, NodeRef, Nodes, Offline,
+            Partition, Restart, Slow, SomeDelegates, SomeNodes, SpamPool, VoteSwing, Withhold,
+        },
+    },
+};
+use rand::{Rng, seq::IndexedRandom};
+
+/// Errors of a block that nothing shows but a block that has them: drawn twice as often as others.
+const SEEN_ALONE: [InvalidBlock; 5] = [
+    InvalidBlock::Reward,
+    InvalidBlock::Signature,
+    InvalidBlock::TransactionSignature,
+    InvalidBlock::ExpiredTransaction,
+    InvalidBlock::PayloadHash,
+];
+
+/// What comes more than once: what a peer gets unasked. A question that does breaks the limits of who asked it, and a
+/// network that hangs up on itself for an hour says nothing and delivers hundreds of millions of messages.
+const PUSHED: [MessageKind; 2] = [MessageKind::Block, MessageKind::Transactions];
+
+/// Up to five faults, all over within so many rounds' worth of slots. In one network of four they begin with one of
+/// the last two blocks of a round or of the first two of the next.
+pub(super) fn faults(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> Vec<Fault> {
+    let slots = rounds * network.delegates;
+    let boundaries = if draw.random_ratio(1, 4) { near_boundary(network, slots * 2 / 3) } else { Vec::new() };
+    let count = *[0, 1, 1, 2, 2, 3, 5].choose(draw).unwrap_or(&1);
+    let faults = (0..count).map(|_| {
+        let kind = kind(draw, network, rounds);
+        match boundaries.choose(draw) {
+            Some(height) => at_boundary(draw, kind, *height, network.delegates),
+            None => at_any_time(draw, kind, slots * 8),
+        }
+    });
+    faults.collect()
+}
+
+/// Begins and ends at any time before this second.
+fn at_any_time(draw: &mut Draw, kind: FaultKind, over: u32) -> Fault {
+    let from = f64::from(draw.random_range(1..=over * 2 / 3));
+    let until = (from + f64::from(draw.random_range(8..=over))).min(f64::from(over));
+    fault(kind, Trigger::Seconds(from), until)
+}
+
+/// Begins when a chain is so high, at a time or with the block itself, and lasts up to two rounds.
+fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, delegates: u32) -> Fault {
+    // As long as no slot is missed.
+    let seconds = (height - 1) * 8;
+    let until = f64::from(seconds + 8 * draw.random_range(2..=2 * delegates));
+    let at_time = matches!(kind, FaultKind::Restart(_)) || draw.random_ratio(1, 4);
+    match at_time {
+        true => fault(kind, Trigger::Seconds(f64::from(seconds + draw.random_range(0..8))), until),
+        false => fault(kind, Trigger::Height(height), until),
+    }
+}
+
+fn fault(kind: FaultKind, from: Trigger, until: f64) -> Fault {
+    let ends = !matches!(kind, FaultKind::Restart(_));
+    Fault { kind, from, until: ends.then_some(Trigger::Seconds(until)) }
+}
+
+/// Some of so many nodes, by number: one, a few, or about half.
+fn some(draw: &mut Draw, of: u32) -> Vec<NodeRef> {
+    let count = match draw.random_range(0..6) {
+        0..=2 => 1,
+        3 => 2,
+        4 => of / 3,
+        _ => of / 2,
+    };
+    let picked = rand::seq::index::sample(draw, of as usize, count.clamp(1, of) as usize);
+    let mut picked: Vec<u32> = picked.into_iter().map(|index| index as u32).collect();
+    picked.sort_unstable();
+    picked.into_iter().map(NodeRef::Number).collect()
+}
+
+/// Something that goes wrong in a network; `rounds` are those in which it may.
+pub(super) fn kind(draw: &mut Draw, network: &NetworkSection, rounds: u32) -> FaultKind {
+    let (nodes, delegates) = (network.nodes(), network.delegates + network.standby);
+    let all = some(draw, nodes);
+    let nodes_of = |list: &[NodeRef]| Nodes::List(list.to_vec());
+    let some_nodes = SomeNodes { nodes: nodes_of(&all) };
+    let forgers = Nodes::List(some(draw, delegates));
+    let chance = *[0.05, 0.2, 0.5, 1.0].choose(draw).unwrap_or(&0.5);
+    let which = Messages { chance: Some(chance), ..Messages::default() };
+    match draw.random_range(0..37) {
+        0..=3 => {
+            // An even split among them, which is the hardest to mend.
+            let half = draw.random_bool(0.5);
+            let cut = if half { nodes / 2 } else { draw.random_range(1..=nodes - 1) };
+            let group = Nodes::List((0..cut).map(NodeRef::Number).collect());
+            FaultKind::Partition(Partition { groups: vec![group], share: None, one_way: draw.random_ratio(1, 6) })
+        }
+        4 => FaultKind::Isolate(some_nodes),
+        5 => {
+            let (victims, attackers) = all.split_at(all.len().div_ceil(2).min(all.len() - usize::from(all.len() > 1)));
+            let attackers = if attackers.is_empty() { victims } else { attackers };
+            FaultKind::Eclipse(Eclipse { victims: nodes_of(victims), attackers: nodes_of(attackers) })
+        }
+        6 => FaultKind::Drop(DropMessages { which: of_some_kinds(draw, which) }),
+        7 => {
+            let by_ms = *[50, 900, 4_000, 12_000].choose(draw).unwrap_or(&900);
+            let jitter_ms = draw.random_range(0..=2_000);
+            FaultKind::Delay(DelayMessages { by_ms, jitter_ms, which: of_some_kinds(draw, which) })
+        }
+        8 => FaultKind::Duplicate(DuplicateMessages {
+            copies: draw.random_range(1..=3),
+            within_ms: draw.random_range(0..=3_000),
+            which: Messages { messages: some_of(draw, &PUSHED, PUSHED.len()), ..which },
+        }),
+        9 => FaultKind::Crash(Crash { nodes: some_nodes.nodes, keep_pool: draw.random_bool(0.5) }),
+        10 => FaultKind::Restart(Restart { nodes: some_nodes.nodes, keep_pool: draw.random_bool(0.5) }),
+        11 => FaultKind::Pause(some_nodes),
+        12 => FaultKind::Slow(Slow { nodes: some_nodes.nodes, step_ms: draw.random_range(1..=400) }),
+        13 => {
+            let offset_ms = *[-20_000, -3_000, 3_000, 9_000].choose(draw).unwrap_or(&3_000);
+            let drift_ppm = *[0, 0, 50, -300, 5_000, -40_000].choose(draw).unwrap_or(&0);
+            FaultKind::ClockSkew(ClockSkew { nodes: some_nodes.nodes, offset_ms, drift_ppm })
+        }
+        14 => FaultKind::Offline(Offline { delegates: forgers, rounds: None }),
+        15 => FaultKind::LateForging(LateForging { delegates: forgers, by_ms: draw.random_range(100..=4_000) }),
+        16 => FaultKind::Withhold(Withhold {
+            delegates: forgers,
+            release_ms: draw.random_bool(0.7).then(|| draw.random_range(500..=20_000)),
+        }),
+        17 | 18 => FaultKind::DoubleForge(SomeDelegates { delegates: forgers }),
+        19 => FaultKind::ForgeOutOfTurn(ForgeOutOfTurn { delegates: forgers, every: draw.random_range(1..=5) }),
+        20..=22 => {
+            let claim = *[FalseClaim::Height, FalseClaim::Height, FalseClaim::Id, FalseClaim::Slot]
+                .choose(draw)
+                .unwrap_or(&FalseClaim::Height);
+            let by = *[-20, -1, 1, 1, 2, 7, 60, 100_000].choose(draw).unwrap_or(&1);
+            FaultKind::LieAboutTip(LieAboutTip { nodes: some_nodes.nodes, claim, by, signed: draw.random_bool(0.4) })
+        }
+        23 => {
+            let sender = format!("account_{}", draw.random_range(1..=10));
+            FaultKind::Censor(Censor { delegates: forgers, sender })
+        }
+        24 => FaultKind::RefuseTransactions(some_nodes),
+        25 => FaultKind::SpamPool(SpamPool { nodes: Some(some_nodes.nodes), per_second: 0.5 }),
+        26 => {
+            let per_second = *[0.1, 0.5, 2.0].choose(draw).unwrap_or(&0.5);
+            FaultKind::LowFeeFlood(LowFeeFlood { nodes: Some(some_nodes.nodes), per_second, fee: None })
+        }
+        27 => FaultKind::VoteSwing(VoteSwing {
+            voters: draw.random_range(1..=10),
+            delegate: format!("genesis_{}", draw.random_range(1..=delegates)),
+            round: draw.random_range(2..=rounds.max(2)),
+            block: if draw.random_bool(0.5) { Boundary::First } else { Boundary::Last },
+        }),
+        28 => FaultKind::MassResignation(SomeDelegates { delegates: forgers }),
+        _ => {
+            let all: Vec<_> = InvalidBlock::ALL.into_iter().chain(SEEN_ALONE).collect();
+            let error = *all.choose(draw).unwrap_or(&InvalidBlock::Reward);
+            FaultKind::ForgeInvalid(ForgeInvalid { delegates: forgers, error })
+        }
+    }
+}
+
+/// All kinds of messages, or a few.
+fn of_some_kinds(draw: &mut Draw, which: Messages) -> Messages {
+    match draw.random_bool(0.5) {
+        true => which,
+        false => Messages { messages: some_of(draw, &MessageKind::ALL, 3), ..which },
+    }
+}

@@ -1,0 +1,160 @@
+//! The network that a run plays on: who is connected, how long messages take, what becomes of them, what clocks show, and
+//! what changes with height.
+
+use super::Draw;
+use crate::{
+    ledger::rules::Gossip,
+    scenario::file::{Change, NetworkSection},
+    sim::{
+        Latency, NetworkModel,
+        network::{Clocks, Distribution, LinkLatency, Per, Regions, Reordering, Topology},
+    },
+};
+use rand::{Rng, seq::IndexedRandom};
+
+/// A network of so many delegates, or of some.
+pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection {
+    let delegates = delegates.unwrap_or_else(|| *[4, 5, 5, 7, 7, 10, 13, 21].choose(draw).unwrap_or(&7));
+    let standby = *[0, 0, 1, 2, 4].choose(draw).unwrap_or(&0);
+    let relays = *[0, 0, 0, 1, 3].choose(draw).unwrap_or(&0);
+    let nodes = delegates + standby + relays;
+    let topology = match draw.random_range(0..10) {
+        0..=6 => Topology::Mesh,
+        7 => regular(draw.random_range(3..=5), nodes),
+        8 => Topology::Ring(draw.random_range(2..=3)),
+        _ => regular((nodes / 2).max(3), nodes),
+    };
+    let latency = match draw.random_range(0..6) {
+        0 => Latency::uniform(0, 1),
+        1..=3 => {
+            let least = draw.random_range(1..=60);
+            Latency::uniform(least, least + draw.random_range(1..=120))
+        }
+        // A peer that takes more than 1.5 seconds to answer counts as gone: with more, nobody could ever forge.
+        4 => Latency::uniform(100, draw.random_range(200..=500)),
+        _ => Latency::uniform(300, draw.random_range(400..=700)),
+    };
+    let mut model = NetworkModel { topology, latency, ..NetworkModel::default() };
+    let flaws = *[0, 0, 0, 1, 1, 2, 4].choose(draw).unwrap_or(&0);
+    (0..flaws).for_each(|_| flaw(draw, &mut model, nodes));
+    // Sent once, a block does not come beyond the forger's own peers. Where all are peers, the copies that the reference
+    // sends are nine messages of ten, and show what can be seen without them.
+    let once = model.topology == Topology::Mesh && draw.random_bool(0.75);
+    let gossip = if once { Gossip::Once } else { Gossip::Reference };
+    let reward = draw.random_ratio(2, 3).then_some(200_000_000);
+    let mut network =
+        NetworkSection { delegates, standby, reward, milestones: Vec::new(), relays, gossip: Some(gossip), model };
+    if draw.random_ratio(1, 3) {
+        change(draw, &mut network);
+    }
+    network
+}
+
+/// Each node with so many peers, or with one more where that does not come out even; a mesh, where nodes are too few.
+fn regular(degree: u32, nodes: u32) -> Topology {
+    let even = degree + u32::from((degree * nodes) % 2 == 1);
+    if even < nodes { Topology::Regular(even) } else { Topology::Mesh }
+}
+
+/// One thing that a network does not do as one would like, now and then to the extreme.
+fn flaw(draw: &mut Draw, model: &mut NetworkModel, nodes: u32) {
+    match draw.random_range(0..9) {
+        0 => model.latency.distribution = distribution(draw),
+        1 => model.latency.per = Per::Message,
+        2 => model.regions = Some(regions(draw)),
+        3 => {
+            for _ in 0..draw.random_range(1..=3) {
+                let (a, b) = (draw.random_range(0..nodes), draw.random_range(0..nodes));
+                let latency = Latency { distribution: slow(draw), per: Per::Link };
+                if a != b {
+                    model.links.push(LinkLatency { between: (a, b), latency });
+                }
+            }
+        }
+        4 => model.loss = *[0.001, 0.01, 0.05, 0.3].choose(draw).unwrap_or(&0.01),
+        5 => model.duplication = *[0.001, 0.01, 0.1, 0.5].choose(draw).unwrap_or(&0.01),
+        6 => {
+            let (chance, by_ms) = (*[0.02, 0.3, 1.0].choose(draw).unwrap_or(&0.3), draw.random_range(50..=5_000));
+            model.reordering = Some(Reordering { chance, by_ms });
+        }
+        7 => model.bandwidth = Some(*[1_000, 10_000, 100_000].choose(draw).unwrap_or(&10_000)),
+        _ => {
+            let offset_ms = *[0, 200, 1_500, 6_000].choose(draw).unwrap_or(&200);
+            let drift_ppm = *[50, 50, 1_000, 20_000].choose(draw).unwrap_or(&50);
+            model.clocks = Some(Clocks { offset_ms, drift_ppm: if offset_ms == 200 { 0 } else { drift_ppm } });
+        }
+    }
+}
+
+fn distribution(draw: &mut Draw) -> Distribution {
+    let ms = *[1.0, 40.0, 120.0, 450.0].choose(draw).unwrap_or(&40.0);
+    match draw.random_range(0..3) {
+        0 => Distribution::Constant { ms },
+        1 => Distribution::Normal { mean_ms: ms, deviation_ms: ms * *[0.1, 0.5, 1.0].choose(draw).unwrap_or(&0.5) },
+        _ => Distribution::LogNormal { median_ms: ms, sigma: *[0.2, 0.5, 1.0].choose(draw).unwrap_or(&0.5) },
+    }
+}
+
+/// Of a link that answers late, or so late that its ends take each other for gone.
+fn slow(draw: &mut Draw) -> Distribution {
+    let ms = *[600.0, 740.0, 900.0, 2_500.0].choose(draw).unwrap_or(&740.0);
+    Distribution::Constant { ms }
+}
+
+fn regions(draw: &mut Draw) -> Regions {
+    let count = draw.random_range(2..=3);
+    let shares = (0..count).map(|_| f64::from(draw.random_range(1..=5))).collect();
+    let latency_ms = (0..count)
+        .map(|from| {
+            let far = |draw: &mut Draw| *[60.0, 120.0, 300.0, 650.0].choose(draw).unwrap_or(&120.0);
+            (0..count).map(|to| if from == to { 15.0 } else { far(draw) }).collect()
+        })
+        .collect();
+    Regions { shares, latency_ms, spread: *[0.0, 0.1, 0.3].choose(draw).unwrap_or(&0.1) }
+}
+
+/// One or two milestones in the first rounds: another reward, another number of delegates, or both.
+fn change(draw: &mut Draw, network: &mut NetworkSection) {
+    let mut round = 1;
+    for _ in 0..draw.random_range(1..=2) {
+        round += draw.random_range(1..=3);
+        let (first, seats) = network.round(round);
+        let registered = network.delegates + network.standby;
+        let what = draw.random_range(0..3);
+        let reward = [0, 1, 100_000_000, 5_000_000_000].choose(draw).copied().filter(|_| what != 0);
+        let fewest = registered.div_ceil(3).max(2);
+        let delegates = (what != 1).then(|| draw.random_range(fewest..=registered));
+        // A reward may change anywhere in a round.
+        let height = if delegates.is_some() { first } else { first + draw.random_range(0..seats) };
+        if network.milestones.last().is_none_or(|last| last.height < height) {
+            network.milestones.push(Change { height, reward, delegates });
+        }
+    }
+}
+
+/// Whether a network, faults apart, is good enough to be asked for one growing chain: nothing is lost, doubled or held up
+/// for long, and clocks differ by less than what a forger waits for.
+pub(super) fn is_whole(model: &NetworkModel) -> bool {
+    let clocks = model.clocks.unwrap_or_default();
+    let middle = |latency: &Latency| match latency.distribution {
+        Distribution::Constant { ms } => ms,
+        Distribution::Uniform { max_ms, .. } => f64::from(max_ms),
+        Distribution::Normal { mean_ms, deviation_ms } => mean_ms + 4.0 * deviation_ms,
+        Distribution::LogNormal { median_ms, sigma } => median_ms * (4.0 * sigma).exp(),
+    };
+    let far = model
+        .regions
+        .iter()
+        .flat_map(|regions| regions.latency_ms.iter().flatten().map(|ms| ms * (1.0 + regions.spread)));
+    let slowest = model.links.iter().map(|link| middle(&link.latency)).chain(far).chain([middle(&model.latency)]);
+    let late = model.reordering.as_ref().map_or(0.0, |reordering| f64::from(reordering.by_ms));
+    model.loss == 0.0
+        && model.duplication == 0.0
+        && model.bandwidth.is_none()
+        && clocks.offset_ms <= 500
+        && clocks.drift_ppm == 0
+        && slowest.fold(0.0, f64::max) + late < ANSWER_MS / 2.0
+}
+
+/// Time to answer a ping before forging, in milliseconds. Source: consensus.md 2.2.
+const ANSWER_MS: f64 = 1_500.0;

@@ -1,0 +1,126 @@
+//! What a search found, as text and as JSON.
+
+use super::{Check, RUNS, Told};
+use crate::{
+    check::{INTERESTING, search::Summary},
+    statistics::{Interval, interval},
+};
+use serde_json::{Value, json};
+
+impl Check {
+    pub(super) fn as_text(&self, summary: &Summary, told: &[Told]) -> String {
+        let mut text: String = told.iter().map(|told| self.finding_in_words(summary, told)).collect();
+        let sometimes: Vec<String> =
+            INTERESTING.iter().map(|what| format!("{what} {}", summary.sometimes.of(what))).collect();
+        let never: Vec<&str> = INTERESTING.into_iter().filter(|what| summary.sometimes.of(what) == 0).collect();
+        text += &format!("sometimes: {}\n", sometimes.join(", "));
+        if !never.is_empty() {
+            text += &format!("never: {}\n", never.join(", "));
+        }
+        let of = self.runs_asked().map(|runs| format!(" of {runs}")).unwrap_or_default();
+        let time = self.time.map(|time| format!(" in {time} at a time")).unwrap_or_default();
+        text + &format!(
+            "summary: {}{of} runs{time} from seed {}, rules '{}', {} slots, {} things do not hold{}",
+            summary.runs,
+            self.seed,
+            self.rules,
+            summary.slots,
+            told.iter().filter(|told| !told.is_known).count(),
+            match told.iter().filter(|told| told.is_known).count() {
+                0 => String::new(),
+                count => format!(", {count} more are known"),
+            },
+        )
+    }
+
+    fn finding_in_words(&self, summary: &Summary, told: &Told) -> String {
+        let (found, signature) = (&told.found, &told.signature);
+        let Interval { low, high } = interval::of_share(found.runs, summary.runs);
+        let often = format!("in {} of {} runs ({} to {})", found.runs, summary.runs, percent(low), percent(high));
+        let seed = self.seed.wrapping_add(found.index);
+        if told.is_known {
+            return format!("known: {signature}\n  {often}, first in that of seed {seed}\n");
+        }
+        let mut text = format!("broken: {} ({})\n", signature.invariant, found.finding.origin);
+        if !signature.cause.is_empty() {
+            text += &format!("  cause: {}\n", signature.cause);
+        }
+        let finding = told.minimal.as_ref().map_or(&found.finding, |minimal| &minimal.finding);
+        let node = finding.node.map(|node| format!("{node}")).unwrap_or_else(|| "the network".to_owned());
+        let height = finding.height.map(|height| format!(", height {height}")).unwrap_or_default();
+        text += &format!("  {often}, first in that of seed {seed}\n  {node}{height}: {}\n", finding.what);
+        if let Some(minimal) = &told.minimal {
+            let (faults, actions) = (minimal.scenario.faults.len(), minimal.scenario.actions.len());
+            let (nodes, rounds) = (minimal.scenario.network.nodes(), minimal.scenario.rounds);
+            let how = match (minimal.runs, minimal.shown) {
+                (_, false) | (0, true) => "as it was found".to_owned(),
+                (runs, true) if minimal.cut_short => format!("made small in {runs} runs (all that were allowed)"),
+                (runs, true) => format!("made small in {runs} runs"),
+            };
+            text += &format!("  {how}: {nodes} nodes, {faults} faults, {actions} actions, {rounds} rounds\n");
+        }
+        if let Some(file) = &told.file {
+            text += &format!("  dposlab run {}\n", file.display());
+        }
+        text
+    }
+
+    /// Runs that were asked for, unless a time alone was.
+    pub(super) fn runs_asked(&self) -> Option<u64> {
+        self.runs.or(self.time.is_none().then_some(RUNS))
+    }
+
+    pub(super) fn as_json(&self, summary: &Summary, told: &[Told], interrupted: bool) -> Value {
+        let found: Vec<Value> = told
+            .iter()
+            .map(|told| {
+                let found = &told.found;
+                let Interval { low, high } = interval::of_share(found.runs, summary.runs);
+                json!({
+                    "invariant": told.signature.invariant,
+                    "cause": told.signature.cause,
+                    "source": found.finding.origin,
+                    "known": told.is_known,
+                    "runs": found.runs,
+                    "share": [low, high],
+                    "seed": self.seed.wrapping_add(found.index),
+                    "finding": found.finding,
+                    "file": told.file.as_ref().map(|file| file.display().to_string()),
+                    "minimal": told.minimal.as_ref().map(|minimal| json!({
+                        "runs": minimal.runs,
+                        "cut_short": minimal.cut_short,
+                        "shown": minimal.shown,
+                        "nodes": minimal.scenario.network.nodes(),
+                        "faults": minimal.scenario.faults.len(),
+                        "actions": minimal.scenario.actions.len(),
+                        "rounds": minimal.scenario.rounds,
+                        "finding": minimal.finding,
+                    })),
+                })
+            })
+            .collect();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "rules": self.rules,
+            "seed": self.seed,
+            "runs": summary.runs,
+            "runs_asked": self.runs_asked(),
+            "seconds_asked": self.time.map(super::Span::seconds),
+            "interrupted": interrupted,
+            "slots": summary.slots,
+            "delivered": summary.delivered,
+            "sometimes": summary.sometimes,
+            "broken": summary.broken,
+            "found": found,
+        })
+    }
+}
+
+/// A share with as many digits as it takes to see rare ones.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent {
+        ..0.1 if percent > 0.0 => format!("{percent:.4} %"),
+        _ => format!("{percent:.1} %"),
+    }
+}

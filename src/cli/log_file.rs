@@ -1,0 +1,116 @@
+//! A log on disk: opened so that it cannot be turned against its owner, and never larger than two files.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// Appends lines to a file. When the file is full it becomes `FILE.1`, and the one of that name before is gone.
+pub struct LogFile {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    length_max: u64,
+}
+
+impl LogFile {
+    /// Opens a file to append to, and makes it where it is not there, readable by its owner only. `length_max` is in
+    /// bytes.
+    ///
+    /// # Errors
+    /// It is a link, a pipe, a folder or a device, or the system refuses it.
+    pub fn open(path: &Path, length_max: u64) -> io::Result<Self> {
+        let file = open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Self { path: path.to_owned(), file, length, length_max })
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let mut old = self.path.clone().into_os_string();
+        old.push(".1");
+        fs::rename(&self.path, old)?;
+        (self.file, self.length) = (open(&self.path)?, 0);
+        Ok(())
+    }
+}
+
+/// Nothing is waited for and no link is followed: another user may have put either there.
+fn open(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => return Err(io::Error::other(format!("is {}, and no file", kind(&found)))),
+        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+        _ => {}
+    }
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags.bits() as i32).open(path)?;
+    match file.metadata()? {
+        found if !found.is_file() => Err(io::Error::other(format!("is {}, and no file", kind(&found)))),
+        _ => Ok(file),
+    }
+}
+
+fn kind(found: &fs::Metadata) -> &'static str {
+    let of = found.file_type();
+    match () {
+        () if of.is_symlink() => "a link",
+        () if of.is_dir() => "a folder",
+        () if of.is_fifo() => "a pipe",
+        () if of.is_socket() => "a socket",
+        () => "a device",
+    }
+}
+
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.length > 0 && self.length + bytes.len() as u64 > self.length_max {
+            self.rotate()?;
+        }
+        let written = self.file.write(bytes)?;
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(log: &mut LogFile, lines: std::ops::Range<u32>) {
+        for line in lines {
+            log.write_all(format!("line {line:04}\n").as_bytes()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_log_goes_on_and_is_never_larger_than_two_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        lines(&mut LogFile::open(&path, 100).unwrap(), 0..5);
+        lines(&mut LogFile::open(&path, 100).unwrap(), 5..33);
+        let (old, new) = (fs::read_to_string(folder.path().join("log.1")).unwrap(), fs::read_to_string(&path).unwrap());
+        assert_eq!((old.lines().count(), new.lines().count()), (10, 3));
+        assert!(old.starts_with("line 0020") && new.ends_with("line 0032\n"), "{old}{new}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_named_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink(path("victim"), path("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        for (name, wanted) in [("link", "a link"), ("pipe", "a pipe"), ("folder", "a folder")] {
+            let why = LogFile::open(&path(name), 100).err().expect("it is no file").to_string();
+            assert!(why.contains(wanted), "{name}: {why}");
+        }
+        assert!(LogFile::open(Path::new("/dev/full"), 100).err().unwrap().to_string().contains("a device"));
+        assert_eq!(fs::read_to_string(path("victim")).unwrap(), "precious");
+    }
+}

@@ -1,0 +1,141 @@
+//! How a run ends: with its last round, or before it.
+//!
+//! A run that is ended before its end, by the stall rule or the time limit, is *censored*: nobody knows how it would have
+//! gone on, so it has neither succeeded nor failed. A run that has *halted* is no guess: it is proved that no block can
+//! ever be made again.
+
+use crate::{
+    actors::SimTime,
+    protocol::Height,
+    sim::{Digest, World, world::HaltCause},
+};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The winning chain reached the end of the last round.
+    Complete,
+    /// It is proved that no block can ever be made again.
+    Halted(Halt),
+    /// The stall rule ended it: censored.
+    Stalled,
+    /// The time limit ended it: censored.
+    Time,
+    /// Its user ended it.
+    Interrupted,
+}
+
+/// The certificate of a halt: what held at the ends of two rounds' worth of slots on end, with no block between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Halt {
+    pub cause: HaltCause,
+    pub first: SimTime,
+    pub second: SimTime,
+    /// The digest of what the proof rests on, the same at both instants: see [`World::standstill`].
+    pub fingerprint: Digest,
+}
+
+impl Ended {
+    /// The word in summaries and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Halted(_) => "halted",
+            Self::Stalled => "stalled",
+            Self::Time => "time",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether it was ended before its end, so that nobody knows how it would have gone on.
+    pub fn is_censored(self) -> bool {
+        matches!(self, Self::Stalled | Self::Time | Self::Interrupted)
+    }
+
+    /// Whether nothing that was not seen could still happen: what has not come to hold never will. A network in which
+    /// nodes are live after the last block may still move between the chains there are.
+    pub fn is_decided(self) -> bool {
+        match self {
+            Self::Complete => true,
+            Self::Halted(halt) => halt.cause == HaltCause::NoNodeLive,
+            Self::Stalled | Self::Time | Self::Interrupted => false,
+        }
+    }
+
+    /// The certificate, if a halt was proved.
+    pub fn halt(self) -> Option<Halt> {
+        match self {
+            Self::Halted(halt) => Some(halt),
+            _ => None,
+        }
+    }
+
+    /// How it ended, in a sentence without its end.
+    pub fn in_words(self, reached: Height, wanted: Height) -> String {
+        match self {
+            Self::Complete => format!("complete: the last round ended at height {reached}"),
+            Self::Halted(halt) => format!("halted for good at height {reached} of {wanted}: {}", halt.in_words()),
+            Self::Stalled => format!(
+                "censored: the stall rule ended it at height {reached} of {wanted}, so nobody knows how it would have gone on"
+            ),
+            Self::Time => format!(
+                "censored: the time limit ended it at height {reached} of {wanted}, so nobody knows how it would have gone on"
+            ),
+            Self::Interrupted => format!("interrupted at height {reached} of {wanted}"),
+        }
+    }
+}
+
+impl Serialize for Ended {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl Halt {
+    /// What is proved, and on what.
+    pub fn in_words(&self) -> String {
+        let seconds = |at: SimTime| at.micros() / 1_000_000;
+        format!(
+            "{}; the same at {} s and {} s, with no block between (fingerprint {})",
+            self.cause.words(),
+            seconds(self.first),
+            seconds(self.second),
+            &self.fingerprint.to_string()[..16]
+        )
+    }
+}
+
+impl Serialize for Halt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: Value = json!({
+            "cause": self.cause.name(),
+            "proof": self.cause.words(),
+            "first_us": self.first.micros(),
+            "second_us": self.second.micros(),
+            "fingerprint": self.fingerprint.to_string(),
+        });
+        value.serialize(serializer)
+    }
+}
+
+/// Looks at the end of each round's worth of slots whether a halt is proved.
+#[derive(Default)]
+pub struct HaltWatch(Option<(HaltCause, Digest, SimTime)>);
+
+impl HaltWatch {
+    /// At the end of a round's worth of slots: the certificate, if the same standstill was there at the end of the one
+    /// before.
+    pub fn look(&mut self, end: SimTime, world: &World) -> Option<Halt> {
+        let found = world.standstill().map(|(cause, fingerprint)| (cause, fingerprint, end));
+        let before = std::mem::replace(&mut self.0, found);
+        match (before, found) {
+            (Some((_, was, first)), Some((cause, is, second))) if was == is => {
+                Some(Halt { cause, first, second, fingerprint: is })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! When it is proved that no block can ever be made again.
+//!
+//! A network that has gone quiet has not halted yet: peers draw at random whom to ask, and one of the draws may heal it.
+//! Three standstills need no draw to be foreseen, and only these are told:
+//!
+//! - *No node is live*, and no fault is scheduled to begin or to end. A node that is down hears nothing, so it does nothing;
+//!   what waits for something to happen at a node waits for ever; messages and requests find nobody. Nothing of any node
+//!   changes again.
+//! - *No delegate can forge*: some nodes are live, but on none of them runs a delegate that was active in any round of any
+//!   chain, or it is switched off; no fault is ahead, scheduled or waiting for an event; no delegate or peer deviates in
+//!   another way; and every block ever forged has been on a node's chain. A chain that a node may move to, by whatever
+//!   draws, is made of these blocks, its round is one of those seen, and a delegate forges in its own turn only. So no block
+//!   is made. Which of the chains the nodes stand on may still change.
+//! - *Too few nodes are live*: fewer than a node must reach peers before its delegate forges (consensus.md 2.2), and one; no
+//!   fault is ahead; the same nodes have been live for a round's worth of slots; and nothing that a node sent before it went
+//!   down is under way. Before a node forges it pings all its peers and drops who does not answer within 1.5 seconds, so it
+//!   reaches live nodes only. So no block is made, whatever is drawn. This takes clocks that run true and nodes that are not
+//!   slowed down.
+//!
+//! Whatever else stands still, such as a network whose nodes reach enough peers of which too few are on their chain, is not
+//! proved.
+
+use super::World;
+use crate::{
+    actors::{Deviation, Event, NodeId},
+    protocol::{BlockId, Height, PublicKey},
+    sim::{Digest, FaultKind, Plan},
+};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+
+/// Why no block can ever be made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HaltCause {
+    /// No node is live, and none comes back.
+    NoNodeLive,
+    /// No live node's delegate can ever be active.
+    NoDelegateForges,
+    /// Fewer nodes are live than forging needs.
+    TooFewLive,
+}
+
+impl HaltCause {
+    /// The name in summaries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoNodeLive => "no-node-live",
+            Self::NoDelegateForges => "no-delegate-forges",
+            Self::TooFewLive => "too-few-live",
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NoNodeLive => "no node is live, and no fault is scheduled that would bring one back",
+            Self::NoDelegateForges => {
+                "no delegate that was active in a round of any chain can forge on a live node, and no fault is ahead"
+            }
+            Self::TooFewLive => "fewer peers are live than a node must reach before it forges, and no fault is ahead",
+        }
+    }
+}
+
+/// What the world notes in order to prove a halt.
+pub(super) struct Ahead {
+    /// Faults' beginnings and ends that lie in the queue.
+    pub(super) scheduled: u32,
+    /// Keys that were active in a round of any chain.
+    active: BTreeSet<PublicKey>,
+    /// The last block whose round was noted: most nodes tell of one block after the other.
+    noted: Option<BlockId>,
+    /// Blocks that were forged and have been on no node's chain.
+    unapplied: BTreeSet<BlockId>,
+    /// Blocks put on a chain, counted at each node, blocks taken off, and nodes that went down or came back.
+    moves: u64,
+    /// Forging follows the rules, and all rounds are seen.
+    is_regular: bool,
+    /// Clocks run true, and no node is slowed down.
+    is_timely: bool,
+}
+
+impl Ahead {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let state = &plan.tree.applied(&plan.tip).state;
+        let irregular = |kind: &FaultKind| {
+            matches!(
+                kind,
+                FaultKind::DoubleForge(_)
+                    | FaultKind::ForgeOutOfTurn(_)
+                    | FaultKind::ForgeInvalid(_)
+                    | FaultKind::Withhold(_)
+                    | FaultKind::LateForging(_)
+            )
+        };
+        Self {
+            scheduled: 0,
+            active: state.round().members.iter().map(|member| member.public_key).collect(),
+            noted: None,
+            unapplied: BTreeSet::new(),
+            moves: 0,
+            // A run that begins on a longer chain may go back to rounds that were never told.
+            is_regular: plan.tip.height() <= Height::GENESIS && !plan.faults.iter().any(|fault| irregular(&fault.kind)),
+            is_timely: plan.network.clocks.is_none()
+                && !plan.faults.iter().any(|fault| matches!(fault.kind, FaultKind::ClockSkew(_) | FaultKind::Slow(_))),
+        }
+    }
+
+    /// A node has gone down or come back.
+    pub(super) fn turn(&mut self) {
+        self.moves += 1;
+    }
+
+    #[inline]
+    pub(super) fn observe(&mut self, event: &Event) {
+        match event {
+            Event::BlockForged(block) => {
+                self.unapplied.insert(block.id);
+            }
+            Event::BlockApplied(link) => {
+                self.moves += 1;
+                if self.noted == Some(link.id()) {
+                    return;
+                }
+                self.noted = Some(link.id());
+                self.unapplied.remove(&link.id());
+                if let Some(end) = link.round_end() {
+                    self.active.extend(end.created.members.iter().map(|member| member.public_key));
+                }
+            }
+            Event::BlockReverted(_) => self.moves += 1,
+            _ => {}
+        }
+    }
+}
+
+impl World {
+    /// Why no block can ever be made again, if that is proved, with the digest of what the proof rests on: which nodes are
+    /// live, the block each stands on, how often any of them has moved, and the keys that were ever active. For between
+    /// two events, all of an instant's having been played.
+    pub fn standstill(&self) -> Option<(HaltCause, Digest)> {
+        if self.ahead.scheduled > 0 {
+            return None;
+        }
+        let cause = match self.tips().live() {
+            0 => HaltCause::NoNodeLive,
+            _ if !self.ahead.is_regular || self.agenda.has_fault_waiting(self.plan.faults.len()) => return None,
+            _ if self.no_delegate_forges() => HaltCause::NoDelegateForges,
+            live if self.is_below_reach(live) => HaltCause::TooFewLive,
+            _ => return None,
+        };
+        Some((cause, self.standing(cause)))
+    }
+
+    fn no_delegate_forges(&self) -> bool {
+        let is_offline = |node: NodeId| self.faults.deviations_of(node).any(|is| *is == Deviation::Offline);
+        let may_forge = |node: NodeId| {
+            let key = self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| *keys.public());
+            key.is_some_and(|key| self.ahead.active.contains(&key)) && !is_offline(node)
+        };
+        self.ahead.unapplied.is_empty() && !self.tips().of_live().any(|(node, _)| may_forge(node))
+    }
+
+    /// Whether so many live nodes are too few for any of them to forge. Looks at everything that is under way.
+    fn is_below_reach(&self, live: u32) -> bool {
+        let least = match self.plan.tree.rules().minimum_network_reach {
+            None => return false,
+            // As a peer reads it.
+            Some(0) => 20,
+            Some(least) => least,
+        };
+        let from_the_dead = |(from, to): (NodeId, NodeId)| !self.tips().is_live(from) && self.tips().is_live(to);
+        live - 1 < least
+            && self.ahead.is_timely
+            && !self.tips().of_live().any(|(node, _)| self.nodes.is_behind(node))
+            && !self.queue.under_way().any(from_the_dead)
+    }
+
+    fn standing(&self, cause: HaltCause) -> Digest {
+        let mut hasher = Sha256::new();
+        hasher.update(cause.name());
+        hasher.update(self.ahead.moves.to_le_bytes());
+        for (node, tip) in (0..).map(NodeId).zip(self.tips().all()) {
+            hasher.update([u8::from(self.tips().is_live(node))]);
+            hasher.update(tip.id().to_string());
+            hasher.update([0]);
+        }
+        self.ahead.active.iter().for_each(|key| hasher.update(key.as_bytes()));
+        Digest(hasher.finalize().into())
+    }
+}

@@ -1,0 +1,188 @@
+//! Who may change the run, and what clients may hold of the server: each trick over a real socket.
+
+use crate::live::Network;
+use dposlab::api::{LabAccess, LabToken, Limits, Settings};
+use serde_json::json;
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+const JSON: &str = "content-type: application/json\r\n";
+const BODY: &str = "content-length: 11\r\n\r\n{\"slots\":1}";
+
+/// The status of a request sent as it is; 0 if there was no answer.
+fn status(network: &Network, request: &str) -> u16 {
+    let answer = network.send_raw(request);
+    answer.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0)
+}
+
+/// Height of the chain: whether anything was played.
+fn height(network: &Network) -> u64 {
+    network.get("/api/blockchain").body["data"]["block"]["height"].as_u64().expect("a number")
+}
+
+#[test]
+fn no_web_page_of_another_site_steers_the_run() {
+    let network = Network::start(31);
+    let (address, port) = (network.address, network.address.port());
+    let post = |host: &str, headers: &str| {
+        let head = format!("POST /lab/advance HTTP/1.1\r\nconnection: close\r\nhost: {host}\r\n");
+        status(&network, &format!("{head}{headers}{BODY}"))
+    };
+    let here = address.to_string();
+    // A page's own requests: a form, a body of no type or of text, JSON after a preflight.
+    for (headers, wanted) in [
+        ("content-type: application/x-www-form-urlencoded\r\n".to_owned(), 415),
+        ("content-type: text/plain\r\n".to_owned(), 415),
+        ("content-type: multipart/form-data; boundary=x\r\n".to_owned(), 415),
+        (String::new(), 415),
+        (format!("{JSON}origin: http://example.com\r\n"), 403),
+        (format!("{JSON}origin: null\r\n"), 403),
+        (format!("{JSON}origin: http://localhost:3000\r\n"), 403),
+        (format!("{JSON}origin: http://example.com:{port}\r\n"), 403),
+        (format!("{JSON}origin: https://{here}\r\n"), 403),
+        (format!("{JSON}origin: http://{here}.example.com\r\n"), 403),
+    ] {
+        assert_eq!(post(&here, &headers), wanted, "{headers}");
+    }
+    // A name that was made to lead here.
+    for host in [
+        "example.com".to_owned(),
+        format!("example.com:{port}"),
+        format!("localhost.example.com:{port}"),
+        format!("127.0.0.1.example.com:{port}"),
+        format!("user@127.0.0.1:{port}"),
+        "127.0.0.1:1".to_owned(),
+        "localhost".to_owned(),
+        format!("192.0.2.1:{port}"),
+    ] {
+        assert_eq!(post(&host, JSON), 403, "{host}");
+        let read = format!("GET /lab/pace HTTP/1.1\r\nconnection: close\r\nhost: {host}\r\n\r\n");
+        assert_eq!(status(&network, &read), 403, "{host}");
+        let hooks = format!("GET /api/webhooks HTTP/1.1\r\nconnection: close\r\nhost: {host}\r\n\r\n");
+        assert_eq!(status(&network, &hooks), 403, "{host}");
+    }
+    assert_eq!(height(&network), 1, "nothing of that was played");
+    // The user's own programs, and a page of this very server.
+    for host in [here.clone(), format!("localhost:{port}"), format!("[::1]:{port}"), format!("127.0.0.2:{port}")] {
+        assert_eq!(post(&host, JSON), 200, "{host}");
+        assert_eq!(post(&host, &format!("{JSON}origin: http://{host}\r\n")), 200, "{host}");
+    }
+    assert_eq!(height(&network), 9);
+}
+
+#[test]
+fn no_preflight_of_what_is_guarded_is_granted() {
+    let network = Network::start(32);
+    let address = network.address;
+    let asked = "access-control-request-method: POST\r\naccess-control-request-headers: content-type\r\n";
+    for path in
+        ["/lab/advance", "/lab/pace/", "/lab", "/lab/nowhere", "/api/webhooks", "/api/v2/webhooks", "/api/webhooks/1"]
+    {
+        for method in ["OPTIONS", "GET", "POST"] {
+            let origin = format!("origin: http://example.com\r\n{asked}");
+            let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{origin}");
+            let answer = network.send_raw(&format!("{head}content-length: 0\r\n\r\n")).to_ascii_lowercase();
+            assert!(!answer.contains("access-control-"), "{method} {path}: {answer}");
+            assert!(answer.starts_with("http/1.1 40"), "{method} {path}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_request_names_one_host_and_no_proxy() {
+    let network = Network::start(33);
+    let address = network.address;
+    for (request, wanted) in [
+        ("GET / HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 400),
+        (format!("GET / HTTP/1.1\r\nhost: {address}\r\nhost: {address}\r\nconnection: close\r\n\r\n"), 400),
+        (format!("GET / HTTP/1.1\r\nhost: {address}\r\nHost: example.com\r\nconnection: close\r\n\r\n"), 400),
+        ("GET / HTTP/1.0\r\n\r\n".to_owned(), 200),
+        ("GET /lab/pace HTTP/1.0\r\n\r\n".to_owned(), 403),
+        ("CONNECT example.com:80 HTTP/1.1\r\nhost: example.com:80\r\nconnection: close\r\n\r\n".to_owned(), 400),
+        (format!("CONNECT {address} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"), 400),
+        (format!("OPTIONS * HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"), 404),
+        // The whole address counts, and not what Host says beside it.
+        (format!("GET http://{address}/lab/pace HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"), 200),
+        (format!("GET http://example.com/lab/pace HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"), 403),
+    ] {
+        assert_eq!(status(&network, &request), wanted, "{request}");
+    }
+    assert_eq!(network.get("/").status, 200, "the server still answers");
+}
+
+#[test]
+fn a_token_opens_the_lab_and_off_closes_it() {
+    let token = LabToken::new("0123456789abcdef").expect("long enough");
+    let network = Network::with(34, Settings { lab: LabAccess::Token(token), ..Settings::default() });
+    let post = |headers: &str| {
+        let head = "POST /lab/advance HTTP/1.1\r\nconnection: close\r\nhost: testnet.example:80\r\n";
+        network.send_raw(&format!("{head}{headers}{BODY}"))
+    };
+    let refused = post(JSON);
+    assert!(refused.starts_with("HTTP/1.1 401") && refused.to_ascii_lowercase().contains("www-authenticate: bearer"));
+    assert!(post(&format!("{JSON}authorization: Bearer 0123456789abcdeX\r\n")).starts_with("HTTP/1.1 401"));
+    assert!(post("authorization: Bearer 0123456789abcdef\r\n").starts_with("HTTP/1.1 415"));
+    assert_eq!(height(&network), 1);
+    assert!(post(&format!("{JSON}authorization: Bearer 0123456789abcdef\r\n")).starts_with("HTTP/1.1 200"));
+    assert_eq!(height(&network), 2);
+
+    let network = Network::with(35, Settings { lab: LabAccess::Off, ..Settings::default() });
+    let answered = network.get("/lab/pace");
+    assert_eq!(answered.status, 403);
+    let message = answered.body["message"].as_str().expect("a text").to_owned();
+    assert!(message.contains("--lab off"), "{message}");
+    assert_eq!(network.get("/api/node/status").status, 200);
+}
+
+#[test]
+fn those_who_only_hold_connections_make_room() {
+    let limits = Limits { connections: 8, ..Limits::default() };
+    let network = Network::with(36, Settings { limits, ..Settings::default() });
+    let request = format!("GET /api/node/status HTTP/1.1\r\nhost: {}\r\n\r\n", network.address);
+    let ask = |stream: &mut TcpStream| {
+        stream.write_all(request.as_bytes()).expect("the connection is open");
+        let mut part = [0; 4_096];
+        let length = stream.read(&mut part).expect("an answer");
+        assert!(part[..length].starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&part[..length]));
+    };
+    let connect = || TcpStream::connect(network.address).expect("the server accepts");
+    let mut healthy = connect();
+    ask(&mut healthy);
+    let mut held = Vec::new();
+    for number in 0..40 {
+        let mut stream = connect();
+        // Every second one has begun a request that it never ends.
+        if number % 2 == 0 {
+            stream.write_all(b"GET /api/blocks HTTP/1.1\r\nhost: ").expect("the connection is new");
+        }
+        held.push(stream);
+        ask(&mut healthy);
+    }
+    // What was closed can be told from what was not.
+    let mut closed = 0;
+    for mut stream in held {
+        stream.set_nonblocking(true).expect("a socket");
+        let mut part = [0; 16];
+        closed += usize::from(
+            !matches!(stream.read(&mut part), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock),
+        );
+    }
+    assert!((30..=33).contains(&closed), "{closed} of 40 were closed, with room for 7 beside the healthy one");
+}
+
+#[test]
+fn bodies_come_in_time_and_all_together_stay_small() {
+    let limits = Limits { body: Duration::from_millis(20), receiving: 1_000, ..Limits::default() };
+    let network = Network::with(37, Settings { limits, ..Settings::default() });
+    let head = "POST /api/transactions HTTP/1.1\r\nhost: test\r\n";
+    // 100 bytes are announced, and one comes.
+    let slow = network.send(&format!("{head}content-length: 100\r\n\r\n{{"));
+    assert_eq!(slow.status, 408, "{}", slow.body);
+    let large = network.send(&format!("{head}content-length: 2000\r\n\r\n{}", " ".repeat(2_000)));
+    assert_eq!((large.status, &large.body["error"]), (503, &json!("Service Unavailable")));
+    let fine = network.send(&format!("{head}content-length: 2\r\n\r\n{{}}"));
+    assert_eq!(fine.status, 422, "{}", fine.body);
+}

@@ -1,0 +1,158 @@
+"""Plays scenarios, computes every figure again from their traces, and compares. The last line is `N passed, M failed`."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import planted
+import sweep
+from compare import Comparison, compare, load
+from figures import Figures
+from replay import Replay
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = Path(os.environ.get("DPOSLAB_BIN", ROOT / "target/release/dposlab")).resolve()
+SEED = 7
+# Drawn scenarios: by rules and first seed, so many of each.
+DRAWN = [("reference", 1, 50), ("corrected", 51, 50)]
+DRAWN_ROUNDS = 12
+# Scenario, seeds, what is set and what is varied.
+SWEEPS = [
+    # Some of its runs are censored: they end before the network has converged.
+    ("tests/figures/rich.toml", "0..10", ["rounds=5", "time_limit_seconds=800"], []),
+    ("scenarios/missed-slots.toml", "0..3", ["rounds=4"], ["network.latency.max_ms=100,300"]),
+    ("scenarios/findings/a-rollback-keeps-what-is-pending.toml", "0..8", [], []),
+]
+# One that leaves something in every table, to plant changes in.
+RICH = "rich.toml"
+
+
+def dposlab(*arguments):
+    """Runs the binary in the project's folder; what it was asked for must be well-formed."""
+    done = subprocess.run([BINARY, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"dposlab {' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr}")
+    return done
+
+
+def replayed(folder):
+    with open(Path(folder) / "events.jsonl") as lines:
+        return Figures(Replay(lines))
+
+
+def play(scenario, seed, folder, *more):
+    """One run into a folder, and its figures by the trace."""
+    dposlab("run", scenario, "--seed", seed, "--stage", "inline", "--out", folder, *more)
+    return replayed(folder)
+
+
+def last_height(scenario, more=()):
+    """The height that ends the last round: rounds by the scenario file, or as set, times its delegates."""
+    with open(ROOT / scenario, "rb") as file:
+        content = tomllib.load(file)
+    for setting in more:
+        if setting.startswith("rounds="):
+            content["rounds"] = int(setting.split("=")[1])
+    return content["rounds"] * content["network"]["delegates"]
+
+
+def one(job):
+    """Plays a scenario, compares, and leaves nothing."""
+    scenario, seed, more, where = job
+    folder = tempfile.mkdtemp(prefix="figures-")
+    try:
+        figures = play(scenario, seed, folder, *more)
+        return compare(where, load(folder), figures, last_height(scenario, more))
+    finally:
+        shutil.rmtree(folder)
+
+
+def row_of_sweep(job):
+    """Plays the run of a sweep's row alone; answers its totals by the trace."""
+    scenario, seed, more = job
+    folder = tempfile.mkdtemp(prefix="figures-")
+    try:
+        return play(scenario, seed, folder, *more).totals()
+    finally:
+        shutil.rmtree(folder)
+
+
+def swept(pool, folder, scenario, seeds, settings, vary):
+    """A sweep: what it has written, what was varied, and by the trace the totals of each of its runs, played alone."""
+    out = Path(folder) / Path(scenario).stem
+    always = [word for setting in settings for word in ("--set", setting)]
+    arguments = [word for path in vary for word in ("--vary", path)]
+    dposlab("sweep", scenario, "--seeds", seeds, "--out", out, *always, *arguments)
+    found, varied = sweep.load(out), [path.split("=")[0] for path in vary]
+    sets = [[word for path in varied for word in ("--set", f"{path}={row[path]}")] for row in found["runs"]]
+    jobs = [(scenario, row["seed"], [*always, *more]) for row, more in zip(found["runs"], sets)]
+    return f"sweep of {scenario}", found, varied, list(pool.map(row_of_sweep, jobs))
+
+
+def jobs_in(folder):
+    """The runs to play: all shipped scenarios, two of our own, and the drawn ones."""
+    folders = ["scenarios", "scenarios/findings", "tests/figures"]
+    shipped = sorted(file for name in folders for file in ROOT.glob(f"{name}/*.toml"))
+    names = [str(file.relative_to(ROOT)) for file in shipped]
+    jobs = [(name, SEED, [], f"{name} --seed {SEED}") for name in names]
+    for rules, seed, count in DRAWN:
+        out, frame = Path(folder) / rules, ["--rules", rules, "--delegates", "7", "--rounds", "3"]
+        dposlab("check", "--draw", "--runs", count, "--seed", seed, *frame, "--out", out)
+        drawn = sorted(out.glob("*.toml"))
+        assert len(drawn) == count, f"{len(drawn)} of {count} scenarios drawn"
+        setting = ["--set", f"rounds={DRAWN_ROUNDS}"]
+        jobs += [(str(file), 1, setting, f"{file.name} of check --draw {' '.join(frame)}") for file in drawn]
+    return jobs
+
+
+def tell(comparison):
+    """Per figure, how many values were compared, and the first difference."""
+    for name in sorted(comparison.compared | comparison.differences):
+        print(f"  {name}: {comparison.compared[name]} compared, {comparison.differences[name]} differ")
+        if name in comparison.first:
+            print(f"    {comparison.first[name]}")
+    print(f"  not recomputed: {', '.join(sorted(comparison.not_recomputed))}")
+
+
+def told(what, began):
+    print(f"{what}: {time.monotonic() - began:.0f} s", flush=True)
+
+
+def main():
+    began = time.monotonic()
+    total, folder = Comparison(), tempfile.mkdtemp(prefix="figures-")
+    try:
+        with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+            jobs = jobs_in(folder)
+            for comparison in pool.map(one, jobs):
+                total.merge(comparison)
+            told(f"{len(jobs)} runs", began)
+            sweeps = [swept(pool, folder, *swept_scenario) for swept_scenario in SWEEPS]
+            for done in sweeps:
+                total.merge(sweep.compare(*done))
+            told(f"{len(SWEEPS)} sweeps", began)
+        tell(total)
+        out = Path(folder) / "rich"
+        rich = Path(__file__).parent / RICH
+        figures = play(rich, SEED, out)
+        missed, tried = planted.unseen_in_run(load(out), figures, last_height(rich))
+        others = planted.unseen_in_sweep(*sweeps[0])
+        missed, tried = missed + others[0], tried + others[1]
+        for path in missed:
+            print(f"  a change at {'.'.join(map(str, path))} goes unseen")
+        print(f"  {tried} changes planted, {tried - len(missed)} seen")
+    finally:
+        shutil.rmtree(folder)
+    failed = sum(count > 0 for count in total.differences.values()) + len(missed)
+    print(f"{len(total.compared) + tried - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

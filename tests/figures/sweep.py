@@ -1,0 +1,231 @@
+"""Holds what a sweep leaves against single runs and against scipy: rows, distributions, intervals."""
+
+import json
+import math
+import statistics
+import warnings
+from collections import Counter
+from pathlib import Path
+
+from scipy import stats
+
+from compare import Comparison, read_table
+
+CONFIDENCE = 0.95
+# Where a column of the sweep's rows stands in a single run's totals, if not under its own name.
+OF_TOTALS = {
+    "propagation_p50_ms": ("propagation_ms", "p50"),
+    "propagation_p99_ms": ("propagation_ms", "p99"),
+    "propagation_all_p50_ms": ("propagation_all_ms", "p50"),
+    "transaction_latency_p50_ms": ("transaction_latency_ms", "p50"),
+    "transaction_latency_p99_ms": ("transaction_latency_ms", "p99"),
+}
+ABOUT_THE_RUN = {"run", "seed", "status", "ended", "broken", "undecided", "digest"}
+FAILED = ("broken", "halted", "died")
+# They stand in `converged_seconds`.
+TIMES_TO_AN_EVENT = ("converged_seconds_max", "observed_seconds_max")
+
+
+def of_totals(name, totals):
+    """A column's value by a single run's totals."""
+    if name not in OF_TOTALS:
+        return totals[name]
+    group, member = OF_TOTALS[name]
+    return totals[group][member] if totals[group]["count"] else None
+
+
+def compare_row(comparison, where, row, columns, totals):
+    """A row of `runs.csv` against the totals recomputed from the trace of the same run played alone."""
+    for name in columns:
+        at = f"{where}: runs.csv, run {row['run']}"
+        comparison.value(f"runs.{name}", at, row[name], of_totals(name, totals))
+
+
+def student(values, exact):
+    """The mean's interval: Student's. Where all values are equal there is none by the exact rule."""
+    if len(values) < 2 or (exact and values[0] == values[-1]):
+        return None
+    mean, error = statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
+    spread = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * error
+    return {"low": mean - spread, "high": mean + spread}
+
+
+def share(so, of, exact):
+    """A share's interval: Wilson's. Where none or all are so it is Clopper's and Pearson's by the exact rule."""
+    at_an_end = exact and so in (0, of)
+    found = stats.binomtest(so, of).proportion_ci(CONFIDENCE, method="exact" if at_an_end else "wilson")
+    return {"of": of, "so": so, "share": so / of, "confidence": {"low": found.low, "high": found.high}}
+
+
+def near(found, expected):
+    return abs(found - expected) <= 1e-7 * max(1.0, abs(expected))
+
+
+def compare_interval(comparison, name, where, found, expected):
+    comparison.compared[name] += 1
+    if found is None or expected is None:
+        same = found is expected
+    else:
+        same = all(near(found[end], expected[end]) for end in ("low", "high"))
+    if not same:
+        comparison.differ(name, where, found, expected)
+
+
+def compare_share(comparison, name, where, found, so, of, exact):
+    expected = share(so, of, exact) if of else None
+    if found is None or expected is None:
+        comparison.value(name, where, found, expected)
+        return
+    for member in ("of", "so"):
+        comparison.value(f"{name}.{member}", where, found[member], expected[member])
+    comparison.value(f"{name}.share_mean", where, found["share"], expected["share"])
+    compare_interval(comparison, f"{name}.confidence", where, found["confidence"], expected["confidence"])
+
+
+def quantile(ordered, percent):
+    return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
+
+
+def compare_distribution(comparison, name, where, found, values, exact):
+    """A figure over the runs that have it."""
+    ordered = sorted(values)
+    mean = statistics.mean(ordered)
+    ends = {"count": len(ordered), "min": ordered[0], "max": ordered[-1]}
+    for member, expected in ends.items():
+        comparison.compared[f"{name}.{member}"] += 1
+        if found[member] != expected:
+            comparison.differ(f"{name}.{member}", where, found[member], expected)
+    deviation = statistics.stdev(ordered) if len(ordered) > 1 else 0.0
+    for member, expected in (("mean", mean), ("deviation", deviation)):
+        comparison.compared[f"{name}.{member}"] += 1
+        if not near(found[member], expected):
+            comparison.differ(f"{name}.{member}", where, found[member], expected)
+    compare_interval(comparison, f"{name}.confidence", where, found["confidence"], student(ordered, exact))
+    if exact:
+        # The greatest share of others that would still go unseen in so many.
+        unseen = share(0, len(ordered), exact)["confidence"]["high"] if ordered[0] == ordered[-1] else None
+        comparison.value(f"{name}.differ_at_most_mean", where, found["differ_at_most"], unseen)
+    for percent in (5, 25, 50, 75, 95):
+        member, expected = f"p{percent}", quantile(ordered, percent)
+        comparison.compared[f"{name}.{member}"] += 1
+        # Three significant digits, and never beyond what there was.
+        if not expected - 1e-6 <= found[member] <= min(expected * 1.001 + 2e-6, max(ordered[-1], expected)) + 1e-9:
+            comparison.differ(f"{name}.{member}", where, found[member], expected)
+
+
+def survival(rows):
+    """Kaplan's and Meier's estimate of the time to converge, by scipy: (time, share, low, high) of each event."""
+    watched = [row for row in rows if row["observed_seconds_max"] is not None]
+    times = [row["observed_seconds_max"] for row in watched]
+    censored = [row["converged_seconds_max"] is None for row in watched]
+    if not watched or all(censored):
+        return times, censored, []
+    survivors = stats.ecdf(stats.CensoredData.right_censored(times, censored)).sf
+    with warnings.catch_warnings():
+        # Where all or none are left the interval is not defined.
+        warnings.simplefilter("ignore")
+        interval = survivors.confidence_interval(CONFIDENCE, method="log-log")
+    steps = zip(survivors.quantiles, survivors.probabilities, interval.low.probabilities, interval.high.probabilities)
+    events = {time for time, is_censored in zip(times, censored) if not is_censored}
+    defined = lambda end, share: share if math.isnan(end) else end
+    steps = [(time, share, defined(low, share), defined(high, share)) for time, share, low, high in steps if time in events]
+    return times, censored, steps
+
+
+def compare_survival(comparison, where, found, rows):
+    times, censored, steps = survival(rows)
+    if found is None or not times:
+        comparison.value("sweep.converged_seconds", where, found, None if not times else "times")
+        return
+    first = lambda most, of: next((step[0] for step in steps if step[of] <= most + 1e-9), None)
+    expected = {
+        "p25": first(0.75, 1), "p50": first(0.5, 1), "p75": first(0.25, 1), "p95": first(0.05, 1),
+        "p50_low": first(0.5, 2), "p50_high": first(0.5, 3), "watched_max": max(times),
+    }
+    for member, value in {"runs": len(times), "seen": censored.count(False), "censored": censored.count(True)}.items():
+        comparison.value(f"sweep.converged_seconds.{member}", where, found[member], value)
+    for member, value in expected.items():
+        name, there = f"sweep.converged_seconds.{member}", found[member]
+        comparison.compared[name] += 1
+        # Whole milliseconds, of which four digits count.
+        same = there is value if there is None or value is None else abs(there - value) <= 5e-4 * value + 6e-4
+        if not same:
+            comparison.differ(name, where, there, value)
+
+
+def compare_status(comparison, where, summary, rows, failures):
+    """How runs ended, of the whole sweep."""
+    failed = [row for row in rows if row["status"] in FAILED]
+    by_status = dict(Counter(row["status"] for row in rows))
+    expected = {"runs": len(rows), "failed": len(failed), "censored": by_status.get("censored", 0), "by_status": by_status}
+    for member, value in expected.items():
+        comparison.value(f"sweep.{member}", where, summary[member], value)
+    named = [(row["run"], row["seed"], row["status"]) for row in failed]
+    for name, there, wanted in (("sweep.failures", summary["failures"], named[:100]), ("failures", failures, named)):
+        comparison.value(name, where, [(row["run"], row["seed"], row["status"]) for row in there], wanted)
+    ends = {"ok": ["complete"], "halted": ["halted"], "censored": ["stalled", "time", "interrupted"], "died": [None]}
+    for row in rows:
+        is_broken = row["status"] == "broken"
+        fits = (is_broken or row["ended"] in ends.get(row["status"], [])) and (row["broken"] is not None) == is_broken
+        comparison.value("runs.status", f"{where}, run {row['run']}", fits, True)
+
+
+def compare_assertions(comparison, where, cell, rows, exact):
+    judged = [row for row in rows if row["status"] != "died"]
+    among = lambda row, column, assertion: assertion in str(row[column] or "").split("; ")
+    for assertion in cell["assertions"]:
+        broken = sum(among(row, "broken", assertion["assertion"]) for row in judged)
+        undecided = sum(among(row, "undecided", assertion["assertion"]) for row in judged)
+        decided = len(judged) - undecided
+        comparison.value("sweep.assertions.undecided", where, assertion["undecided"], undecided)
+        compare_share(comparison, "sweep.assertions", where, assertion["holds"], decided - broken, decided, exact)
+
+
+def load(folder):
+    """What a sweep has written."""
+    folder = Path(folder)
+    summary = json.loads((folder / "summary.json").read_text())
+    return {"summary": summary, "runs": read_table(folder / "runs.csv"), "failures": read_table(folder / "failures.csv")}
+
+
+def compare(where, found, varied, totals):
+    """The rows against the totals of single runs, and `summary.json` and `failures.csv` against the rows."""
+    comparison, summary, rows = Comparison(), found["summary"], found["runs"]
+    columns = [name for name in rows[0] if name not in ABOUT_THE_RUN and name not in varied]
+    for row, of_run in zip(rows, totals):
+        compare_row(comparison, where, row, columns, of_run)
+    where = f"{where}: summary.json"
+    compare_status(comparison, where, summary, rows, found["failures"])
+    # Whether what was never seen has an exact bound, told by `differ_at_most`.
+    exact = any("differ_at_most" in found for cell in summary["cells"] for found in cell["figures"].values())
+    for cell in summary["cells"]:
+        some = [row for row in rows if all(str(row[path]) == str(cell_value(cell, path)) for path in varied)]
+        at = f"{where}, cell {cell['varied']}"
+        told = [row for row in some if row["status"] != "censored"]
+        comparison.value("sweep.cells.runs", at, cell["runs"], len(some))
+        comparison.value("sweep.cells.censored", at, cell["censored"], len(some) - len(told))
+        compare_share(comparison, "sweep.ok", at, cell["ok"], sum(row["status"] == "ok" for row in told), len(told), exact)
+        compare_assertions(comparison, at, cell, some, exact)
+        compare_survival(comparison, at, cell["converged_seconds"], some)
+        for name in columns:
+            values = [row[name] for row in some if row[name] is not None]
+            if name in TIMES_TO_AN_EVENT or not values:
+                comparison.value(f"sweep.{name}", at, cell["figures"].get(name), None)
+            elif name not in cell["figures"]:
+                comparison.differ(f"sweep.{name}", at, "nothing", f"{len(values)} values")
+            else:
+                compare_distribution(comparison, f"sweep.{name}", at, cell["figures"][name], values, exact)
+    return comparison
+
+
+def cell_value(cell, path):
+    """A varied value as the rows say it: numbers as numbers."""
+    text = cell["varied"][path]
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text.strip('"')
+

@@ -1,0 +1,134 @@
+//! docs/figures.md tells of every member and column that a run and a sweep write, and of nothing else. What they mean is
+//! held by `tests/figures`, which computes them again.
+
+use crate::support::{root, run};
+use serde_json::{Map, Value};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// Something in every list: a fault that ends, clients, an assertion.
+const SCENARIO: &str = r#"
+version = 1
+rounds = 8
+[network]
+delegates = 7
+gossip = "reference"
+latency = { min_ms = 10, max_ms = 50 }
+[rules]
+base = "corrected"
+[[fault]]
+kind = "partition"
+share = { share = 0.43 }
+from = { seconds = 84.3 }
+until = { seconds = 130 }
+[[workload]]
+kind = "generate"
+per_second = 0.5
+wallets = 3
+funding = 5000
+amount = { median = 3, sigma = 1 }
+fee = { min = 1, max = 3 }
+[[assert]]
+finally = "height >= 10"
+"#;
+
+/// Names in the first column of a section of the page, up to the next heading of any depth.
+fn documented(page: &str, heading: &str) -> BTreeSet<String> {
+    let mut lines = page.lines().skip_while(|line| *line != heading);
+    assert!(lines.next().is_some(), "docs/figures.md has no heading '{heading}'");
+    let rows = lines.take_while(|line| !line.starts_with('#'));
+    rows.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
+}
+
+fn hold(page: &str, heading: &str, written: impl IntoIterator<Item = impl Into<String>>) {
+    let written: BTreeSet<String> = written.into_iter().map(Into::into).collect();
+    assert!(!written.is_empty(), "{heading}: nothing is written");
+    assert_eq!(documented(page, heading), written, "docs/figures.md, '{heading}', and what is written");
+}
+
+fn members(value: &Value) -> Vec<String> {
+    value.as_object().unwrap_or_else(|| panic!("{value} is no object")).keys().cloned().collect()
+}
+
+fn columns(file: &Path) -> Vec<String> {
+    let mut table = csv::Reader::from_path(file).expect("the table is there");
+    table.headers().expect("it has a head").iter().map(str::to_owned).collect()
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_slice(&fs::read(file).expect("it was written")).expect("JSON")
+}
+
+#[test]
+fn every_member_and_column_of_a_run_stands_in_the_page_and_no_other_does() {
+    let page = fs::read_to_string(root().join("docs/figures.md")).expect("it is there");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (scenario, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+    fs::write(&scenario, SCENARIO).expect("it is written");
+    let (scenario, out_name) = (scenario.display().to_string(), out.display().to_string());
+    let output = run(&["run", &scenario, "--stage", "inline", "--out", &out_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for table in ["rounds", "time", "blocks", "orphans"] {
+        hold(&page, &format!("## `{table}`"), columns(&out.join(format!("{table}.csv"))));
+    }
+    hold(&page, "## `delegates`", columns(&out.join("delegates.csv")));
+    let summary = json(&out.join("summary.json"));
+    let lists = ["totals", "heals", "delegates"];
+    hold(&page, "## `summary.json`", members(&summary).into_iter().filter(|name| !lists.contains(&name.as_str())));
+    let totals = summary["totals"].as_object().expect("an object");
+    hold(&page, "### `totals`", totals.keys());
+    hold(&page, "### `heals`", members(&summary["heals"][0]));
+    hold(&page, "### `delegates`", members(&summary["delegates"][0]));
+    let quantiles: Vec<&Map<String, Value>> =
+        totals.iter().filter(|(name, _)| name.ends_with("_ms")).filter_map(|(_, value)| value.as_object()).collect();
+    assert_eq!(quantiles.len(), 4, "three of propagation, one of transactions");
+    quantiles.iter().for_each(|members| hold(&page, "### Quantiles", members.keys()));
+}
+
+#[test]
+fn every_member_and_column_of_a_sweep_stands_in_the_page_and_no_other_does() {
+    let page = fs::read_to_string(root().join("docs/figures.md")).expect("it is there");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (scenario, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+    fs::write(&scenario, SCENARIO).expect("it is written");
+    let (scenario, out_name) = (scenario.display().to_string(), out.display().to_string());
+    let vary = "network.latency.max_ms=50,200";
+    let output = run(&["sweep", &scenario, "--seeds", "0..2", "--vary", vary, "--out", &out_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let runs = columns(&out.join("runs.csv")).into_iter().filter(|name| name != "network.latency.max_ms");
+    hold(&page, "## `runs`", runs);
+    hold(&page, "## `failures`", columns(&out.join("failures.csv")));
+    let summary = json(&out.join("summary.json"));
+    let own = members(&summary).into_iter().filter(|name| name != "cells");
+    hold(&page, "## `summary.json` of a sweep", own);
+    let cell = &summary["cells"][0];
+    hold(&page, "### `cells`", members(cell));
+    hold(&page, "### Shares", members(&cell["ok"]));
+    hold(&page, "### Distributions", members(&cell["figures"]["height"]));
+    hold(&page, "### Times to an event", members(&cell["converged_seconds"]));
+}
+
+/// A full pool tells at once what gives way, and what a batch has added only after the batch: a transaction that goes and
+/// comes with one batch is in no pool.
+#[test]
+fn pools_in_the_figures_are_no_fuller_than_they_may_be() {
+    let mut text =
+        "version = 1\nrounds = 3\ncrypto = \"modelled\"\n[network]\ndelegates = 4\n[rules]\nbase = \"reference\"\n\
+                    [rules.pool]\nmax_transactions = 2\n"
+            .to_owned();
+    for account in 1..=6 {
+        text += &format!("[[action]]\nheight = 3\nnode = 1\nby = \"account_{account}\"\ndoes = \"transfer\"\n");
+        text += &format!("to = \"account_1\"\nfee = {account}0000000\n");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (scenario, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+    fs::write(&scenario, text).expect("it is written");
+    let (scenario, out_name) = (scenario.display().to_string(), out.display().to_string());
+    let output = run(&["run", &scenario, "--stage", "inline", "--out", &out_name]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = fs::read_to_string(out.join("events.jsonl")).expect("it was written");
+    let evicted = trace.matches(r#""node":1,"kind":"pool.evicted""#).count();
+    assert_eq!(evicted, 4, "or the test proved nothing");
+    // Two are left, which stand in a block before the slot ends.
+    let totals = &json(&out.join("summary.json"))["totals"];
+    assert_eq!((&totals["pool_max"], &totals["transactions"]), (&0.into(), &2.into()), "{totals}");
+}

@@ -1,0 +1,181 @@
+//! Clocks equal arithmetic, to the microsecond: alone, and in the instants at which delegates forge.
+
+use super::{
+    samples::{critical, distance},
+    scenario,
+};
+use dposlab::{
+    actors::{Event, NodeId, SimTime},
+    scenario::{Scenario, StageKind},
+    sim::{NetworkEvent, Observer, SeedTree, clock::Clock},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+/// What a clock shows, in millionths of a microsecond, by whole numbers: nothing is rounded.
+fn exact(since: u64, offset: i64, ppm: i32, now: u64) -> i128 {
+    let (since, now) = (i128::from(since), i128::from(now));
+    (now + i128::from(offset)) * 1_000_000 + (now - since) * i128::from(ppm)
+}
+
+const ERRORS: [(i64, i32); 12] = [
+    (0, 0),
+    (1, 0),
+    (-1, 0),
+    (0, 1),
+    (0, -1),
+    (2_500_000, 100_000),
+    (-2_500_000, -100_000),
+    (1_234_567, -300),
+    (-7_654_321, 499),
+    (17, 99_999),
+    (-3, -99_999),
+    (999_999_999, 7),
+];
+
+#[test]
+fn a_clock_shows_offset_and_drift_and_nothing_else() {
+    for (offset, ppm) in ERRORS {
+        for since in [0, 1, 50_000_000, 86_400_000_001] {
+            let clock = Clock::new(SimTime::from_micros(since), offset, ppm);
+            let mut before = 0;
+            for step in 0..2_000_u64 {
+                let now = since + step * 1_000_003 + step % 7;
+                let shown = clock.local(SimTime::from_micros(now)).micros();
+                let off = i128::from(shown) * 1_000_000 - exact(since, offset, ppm, now).max(0);
+                assert!(off.abs() < 1_000_000, "{clock:?} at {now} shows {shown}: {off} millionths off");
+                assert!(shown >= before, "time does not go back");
+                before = shown;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wake_up_comes_at_the_first_instant_at_which_the_clock_shows_it() {
+    for (offset, ppm) in ERRORS {
+        for since in [0, 1, 50_000_000, 86_400_000_001] {
+            let clock = Clock::new(SimTime::from_micros(since), offset, ppm);
+            let shows = |at: u64| clock.local(SimTime::from_micros(at)).micros();
+            for step in 0..2_000_u64 {
+                let wanted = shows(since) + step * 1_000_003 + step % 7;
+                let at = clock.global(SimTime::from_micros(wanted)).micros();
+                assert!(shows(at) >= wanted, "{clock:?}: at {at} it shows {} and not {wanted}", shows(at));
+                assert!(at <= since || shows(at - 1) < wanted, "{clock:?}: {wanted} is shown before {at} already");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_add_up_from_the_instant_each_begins() {
+    let at = SimTime::from_micros;
+    let first = Clock::new(at(10_000_000), 400_000, 200);
+    let second = first.skewed(at(60_000_000), -150_000, 300);
+    for now in (60_000_000..400_000_000_u64).step_by(999_983) {
+        // 200 ppm over the first 50 s are 10 ms; 500 ppm from then on.
+        let wanted =
+            now as i128 * 1_000_000 + (400_000 + 10_000 - 150_000) * 1_000_000 + (now - 60_000_000) as i128 * 500;
+        let off = i128::from(second.local(at(now)).micros()) * 1_000_000 - wanted;
+        assert!(off.abs() < 1_000_000, "{off} millionths off at {now}");
+    }
+}
+
+/// When blocks were forged, by node and slot, and when the first fault began.
+#[derive(Clone, Default)]
+struct Forged(Arc<Mutex<Told>>);
+
+#[derive(Default)]
+struct Told {
+    blocks: Vec<(NodeId, u64, SimTime)>,
+    fault: Option<SimTime>,
+}
+
+impl Observer for Forged {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if let Event::BlockForged(block) = event {
+            let start = u64::from(block.header.timestamp.0) * 1_000_000;
+            self.0.lock().expect("nobody panics with it").blocks.push((node, start, now));
+        }
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        if let NetworkEvent::FaultBegan { .. } = event {
+            self.0.lock().expect("nobody panics with it").fault = Some(now);
+        }
+    }
+}
+
+fn forged(scenario: &Scenario, seed: u64) -> Told {
+    let (seeds, forged) = (SeedTree::new(seed), Forged::default());
+    let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(forged.clone())];
+    scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
+    std::mem::take(&mut forged.0.lock().expect("nobody panics with it"))
+}
+
+/// In a slot that follows a full one, a delegate waits two seconds, pings its peers, which takes 100 ms here, and forges.
+const INTO_SLOT: u64 = 2_000_000;
+const PING: u64 = 100_000;
+
+#[test]
+fn a_skewed_delegate_forges_when_its_clock_says_so() {
+    for (offset_ms, ppm) in [(400_i64, 0), (-400, 0), (0, 900), (0, -900), (250, -700), (-250, 700)] {
+        let text = format!(
+            "rounds = 8\n[network]\ndelegates = 7\nlatency = {{ distribution = \"constant\", ms = 50 }}\n[[fault]]\n\
+             kind = \"clock-skew\"\nnodes = [2]\noffset_ms = {offset_ms}\ndrift_ppm = {ppm}\nfrom = {{ seconds = 61.5 }}\n"
+        );
+        let told = forged(&scenario(&text), 3);
+        let since = told.fault.expect("it began").micros();
+        let mut skewed = 0;
+        for (node, start, at) in told.blocks {
+            let shown = start + INTO_SLOT;
+            let wanted = match node == NodeId(2) && at.micros() > since + 16_000_000 {
+                false => shown,
+                true => {
+                    skewed += 1;
+                    // shown = t + offset + (t - since)·ppm/10⁶, solved for t.
+                    let passed = shown as f64 - since as f64 - offset_ms as f64 * 1e3;
+                    since + (passed / (1.0 + f64::from(ppm) * 1e-6)).round() as u64
+                }
+            };
+            let off = (at.micros() - PING).abs_diff(wanted);
+            let allowed = if wanted == shown { 0 } else { 1 };
+            let near_begin = node == NodeId(2) && wanted == shown && at.micros() > since;
+            assert!(
+                off <= allowed || near_begin,
+                "{node}, {offset_ms} ms, {ppm} ppm: {off} µs off in the slot of {start}"
+            );
+        }
+        assert!(skewed >= 4, "{skewed} blocks of the skewed delegate");
+    }
+}
+
+#[test]
+fn clocks_of_a_network_are_drawn_evenly_and_keep_their_offset() {
+    let text = "rounds = 3\n[network]\ndelegates = 51\nlatency = { distribution = \"constant\", ms = 50 }\n\
+                clocks = { offset_ms = 600 }\n";
+    let scenario = scenario(text);
+    let mut offsets = Vec::new();
+    for seed in 1..=4 {
+        let mut of_node = BTreeMap::<NodeId, Vec<i64>>::new();
+        for (node, start, at) in forged(&scenario, seed).blocks {
+            let ahead = (start + INTO_SLOT) as i64 - (at.micros() - PING) as i64;
+            of_node.entry(node).or_default().push(ahead);
+        }
+        assert_eq!(of_node.len(), 51);
+        for (node, all) in of_node {
+            assert!(all.len() >= 2 && all.iter().all(|ahead| *ahead == all[0]), "{node}: {all:?}");
+            offsets.push(all[0] as f64 / 1e3);
+        }
+    }
+    assert!(offsets.iter().all(|ahead| ahead.abs() <= 600.0), "{offsets:?}");
+    let uniform = |limit: f64| move |ms: f64| ((ms + limit) / (2.0 * limit)).clamp(0.0, 1.0);
+    let found = distance(offsets.clone(), uniform(600.0));
+    assert!(found < critical(offsets.len()), "a distance of {found}");
+    // Half or twice the error would show.
+    assert!(distance(offsets.clone(), uniform(400.0)) > critical(offsets.len()));
+    assert!(distance(offsets, uniform(900.0)) > 0.14);
+}

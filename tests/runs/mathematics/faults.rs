@@ -1,0 +1,66 @@
+//! What faults do to messages equals its closed form, and faults draw apart from each other.
+
+use super::samples::{binomial, distributed, independent};
+use dposlab::{
+    actors::NodeId,
+    sim::{
+        SeedTree,
+        fault::MessageKind,
+        network::interference::{Action, Interference, MessageRule},
+    },
+};
+use std::time::Duration;
+
+const MESSAGES: usize = 60_000;
+
+fn rule(action: Action, chance: f64) -> MessageRule {
+    MessageRule { kinds: Vec::new(), senders: None, receivers: None, chance, action }
+}
+
+fn judge(interference: &mut Interference, from: u32, to: u32) -> (bool, Duration, usize) {
+    let verdict = interference.judge(NodeId(from), NodeId(to), Some(MessageKind::Block));
+    (verdict.lost, verdict.delay, verdict.copies.len())
+}
+
+#[test]
+fn dropped_delayed_and_doubled_messages_are_as_many_as_their_chances_say() {
+    let mut interference = Interference::new(4, SeedTree::new(2));
+    let (by, jitter) = (Duration::from_millis(100), Duration::from_millis(300));
+    interference.rule(0, rule(Action::Drop, 0.15));
+    interference.rule(1, rule(Action::Delay { by, jitter }, 0.5));
+    interference.rule(2, rule(Action::Duplicate { copies: 3, within: by }, 0.2));
+    let there: Vec<_> = (0..MESSAGES).map(|_| judge(&mut interference, 0, 1)).collect();
+    binomial(there.iter().filter(|verdict| verdict.0).count(), MESSAGES, 0.15);
+    binomial(there.iter().filter(|verdict| verdict.1 > Duration::ZERO).count(), MESSAGES, 0.5);
+    binomial(there.iter().filter(|verdict| verdict.2 == 3).count(), MESSAGES, 0.2);
+    let delays: Vec<f64> =
+        there.iter().filter(|verdict| verdict.1 > Duration::ZERO).map(|verdict| verdict.1.as_secs_f64()).collect();
+    let uniform = |high: f64| move |x: f64| ((x - 0.1) / (high - 0.1)).clamp(0.0, 1.0);
+    distributed(&delays, uniform(0.4), uniform(0.41));
+    let numbers = |of: fn(&(bool, Duration, usize)) -> f64| there.iter().map(of).collect::<Vec<f64>>();
+    let (lost, delayed) = (numbers(|verdict| f64::from(verdict.0)), numbers(|verdict| verdict.1.as_secs_f64()));
+    independent(&lost.iter().copied().zip(delayed).collect::<Vec<_>>());
+    independent(&lost.iter().copied().zip(numbers(|verdict| verdict.2 as f64)).collect::<Vec<_>>());
+}
+
+#[test]
+fn neither_another_direction_nor_another_fault_moves_what_is_drawn() {
+    let drops = || {
+        let mut interference = Interference::new(4, SeedTree::new(2));
+        interference.rule(0, rule(Action::Drop, 0.3));
+        interference
+    };
+    let mut alone = drops();
+    let wanted: Vec<bool> = (0..5_000).map(|_| judge(&mut alone, 1, 0).0).collect();
+    let (mut busy, mut crowded) = (drops(), drops());
+    let jitter = Duration::from_millis(300);
+    crowded.rule(1, rule(Action::Delay { by: jitter, jitter }, 0.5));
+    let mut both = Vec::new();
+    for lost in &wanted {
+        let other = judge(&mut busy, 0, 1).0;
+        assert_eq!(judge(&mut busy, 1, 0).0, *lost, "messages the other way move nothing");
+        assert_eq!(judge(&mut crowded, 1, 0).0, *lost, "another fault moves nothing");
+        both.push((f64::from(other), f64::from(*lost)));
+    }
+    independent(&both);
+}
