@@ -409,7 +409,7 @@ mod tests {
     use std::path::Path;
 
     /// A fault of each kind, on nodes of which some go when the network is made smaller.
-    const EACH_KIND: [&str; 24] = [
+    const EACH_KIND: [&str; 25] = [
         "kind = 'partition'\ngroups = [[0, 1, 7], ['genesis_6', 3]]",
         "kind = 'heal'",
         "kind = 'isolate'\nnodes = [1, 7]",
@@ -430,6 +430,7 @@ mod tests {
         "kind = 'forge-invalid'\ndelegates = [5]\nerror = 'reward'",
         "kind = 'censor'\ndelegates = [1, 5]\nsender = 'genesis_6'",
         "kind = 'refuse-transactions'\nnodes = [2, 7]",
+        "kind = 'lie-about-tip'\nnodes = [2, 7]\nclaim = 'height'\nby = 5",
         "kind = 'spam-pool'\nnodes = [6]\nper_second = 0.5",
         "kind = 'low-fee-flood'\nnodes = [0, 7]\nper_second = 0.5",
         "kind = 'vote-swing'\nvoters = 3\ndelegate = 'genesis_6'\nround = 3\nblock = 'last'",

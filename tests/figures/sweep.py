@@ -41,18 +41,18 @@ def compare_row(comparison, where, row, columns, totals):
         comparison.value(f"runs.{name}", at, row[name], of_totals(name, totals))
 
 
-def student(values, exact):
-    """The mean's interval: Student's. Where all values are equal there is none by the exact rule."""
-    if len(values) < 2 or (exact and values[0] == values[-1]):
+def student(values):
+    """The mean's interval: Student's. Where all values are equal there is none."""
+    if len(values) < 2 or values[0] == values[-1]:
         return None
     mean, error = statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
     spread = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * error
     return {"low": mean - spread, "high": mean + spread}
 
 
-def share(so, of, exact):
-    """A share's interval: Wilson's. Where none or all are so it is Clopper's and Pearson's by the exact rule."""
-    at_an_end = exact and so in (0, of)
+def share(so, of):
+    """A share's interval: Wilson's. Where none or all are so it is Clopper's and Pearson's."""
+    at_an_end = so in (0, of)
     found = stats.binomtest(so, of).proportion_ci(CONFIDENCE, method="exact" if at_an_end else "wilson")
     return {"of": of, "so": so, "share": so / of, "confidence": {"low": found.low, "high": found.high}}
 
@@ -71,8 +71,8 @@ def compare_interval(comparison, name, where, found, expected):
         comparison.differ(name, where, found, expected)
 
 
-def compare_share(comparison, name, where, found, so, of, exact):
-    expected = share(so, of, exact) if of else None
+def compare_share(comparison, name, where, found, so, of):
+    expected = share(so, of) if of else None
     if found is None or expected is None:
         comparison.value(name, where, found, expected)
         return
@@ -86,7 +86,7 @@ def quantile(ordered, percent):
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
 
 
-def compare_distribution(comparison, name, where, found, values, exact):
+def compare_distribution(comparison, name, where, found, values):
     """A figure over the runs that have it."""
     ordered = sorted(values)
     mean = statistics.mean(ordered)
@@ -100,11 +100,10 @@ def compare_distribution(comparison, name, where, found, values, exact):
         comparison.compared[f"{name}.{member}"] += 1
         if not near(found[member], expected):
             comparison.differ(f"{name}.{member}", where, found[member], expected)
-    compare_interval(comparison, f"{name}.confidence", where, found["confidence"], student(ordered, exact))
-    if exact:
-        # The greatest share of others that would still go unseen in so many.
-        unseen = share(0, len(ordered), exact)["confidence"]["high"] if ordered[0] == ordered[-1] else None
-        comparison.value(f"{name}.differ_at_most_mean", where, found["differ_at_most"], unseen)
+    compare_interval(comparison, f"{name}.confidence", where, found["confidence"], student(ordered))
+    # The greatest share of others that would still go unseen in so many.
+    unseen = share(0, len(ordered))["confidence"]["high"] if ordered[0] == ordered[-1] else None
+    comparison.value(f"{name}.differ_at_most_mean", where, found["differ_at_most"], unseen)
     for percent in (5, 25, 50, 75, 95):
         member, expected = f"p{percent}", quantile(ordered, percent)
         comparison.compared[f"{name}.{member}"] += 1
@@ -170,7 +169,7 @@ def compare_status(comparison, where, summary, rows, failures):
         comparison.value("runs.status", f"{where}, run {row['run']}", fits, True)
 
 
-def compare_assertions(comparison, where, cell, rows, exact):
+def compare_assertions(comparison, where, cell, rows):
     judged = [row for row in rows if row["status"] != "died"]
     among = lambda row, column, assertion: assertion in str(row[column] or "").split("; ")
     for assertion in cell["assertions"]:
@@ -178,7 +177,7 @@ def compare_assertions(comparison, where, cell, rows, exact):
         undecided = sum(among(row, "undecided", assertion["assertion"]) for row in judged)
         decided = len(judged) - undecided
         comparison.value("sweep.assertions.undecided", where, assertion["undecided"], undecided)
-        compare_share(comparison, "sweep.assertions", where, assertion["holds"], decided - broken, decided, exact)
+        compare_share(comparison, "sweep.assertions", where, assertion["holds"], decided - broken, decided)
 
 
 def load(folder):
@@ -196,16 +195,14 @@ def compare(where, found, varied, totals):
         compare_row(comparison, where, row, columns, of_run)
     where = f"{where}: summary.json"
     compare_status(comparison, where, summary, rows, found["failures"])
-    # Whether what was never seen has an exact bound, told by `differ_at_most`.
-    exact = any("differ_at_most" in found for cell in summary["cells"] for found in cell["figures"].values())
     for cell in summary["cells"]:
         some = [row for row in rows if all(str(row[path]) == str(cell_value(cell, path)) for path in varied)]
         at = f"{where}, cell {cell['varied']}"
         told = [row for row in some if row["status"] != "censored"]
         comparison.value("sweep.cells.runs", at, cell["runs"], len(some))
         comparison.value("sweep.cells.censored", at, cell["censored"], len(some) - len(told))
-        compare_share(comparison, "sweep.ok", at, cell["ok"], sum(row["status"] == "ok" for row in told), len(told), exact)
-        compare_assertions(comparison, at, cell, some, exact)
+        compare_share(comparison, "sweep.ok", at, cell["ok"], sum(row["status"] == "ok" for row in told), len(told))
+        compare_assertions(comparison, at, cell, some)
         compare_survival(comparison, at, cell["converged_seconds"], some)
         for name in columns:
             values = [row[name] for row in some if row[name] is not None]
@@ -214,7 +211,7 @@ def compare(where, found, varied, totals):
             elif name not in cell["figures"]:
                 comparison.differ(f"sweep.{name}", at, "nothing", f"{len(values)} values")
             else:
-                compare_distribution(comparison, f"sweep.{name}", at, cell["figures"][name], values, exact)
+                compare_distribution(comparison, f"sweep.{name}", at, cell["figures"][name], values)
     return comparison
 
 

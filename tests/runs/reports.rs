@@ -327,7 +327,7 @@ fn a_trace_for_viewers_has_a_track_for_each_actor_and_flows_with_two_ends() {
         of.map(|event| (event["id"].as_u64().expect("a flow"), event["ts"].as_u64().expect("a time"))).collect()
     };
     let (sent, arrived) = (ends("s"), ends("f"));
-    assert!(sent.len() > 1_000, "a run has messages");
+    assert!(sent.len() > 500, "a run has messages, and not {}", sent.len());
     assert!(sent.keys().eq(arrived.keys()) && sent.iter().all(|(flow, at)| *at <= arrived[flow]));
 
     // A message, as the stage tells of it.

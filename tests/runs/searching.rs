@@ -54,7 +54,7 @@ fn every_finding_leaves_a_file_that_shows_it() {
     let (_, said) = search(folder.path(), &["--rules", "reference", "--runs", "100", "--budget", "0"]);
     assert!(found(&said).len() > 8, "the reference has weaknesses");
     play_all(&said);
-    let (_, small) = search(folder.path(), &["--rules", "reference", "--runs", "1", "--seed", "9", "--budget", "20"]);
+    let (_, small) = search(folder.path(), &["--rules", "reference", "--runs", "1", "--seed", "33", "--budget", "20"]);
     assert!(found(&small).len() >= 3, "it shows its findings after the chain has stood still for long");
     play_all(&small);
     play_all(&said);

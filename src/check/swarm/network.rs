@@ -20,17 +20,18 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
     let nodes = delegates + standby + relays;
     let topology = match draw.random_range(0..10) {
         0..=6 => Topology::Mesh,
-        7 => regular(draw.random_range(3..=5), nodes),
+        7 => Topology::Regular(draw.random_range(3..=5)),
         8 => Topology::Ring(draw.random_range(2..=3)),
-        _ => regular((nodes / 2).max(3), nodes),
+        _ => Topology::Regular((nodes / 2).max(3)),
     };
+    let topology = topology.fitted(nodes);
     let latency = match draw.random_range(0..6) {
         0 => Latency::uniform(0, 1),
         1..=3 => {
             let least = draw.random_range(1..=60);
             Latency::uniform(least, least + draw.random_range(1..=120))
         }
-        // A peer that takes more than 1.5 seconds to answer counts as gone: with more, nobody could ever forge.
+        // A peer that takes more than 1.5 seconds to answer (`rules.node.forging_ping_ms`) counts as gone: with more, nobody could ever forge.
         4 => Latency::uniform(100, draw.random_range(200..=500)),
         _ => Latency::uniform(300, draw.random_range(400..=700)),
     };
@@ -48,12 +49,6 @@ pub(super) fn network(draw: &mut Draw, delegates: Option<u32>) -> NetworkSection
         change(draw, &mut network);
     }
     network
-}
-
-/// Each node with so many peers, or with one more where that does not come out even; a mesh, where nodes are too few.
-fn regular(degree: u32, nodes: u32) -> Topology {
-    let even = degree + u32::from((degree * nodes) % 2 == 1);
-    if even < nodes { Topology::Regular(even) } else { Topology::Mesh }
 }
 
 /// One thing that a network does not do as one would like, now and then to the extreme.
