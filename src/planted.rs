@@ -217,6 +217,27 @@ mod switch {
         RevertedToldInChainOrder: "the transactions of a reverted block are told first to last, though they were taken back last to first",
         NegativeNumbersBySize: "conditions hold the greater of two negative numbers to be the lesser",
         FailedDeliveriesStayQueued: "the bytes of deliveries that failed count as waiting for good: a receiver that was down for long gets nothing more",
+        // Fresh set.
+        RefundWeighsAgain: "a refunded lock adds its coin once more to the weight of the delegate that its owner votes for",
+        ResignedWeightFrozen: "the weight of a resigned delegate stays as it was when its voters' coin moves or they unvote",
+        PaymentToSelfBurnt: "a payment of a multipayment to its own sender is taken and never credited",
+        RoundsCountedByNewSize: "where the number of delegates changes, the rounds before are counted by the new number: all later rounds have wrong numbers and orders",
+        VendorFieldCountedInCharacters: "the limit of a vendor field counts characters, not bytes: a text beyond ASCII may be longer than the milestone allows",
+        IdWithoutIndexedSignatures: "the id of a version 2 transaction leaves out the signatures of multisignature participants",
+        WakeUpLostWhileBusy: "a wake-up that comes while a download, a health check or a recovery runs is not set again: the node never wakes up by itself any more",
+        ForkAtOwnHeightIsQuorum: "before forging, a peer on another chain counts as quorum where it stands at the node's own height",
+        HealthCheckLostInRunningDiscovery: "a health check that is wanted while a discovery runs never takes place, and none after it",
+        PushedBlockKnownByHeight: "a pushed block counts as seen before if the last one passed around had its height, whatever its id",
+        SenderQuotaOneTooMany: "a sender may have one transaction more pending than its quota",
+        EqualFeeEvicts: "in a full pool, a newcomer of the same fee as the cheapest pushes it out",
+        ReplayStopsAtFirstFailure: "after a rollback, the first reverted transaction that no longer fits keeps all later ones out of the pool",
+        QuorumHasToBeExceeded: "a share of peers that is exactly the quorum does not suffice to forge",
+        CrashEndsPause: "a crash ends the pauses of a node: it runs again when it comes back, though it is still to stand still",
+        GapAtEndLeftOut: "the longest gap leaves out the slots left empty after the last block of the chain",
+        JudgePoolSurvivesCrash: "for assertions, what a node lost from its pool in a crash still counts as pending",
+        PendingListSurvivesReplacement: "the list of pending transactions goes on showing what a rollback or a rebuild took from the pool",
+        MissingFirstWhenDescending: "rows without a value come first in a descending order",
+        EnabledWebhookUnheard: "a webhook that a change enables hears nothing while no other one was enabled before",
     }
 
     /// Puts a fault, or none at all, in force on this thread until the value is dropped, whatever the process's is.

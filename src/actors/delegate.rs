@@ -194,8 +194,9 @@ impl Delegate {
             NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
             NetworkStatus::Test => true,
             NetworkStatus::Default => {
-                reached > 0
-                    && u64::from(in_quorum) * 100 >= u64::from(self.tree.rules().quorum_percent) * u64::from(reached)
+                let least = u64::from(self.tree.rules().quorum_percent) * u64::from(reached);
+                let least = least + u64::from(planted!(QuorumHasToBeExceeded));
+                reached > 0 && u64::from(in_quorum) * 100 >= least
             }
         };
         work.network = Some(state);

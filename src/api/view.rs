@@ -216,7 +216,9 @@ impl Observer for View {
                 self.update(|head| head.pending.remove(&transaction.id()));
             }
             Event::PoolReplaced(pending) => self.update(|head| {
-                head.pending = Pending::default();
+                if !planted!(PendingListSurvivesReplacement) {
+                    head.pending = Pending::default();
+                }
                 head.pending.extend(pending);
             }),
             Event::BlockForged(_)

@@ -249,6 +249,9 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
         Asset::MultiPayment { payments } => {
             let all = payments.iter().chain(payments.last().filter(|_| planted!(PaymentTwice)));
             for (index, payment) in all.enumerate() {
+                if planted!(PaymentToSelfBurnt) && payment.recipient == address {
+                    continue;
+                }
                 let mut before = payments.iter().take(index);
                 if planted!(RepeatedPaymentWeighsOnce) && before.any(|before| before.recipient == payment.recipient) {
                     state.wallet_mut(payment.recipient).balance += payment.amount;

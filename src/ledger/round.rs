@@ -36,7 +36,8 @@ impl RoundSchedule {
             match segments.last() {
                 Some(last) if last.delegates == delegates => {}
                 Some(last) => {
-                    let rounds = (first.0 - last.first.0) / last.delegates;
+                    let size = if planted!(RoundsCountedByNewSize) { delegates } else { last.delegates };
+                    let rounds = (first.0 - last.first.0) / size;
                     segments.push(RoundPosition { round: RoundNumber(last.round.0 + rounds), first, delegates });
                 }
                 None => segments.push(RoundPosition { round: RoundNumber(1), first, delegates }),

@@ -313,6 +313,7 @@ impl State {
     pub(super) fn add_vote_weight(&mut self, delegate: Address, change: Balance) {
         if change != Balance::ZERO
             && let Some(attributes) = self.wallet_mut(delegate).delegate_mut()
+            && !(planted!(ResignedWeightFrozen) && attributes.resigned)
         {
             attributes.vote_balance += change;
         }

@@ -73,7 +73,8 @@ impl RoundReport {
     /// The most slots on end without a block: before one of its blocks, or after the last block of the chain.
     pub fn longest_gap_slots(&self) -> u32 {
         let gaps = self.gaps.iter().map(|gap| gap.missed_slots);
-        gaps.chain([self.empty_at_end]).max().unwrap_or(0)
+        let at_end = if planted!(GapAtEndLeftOut) { 0 } else { self.empty_at_end };
+        gaps.chain([at_end]).max().unwrap_or(0)
     }
 }
 

@@ -259,7 +259,7 @@ impl Observer for Judge {
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
-            NetworkEvent::PoolLost { node } => case.pools[node.0 as usize] = 0,
+            NetworkEvent::PoolLost { node } if !planted!(JudgePoolSurvivesCrash) => case.pools[node.0 as usize] = 0,
             _ => {}
         }
     }

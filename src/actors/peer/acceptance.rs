@@ -65,7 +65,10 @@ impl Peer {
         if let Err(why) = self.check_size(block) {
             return Entry::Refused(why);
         }
-        if let Some(passing) = self.passing.as_mut().filter(|passing| passing.is_of(block)) {
+        let height = block.header.height;
+        if let Some(passing) = self.passing.as_mut().filter(|passing| {
+            passing.is_of(block) || (planted!(PushedBlockKnownByHeight) && passing.block.header.height == height)
+        }) {
             passing.seen += 1;
             passing.last = now;
             return Entry::SeenBefore;

@@ -78,6 +78,7 @@ impl Peer {
     /// Looks for peers, and then asks all of them where they stand.
     pub(super) fn find_peers_for_health(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         match &mut self.discovery {
+            Some(_) if planted!(HealthCheckLostInRunningDiscovery) => {}
             Some(running) => running.for_health = true,
             None => self.begin_discovery(now, true, None, effects),
         }

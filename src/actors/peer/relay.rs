@@ -34,9 +34,10 @@ impl Peer {
         let (height, tip, reached) = (self.tip.height(), self.tip.id(), self.neighbours.len() as u32);
         let (mut in_quorum, mut over_height, mut forked) = (0, 0, 0);
         for neighbour in self.neighbours.all() {
+            let passes_for_same = planted!(ForkAtOwnHeightIsQuorum) && neighbour.height == height;
             let counted = match neighbour.height > height {
                 true => &mut over_height,
-                false if neighbour.verified.is_forked() => &mut forked,
+                false if neighbour.verified.is_forked() && !passes_for_same => &mut forked,
                 false => &mut in_quorum,
             };
             *counted += 1;

@@ -103,6 +103,9 @@ impl Peer {
         if now < self.last_accepted + self.wake_up_time() {
             return self.arm_wake_up(self.last_accepted, effects);
         }
+        if planted!(WakeUpLostWhileBusy) && !matches!(self.sync.phase, Phase::Idle) {
+            return;
+        }
         self.arm_wake_up(now, effects);
         self.wake_up(now, effects);
     }

@@ -135,7 +135,8 @@ impl TransactionPool {
             return Err(PoolError::Duplicate(id));
         }
         let own = self.store.count_of(&transaction.sender_address());
-        if own >= rules.max_transactions_per_sender && !rules.allowed_senders.contains(transaction.sender()) {
+        let quota = rules.max_transactions_per_sender.saturating_add(usize::from(planted!(SenderQuotaOneTooMany)));
+        if own >= quota && !rules.allowed_senders.contains(transaction.sender()) {
             return Ok(Checked::Excess);
         }
         self.check_time(transaction)?;
@@ -322,7 +323,8 @@ impl TransactionPool {
         }
         let lowest = self.store.to_give_way(rules.eviction_compares_fee_with_nonce);
         let lowest = lowest.expect("a full pool is not empty: the rules allow at least one").clone();
-        if lowest.fee() >= fee {
+        let evicts_equal = planted!(EqualFeeEvicts) && lowest.fee() == fee;
+        if lowest.fee() >= fee && !evicts_equal {
             return Err(PoolError::PoolFull { count, fee, lowest: lowest.fee() });
         }
         let event = match rules.uneven_removal_events {

@@ -111,7 +111,10 @@ impl TransactionPool {
         let applied = self.tree.applied(tip);
         for transaction in reverted.iter().rev().flat_map(|link| &link.block().transactions) {
             if self.tree.block_of(tip, &transaction.id()).is_none() && !planted!(PoolLosesReverted) {
-                let _applied_or_dropped = self.admit(transaction, &applied);
+                let applied_or_dropped = self.admit(transaction, &applied);
+                if planted!(ReplayStopsAtFirstFailure) && applied_or_dropped.is_err() {
+                    break;
+                }
             }
         }
         effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));

@@ -172,6 +172,7 @@ impl HostState {
         let mut changed = self.arguments.dispatcher.clone();
         let outcome = change(&mut changed)?;
         let (before, after) = (self.arguments.dispatcher.get(id), changed.get(id));
+        let is_update = before.is_some() && after.is_some();
         if let Some(store) = self.arguments.store.as_mut().filter(|_| before != after) {
             let kept = match after {
                 Some(hook) => store.keep(hook),
@@ -180,6 +181,9 @@ impl HostState {
             kept.map_err(|why| WebhookError::NotKept(why.to_string()))?;
         }
         self.arguments.dispatcher = changed;
+        if planted!(EnabledWebhookUnheard) && is_update {
+            return Ok(outcome);
+        }
         self.tell_observers();
         Ok(outcome)
     }

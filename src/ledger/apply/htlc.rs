@@ -81,6 +81,9 @@ pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, sta
 /// The owner gets the coin back; its weight never left.
 pub(super) fn refund(id: &TransactionId, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
+        if planted!(RefundWeighsAgain) {
+            return credit(state, owner, lock.amount.into());
+        }
         state.wallet_mut(owner).balance += lock.amount;
     }
 }

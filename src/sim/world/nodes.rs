@@ -241,6 +241,9 @@ impl Nodes {
         node.down = true;
         node.busy_until = SimTime::default();
         node.is_called &= planted!(CalledFlagSurvivesCrash);
+        if planted!(CrashEndsPause) {
+            node.pauses = 0;
+        }
         mem::take(&mut node.waiting)
     }
 
