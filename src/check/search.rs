@@ -30,6 +30,9 @@ pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
 /// What makes two networks the same: delegates, delegates standing by, reward, milestones, and how it is signed.
 type Sort = (u32, u32, Option<u64>, Vec<Change>, CryptoMode);
 
+/// Networks kept at most: drawn milestones make new ones without end.
+const NETWORKS_MAX: usize = 64;
+
 impl Networks {
     /// The network of a scenario.
     pub fn of(&self, scenario: &Scenario) -> Arc<Testnet> {
@@ -37,6 +40,9 @@ impl Networks {
         let changes = network.milestones.clone();
         let key = (network.delegates, network.standby, network.reward, changes, scenario.crypto);
         let mut known = self.0.lock().expect("no one panics while holding it");
+        if known.len() >= NETWORKS_MAX && !known.contains_key(&key) {
+            known.clear();
+        }
         known.entry(key).or_insert_with(|| Arc::new(scenario.testnet(SeedTree::new(RUN_SEED)))).clone()
     }
 }

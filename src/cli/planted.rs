@@ -6,12 +6,20 @@ use crate::check::{
     search::Search,
 };
 use serde_json::json;
+use std::{collections::BTreeSet, fs, path::Path};
 
 /// Plants one fault or all, and prints the table.
 ///
 /// # Errors
 /// No fault has that name, or one was not found within the runs.
-pub(super) fn run(which: &str, search: &Search, budget: usize, as_json: bool) -> Result<(), Failure> {
+pub(super) fn run(
+    which: &str,
+    search: &Search,
+    budget: usize,
+    as_json: bool,
+    expected: Option<&Path>,
+) -> Result<(), Failure> {
+    let expected = expected.map(read).transpose()?.unwrap_or_default();
     let faults = power::named(which).ok_or_else(|| {
         Failure::usage(format!("--planted: found '{which}', allowed is all, {}", power::names().join(", ")))
     })?;
@@ -41,10 +49,26 @@ pub(super) fn run(which: &str, search: &Search, budget: usize, as_json: bool) ->
             output::line(&format!("| {name} | {words} | {found_by} | {runs} | {cpu_seconds:.2} {small}"));
         }
     });
-    match missed.as_slice() {
-        [] => Ok(()),
-        missed => {
-            Err(Failure::broken(format!("{} planted faults were not found: {}", missed.len(), missed.join(", "))))
+    let asked = |name: &&String| faults.iter().any(|fault| fault.name() == **name);
+    let new: Vec<&String> = missed.iter().filter(|name| !expected.contains(*name)).collect();
+    let found: Vec<&String> = expected.iter().filter(asked).filter(|name| !missed.contains(name)).collect();
+    let list = |names: &[&String]| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    match (new.as_slice(), found.as_slice()) {
+        ([], []) => Ok(()),
+        ([], found) => Err(Failure::broken(format!("{} faults of the list were found: {}", found.len(), list(found)))),
+        (new, _) => Err(Failure::broken(format!("{} planted faults were not found: {}", new.len(), list(new)))),
+    }
+}
+
+/// The names in a list; a line that begins with `#` is none.
+fn read(file: &Path) -> Result<BTreeSet<String>, Failure> {
+    let text = fs::read_to_string(file).map_err(|why| Failure::usage(format!("--missed {}: {why}", file.display())))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let names: BTreeSet<String> = lines.map(str::to_owned).collect();
+    match names.iter().find(|name| power::named(name).is_none()) {
+        Some(unknown) => {
+            Err(Failure::usage(format!("--missed {}: found '{unknown}', which is no fault", file.display())))
         }
+        None => Ok(names),
     }
 }

@@ -198,8 +198,8 @@ fn the_halted_network_forges_nothing_in_a_day() {
         let seeds = SeedTree::new(1);
         scenario.crypto.during(|| {
             let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            // Its last block, and the last rollback, come half a minute after the fault.
-            let over = liveness(&scenario).expect("its fault ends").from_seconds + 60.0;
+            // The last rollback comes two minutes after the fault.
+            let over = liveness(&scenario).expect("its fault ends").from_seconds + 180.0;
             let halt = Halt { from: plan.start + Duration::from_secs_f64(over), ..Halt::default() };
             let seen = Arc::new(Mutex::new(halt));
             let mut stage = InlineStage::new(&plan, vec![Box::new(Shared(seen.clone()))]);
