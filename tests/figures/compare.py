@@ -14,7 +14,7 @@ KEYS = {
     "orphans": ["id"],
 }
 # Names and what is said of the run in words, which no trace knows.
-TOLD = {"summary.description", "summary.digest", "summary.delivered", "summary.reproduce", "summary.assertions"}
+TOLD = {"summary.description", "summary.notes", "summary.digest", "summary.delivered", "summary.reproduce", "summary.assertions"}
 # What `compare_end` looks at.
 OF_THE_END = {"summary.ended", "summary.censored", "summary.interrupted", "summary.halt"}
 
@@ -100,6 +100,7 @@ class Comparison:
         place = lambda row: tuple(row[key] for key in keys)
         by_place = {place(row): row for row in expected}
         self.value(f"{table}: number of rows", where, len(found), len(expected))
+        self.value(f"{table}: number of different rows", where, len({place(row) for row in found}), len(by_place))
         for row in found:
             at = f"{where}, row {dict(zip(keys, place(row)))}"
             wanted = by_place.get(place(row))

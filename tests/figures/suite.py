@@ -53,13 +53,19 @@ def play(scenario, seed, folder, *more):
 
 
 def last_height(scenario, more=()):
-    """The height that ends the last round: rounds by the scenario file, or as set, times its delegates."""
+    """The height that ends the last round: rounds by the scenario file, or as set, each of as many blocks as its milestone says."""
     with open(ROOT / scenario, "rb") as file:
         content = tomllib.load(file)
     for setting in more:
         if setting.startswith("rounds="):
             content["rounds"] = int(setting.split("=")[1])
-    return content["rounds"] * content["network"]["delegates"]
+    network, height = content["network"], 0
+    changes = [change for change in network.get("milestones", []) if "delegates" in change]
+    for _ in range(content["rounds"]):
+        # The round that begins with the next block has the members that the milestone in force there says.
+        past = [change["delegates"] for change in changes if change["height"] <= height + 1]
+        height += past[-1] if past else network["delegates"]
+    return height
 
 
 def one(job):
