@@ -18,7 +18,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
     protocol::{Height, TransactionId},
-    sim::{Observer, network::Network},
+    sim::{NetworkEvent, Observer, network::Network},
 };
 use arc_swap::ArcSwap;
 use std::sync::{
@@ -233,6 +233,13 @@ impl Observer for View {
             | Event::PeerRemoved(_)
             | Event::ForgerStarted { .. }
             | Event::ForgerFailed { .. } => {}
+        }
+    }
+
+    /// A node that crashed and is back without its pool has nothing pending.
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        if matches!(event, NetworkEvent::PoolLost { node } if *node == self.0.node) {
+            self.update(|head| head.pending = Pending::default());
         }
     }
 }

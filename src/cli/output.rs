@@ -32,7 +32,7 @@ pub fn line(text: &str) {
     }
 }
 
-/// What went wrong with [`line`], if anything did.
+/// What went wrong with [`line()`], if anything did.
 pub fn failure() -> Option<Failure> {
     FAILED.get().map(|why| Failure::broken(format!("standard output: {why}")))
 }

@@ -7,7 +7,7 @@ use dposlab::{
     ledger::Link,
     protocol::{Arktoshi, Nonce, SignedTransaction, Transaction},
     scenario::{Testnet, testnet::rules_for},
-    sim::{LiveHandle, Observer, SeedTree},
+    sim::{LiveHandle, NetworkEvent, Observer, SeedTree},
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -113,4 +113,20 @@ fn a_fork_is_two_chains_until_one_comes_back() {
     }
     let sent = format!("/api/wallets/{}/transactions/sent", account.public());
     assert_eq!(nodes.get(0, &sent)["meta"]["totalCount"], 2);
+}
+
+#[test]
+fn what_was_lost_with_a_crashed_pool_is_not_pending() {
+    let mut nodes = Nodes::new();
+    let keys = &nodes.forge.testnet.accounts[0].keys;
+    let to = nodes.forge.testnet.accounts[1].keys.public().address(23);
+    let transfer = Transaction::transfer(to, Arktoshi::coins(1)).nonce(Nonce(1)).fee(Arktoshi::coins(1)).sign(keys);
+    for node in 0..2 {
+        nodes.happens(node, &Event::PoolAdded(vec![Arc::new(transfer.clone())]));
+    }
+    for view in &mut nodes.views {
+        view.observe_network(SimTime::default(), &NetworkEvent::PoolLost { node: NodeId(1) });
+    }
+    let pending = |node| nodes.get(node, "/api/transactions/unconfirmed")["meta"]["totalCount"].clone();
+    assert_eq!((pending(0), pending(1)), (json!(1), json!(0)));
 }
