@@ -27,10 +27,10 @@ use tokio::runtime::Builder;
 /// Which stage hosts the actors; the outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum StageKind {
-    /// One plain loop in one thread.
-    Inline,
-    /// Every actor a ractor actor.
+    /// One plain loop in one thread: about five times as fast.
     #[default]
+    Inline,
+    /// Every actor a ractor actor, as in `dposlab up`.
     Ractor,
 }
 

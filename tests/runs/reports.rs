@@ -257,7 +257,7 @@ fn the_first_difference_of_two_traces_is_named() {
         assert!(output.expect("the binary was built for this test").status.success());
         file
     };
-    let (one, same) = (trace("one.jsonl", &[]), trace("same.jsonl", &["--stage", "inline"]));
+    let (one, same) = (trace("one.jsonl", &[]), trace("same.jsonl", &["--stage", "ractor"]));
     let output = run(&["diff", &one, &same]);
     let events = json_lines(Path::new(&one)).len() - 1;
     assert_eq!(output.status.code(), Some(0));

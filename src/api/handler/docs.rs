@@ -6,8 +6,8 @@ use crate::api::{
     ApiError, Reply, openapi,
     parameter::{ANY_TEXT, Parameter, both},
 };
-use std::sync::{Arc, LazyLock};
-use utoipa_swagger_ui::Config;
+use flate2::read::GzDecoder;
+use std::io::Read;
 
 /// A part of the page as a path has it.
 pub const FILE: &[Parameter] = &[both("file", ANY_TEXT)];
@@ -28,13 +28,33 @@ pub fn entrance(_: &Call<'_>) -> Outcome {
 
 /// `GET /api/docs/{file}`.
 pub fn file(call: &Call<'_>) -> Outcome {
-    // No validator: it is a service elsewhere.
-    static CONFIG: LazyLock<Arc<Config<'static>>> =
-        LazyLock::new(|| Arc::new(Config::from("/api/openapi.json").validator_url("none").use_base_layout()));
     let name = call.argument("file");
-    match utoipa_swagger_ui::serve(name, CONFIG.clone()) {
-        Ok(Some(file)) => Ok(Reply::file(name, file.bytes.into_owned())),
-        Ok(None) => Err(ApiError::NO_ROUTE),
-        Err(why) => Err(ApiError::Internal(why.to_string())),
+    PARTS.iter().find(|part| part.name == name).map(|part| Reply::file(name, part.content())).ok_or(ApiError::NO_ROUTE)
+}
+
+/// A file of the page.
+struct Part {
+    name: &'static str,
+    bytes: &'static [u8],
+    /// The binary holds it compressed.
+    is_gzip: bool,
+}
+
+/// All of the page. Source: src/api/docs/README.md.
+const PARTS: [Part; 4] = [
+    Part { name: "index.html", bytes: include_bytes!("../docs/index.html"), is_gzip: false },
+    Part { name: "start.js", bytes: include_bytes!("../docs/start.js"), is_gzip: false },
+    Part { name: "swagger-ui-bundle.js", bytes: include_bytes!("../docs/swagger-ui-bundle.js.gz"), is_gzip: true },
+    Part { name: "swagger-ui.css", bytes: include_bytes!("../docs/swagger-ui.css.gz"), is_gzip: true },
+];
+
+impl Part {
+    fn content(&self) -> Vec<u8> {
+        if !self.is_gzip {
+            return self.bytes.to_vec();
+        }
+        let mut content = Vec::new();
+        GzDecoder::new(self.bytes).read_to_end(&mut content).expect("the file was compressed by gzip");
+        content
     }
 }
