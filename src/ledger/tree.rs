@@ -1,5 +1,17 @@
 //! The block tree: every block any node accepted, each with its state, computed once per process.
 //!
+//! To put a block on top of another (`BlockTree::extend`), in the order of consensus.md 3.3:
+//!
+//! 1. A block that has followed this parent before is answered from memory.
+//! 2. A listed exception only has to be the next block.
+//! 3. Any other is verified by itself, multisignature transactions by the wallets before it; then one version, nonces
+//!    without gaps, chaining, the slot's owner, and no transaction that is on this chain.
+//! 4. Applying it to the parent's state gives its own (`state.rs`).
+//! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
+//!    fork is found in logarithmic time.
+//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and those of every thousandth block for good. A
+//!    missing one is computed again from the nearest below.
+//!
 //! ```text
 //!   genesis ◄── 2 ◄── 3 ◄── 4      a node's chain is an Arc<Link>: here two nodes, on 4 and on 4',
 //!                     ▲            a fork is two pointers, a rollback moves one of them back
