@@ -17,6 +17,7 @@ use crate::support::root;
 use fancy_regex::{Captures, Regex};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
@@ -36,6 +37,9 @@ const CITING: [&str; 11] = [
     "CHANGELOG.md",
     "fuzz/fuzz_targets",
 ];
+/// Of files that are read.
+const ENDINGS: [&str; 7] = ["rs", "md", "toml", "txt", "py", "js", "mjs"];
+/// A place, as the form has it.
 const PLACE: &str = r#"(?:\d+(?:\.\d+)?(?: (?:[QI]\d+|(?:row|step|type|item) [0-9A-Z]+(?:/\d+)?|"[^"\n]+"))?|I\d+)"#;
 /// What begins like a place that the form does not know.
 const LEFT_OVER: &str =
@@ -70,7 +74,7 @@ fn the_contract_has_each_anchor_once_and_its_links_lead_somewhere() {
         let twice: Vec<&&String> =
             distinct.iter().filter(|id| all.iter().filter(|one| one == *id).count() > 1).collect();
         assert!(twice.is_empty(), "{document}.md has these anchors twice: {twice:?}");
-        for link in link.captures_iter(&text).map(|found| found.expect("the text is short")) {
+        for link in link.captures_iter(text.as_str()).map(|found| found.expect("the text is short")) {
             let other = link.get(1).map_or(document, |name| name.as_str());
             assert!(
                 anchors[other].contains(&link[2]),
@@ -78,7 +82,7 @@ fn the_contract_has_each_anchor_once_and_its_links_lead_somewhere() {
                 &link[2]
             );
         }
-        for section in regex(r"(?m)^#+ (\d+(?:\.\d+)?)\.? ").captures_iter(&text) {
+        for section in regex(r"(?m)^#+ (\d+(?:\.\d+)?)\.? ").captures_iter(text.as_str()) {
             let section = section.expect("the text is short")[1].to_owned();
             assert!(distinct.contains(&section), "{document}.md: section {section} has no anchor");
         }
@@ -139,18 +143,18 @@ fn citations(text: &str, anchors: &Anchors) -> (usize, Vec<(usize, String)>) {
         r"(?<![\w/-])(?:docs/contract/)?(consensus|api|protocol)\.md(?: ({PLACE}(?:(?:, | and | to ){PLACE})*))?"
     ));
     let (mut cited, mut wrong) = (0, Vec::new());
-    for found in one.captures_iter(&flat).map(|found| found.expect("the text is short")) {
+    for found in one.captures_iter(flat.as_str()).map(|found| found.expect("the text is short")) {
         let whole = found.get(0).expect("a match has a whole");
         match judge(&found, &flat[whole.end()..], anchors) {
             Ok(()) => cited += 1,
-            Err(why) => wrong.push((lines[..].partition_point(|start| *start <= whole.start()), why)),
+            Err(why) => wrong.push((lines.partition_point(|start| *start <= whole.start()), why)),
         }
     }
     (cited, wrong)
 }
 
 /// Whether all places of a citation are there, and nothing behind it looks like another place.
-fn judge(found: &Captures, behind: &str, anchors: &Anchors) -> Result<(), String> {
+fn judge(found: &Captures<'_, str>, behind: &str, anchors: &Anchors) -> Result<(), String> {
     let (cited, document) = (found[0].to_owned(), &found[1]);
     if regex(LEFT_OVER).is_match(behind).expect("the text is short") {
         let behind: String = behind.chars().take(12).collect();
@@ -223,9 +227,7 @@ fn regex(pattern: &str) -> Regex {
 /// The files below a path that may cite: sources, documents, scenarios and lists.
 fn texts(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
-        let cites = path
-            .extension()
-            .is_some_and(|end| ["rs", "md", "toml", "txt", "py", "js", "mjs"].iter().any(|one| end == *one));
+        let cites = path.extension().and_then(OsStr::to_str).is_some_and(|ending| ENDINGS.contains(&ending));
         return if cites { vec![path.to_owned()] } else { Vec::new() };
     }
     let Ok(folder) = fs::read_dir(path) else { return Vec::new() };
