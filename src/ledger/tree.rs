@@ -356,7 +356,7 @@ impl BlockTree {
     }
 
     /// A block that the network lists as an exception only has to be the next one: its slot, its forger and what it
-    /// says of itself are taken as they are. Source: consensus.md 3.3, row 1.
+    /// says of itself are taken as they are. Source: consensus.md 3.3 row 1.
     fn check_exception(&self, parent: &Link, block: &Block) -> Result<(), BlockRejected> {
         let header = &block.header;
         if header.previous == Some(parent.id()) && header.height == parent.height().next() {
@@ -366,7 +366,7 @@ impl BlockTree {
         Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
-    /// Whether a block's slot has begun at `now`. Source: consensus.md 3.1 (5), protocol.md 4.3.
+    /// Whether a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
     pub fn check_time(&self, block: &Block, now: Slot) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
         if slot > now && !planted!(FutureBlockTaken) {
@@ -481,7 +481,7 @@ impl BlockTree {
     }
 
     /// The milestone whose rules bind transactions on top of a block of this height: by the reference's the block's
-    /// own. Source: consensus.md 4.4; 8, Q24.
+    /// own. Source: consensus.md 4.4, 8 Q24.
     pub fn milestone_after(&self, tip: Height) -> &Milestone {
         let height = if self.rules.ledger.transaction_rules_lag { tip } else { tip.next() };
         self.config.milestones.at(height)

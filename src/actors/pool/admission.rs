@@ -62,7 +62,7 @@ impl Additions {
 
 impl TransactionPool {
     /// Checks all, then adds those that passed; or, where the rules say so, checks and adds one after the other.
-    /// Source: consensus.md 5.1; 8, Q15 and Q16.
+    /// Source: consensus.md 5.1, 8 Q15, 8 Q16.
     pub(super) fn submit(&mut self, transactions: &[Arc<SignedTransaction>], effects: &mut Vec<Effect>) -> Submission {
         let (tree, applied) = (self.tree.clone(), self.tree.applied(&self.tip));
         let rules = &tree.rules().pool;

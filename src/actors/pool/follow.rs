@@ -134,7 +134,7 @@ impl TransactionPool {
     }
 
     /// The node could not apply a block that it had begun to take in: what the block holds has left the pool all the
-    /// same, and what is left is added anew. Source: consensus.md 3.3, row 8; 8, Q4.
+    /// same, and what is left is added anew. Source: consensus.md 3.3 row 8, 8 Q4.
     pub(super) fn block_not_applied(&mut self, block: &Block, effects: &mut Vec<Effect>) {
         if self.tree.rules().pool.refused_block_takes_transactions {
             self.hold_against(block, effects);
