@@ -24,7 +24,7 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 const LEAST_SECONDS_LEFT: u32 = 2;
 /// Time into a slot before which the block of the slot before is waited for. Source: consensus.md 2.1.
 const SETTLING: Duration = Duration::from_secs(2);
-/// Time the relay has to answer. Source: consensus.md 2.1, step D.
+/// Time the relay has to answer. Source: consensus.md 2.1 step D.
 const ANSWER_TIME: Duration = Duration::from_secs(4);
 /// Wait after a failure. Source: consensus.md 2.5.
 const RETRY: Duration = Duration::from_secs(2);
@@ -144,7 +144,7 @@ impl Delegate {
         self.wake_at(now + RETRY, Due::Look, effects);
     }
 
-    /// Is it our slot, and may its block be made already? Source: consensus.md 2.1, steps A to C.
+    /// Is it our slot, and may its block be made already? Source: consensus.md 2.1 step A to 2.1 step C.
     fn round_known(&mut self, now: SimTime, round: RoundView, effects: &mut Vec<Effect>) {
         self.tell_started(effects);
         let slots = self.tree.slots();
@@ -209,7 +209,7 @@ impl Delegate {
     }
 
     /// The block stands on what the relay said with the state of the network, be that another tip than that of the
-    /// round: then it may well be refused. Source: consensus.md 2.1 (E), 2.4.
+    /// round: then it may well be refused. Source: consensus.md 2.1 step E, 2.4.
     fn forge(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
         let Some(Work { slot, round, network: Some(network) }) = &self.work else { return };
         let Some(keys) = &self.keys else { return };

@@ -132,12 +132,12 @@ pub enum Message {
     TipMoved {
         tip: Arc<Link>,
     },
-    /// A block that held everything a block alone can hold turned out not to apply (consensus.md 3.3, row 8).
+    /// A block that held everything a block alone can hold turned out not to apply (consensus.md 3.3 row 8).
     BlockNotApplied {
         tip: Arc<Link>,
         block: Arc<Block>,
     },
-    /// These pending transactions stand on the chain already (consensus.md 3.3, row 7).
+    /// These pending transactions stand on the chain already (consensus.md 3.3 row 7).
     AlreadyForged {
         tip: Arc<Link>,
         ids: Arc<[TransactionId]>,

@@ -31,14 +31,14 @@ pub enum Event {
     PoolRemoved(TransactionId),
     /// `transaction.expired`.
     PoolExpired(Arc<SignedTransaction>),
-    /// It gave way to a dearer one in a full pool; the reference passes over it in silence (consensus.md 8, Q25).
+    /// It gave way to a dearer one in a full pool; the reference passes over it in silence (consensus.md 8 Q25).
     PoolEvicted(Arc<SignedTransaction>),
     /// `transaction.pool.removed` with the whole transaction: a milestone has made it invalid (consensus.md 5.6).
     PoolPurged(Arc<SignedTransaction>),
     /// A rollback has emptied the pool, and it holds these now, in the order of arrival; the reference passes over it
     /// in silence (consensus.md 5.7).
     PoolReplaced(Vec<Arc<SignedTransaction>>),
-    /// `block.disregarded`: pushed while the node was not ready for it (consensus.md 3.1, step 6).
+    /// `block.disregarded`: pushed while the node was not ready for it (consensus.md 3.1 step 6).
     BlockDisregarded(Arc<Block>),
     /// `transaction.reverted` for each of the block's transactions, last to first, then `block.reverted`.
     BlockReverted(Arc<Link>),

@@ -85,7 +85,7 @@ impl TransactionPool {
 
     fn add_all(&mut self, transactions: &Transactions, request: Option<RequestId>, effects: &mut Vec<Effect>) {
         let submission = self.submit(transactions, effects);
-        // A message with one refused transaction is not sent on, though its others are kept. Source: consensus.md 8, Q26.
+        // A message with one refused transaction is not sent on, though its others are kept. Source: consensus.md 8 Q26.
         if !submission.broadcast.is_empty()
             && (request.is_some() || submission.errors.is_empty() || !self.tree.rules().pool.refusal_stops_relay)
         {

@@ -1,4 +1,14 @@
 //! From a failing scenario to the smallest one that fails in the same way, and to the file that shows it.
+//!
+//! 1. The scenario gets as many rounds as pass until the finding shows.
+//! 2. It is written as a file with the one assertion that does not hold, and played as `dposlab run` plays it. If that does
+//!    not show the finding, the file waits for the nominal end of its rounds; if that does not either, it stays as it was.
+//! 3. Passes make it smaller (`shrink.rs`): actions, faults and workloads, rounds, the network, delegates, rules, then the
+//!    details of faults and actions, and last real signatures.
+//! 4. Each proposal is mended so that it can be played: what concerns nodes that are gone goes. For a liveness finding it
+//!    gets the time to recover that its faults need.
+//! 5. It counts as failing if its run shows a finding of the same invariant and the same cause.
+//! 6. The smallest one is played once more by an observer that also hears messages, who tells the story.
 
 use super::{
     Behaviour, Finding, Watch,

@@ -6,9 +6,9 @@ use crate::ledger::{BlockTree, Link, State};
 use std::sync::Arc;
 
 /// Moving back restores: after its child was applied, and whatever was tried on other forks, a block's state is what it
-/// was before. Source: consensus.md 7.1, I9.
+/// was before. Source: consensus.md 7.1 I9.
 const RESTORED: (&str, &str) = ("moving back restores the state", "consensus.md 7.1 I9");
-/// A state is that of the chain, not of what the process has been through. Source: consensus.md 7.1, I10.
+/// A state is that of the chain, not of what the process has been through. Source: consensus.md 7.1 I10.
 const REBUILT: (&str, &str) = ("a state is that of its chain built anew", "consensus.md 7.1 I10");
 
 /// Holds the states of a block and of its parent against those of the same chain on a fresh tree.

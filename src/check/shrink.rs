@@ -1,8 +1,13 @@
 //! Making a failing value smaller for as long as it fails: delta debugging, greedy and deterministic.
 //!
-//! A value is made smaller by *passes*, each of which proposes smaller values one after the other. The first proposal
-//! that still fails is taken, and the same pass proposes anew from there. When no pass has anything left that fails,
-//! the value is minimal: no single proposal makes it smaller.
+//! 1. A *pass* proposes smaller values of one kind, the boldest first: a list without half of it, then without a quarter,
+//!    down to single items; a number at its least, then halfway there, down to one less.
+//! 2. The first proposal that still fails becomes the value.
+//! 3. The same pass proposes anew from there, and goes on at the same place: what was refused before it is not tried again.
+//! 4. When the pass has nothing left, the next pass begins.
+//! 5. When all passes have gone by and the value is as it was before them, it is minimal: no single proposal makes it
+//!    smaller. Otherwise all passes begin again.
+//! 6. The caller may end it after any try; the value then is the smallest so far.
 
 /// One way to make a value smaller: the proposals from a value, boldest first.
 pub type Pass<'a, T> = &'a dyn Fn(&T) -> Vec<T>;

@@ -1,4 +1,4 @@
-//! One transaction's preconditions and effects. Source: consensus.md 4.3-4.5.
+//! One transaction's preconditions and effects. Source: consensus.md 4.3 to 4.5.
 //!
 //! [`check`] answers whether a sender may do it, from the sender's wallet (the pool hands in its own, with pending
 //! transactions applied) and the chain's state. [`apply_to_sender`] and `apply` then change wallets; neither can
@@ -162,7 +162,7 @@ fn check_common(
     }
     let confirmed = state.wallet(&sender.address).and_then(|wallet| wallet.second_public_key);
     match &sender.second_public_key {
-        // Only in a pool: the registration of the key is still pending. Source: consensus.md 8, Q20.
+        // Only in a pool: the registration of the key is still pending. Source: consensus.md 8 Q20.
         Some(_) if confirmed.is_none() && terms.rules.pool.pending_second_key_blocks_sender => {
             return Err(ApplyError::UnexpectedSecondSignature);
         }

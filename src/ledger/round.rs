@@ -1,4 +1,12 @@
-//! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1-1.4.
+//! Rounds: their numbers, their active delegates and the forging order. Source: consensus.md 1.1 to 1.4.
+//!
+//! 1. A segment of heights begins where a milestone changes the number n of active delegates.
+//! 2. Within a segment every n blocks are a round; rounds are numbered on from segment to segment. Blocks count, not slots.
+//! 3. The block that ends a round makes the next one, from the state after it (`state.rs`).
+//! 4. Its members are the n delegates of the greatest vote weight, equal ones by their public keys. That is the ranking.
+//! 5. The forging order is the ranking shuffled by SHA256 of the round's number. It skips every fifth place (Q24).
+//! 6. A slot belongs to the member at (slot number mod n) of that order. Slots count from the epoch, so a missed slot moves
+//!    nobody's turn, and a round with missed slots has some members forge twice.
 
 use super::{Balance, rules::Shuffle};
 use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each quirk of the reference is a field of its own, named after what happens while it is on, so exactly one can be
-//! turned on or off: [`Rules::overridden`]. Source: architecture, decision 4; consensus.md 8.
+//! turned on or off: [`Rules::overridden`]. Source: consensus.md 8.
 
 mod ledger;
 mod node;
@@ -23,7 +23,7 @@ pub use pool::{DynamicFees, PoolRules};
 
 use serde::{Deserialize, Serialize};
 
-/// The rules of a node that the network's milestones do not fix. Source: architecture, decision 4.
+/// The rules of a node that the network's milestones do not fix. Source: ARCHITECTURE.md, Decisions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {

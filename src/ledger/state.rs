@@ -1,4 +1,17 @@
 //! The state after a block, and how a block makes the next one. Source: consensus.md 1.2, 1.5, 4.2, 4.6.
+//!
+//! To apply a block that has been verified and follows this state's block (`State::apply_block`):
+//!
+//! 1. The state is cloned, which copies nothing that does not change. A failure drops the clone, so nothing is reverted.
+//! 2. Each transaction in order is checked against the clone and applied to it (`apply.rs`): sender, recipients, vote weights.
+//!    The first that fails refuses the block.
+//! 3. Supply grows by the reward. The generator gets reward and fees, and so does the weight of the delegate it votes for.
+//! 4. The owners of the empty slots since the block before are noted, by this block's round, one round of them at most.
+//! 5. If the next height begins a round: members without a block in this round are noted, all delegates are ranked, and the
+//!    first of them become the round, with its forging order (`round.rs`). Too few of them refuse the block.
+//! 6. What was noted goes with the block, for events and figures. Most blocks have nothing to note.
+//!
+//! There is no revert: a rollback moves a node's tip to an older block, whose state is at hand or computed again (`tree.rs`).
 
 use super::{
     Balance, Wallet,

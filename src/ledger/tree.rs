@@ -1,5 +1,17 @@
 //! The block tree: every block any node accepted, each with its state, computed once per process.
 //!
+//! To put a block on top of another (`BlockTree::extend`), in the order of consensus.md 3.3:
+//!
+//! 1. A block that has followed this parent before is answered from memory.
+//! 2. A listed exception only has to be the next block.
+//! 3. Any other is verified by itself, multisignature transactions by the wallets before it; then one version, nonces
+//!    without gaps, chaining, the slot's owner, and no transaction that is on this chain.
+//! 4. Applying it to the parent's state gives its own (`state.rs`).
+//! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
+//!    fork is found in logarithmic time.
+//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and those of every thousandth block for good. A
+//!    missing one is computed again from the nearest below.
+//!
 //! ```text
 //!   genesis ◄── 2 ◄── 3 ◄── 4      a node's chain is an Arc<Link>: here two nodes, on 4 and on 4',
 //!                     ▲            a fork is two pointers, a rollback moves one of them back
@@ -344,7 +356,7 @@ impl BlockTree {
     }
 
     /// A block that the network lists as an exception only has to be the next one: its slot, its forger and what it
-    /// says of itself are taken as they are. Source: consensus.md 3.3, row 1.
+    /// says of itself are taken as they are. Source: consensus.md 3.3 row 1.
     fn check_exception(&self, parent: &Link, block: &Block) -> Result<(), BlockRejected> {
         let header = &block.header;
         if header.previous == Some(parent.id()) && header.height == parent.height().next() {
@@ -354,7 +366,7 @@ impl BlockTree {
         Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
-    /// Whether a block's slot has begun at `now`. Source: consensus.md 3.1 (5), protocol.md 4.3.
+    /// Whether a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
     pub fn check_time(&self, block: &Block, now: Slot) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
         if slot > now && !planted!(FutureBlockTaken) {
@@ -469,7 +481,7 @@ impl BlockTree {
     }
 
     /// The milestone whose rules bind transactions on top of a block of this height: by the reference's the block's
-    /// own. Source: consensus.md 4.4; 8, Q24.
+    /// own. Source: consensus.md 4.4, 8 Q24.
     pub fn milestone_after(&self, tip: Height) -> &Milestone {
         let height = if self.rules.ledger.transaction_rules_lag { tip } else { tip.next() };
         self.config.milestones.at(height)

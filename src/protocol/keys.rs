@@ -25,7 +25,7 @@ use std::{fmt, str::FromStr, sync::OnceLock};
 pub struct PrivateKey([u8; 32]);
 
 /// 33 bytes in the shape of a compressed key. That the point exists is not proved: the chain's assets may name
-/// keys off the curve (protocol.md 7, 21), signatures by them simply never verify.
+/// keys off the curve (protocol.md 7 item 21), signatures by them simply never verify.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 33]);
 

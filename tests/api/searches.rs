@@ -92,7 +92,7 @@ fn what_a_search_takes_is_checked_in_the_words_of_the_reference() {
 
 #[test]
 fn locks_and_what_closed_them_are_found() {
-    let Some(folder) = recordings() else { return };
+    let folder = recordings();
     let context = recorded_chain(&folder, 111, Dialect::Documented);
     let lock = get(&context, "/api/locks?orderBy=amount:asc").body["data"][0].clone();
     let amount = &lock["amount"];

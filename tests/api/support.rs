@@ -8,9 +8,11 @@ use dposlab::{
     scenario::{run::on_current_thread, testnet::Testnet},
     sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
 };
+use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::{
-    fs,
+    env, fs,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     thread::{self, JoinHandle},
@@ -56,16 +58,24 @@ pub fn at_genesis(dialect: Dialect) -> (Testnet, ApiContext) {
     (testnet, context)
 }
 
-/// The folder of recordings, where it lies beside the package. It is no part of it.
-pub fn recordings() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recordings");
-    folder.is_dir().then_some(folder)
+/// The folder of recordings: `tests/data/recordings`, or `recordings` in the folder that `DPOSLAB_TEST_DATA` names.
+pub fn recordings() -> PathBuf {
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    env::var_os("DPOSLAB_TEST_DATA").map_or_else(own, PathBuf::from).join("recordings")
 }
 
-/// The exchanges of a recorded file.
+/// The exchanges of a recorded file, one object a line. The file may be compressed, with `.gz` behind its name.
 pub fn exchanges(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).expect("recordings are text");
+    let compressed = PathBuf::from(format!("{}.gz", file.display()));
+    let text = if file.exists() { fs::read_to_string(file) } else { inflated(&compressed) };
+    let text = text.unwrap_or_else(|why| panic!("{}, with .gz or without: {why}", file.display()));
     text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+}
+
+fn inflated(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open(file)?).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The recorded network at a height: the chain's end there, and what an API that has seen it so far shows.
@@ -90,7 +100,7 @@ pub fn recorded_view(folder: &Path, height: usize) -> (Arc<Link>, View) {
 pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiContext {
     let (tip, mut view) = recorded_view(folder, height);
     let tree = view.tree().clone();
-    let pool = fs::read_to_string(folder.join("chain/pool.json")).expect("recordings are text");
+    let pool = fs::read_to_string(folder.join("chain/pool.json")).expect("the pool was recorded");
     let pool: Vec<Value> = serde_json::from_str(&pool).expect("a list");
     if tip.height().0 == 111 {
         let context = tree.config().transaction_context(tip.height());

@@ -1,17 +1,12 @@
 //! The recorded testnet: its directory loads, its chain decodes, verifies and comes out again.
 
+use crate::support::data;
 use dposlab::protocol::{Block, NetworkConfig, SignedTransaction, Slot, transaction::Dialect};
 use serde_json::{Value, json};
-use std::path::PathBuf;
-
-fn recordings() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/recordings");
-    path.is_dir().then_some(path)
-}
 
 #[test]
 fn the_recorded_network_loads_and_its_chain_holds() {
-    let Some(root) = recordings() else { return };
+    let root = data().join("recordings");
     let config = NetworkConfig::load(&root.join("network")).unwrap();
     assert_eq!(config.network, dposlab::protocol::Network::testnet());
     assert_eq!(config.milestones, dposlab::protocol::Milestones::testnet());
@@ -63,7 +58,7 @@ fn the_recorded_network_loads_and_its_chain_holds() {
 
 #[test]
 fn the_recorded_pool_comes_out_as_it_went_in() {
-    let Some(root) = recordings() else { return };
+    let root = data().join("recordings");
     let config = NetworkConfig::load(&root.join("network")).unwrap();
     let pool: Vec<Value> = serde_json::from_slice(&std::fs::read(root.join("chain/pool.json")).unwrap()).unwrap();
     for json in pool {

@@ -4,7 +4,11 @@ use dposlab::protocol::{
     BlockContext, Height, Milestones, Network, TransactionContext, TransactionId, transaction::Dialect,
 };
 use serde_json::Value;
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 /// A network's figures with no genesis transactions.
 pub struct Rules {
@@ -35,13 +39,16 @@ impl Rules {
     }
 }
 
-/// The same file twice: the large one shared by the team, if it is there, and the small one of our own.
-pub fn vectors(name: &str) -> Vec<Value> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let files = [root.join("../shared/vectors").join(name), root.join("tests/data/protocol").join(name)];
-    let found: Vec<Value> = files.iter().filter_map(|file| std::fs::read(file).ok()).map(parse).collect();
-    assert!(!found.is_empty(), "no {name} in tests/data/protocol");
-    found
+/// The folder with `vectors` and `recordings`: `tests/data`, or the one that `DPOSLAB_TEST_DATA` names.
+pub fn data() -> PathBuf {
+    let own = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    env::var_os("DPOSLAB_TEST_DATA").map_or_else(own, PathBuf::from)
+}
+
+/// Two files of one name: the vectors, and the smaller ones that `tests/clients/protocol/vectors.js` writes.
+pub fn vectors(name: &str) -> [Value; 2] {
+    let written = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/protocol");
+    [data().join("vectors"), written].map(|folder| parse(&folder.join(name)))
 }
 
 /// All entries of all files of a name whose top is an array.
@@ -49,7 +56,8 @@ pub fn entries(name: &str) -> Vec<Value> {
     vectors(name).into_iter().flat_map(|file| file.as_array().expect("an array at the top").clone()).collect()
 }
 
-fn parse(text: Vec<u8>) -> Value {
+fn parse(file: &Path) -> Value {
+    let text = fs::read(file).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
     serde_json::from_slice(&text).expect("vectors are JSON")
 }
 

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod checking;
+mod citations;
 mod crypto_modes;
 mod determinism;
 mod endings;

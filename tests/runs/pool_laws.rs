@@ -1,4 +1,4 @@
-//! Laws of a pool under whatever clients, forgers and forks do to it. Source: consensus.md 7.1, I13.
+//! Laws of a pool under whatever clients, forgers and forks do to it. Source: consensus.md 7.1 I13.
 
 use crate::pool::{Bench, FEE};
 use dposlab::{

@@ -1,35 +1,26 @@
 //! A real node's chain, applied block by block, ends in that node's wallets, delegates, locks and rounds.
-//! Source of the facts: the recordings beside the project; without them there is nothing to compare.
+//! Source of the facts: the recordings in `tests/data/recordings`.
 
-use crate::support::root;
+use crate::support::{recording, recordings};
 use dposlab::{
     ledger::{BlockTree, Link, Rules, State, Wallet, import::import},
     protocol::{Address, Block, BlockDraft, Height, KeyPair, NetworkConfig, SignedTransaction},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-fn recordings() -> Option<PathBuf> {
-    let folder = root().join("../shared/recordings");
-    folder.exists().then_some(folder)
-}
-
-fn tree() -> Option<BlockTree> {
-    let config = NetworkConfig::load(&recordings()?.join("network")).expect("the preset is complete");
+fn tree() -> BlockTree {
+    let config = NetworkConfig::load(&recordings().join("network")).expect("the preset is complete");
     // The recorded node ran in its test environment: locks may be short, and no peer is needed.
     let mut rules = Rules { minimum_network_reach: None, ..Rules::reference() };
     rules.ledger.minimum_lock_expiration = false;
-    Some(BlockTree::new(Arc::new(config), Arc::new(rules)).expect("51 delegates"))
-}
-
-fn lines(file: &str) -> String {
-    fs::read_to_string(recordings().expect("asked for only where they are").join(file)).expect("text")
+    BlockTree::new(Arc::new(config), Arc::new(rules)).expect("51 delegates")
 }
 
 /// What the recorded node answered to requests like this, body by path.
 fn answers(prefix: &str) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
-    for line in lines("api.jsonl").lines() {
+    for line in recording("api.jsonl").lines() {
         let exchange: Value = serde_json::from_str(line).expect("JSON");
         let path = exchange["request"]["path"].as_str().expect("a path").to_owned();
         if exchange["request"]["method"] == "GET" && exchange["response"]["status"] == 200 && path.starts_with(prefix) {
@@ -40,11 +31,11 @@ fn answers(prefix: &str) -> BTreeMap<String, Value> {
     found
 }
 
-fn loaded() -> Option<(BlockTree, Arc<Link>)> {
-    let tree = tree()?;
-    let tip = import(&tree, lines("chain/blocks.jsonl").lines()).unwrap_or_else(|why| panic!("{why}"));
+fn loaded() -> (BlockTree, Arc<Link>) {
+    let tree = tree();
+    let tip = import(&tree, recording("chain/blocks.jsonl").lines()).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(tip.height(), Height(111));
-    Some((tree, tip))
+    (tree, tip)
 }
 
 /// The wallet recorded; `None` for one that the recorded node made while it was asked for an address that nobody has.
@@ -58,7 +49,7 @@ fn wallet_of<'a>(state: &'a State, recorded: &Value) -> Option<&'a Wallet> {
 
 #[test]
 fn wallets_end_as_recorded() {
-    let Some((tree, tip)) = loaded() else { return };
+    let (tree, tip) = loaded();
     let state = &tree.applied(&tip).state;
     let mut compared = 0;
     for (path, body) in answers("/api/wallets?") {
@@ -99,7 +90,7 @@ fn wallets_end_as_recorded() {
 
 #[test]
 fn delegates_end_as_recorded() {
-    let Some((tree, tip)) = loaded() else { return };
+    let (tree, tip) = loaded();
     let state = &tree.applied(&tip).state;
     let mut compared = 0;
     for (path, body) in answers("/api/delegates?") {
@@ -122,9 +113,9 @@ fn delegates_end_as_recorded() {
 
 #[test]
 fn rounds_are_as_recorded() {
-    let Some((tree, tip)) = loaded() else { return };
+    let (tree, tip) = loaded();
     let recorded: Vec<Value> =
-        lines("chain/rounds.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        recording("chain/rounds.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let mut compared = 0;
     for round in 1..=3u32 {
         let first = Height((round - 1) * 51);
@@ -167,8 +158,8 @@ fn reforged(tree: &BlockTree, block: &Block, index: usize, forgers: &[KeyPair]) 
 
 #[test]
 fn an_altered_transaction_is_refused_and_named() {
-    let Some((tree, tip)) = loaded() else { return };
-    let secrets: Value = serde_json::from_str(&lines("network/delegates.json")).expect("JSON");
+    let (tree, tip) = loaded();
+    let secrets: Value = serde_json::from_str(&recording("network/delegates.json")).expect("JSON");
     let secrets = secrets["secrets"].as_array().expect("a list").iter();
     let forgers: Vec<KeyPair> =
         secrets.map(|secret| KeyPair::from_passphrase(secret.as_str().expect("text"))).collect();
@@ -191,8 +182,8 @@ fn an_altered_transaction_is_refused_and_named() {
 
 #[test]
 fn a_line_that_is_no_block_is_named() {
-    let Some(tree) = tree() else { return };
-    let text = lines("chain/blocks.jsonl");
+    let tree = tree();
+    let text = recording("chain/blocks.jsonl");
     let refused = |lines: Vec<String>| {
         import(&tree, lines.iter().map(String::as_str)).expect_err("it must be refused").to_string()
     };

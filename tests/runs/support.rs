@@ -6,9 +6,11 @@ use dposlab::{
     scenario::{Outcome, Scenario, StageKind},
     sim::{Observer, SeedTree},
 };
+use flate2::read::GzDecoder;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    fs,
+    env, fs,
+    io::{self, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Output},
 };
@@ -38,6 +40,25 @@ pub fn interrupt(child: &Child) {
 /// The folder of the package.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of recordings: `tests/data/recordings`, or `recordings` in the folder that `DPOSLAB_TEST_DATA` names.
+pub fn recordings() -> PathBuf {
+    env::var_os("DPOSLAB_TEST_DATA").map_or_else(|| root().join("tests/data"), PathBuf::from).join("recordings")
+}
+
+/// A recorded file's text. The file may be compressed, with `.gz` behind its name.
+pub fn recording(name: &str) -> String {
+    let file = recordings().join(name);
+    let text =
+        if file.exists() { fs::read_to_string(file) } else { inflated(&recordings().join(format!("{name}.gz"))) };
+    text.unwrap_or_else(|why| panic!("{name}, with .gz or without, in {}: {why}", recordings().display()))
+}
+
+fn inflated(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open(file)?).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// All shipped scenarios, by name.

@@ -1,6 +1,6 @@
 //! `dposlab up` as a developer meets it: a process, its output, its API, Ctrl-C.
 
-use crate::support::{dposlab, interrupt, root};
+use crate::support::{dposlab, interrupt, recordings};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -159,10 +159,7 @@ fn a_network_is_loaded_from_the_files_of_another() {
 
 #[test]
 fn the_references_own_preset_forges() {
-    let preset = root().join("../shared/recordings/network");
-    if !preset.exists() {
-        return;
-    }
+    let preset = recordings().join("network");
     let dir = preset.to_str().expect("a path in UTF-8");
     let secrets = preset.join("delegates.json");
     let secrets = secrets.to_str().expect("a path in UTF-8");

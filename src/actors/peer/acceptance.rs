@@ -1,4 +1,17 @@
-//! Blocks in: pushed by peers, made by the own delegate, or downloaded. Source: consensus.md 3.1-3.3 and 3.6.
+//! Blocks in: pushed by peers, made by the own delegate, or downloaded. Source: consensus.md 3.1 to 3.3 and 3.6.
+//!
+//! 1. A pushed block is refused with too many transactions, counted if it is the one being passed around, and refused unless
+//!    it follows the tip. It is dropped if its slot has not begun, and disregarded while the node catches up.
+//! 2. An own block is dropped out of its slot, or with less than two seconds of it left.
+//! 3. A download is cut into batches: after 150 transactions, 101 blocks, or a block at a milestone's height.
+//! 4. A batch whose first block does not follow the tip is dropped as a whole. Otherwise its blocks are decided in order, up
+//!    to the first that is not accepted.
+//! 5. A block that the tree can put on the tip is accepted: it is the tip, and the pool, the delegate and the count of missed
+//!    slots follow.
+//! 6. One that does not follow the tip is discarded if it is too high, below the tip, or the tip. One that is too high for the
+//!    sixth time in a row, or a rival of the tip by its slot's owner, makes the node leave its chain (`fork.rs`).
+//! 7. One with a transaction that is on the chain is discarded. Any other failure rejects the block.
+//! 8. The last block decided is passed on if it is accepted or discarded, and of the running slot, once the node has started.
 //!
 //! A block takes no time to be worked on, so the reference's queue is never longer than what came in one message, and
 //! its `lastDownloadedBlock` is the tip.

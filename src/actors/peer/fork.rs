@@ -1,4 +1,16 @@
 //! Finding out that the node is on another chain than its peers, and leaving that chain. Source: consensus.md 3.5.
+//!
+//! 1. Each slot missed before an accepted block is counted. The end of a round sets the count to 0.
+//! 2. A count of a third of the delegates, less one, passes a gate by chance (80 %). That sets the count to 0 and asks for
+//!    a health check, at most one in ten minutes. Sync asks for one, too, when downloads bring nothing (`sync.rs`).
+//! 3. A health check looks for peers, and asks all peers where they stand.
+//! 4. It ends when each has answered or is gone. With half of them or more on other chains, the node is forked.
+//! 5. A forked node goes back to the highest block common with the first peer stored, or, where the rules say so, with the
+//!    largest group of forked peers.
+//! 6. If that is the tip itself, so that no block comes off, the depth is random, 4 to 102 (Q17). It is 5,000 at most, and
+//!    the genesis block stays.
+//! 7. Blocks come off from the top, each with its event. Then the tip moves, and the pool and the delegate hear of it.
+//! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
 use super::{Peer, neighbours::Verified, observe, ping::PingFor};
 use crate::{

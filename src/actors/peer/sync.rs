@@ -1,5 +1,17 @@
 //! Sync by download: waking up, asking for what is missing in chunks from several peers at once, and giving up.
-//! Source: consensus.md 3.5 (sync step) and 6 (download).
+//! Source: consensus.md 3.5, 6.
+//!
+//! 1. A node wakes up after 60 seconds without an accepted block, and when its delegate forges next.
+//! 2. A step ends the sync if the tip is younger than three slots, or if there are no peers.
+//! 3. After more than five downloads in vain it gives up until the next wake-up. The fourth wake-up in a row to give up asks
+//!    for a health check instead (`fork.rs`). An accepted block or a fresh tip sets both counts to 0.
+//! 4. Otherwise it asks for chunks of 400 blocks above the tip, ten at once at most, each of another peer, in random order;
+//!    forked peers are left out.
+//! 5. A chunk that comes empty, short (unless it is the last one) or not at all is asked of a peer that was no first choice.
+//! 6. When every chunk has come or failed, the blocks below the first failure are worked on (`acceptance.rs`). Chunks above
+//!    it are kept for the next download.
+//! 7. A download without blocks makes the chunks a tenth as large; one with blocks makes them 400 again. A download is in
+//!    vain if its first block does not follow the tip. Then the next step begins.
 //!
 //! ```text
 //!   Starting ─► syncing ⇄ download …  ─► Idle ─ wake-up ─► syncing

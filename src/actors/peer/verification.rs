@@ -1,8 +1,16 @@
 //! Verification of a peer's claimed tip: is it signed, and how much of this node's chain is it on?
 //! Source: consensus.md 6.
 //!
-//! A tip on the own chain, or one known to be built on it, settles that at once, which is the everyday case. Otherwise
-//! the highest common block is searched for, eight steps at a time, and the peer shows the headers it has above that.
+//! 1. A tip on the own chain, or one known to be built on it, passes at once, which is the everyday case.
+//! 2. Otherwise its generator must have signed it, or the peer fails.
+//! 3. The highest common block lies between genesis and the lower of the two tips. The node cuts that interval into eight
+//!    parts and asks the peer which of the blocks at their ends it has.
+//! 4. The highest one it has, and the one above, bound the next interval. A peer that has none fails.
+//! 5. When the interval is a single block, that block is the highest common one.
+//! 6. The peer shows its headers above it, up to its claimed tip or the end of that round, by Q11 one block further. They
+//!    must be complete, each signed, and signed by a member of that round; whose slot it was does not count.
+//! 7. A peer that has not passed within 60 seconds fails. Which heights were compared stays with it until the next
+//!    verification: it is forked if the common block is below both tips.
 
 use super::{
     Peer,

@@ -1,4 +1,16 @@
-//! What a pool takes: the checks in the reference's order, and what it answers. Source: consensus.md 5.1-5.4.
+//! What a pool takes: the checks in the reference's order, and what it answers. Source: consensus.md 5.1 to 5.4.
+//!
+//! The steps are the rows of consensus.md 5.1. The first that fails answers; a transaction twice in a request counts once.
+//!
+//! 1. Steps 1 and 2: neither seen since the last block nor pending.
+//! 2. Step 3: the sender has room, or the transaction is in excess, which is no error.
+//! 3. Steps 4 to 6: its time has come and has not passed, and it is of this network.
+//! 4. Steps 7 and 8: its type is in force, and the pool's rule for the type holds.
+//! 5. Steps 9 to 11: its schema, its size, its signatures. One that is too large ends the request (Q16).
+//! 6. Step 12: its fee lets it enter, or be sent on, or both.
+//! 7. Only when all of a request have been checked (Q15) are they added, each unless it is on the chain (step 13).
+//! 8. To add one (step 14), a full pool first gives up its cheapest, if that is cheaper, even if the new one then fails.
+//!    Then the new one is checked against its sender's wallet with all that is pending applied, and applied to that.
 
 use super::{PAYLOAD_MARGIN, PoolError, PoolRejection, Submission, TransactionPool};
 use crate::{
@@ -50,7 +62,7 @@ impl Additions {
 
 impl TransactionPool {
     /// Checks all, then adds those that passed; or, where the rules say so, checks and adds one after the other.
-    /// Source: consensus.md 5.1; 8, Q15 and Q16.
+    /// Source: consensus.md 5.1, 8 Q15, 8 Q16.
     pub(super) fn submit(&mut self, transactions: &[Arc<SignedTransaction>], effects: &mut Vec<Effect>) -> Submission {
         let (tree, applied) = (self.tree.clone(), self.tree.applied(&self.tip));
         let rules = &tree.rules().pool;

@@ -1,4 +1,17 @@
 //! How a pool follows its node's chain. Source: consensus.md 5.6, 5.7.
+//!
+//! A pool has a tip of its own. Each request tells it the node's, and it moves there before it does anything else:
+//!
+//! 1. It walks from the node's tip down to the first block that is on its own chain.
+//! 2. If that is its own tip, the blocks between are applied, the oldest first.
+//! 3. A block's transactions leave the pool. One that is not in the pool is applied to its sender's wallet there; where it
+//!    does not fit, all that this sender has pending goes.
+//! 4. A block at a milestone's height makes the pool drop what the new schema refuses, with its sender's later ones.
+//! 5. If the common block is below its own tip, the chain was rolled back: the pool empties itself and takes up again what
+//!    the reverted blocks held, the oldest first, unless it is on the new chain. All else that was pending is lost.
+//! 6. Last it drops what has expired, each with its sender's later transactions.
+//!
+//! A block that did not apply is held against the pool all the same (Q4), and what is left is added anew.
 
 use super::{TransactionPool, admission::Additions};
 use crate::{
@@ -121,7 +134,7 @@ impl TransactionPool {
     }
 
     /// The node could not apply a block that it had begun to take in: what the block holds has left the pool all the
-    /// same, and what is left is added anew. Source: consensus.md 3.3, row 8; 8, Q4.
+    /// same, and what is left is added anew. Source: consensus.md 3.3 row 8, 8 Q4.
     pub(super) fn block_not_applied(&mut self, block: &Block, effects: &mut Vec<Effect>) {
         if self.tree.rules().pool.refused_block_takes_transactions {
             self.hold_against(block, effects);

@@ -210,7 +210,7 @@ impl Store {
 
     /// The one that gives way in a full pool: of the cheapest hundred the first that is its sender's last, the newest of
     /// equals; else, of the first hundred senders' last ones, the cheapest. By a quirk of the reference that second
-    /// search compares fees with nonces. Source: consensus.md 5.4; 8, Q13.
+    /// search compares fees with nonces. Source: consensus.md 5.4, 8 Q13.
     pub(super) fn to_give_way(&self, compare_with_nonce: bool) -> Option<&Arc<SignedTransaction>> {
         let cheapest = self.by_fee.iter().rev().take(EVICTION_DEPTH);
         let is_last = |arrival: &Arrival, transaction: &SignedTransaction| {
@@ -261,7 +261,7 @@ impl Store {
     }
 }
 
-/// Ids handed in since the last block, the oldest dropped first. Source: consensus.md 5.1 (1).
+/// Ids handed in since the last block, the oldest dropped first. Source: consensus.md 5.1 row 1.
 #[derive(Default)]
 pub(super) struct RecentIds {
     ids: IndexSet<TransactionId, IdHash>,

@@ -68,7 +68,7 @@ pub enum PoolError {
 const AHEAD_SECONDS: u32 = 3_600;
 
 impl PoolError {
-    /// Refuses a transaction by its timestamp. Source: consensus.md 5.1, step 4.
+    /// Refuses a transaction by its timestamp. Source: consensus.md 5.1 row 4.
     ///
     /// # Errors
     /// The timestamp is more than an hour ahead of the clock.

@@ -229,7 +229,7 @@ fn write(
     out
 }
 
-/// Who shows `errors` as null when there are none. Source: api.md 4.10, 5.
+/// Who shows `errors` as null when there are none. Source: api.md 4.10 row 5.
 const NO_ERRORS_SHOWN: Spoken = Spoken::DOCUMENTED;
 
 fn write_refusal(out: &mut Vec<u8>, refusal: &Refusal) {

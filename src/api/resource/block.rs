@@ -241,7 +241,7 @@ fn previous(header: &BlockHeader) -> BlockId {
     header.previous.unwrap_or(BlockId::Numeric(0))
 }
 
-/// All that a block moves: amounts, fees and reward. Source: api.md 4.10, 21.
+/// All that a block moves: amounts, fees and reward. Source: api.md 4.10 row 21.
 fn moved(header: &BlockHeader) -> Balance {
     Balance::from(header.total_amount) + header.total_fee + header.reward
 }

@@ -124,7 +124,7 @@ const MEMBERS: &[Member<WalletRow>] = &[
     Member::some("secondPublicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
 ];
 
-/// The shape of search results and voters. Source: api.md 4.10, 3.
+/// The shape of search results and voters. Source: api.md 4.10 row 3.
 const FOUND: &[Member<WalletRow>] = &[
     Member::new("address", shape::ADDRESS, |wallet, _, slot| slot.text(wallet.address)),
     Member::some("publicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.public_key)),

@@ -21,7 +21,7 @@ pub const NEW: &[Parameter] = &[
     both("conditions", Rule::Conditions).required(),
 ];
 
-/// What an update takes: the reference wants all again. Source: api.md 4.10, row 13.
+/// What an update takes: the reference wants all again. Source: api.md 4.10 row 13.
 pub const CHANGE: &[Parameter] = &[
     documented("event", ANY_TEXT),
     documented("target", Rule::Uri),

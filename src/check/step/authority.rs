@@ -1,4 +1,4 @@
-//! Whether a transaction carries the signatures that its sender owes. Source: consensus.md 4.4, 4.5 type 4; 8, Q21.
+//! Whether a transaction carries the signatures that its sender owes. Source: consensus.md 4.4, 4.5 type 4, 8 Q21.
 
 use super::{
     Step,

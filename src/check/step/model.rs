@@ -90,7 +90,7 @@ impl<'a> Model<'a> {
         self.account(key.address(self.step.before.network_byte()))
     }
 
-    /// The milestone that transactions of the block are bound by. Source: consensus.md 4.4; 8, Q24.
+    /// The milestone that transactions of the block are bound by. Source: consensus.md 4.4, 8 Q24.
     fn milestone(&self) -> &'a Milestone {
         let (tip, rules) = (self.before().height(), &self.step.tree.rules().ledger);
         self.step.tree.config().milestones.at(if rules.transaction_rules_lag { tip } else { tip.next() })

@@ -10,7 +10,7 @@ pub enum ApplyError {
     UnsupportedVersion(u8),
     #[error("Transaction type {0} is deactivated.")]
     Deactivated(String),
-    /// Where the reference stumbles over its own code: the text is the runtime's. Source: consensus.md 8, Q22.
+    /// Where the reference stumbles over its own code: the text is the runtime's. Source: consensus.md 8 Q22.
     #[error("{0}")]
     TypeError(&'static str),
     #[error("Insufficient balance in database wallet. Wallet is not allowed to spend before funding is confirmed.")]

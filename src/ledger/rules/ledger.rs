@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerRules {
     /// Whether a lock must outlast a round; off in the reference's test environment, where it must only not be over when
-    /// it is made. Source: consensus.md 4.5, type 8, and recorded.
+    /// it is made. Source: consensus.md 4.5 type 8, and recorded.
     pub minimum_lock_expiration: bool,
     /// Q1: the coin of a claimed lock weighs on the delegate that the *claim's sender* votes for, not on the one of
     /// the lock's recipient, who gets it. The reference does so until the node restarts; off, the weights are those a

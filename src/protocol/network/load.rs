@@ -69,7 +69,7 @@ impl Network {
             message_prefix: read.text("messagePrefix")?,
             bip32_public: read.number("bip32.public", 0, u32::MAX)?,
             bip32_private: read.number("bip32.private", 0, u32::MAX)?,
-            // The reference takes 0 for "not set". Source: protocol.md 7, 24.
+            // The reference takes 0 for "not set". Source: protocol.md 7 item 24.
             pub_key_hash: read.number("pubKeyHash", 1, 255)? as u8,
             nethash: read.nethash()?,
             wif: read.number("wif", 0, 255)? as u8,

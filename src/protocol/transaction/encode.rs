@@ -1,4 +1,4 @@
-//! A transaction into bytes: those of the wire, and the other ones that version 1 signs. Source: protocol.md 3.2-3.4.
+//! A transaction into bytes: those of the wire, and the other ones that version 1 signs. Source: protocol.md 3.2 to 3.4.
 
 use super::{Asset, Expiration, Kind, Payment, Transaction, Version, Vote};
 use crate::protocol::crypto::sha256;

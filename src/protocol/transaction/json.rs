@@ -1,4 +1,4 @@
-//! A transaction as JSON, in the raw form of the reference. Source: protocol.md 3.5, "Canonical output".
+//! A transaction as JSON, in the raw form of the reference. Source: protocol.md 3.5 "Canonical output".
 
 use super::{Asset, SignedTransaction, Version};
 use indexmap::IndexMap;

@@ -1,4 +1,4 @@
-//! Whether signatures hold. Source: protocol.md 2.3-2.5.
+//! Whether signatures hold. Source: protocol.md 2.3 to 2.5.
 
 use super::{
     SignedTransaction, Version,

@@ -1,5 +1,19 @@
 //! When it is proved that no block can ever be made again.
 //!
+//! The proof is tried between two instants (`World::standstill`), in this order:
+//!
+//! 1. A fault is scheduled to begin or to end: not proved.
+//! 2. No node is live: halted.
+//! 3. The run is irregular (a delegate forges against the rules, or it began on a longer chain), or a fault waits for an
+//!    event: not proved.
+//! 4. No delegate of a live node was ever active in a round, or each is switched off, and each block forged has been on a
+//!    node's chain: halted.
+//! 5. The other live nodes are fewer than a node must reach, clocks run true, no live node is behind with its work, and
+//!    nothing of a dead node is on its way to a live one: halted.
+//! 6. Otherwise: not proved.
+//!
+//! The proof comes with a digest of what it rests on. A halt is told if that is the same a round's worth of slots later.
+//!
 //! A network that has gone quiet has not halted yet: peers draw at random whom to ask, and one of the draws may heal it.
 //! Three standstills need no draw to be foreseen, and only these are told:
 //!

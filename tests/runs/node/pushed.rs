@@ -1,4 +1,4 @@
-//! Pushed blocks, and blocks that come in one download without following each other. Source: consensus.md 3.1-3.3, 3.6.
+//! Pushed blocks, and blocks that come in one download without following each other. Source: consensus.md 3.1 to 3.3, 3.6.
 
 use super::cluster::{Cluster, Lone, Setup, message, nobody, rules};
 use dposlab::{
