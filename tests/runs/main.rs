@@ -7,6 +7,7 @@ mod determinism;
 mod endings;
 mod faults;
 mod figures;
+mod in_order;
 mod layering;
 mod ledger_laws;
 mod mathematics;
