@@ -333,7 +333,7 @@ fn text(checks: &[Check]) -> Value {
             Check::Username => letters = Some("[a-z0-9!@$&_.]"),
             Check::Digits => letters = Some("[0-9]"),
             Check::Length(length) => (least, most) = (*length, Some(*length)),
-            Check::AtMost(length) => most = Some(*length),
+            Check::AtMost(length) | Check::BytesAtMost(length) => most = Some(*length),
             Check::GenericName => {
                 let name = "^[a-zA-Z0-9]+(( - |[ ._-])[a-zA-Z0-9]+)*[.]?$";
                 return json!({"type": "string", "pattern": name, "minLength": 1, "maxLength": 40});

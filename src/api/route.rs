@@ -321,7 +321,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/businesses/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).dated(),
     Route::get("/api/business/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
     Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).shows("The bridgechains of a business.", Shown::Page(business::CHAIN_SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
+    Route::get("/api/businesses/{businessId}/bridgechains/{bridgechainId}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
     Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).shows("Searches businesses.", Shown::Page(business::SHAPE)).dated(),
     Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).shows("Bridgechains, by name.", Shown::Page(business::CHAIN_SHAPE)).dated(),
     Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).shows("Searches bridgechains.", Shown::Page(business::CHAIN_SHAPE)).dated(),

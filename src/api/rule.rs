@@ -58,6 +58,8 @@ pub enum Check {
     Hex,
     Length(usize),
     AtMost(usize),
+    /// So many bytes in UTF-8 at most; the message says characters, as the reference's does.
+    BytesAtMost(usize),
     /// Lower-case letters, digits and `!@$&_.`.
     Username,
     /// Decimal digits.
@@ -219,7 +221,7 @@ fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, String
             Err(reason) => reasons.push(reason),
         }
     }
-    reasons.dedup();
+    // What all of them say is said as often, as in the reference.
     Err(reasons.join(", "))
 }
 
@@ -263,6 +265,9 @@ impl Check {
             }
             Self::Length(wanted) if length != wanted => Some(format!("length must be {wanted} characters long")),
             Self::AtMost(most) if length > most => {
+                Some(format!("length must be less than or equal to {most} characters long"))
+            }
+            Self::BytesAtMost(most) if text.len() > most => {
                 Some(format!("length must be less than or equal to {most} characters long"))
             }
             Self::Username
