@@ -262,7 +262,7 @@ const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Bool
 /// All routes; those without arguments stand before those with.
 #[rustfmt::skip]
 pub static ROUTES: &[Route] = &[
-    Route::get("/", Query::Ignored, node::hello).shows("A greeting.", Shown::Data(Shape::Text)),
+    Route::get("/", Query::Ignored, node::hello).shows("A greeting; to browsers, a page that says where everything is.", Shown::Data(Shape::Text)),
     Route::get("/api/node/status", Query::Ignored, node::status).shows("Whether the node keeps up, and how far it is.", Shown::Data(node::STATUS_SHAPE)),
     Route::get("/api/node/syncing", Query::Ignored, node::syncing).shows("The same, with the id of the newest block.", Shown::Data(node::SYNCING_SHAPE)),
     Route::get("/api/node/configuration", Query::Ignored, node::configuration).shows("The network, the constants in force, and the pool.", Shown::Data(node::CONFIGURATION_SHAPE)),
@@ -340,10 +340,10 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
-    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).on_loopback(),
-    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),
-    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).on_loopback(),
-    Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).on_loopback(),
+    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
 ];
 
 #[cfg(test)]
