@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn percent_signs_stand_for_any_bytes_and_underscores_for_one() {
-        for pattern in ["%", "s%n", "st_ys", "_____", "s%o%n", "%%%", "__________", "t%t%%" ] {
+        for pattern in ["%", "s%n", "st_ys", "_____", "s%o%n", "%%%", "__________", "t%t%%"] {
             assert_eq!(has("stays open", pattern), pattern != "t%t%%", "{pattern}");
         }
         assert!(!has("stays open", "___________"), "eleven bytes are more than there are");

@@ -72,7 +72,8 @@ pub struct Up {
     /// /api/blocks and of /api/transactions?transform=false as served, or a block a line with its transactions in it.
     #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
-    /// How blocks travel: 'once' from the forger's peer to all others, or as in the 'reference' node, in four waves.
+    /// How blocks and transactions travel: 'once', straight to all others, transactions in order; or as in the 'reference'
+    /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
     /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.

@@ -282,7 +282,8 @@ fn browsers_get_a_page_that_leads_everywhere() {
     for dialect in [Dialect::Documented, Dialect::Core26] {
         let network = Network::with(6, Settings { dialect, ..Settings::default() });
         network.advance(3);
-        let accepting = |accept: &str| network.send(&format!("GET / HTTP/1.1\r\nhost: test\r\naccept: {accept}\r\n\r\n"));
+        let accepting =
+            |accept: &str| network.send(&format!("GET / HTTP/1.1\r\nhost: test\r\naccept: {accept}\r\n\r\n"));
         let shown = accepting("text/html,application/xhtml+xml,*/*;q=0.8");
         assert!(head(&shown).contains("content-type: text/html"), "{}", head(&shown));
         let page = String::from_utf8(shown.reply.body.to_vec()).expect("a text");

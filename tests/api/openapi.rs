@@ -68,7 +68,10 @@ fn bodies_and_answers_have_examples_and_the_lab_is_described() {
         let advance = &description["paths"]["/lab/advance"]["post"];
         assert_eq!(advance["requestBody"]["content"]["application/json"]["example"], json!({"slots": 10}));
         assert_eq!(advance["tags"], json!(["lab"]));
-        assert_eq!(description["components"]["responses"]["NotFound"]["content"]["application/json"]["example"]["statusCode"], 404);
+        assert_eq!(
+            description["components"]["responses"]["NotFound"]["content"]["application/json"]["example"]["statusCode"],
+            404
+        );
     }
 }
 

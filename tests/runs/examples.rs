@@ -51,14 +51,20 @@ impl Node {
             .iter()
             .map(|account| KeyPair::from_passphrase(account["passphrase"].as_str().expect("a text")))
             .collect();
-        let delegate: PublicKey = up.ready["delegates"][0]["publicKey"].as_str().expect("a key").parse().expect("a key");
+        let delegate: PublicKey =
+            up.ready["delegates"][0]["publicKey"].as_str().expect("a key").parse().expect("a key");
         let recipient = keys[1].public().address(23);
         let transfer = Transaction::transfer(recipient, Arktoshi::coins(5)).vendor_field("for two tickets");
         let transfer = sign(transfer, 1, FEE, &keys[0]);
         let vote = sign(Transaction::vote(Vote::For(delegate)), 1, COIN, &keys[2]);
         let locked = || {
             let secret_hash = dposlab::protocol::crypto::sha256(&SECRET);
-            Transaction::htlc_lock(recipient, Arktoshi::coins(7), secret_hash, Expiration::from_numbers(2, 5_000).expect("a height"))
+            Transaction::htlc_lock(
+                recipient,
+                Arktoshi::coins(7),
+                secret_hash,
+                Expiration::from_numbers(2, 5_000).expect("a height"),
+            )
         };
         let (lock, claimed) = (sign(locked(), 1, FEE, &keys[3]), sign(locked(), 2, FEE, &keys[3]));
         let business = Transaction::business_registration("Example Ltd", "https://example.com", None, None);
@@ -137,7 +143,9 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
     let range = |from: u64, to: u64| json!({"from": from, "to": to});
     let change = match documented {
         true => json!({"enabled": false}),
-        false => json!({"event": "block.applied", "target": "http://127.0.0.1:5000/", "enabled": "true", "conditions": []}),
+        false => {
+            json!({"event": "block.applied", "target": "http://127.0.0.1:5000/", "enabled": "true", "conditions": []})
+        }
     };
     let ids = json!({"ids": [node.claimed.id().to_string()]});
     let mut asked = vec![
@@ -170,10 +178,17 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         get("/api/wallets/{id}", &format!("/api/wallets/{recipient}")),
         get("/api/wallets/{id}/transactions", &format!("/api/wallets/{recipient}/transactions?limit=1")),
         get("/api/wallets/{id}/transactions/sent", &format!("/api/wallets/{recipient}/transactions/sent?limit=1")),
-        get("/api/wallets/{id}/transactions/received", &format!("/api/wallets/{recipient}/transactions/received?limit=1")),
+        get(
+            "/api/wallets/{id}/transactions/received",
+            &format!("/api/wallets/{recipient}/transactions/received?limit=1"),
+        ),
         get("/api/wallets/{id}/votes", &format!("/api/wallets/{}/votes", node.vote.sender_address())),
         get("/api/wallets/{id}/locks", &format!("/api/wallets/{}/locks", node.lock.sender_address())),
-        post("/api/wallets/search", "/api/wallets/search?limit=1", json!({"balance": range(COIN, 1_000_000_000_000_000)})),
+        post(
+            "/api/wallets/search",
+            "/api/wallets/search?limit=1",
+            json!({"balance": range(COIN, 1_000_000_000_000_000)}),
+        ),
         get("/api/delegates", "/api/delegates?limit=1"),
         get("/api/delegates/{id}", "/api/delegates/genesis_1"),
         get("/api/delegates/{id}/blocks", "/api/delegates/genesis_1/blocks?limit=1"),
@@ -236,6 +251,16 @@ fn presentable(value: Value, webhook: &str) -> Value {
     }
 }
 
+/// One example a line, so that a change shows which it changes.
+fn one_a_line(examples: &Map<String, Value>) -> String {
+    let dialects = examples.iter().map(|(dialect, examples)| {
+        let lines =
+            examples.as_object().into_iter().flatten().map(|(name, example)| format!("{}: {example}", json!(name)));
+        format!("{}: {{\n{}\n}}", json!(dialect), lines.collect::<Vec<_>>().join(",\n"))
+    });
+    format!("{{\n{}\n}}\n", dialects.collect::<Vec<_>>().join(",\n"))
+}
+
 #[test]
 fn examples_are_answers_of_a_live_node() {
     let path = root().join("src/api/openapi/examples.json");
@@ -275,7 +300,7 @@ fn examples_are_answers_of_a_live_node() {
         }
         found.insert(dialect.to_owned(), examples.into());
     }
-    let found = serde_json::to_string_pretty(&found).expect("texts and numbers") + "\n";
+    let found = one_a_line(&found);
     if env::var_os(REWRITE).is_some() {
         fs::write(&path, &found).expect("it can be written");
     }

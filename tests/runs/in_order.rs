@@ -1,9 +1,6 @@
 //! What one node accepted is forged in the order of nonces at the earliest slots with room, whatever node forges.
 
-use crate::{
-    support::run,
-    testnet::Up,
-};
+use crate::{support::run, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     ledger::Link,
@@ -37,9 +34,8 @@ struct Burst {
 impl Source for Burst {
     fn poll(&mut self, _: SimTime, _: &Arc<Link>) -> Poll {
         let transfers = (1..=self.each).flat_map(|nonce| (0..self.senders).map(move |sender| (sender, nonce)));
-        let made: Vec<Arc<SignedTransaction>> = transfers
-            .map(|(sender, nonce)| Arc::new(transfer(&self.testnet.accounts[sender].keys, nonce)))
-            .collect();
+        let made: Vec<Arc<SignedTransaction>> =
+            transfers.map(|(sender, nonce)| Arc::new(transfer(&self.testnet.accounts[sender].keys, nonce))).collect();
         let submissions = made.chunks(self.at_once).map(|some| (NodeId(3), some.into())).collect();
         Poll { submissions, again: None }
     }
@@ -64,7 +60,11 @@ impl Observer for Blocks {
 }
 
 /// Plays `senders` times `each` transfers; answers those of each block from the first one with any on.
-fn forged(rules: &str, stage: StageKind, (senders, each, at_once): (usize, u64, usize)) -> Vec<Vec<Arc<SignedTransaction>>> {
+fn forged(
+    rules: &str,
+    stage: StageKind,
+    (senders, each, at_once): (usize, u64, usize),
+) -> Vec<Vec<Arc<SignedTransaction>>> {
     let text = format!("version = 1\nrounds = 2\n[network]\ndelegates = 51\n{rules}");
     let scenario = Scenario::parse(&text, Path::new("burst.toml")).expect("it is valid");
     let seeds = SeedTree::new(11);

@@ -270,7 +270,8 @@ fn a_chain_goes_out_by_the_api_and_in_by_a_file() {
         assert_eq!(other.height(), up.height() + 2, "and it goes on");
     };
     again(&[&pages(&up, "/blocks?limit=100"), &raw]);
-    let by_rows: Vec<Value> = raw.iter().flat_map(|page| page["data"].as_array().expect("rows").clone()).rev().collect();
+    let by_rows: Vec<Value> =
+        raw.iter().flat_map(|page| page["data"].as_array().expect("rows").clone()).rev().collect();
     again(&[&by_rows, &pages(&up, "/blocks?transform=false&limit=7&orderBy=height:asc")]);
     // Of one that expires, the API's own shape does not say when.
     let shown = pages(&up, "/transactions?limit=4");

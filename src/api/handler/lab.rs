@@ -19,10 +19,8 @@ pub const ADVANCED_SHAPE: Shape = Shape::Members(&[
     ("stopped", Shape::Text, false),
 ]);
 /// The pace, and the virtual time in seconds of the network's epoch.
-pub const PACE_SHAPE: Shape = Shape::Members(&[
-    ("pace", Shape::Either(&[Shape::Number, Shape::Text]), true),
-    ("now", Shape::Integer, true),
-]);
+pub const PACE_SHAPE: Shape =
+    Shape::Members(&[("pace", Shape::Either(&[Shape::Number, Shape::Text]), true), ("now", Shape::Integer, true)]);
 
 /// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
 pub fn advance(call: Call<'_>) -> Answer<'_> {

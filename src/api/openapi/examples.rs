@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 /// By dialect, then by method and path: the target that was asked for, the body that was sent, and the answer.
-static ALL: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("a test holds the file against answers"));
+static ALL: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("examples.json")).expect("a test holds the file against answers")
+});
 
 /// An example of one operation.
 pub struct Example {
@@ -40,8 +41,11 @@ impl Example {
             let parameters = operation["parameters"].as_array_mut().into_iter().flatten();
             for parameter in parameters.filter(|parameter| parameter["in"] == "path" && parameter["name"] == name) {
                 let is_number = parameter["schema"]["type"] == "integer";
-                parameter["example"] =
-                    given.parse::<u32>().ok().filter(|_| is_number).map_or_else(|| json!(given), |number| json!(number));
+                parameter["example"] = given
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|_| is_number)
+                    .map_or_else(|| json!(given), |number| json!(number));
             }
         }
         if let Some(body) = self.recorded.get("body")

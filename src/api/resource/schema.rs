@@ -113,8 +113,7 @@ fn asset(kind: Kind) -> Option<(&'static str, Value)> {
         }
         Kind::HtlcLock => {
             let members = json!({"type": {"enum": [1, 2]}, "value": from_zero()});
-            let members =
-                json!({"secretHash": hash(), "expiration": object(&["type", "value"], members)});
+            let members = json!({"secretHash": hash(), "expiration": object(&["type", "value"], members)});
             ("lock", object(&["secretHash", "expiration"], members))
         }
         Kind::HtlcClaim => {

@@ -162,13 +162,21 @@ fn raw_block(block: Value) -> Value {
 /// A transaction's raw members, out of the shape of the API.
 fn raw_transaction(shown: Value) -> Value {
     const SAME: [&str; 12] = [
-        "id", "version", "type", "typeGroup", "amount", "fee", "senderPublicKey", "signature", "signatures",
-        "vendorField", "asset", "nonce",
+        "id",
+        "version",
+        "type",
+        "typeGroup",
+        "amount",
+        "fee",
+        "senderPublicKey",
+        "signature",
+        "signatures",
+        "vendorField",
+        "asset",
+        "nonce",
     ];
-    let mut raw: Map<String, Value> = SAME
-        .into_iter()
-        .filter_map(|name| shown.get(name).map(|value| (name.to_owned(), value.clone())))
-        .collect();
+    let mut raw: Map<String, Value> =
+        SAME.into_iter().filter_map(|name| shown.get(name).map(|value| (name.to_owned(), value.clone()))).collect();
     let mut put = |name: &str, value: &Value| drop(raw.insert(name.to_owned(), value.clone()));
     if let Some(second) = shown.get("signSignature") {
         put("secondSignature", second);
