@@ -4,7 +4,7 @@ use crate::support::{Answered, host};
 use dposlab::{
     actors::{NodeId, SimTime},
     api::{ApiContext, Dialect, Reply, Server, Settings, View},
-    protocol::{Arktoshi, Nonce, Round, Slot, Transaction},
+    protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
     scenario::{
         run::on_current_thread,
         testnet::{Testnet, rules_for},
@@ -197,6 +197,12 @@ fn what_is_refused_is_named_as_it_was_sent() {
     let mut early = transfer(23);
     early["timestamp"] = json!(999_999_999);
     assert_eq!(refused(early)["type"], "ERR_FROM_FUTURE", "though version 2 has no timestamp");
+    let version_one = |timestamp| {
+        let transfer = Transaction::transfer(recipient.address(23), Arktoshi::coins(1));
+        transfer.version_one(Timestamp(timestamp)).fee(Arktoshi::coins(1)).sign(sender).to_json()
+    };
+    assert_eq!(refused(version_one(305_000_000))["type"], "ERR_FROM_FUTURE", "what an SDK signs that knows no height");
+    assert_eq!(refused(version_one(30)), json!({ "type": "ERR_UNKNOWN", "message": "Version 1 not supported." }));
     let mut shapeless = transfer(23);
     shapeless.as_object_mut().expect("an object").remove("type");
     let answered = network.post("/api/transactions", &json!({ "transactions": [shapeless] }));
