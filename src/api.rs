@@ -21,6 +21,7 @@ mod field;
 mod guard;
 mod handler;
 mod json;
+mod like;
 mod limits;
 mod lists;
 pub mod log;

@@ -245,6 +245,8 @@ pub enum Wake {
     Discover,
     /// Peer: time is up for this step of looking for peers.
     DiscoveryOver { step: u32 },
+    /// Peer: transactions that were collected may go out.
+    Bundle,
 }
 
 /// What an actor wants done.

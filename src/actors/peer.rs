@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     ledger::{BlockTree, Link, Rules, rules::NodeRules},
-    protocol::Slot,
+    protocol::{SignedTransaction, Slot},
 };
 use discovery::{Discovery, Newcomers};
 use draws::Draws;
@@ -89,6 +89,8 @@ pub struct Peer {
     inquiries: Inquiries,
     newcomers: Newcomers,
     discovery: Option<Discovery>,
+    /// Transactions to be sent on together; `None` where the next ones may go out at once.
+    bundle: Option<Vec<Arc<SignedTransaction>>>,
 }
 
 impl Peer {
@@ -120,6 +122,7 @@ impl Peer {
             inquiries: Inquiries::default(),
             newcomers: Newcomers::default(),
             discovery: None,
+            bundle: None,
             discoveries: 0,
             sync: SyncState::started(),
             watch: ForkWatch::default(),
@@ -242,6 +245,7 @@ impl Peer {
             Wake::Throttled => self.send_held_back(now, effects),
             Wake::Discover => self.discover_again(now, effects),
             Wake::DiscoveryOver { step } => self.discovery_over(now, step, effects),
+            Wake::Bundle => self.bundle_over(now, effects),
             Wake::Forge { .. } => {}
         }
     }

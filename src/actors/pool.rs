@@ -6,11 +6,15 @@
 
 mod admission;
 mod follow;
+mod held;
 mod order;
 mod store;
 mod verdict;
 
-use self::store::{RecentIds, Store};
+use self::{
+    held::Held,
+    store::{RecentIds, Store},
+};
 use super::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, message::Transactions};
 use crate::{
     ledger::{BlockTree, Link, Scratch},
@@ -33,6 +37,8 @@ pub struct TransactionPool {
     store: Store,
     /// Ids handed in since the last block, refused ones too.
     recent: RecentIds,
+    /// Of peers, to be taken later.
+    held: Held,
     /// The instant of the step in hand.
     now: SimTime,
 }
@@ -40,7 +46,8 @@ pub struct TransactionPool {
 impl TransactionPool {
     /// An empty pool on `tip`.
     pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>) -> Self {
-        Self { node, tree, tip, store: Store::default(), recent: RecentIds::default(), now: SimTime::default() }
+        let (store, recent, held) = (Store::default(), RecentIds::default(), Held::default());
+        Self { node, tree, tip, store, recent, held, now: SimTime::default() }
     }
 
     /// The pending transactions, in forging order. Source: consensus.md 5.5.
@@ -84,19 +91,26 @@ impl TransactionPool {
     }
 
     fn add_all(&mut self, transactions: &Transactions, request: Option<RequestId>, effects: &mut Vec<Effect>) {
+        if request.is_none() && self.tree.rules().node.transactions_in_order {
+            return self.take_from_peer(transactions, effects);
+        }
         let submission = self.submit(transactions, effects);
         // A message with one refused transaction is not sent on, though its others are kept. Source: consensus.md 8 Q26.
         if !submission.broadcast.is_empty()
             && (request.is_some() || submission.errors.is_empty() || !self.tree.rules().pool.refusal_stops_relay)
         {
             let worth_it = |transaction: &&Arc<SignedTransaction>| submission.broadcast.contains(&transaction.id());
-            let broadcast: Transactions = transactions.iter().filter(worth_it).cloned().collect();
-            let to = ActorId { node: self.node, role: Role::Peer };
-            effects.push(Effect::Send { to, message: Message::Broadcast(broadcast) });
+            self.send_on(transactions.iter().filter(worth_it).cloned().collect(), effects);
         }
         if let Some(request) = request {
             effects.push(Effect::Answer { request, submission: submission.into() });
+            self.take_held_of(transactions, effects);
         }
+    }
+
+    fn send_on(&self, transactions: Transactions, effects: &mut Vec<Effect>) {
+        let to = ActorId { node: self.node, role: Role::Peer };
+        effects.push(Effect::Send { to, message: Message::Broadcast(transactions) });
     }
 
     /// Transactions for the next block: in pool order, each applied to a scratch state; one that fails leaves the pool.

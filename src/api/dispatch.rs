@@ -4,7 +4,7 @@ use super::{
     ApiContext, ApiError, Dialect, Reply, Request,
     access::Quota,
     body, guard,
-    handler::Call,
+    handler::{Call, home},
     parameter::{Parameter, Parameters},
     query,
     request::percent_decode,
@@ -94,6 +94,9 @@ async fn read_and_respond(
     found: &Match<'_>,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Result<Reply, ApiError> {
+    if home::is_wanted(request, found.route, context.settings.dialect) {
+        return Ok(home::page(context, request.host().unwrap_or("127.0.0.1:4003")));
+    }
     let body = match (found.route.verb, found.route.body) {
         (Verb::Get | Verb::Delete, None) => Value::Null,
         _ => body::parse(&request.headers, &body.await?)?,

@@ -2,6 +2,7 @@
 
 use super::{
     context::{Dialect, Spoken},
+    like::Pattern,
     parameter::Parameters,
     resource::Frame,
     rule::Given,
@@ -47,6 +48,9 @@ pub enum Test {
     Contains,
     /// Whole bytes of it, in hex.
     ContainsHex,
+    /// As the reference's database looks for a part: `%` stands for any bytes, `_` for one, and what follows two
+    /// backslashes for itself. Source: api.md 4.2.
+    Like,
 }
 
 impl<R> Field<R> {
@@ -172,6 +176,7 @@ impl Test {
                 let mut parts = found.windows(wanted.len().max(1)).step_by(2);
                 parts.any(|part| part.eq_ignore_ascii_case(wanted))
             }
+            Self::Like => Pattern::containing(wanted).matches(found.as_bytes()),
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod businesses;
 pub mod delegates;
 pub mod docs;
 pub mod fees;
+pub mod home;
 pub mod lab;
 pub mod locks;
 pub mod node;

@@ -1,14 +1,16 @@
 //! The published description of the API in OpenAPI 3.1, made from the tables by which it answers: routes, parameters,
 //! and the members of what is shown. What is not in a table is not said.
 
+mod examples;
+
 use super::{
     context::Dialect,
     parameter::Parameter,
-    route::{Query, ROUTES, Route, Shown},
+    route::{Access, Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
 };
-use crate::actors::webhook::Comparison;
+use crate::{actors::webhook::Comparison, sim::live::ADVANCE_LIMIT};
 use serde_json::{Map, Value, json};
 
 /// Where a value stands in a request: what is a text there may be more in a body.
@@ -23,7 +25,7 @@ enum Place {
 pub fn describe(dialect: Dialect, transactions_max: usize) -> Value {
     let mut named = Named::new();
     let mut paths: Map<String, Value> = Map::new();
-    let routes = ROUTES.iter().filter(|route| route.path.starts_with("/api/") && route.spoken.holds(dialect));
+    let routes = ROUTES.iter().filter(|route| route.path != "/" && route.spoken.holds(dialect));
     for route in routes {
         let operation = operation(route, dialect, transactions_max, &mut named);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
@@ -50,11 +52,15 @@ pub fn describe(dialect: Dialect, transactions_max: usize) -> Value {
         "components": {
             "schemas": named,
             "responses": {
-                "Forbidden": problem("The client is not on the whitelist."),
-                "NotFound": problem("There is no such thing."),
-                "Invalid": problem("The request breaks a rule; the message says which."),
-                "TooMany": problem("The client has used up its requests."),
-                "Broken": problem("The run behind the API has ended."),
+                "Forbidden": problem("The client is not on the whitelist.", None),
+                "NotOwn": problem("The request is not from this machine, or names a host or an origin that is not served, or \
+                                   /lab is off.", None),
+                "NoToken": problem("With --lab token: `Authorization: Bearer TOKEN` is missing or wrong.", None),
+                "NotJson": problem("The body does not say `content-type: application/json`.", None),
+                "NotFound": problem("There is no such thing.", examples::missing(dialect)),
+                "Invalid": problem("The request breaks a rule; the message says which.", examples::invalid(dialect)),
+                "TooMany": problem("The client has used up its requests.", None),
+                "Broken": problem("The run behind the API has ended.", None),
             },
         },
     })
@@ -65,7 +71,11 @@ fn method(route: &Route) -> String {
 }
 
 fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Value {
-    let tag = route.path.split('/').nth(2).unwrap_or_default();
+    let tag = match route.access {
+        Access::Loopback => "lab",
+        _ => route.path.split('/').nth(2).unwrap_or_default(),
+    };
+    let example = examples::of(dialect, &method(route), route.path);
     let mut operation = json!({
         "operationId": format!("{}{}", method(route), route.path.replace(['/', '{', '}', '.'], "_")),
         "tags": [tag],
@@ -75,6 +85,9 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
     });
     if let Some(body) = body(route, dialect, transactions_max) {
         operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": body}}});
+    }
+    if let Some(example) = example {
+        example.put_into(&mut operation);
     }
     operation
 }
@@ -119,6 +132,9 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
         let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
         return Some(json!({"type": "object", "required": ["transactions"], "properties": {"transactions": list}}));
     }
+    if let ("/lab/advance" | "/lab/pace", "post") = (route.path, &*method(route)) {
+        return Some(lab_body(route.path));
+    }
     let tables = route.body.filter(|_| method(route) != "get")?;
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in spoken(tables, dialect) {
@@ -126,6 +142,17 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
         required.extend(parameter.is_required.then_some(parameter.name));
     }
     Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
+}
+
+fn lab_body(path: &str) -> Value {
+    let (name, schema) = match path {
+        "/lab/advance" => ("slots", json!({"type": "integer", "minimum": 1, "maximum": ADVANCE_LIMIT})),
+        _ => {
+            let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
+            ("pace", json!({"anyOf": [speed, {"enum": ["max", "manual"]}]}))
+        }
+    };
+    json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }
 
 /// What every transaction that is posted has; the rest depends on its type, see `/api/transactions/schemas`.
@@ -179,7 +206,17 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
         put("304", json!({"description": "Nothing has changed since the date in `If-Modified-Since`."}));
     }
     let refer = |name: &str| json!({"$ref": format!("#/components/responses/{name}")});
-    put("403", refer("Forbidden"));
+    if route.access == Access::Everyone {
+        put("403", refer("Forbidden"));
+    } else {
+        put("403", refer("NotOwn"));
+        if method(route) == "post" || method(route) == "put" {
+            put("415", refer("NotJson"));
+        }
+    }
+    if route.access == Access::Loopback {
+        put("401", refer("NoToken"));
+    }
     if !route.arguments.is_empty() || route.may_be_missing {
         put("404", refer("NotFound"));
     }
@@ -187,7 +224,9 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
     if is_checked || method(route) != "get" {
         put("422", refer("Invalid"));
     }
-    put("429", refer("TooMany"));
+    if route.access != Access::Loopback {
+        put("429", refer("TooMany"));
+    }
     put("500", refer("Broken"));
     Value::Object(responses)
 }
@@ -227,9 +266,12 @@ fn meta(has_estimate: bool) -> Value {
     meta
 }
 
-fn problem(about: &str) -> Value {
-    let schema = json!({"$ref": "#/components/schemas/Error"});
-    json!({"description": about, "content": {"application/json": {"schema": schema}}})
+fn problem(about: &str, example: Option<&Value>) -> Value {
+    let mut content = json!({"schema": {"$ref": "#/components/schemas/Error"}});
+    if let Some(example) = example {
+        content["example"] = example.clone();
+    }
+    json!({"description": about, "content": {"application/json": content}})
 }
 
 /// What a value must be to pass a rule.
@@ -333,7 +375,7 @@ fn text(checks: &[Check]) -> Value {
             Check::Username => letters = Some("[a-z0-9!@$&_.]"),
             Check::Digits => letters = Some("[0-9]"),
             Check::Length(length) => (least, most) = (*length, Some(*length)),
-            Check::AtMost(length) => most = Some(*length),
+            Check::AtMost(length) | Check::BytesAtMost(length) => most = Some(*length),
             Check::GenericName => {
                 let name = "^[a-zA-Z0-9]+(( - |[ ._-])[a-zA-Z0-9]+)*[.]?$";
                 return json!({"type": "string", "pattern": name, "minLength": 1, "maxLength": 40});
@@ -354,7 +396,7 @@ mod tests {
 
     #[test]
     fn every_route_says_what_it_is_for_and_what_it_shows() {
-        for route in ROUTES.iter().filter(|route| route.path.starts_with("/api/")) {
+        for route in ROUTES {
             assert!(!route.about.is_empty(), "{:?} {}", route.verb, route.path);
             assert!(!matches!(route.shown, Shown::Whole(Shape::Any)), "{:?} {}", route.verb, route.path);
         }

@@ -71,6 +71,11 @@ impl Reply {
         Self::new(StatusCode::OK, Content::Text, body.into())
     }
 
+    /// 200 with a page.
+    pub fn page(body: String) -> Self {
+        Self::new(StatusCode::OK, Content::Html, body.into())
+    }
+
     /// 200 with a file, whose name says what it is.
     pub fn file(name: &str, body: Vec<u8>) -> Self {
         let content = match name.rsplit_once('.').map(|(_, kind)| kind) {

@@ -262,7 +262,7 @@ const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Bool
 /// All routes; those without arguments stand before those with.
 #[rustfmt::skip]
 pub static ROUTES: &[Route] = &[
-    Route::get("/", Query::Ignored, node::hello).shows("A greeting.", Shown::Data(Shape::Text)),
+    Route::get("/", Query::Ignored, node::hello).shows("A greeting; to browsers, a page that says where everything is.", Shown::Data(Shape::Text)),
     Route::get("/api/node/status", Query::Ignored, node::status).shows("Whether the node keeps up, and how far it is.", Shown::Data(node::STATUS_SHAPE)),
     Route::get("/api/node/syncing", Query::Ignored, node::syncing).shows("The same, with the id of the newest block.", Shown::Data(node::SYNCING_SHAPE)),
     Route::get("/api/node/configuration", Query::Ignored, node::configuration).shows("The network, the constants in force, and the pool.", Shown::Data(node::CONFIGURATION_SHAPE)),
@@ -321,7 +321,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/businesses/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).dated(),
     Route::get("/api/business/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
     Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).shows("The bridgechains of a business.", Shown::Page(business::CHAIN_SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/businesses/{id}/bridgechains/{genesisHash}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
+    Route::get("/api/businesses/{businessId}/bridgechains/{bridgechainId}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
     Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).shows("Searches businesses.", Shown::Page(business::SHAPE)).dated(),
     Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).shows("Bridgechains, by name.", Shown::Page(business::CHAIN_SHAPE)).dated(),
     Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).shows("Searches bridgechains.", Shown::Page(business::CHAIN_SHAPE)).dated(),
@@ -340,10 +340,10 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
-    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).on_loopback(),
-    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).on_loopback(),
-    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).on_loopback(),
-    Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).on_loopback(),
+    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
 ];
 
 #[cfg(test)]

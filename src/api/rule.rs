@@ -58,6 +58,8 @@ pub enum Check {
     Hex,
     Length(usize),
     AtMost(usize),
+    /// So many bytes in UTF-8 at most; the message says characters, as the reference's does.
+    BytesAtMost(usize),
     /// Lower-case letters, digits and `!@$&_.`.
     Username,
     /// Decimal digits.
@@ -88,6 +90,8 @@ pub enum Given {
 impl Rule {
     /// The parameter's value, or what is wrong with it, as the inside of `child "name" fails because […]`.
     pub fn check(self, name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
+        let read = self.read_text(value);
+        let value = read.as_ref().unwrap_or(value);
         match self {
             Self::Integer(bound) => bound.check(name, value, SAFE_MAX).map(Given::Integer),
             Self::Quantity(bound) => match (value, dialect) {
@@ -108,6 +112,17 @@ impl Rule {
             Self::Uri => hook::uri(name, value),
             Self::Conditions => hook::conditions(name, value),
         }
+    }
+
+    /// Where an object or a list is wanted, the JSON text of one is one, as in the reference.
+    fn read_text(self, value: &Value) -> Option<Value> {
+        let first = match self {
+            Self::Range(_) | Self::Percents | Self::Object => '{',
+            Self::Several(..) | Self::Conditions => '[',
+            _ => return None,
+        };
+        let text = value.as_str().filter(|text| text.trim_start().starts_with(first))?;
+        serde_json::from_str(text).ok()
     }
 
     /// Whether the parameter is a number or a flag, so that no text of it can be meant.
@@ -170,8 +185,19 @@ fn from_text(text: &str) -> Number {
         let far = if text.starts_with('-') { i128::MIN + 1 } else { i128::MAX };
         return Number::Whole(text.parse().unwrap_or(far));
     }
-    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    text.parse().ok().filter(|_| is_decimal).map_or(Number::Not, from_float)
+    // Digits, then perhaps a point and digits, then perhaps an exponent.
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).map_or((digits, None), |(head, tail)| (head, Some(tail)));
+    let (integer, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(head, tail)| (head, Some(tail)));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_exponent = |text: &str| are_digits(text.strip_prefix(['-', '+']).unwrap_or(text));
+    if !are_digits(integer) || !fraction.is_none_or(are_digits) || !exponent.is_none_or(is_exponent) {
+        return Number::Not;
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => from_float(number),
+        // Written as a number, but beyond all.
+        _ => Number::Whole(i128::MAX),
+    }
 }
 
 fn from_float(number: f64) -> Number {
@@ -219,7 +245,7 @@ fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, String
             Err(reason) => reasons.push(reason),
         }
     }
-    reasons.dedup();
+    // What all of them say is said as often, as in the reference.
     Err(reasons.join(", "))
 }
 
@@ -265,6 +291,9 @@ impl Check {
             Self::AtMost(most) if length > most => {
                 Some(format!("length must be less than or equal to {most} characters long"))
             }
+            Self::BytesAtMost(most) if text.len() > most => {
+                Some(format!("length must be less than or equal to {most} characters long"))
+            }
             Self::Username
                 if !all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!@$&_.".contains(&byte)) =>
             {
@@ -302,7 +331,7 @@ mod tests {
         use Dialect::{Core26, Documented};
         assert_eq!(number(Bound::Any, json!("5"), Core26), Ok(Given::Integer(5)));
         assert_eq!(number(Bound::Any, json!("1e2"), Core26), Ok(Given::Integer(100)));
-        for not in ["", "abc", "inf", "NaN", "1e999", "0x10", "--1"] {
+        for not in ["", "abc", "inf", "NaN", ".5e1", "1.", "1e", "0x10", "--1"] {
             assert_eq!(number(Bound::Any, json!(not), Core26), Err("\"n\" must be a number".to_owned()), "{not}");
         }
         assert_eq!(number(Bound::Positive, json!("-1.5"), Core26), Err("\"n\" must be an integer".to_owned()));
@@ -314,6 +343,7 @@ mod tests {
         let large = json!("9007199254740993");
         assert_eq!(number(Bound::Any, large.clone(), Core26), Err("\"n\" must be a safe number".to_owned()));
         assert_eq!(number(Bound::Any, large, Documented), Ok(Given::Integer(9_007_199_254_740_993)));
+        assert_eq!(number(Bound::Any, json!("1e999"), Core26), Err("\"n\" must be a safe number".to_owned()));
         let huge = json!("9".repeat(200));
         assert_eq!(number(Bound::Any, huge, Documented), Err("\"n\" must be a safe number".to_owned()));
         assert_eq!(number(Bound::Any, json!(1e300), Documented), Err("\"n\" must be a safe number".to_owned()));

@@ -35,7 +35,7 @@ struct Shared {
     tree: Arc<BlockTree>,
     head: ArcSwap<Head>,
     neighbours: Neighbours,
-    /// The virtual instant of the last event seen [µs].
+    /// The virtual instant of the last event seen, or that the clock rested at since [µs].
     now: AtomicU64,
 }
 
@@ -103,7 +103,7 @@ impl View {
         self.0.head.load_full()
     }
 
-    /// The virtual instant of the last event seen on the network.
+    /// The virtual instant of the last event seen on the network, or that the clock rested at since.
     pub fn now(&self) -> SimTime {
         SimTime::from_micros(self.0.now.load(Ordering::Relaxed))
     }
@@ -234,6 +234,11 @@ impl Observer for View {
             | Event::ForgerStarted { .. }
             | Event::ForgerFailed { .. } => {}
         }
+    }
+
+    /// Also where nothing happens: a node whose chain stands still is told by its age.
+    fn clock_at(&mut self, now: SimTime) {
+        self.0.now.store(now.micros(), Ordering::Relaxed);
     }
 
     /// A node that crashed and is back without its pool has nothing pending.

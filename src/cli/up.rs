@@ -36,7 +36,7 @@ use tokio::{
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
 ///
-/// Keys, accounts and genesis follow from the seed. An SDK set to its `testnet` preset works with it as it is.
+/// Keys, accounts and genesis follow from the seed. SDKs set to their `testnet` preset work with it: docs/sdk.md.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Up {
@@ -68,10 +68,12 @@ pub struct Up {
     /// The delegates that forge here, as {"secrets": ["passphrase", ...]}.
     #[arg(long, value_name = "FILE", requires = "network_dir")]
     secrets: Option<PathBuf>,
-    /// Begin on an existing chain of that network: blocks as JSON lines, each applied with full verification.
-    #[arg(long, value_name = "FILE", requires = "network_dir")]
+    /// Begin on an existing chain of the same network, each block of it fully verified. JSON, in any order: pages of
+    /// /api/blocks and of /api/transactions?transform=false as served, or a block a line with its transactions in it.
+    #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
-    /// How blocks travel: 'once' from the forger's peer to all others, or as in the 'reference' node, in four waves.
+    /// How blocks and transactions travel: 'once', straight to all others, transactions in order; or as in the 'reference'
+    /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
     /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.

@@ -23,7 +23,7 @@ use std::{
 };
 
 /// The version of the lines' form, and of what the digests in them are made of, that this build writes and reads.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// How a session began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

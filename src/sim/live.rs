@@ -30,6 +30,8 @@ pub enum Pace {
 const EVENTS_AT_ONCE: usize = 512;
 /// A wait that no testnet outlives.
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// How often those who watch are told the time at least, while nothing happens.
+const TELL_TIME: Duration = Duration::from_millis(100);
 /// Slots that one command may advance by.
 pub const ADVANCE_LIMIT: u32 = 1_000_000;
 
@@ -60,10 +62,21 @@ impl fmt::Display for Pace {
 
 enum Command {
     Submit { node: NodeId, transactions: Transactions, reply: oneshot::Sender<Submission> },
-    Advance { slots: u32, reply: oneshot::Sender<SimTime> },
+    Advance { slots: u32, reply: oneshot::Sender<Advanced> },
     SetPace { pace: Pace, reply: oneshot::Sender<()> },
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
     Stop,
+}
+
+/// What came of an advance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Advanced {
+    /// Whole slots that were played.
+    pub slots: u32,
+    /// The instant it ended at; within a slot, if it was stopped there.
+    pub now: SimTime,
+    /// The pace that somebody set meanwhile, which ended it.
+    pub stopped_by: Option<Pace>,
 }
 
 /// What others hold of a live run. Cheap to clone.
@@ -89,16 +102,16 @@ impl LiveHandle {
         self.ask(|reply| Command::Submit { node, transactions, reply }).await
     }
 
-    /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers the new
-    /// instant when they are over.
+    /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers when they are
+    /// over, or when somebody set the pace.
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn advance(&self, slots: u32) -> Result<SimTime, Stopped> {
+    pub async fn advance(&self, slots: u32) -> Result<Advanced, Stopped> {
         self.ask(|reply| Command::Advance { slots: slots.min(ADVANCE_LIMIT), reply }).await
     }
 
-    /// Changes the pace from now on.
+    /// Changes the pace from now on. Ends an advance that is going on, and those that wait behind it.
     ///
     /// # Errors
     /// The run has stopped.
@@ -143,7 +156,9 @@ pub struct Live {
     commands: mpsc::UnboundedReceiver<Command>,
     pace: Pace,
     /// Advances asked for and not begun yet: one runs after the other.
-    advances: VecDeque<(u32, oneshot::Sender<SimTime>)>,
+    advances: VecDeque<(u32, oneshot::Sender<Advanced>)>,
+    /// Set while an advance goes on, by whoever sets the pace: it ends.
+    stopped_by: Option<Pace>,
     /// A pair of instants, virtual and real, from which the pace counts.
     anchor: (SimTime, Instant),
     stopping: bool,
@@ -155,8 +170,8 @@ impl Live {
     pub fn new(stage: RactorStage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = (stage.world().now(), Instant::now());
-        let (advances, stopping, journal) = (VecDeque::new(), false, None);
-        (Self { stage, slots, commands, pace, advances, anchor, stopping, journal }, LiveHandle(sender))
+        let (advances, stopped_by, stopping, journal) = (VecDeque::new(), None, false, None);
+        (Self { stage, slots, commands, pace, advances, stopped_by, anchor, stopping, journal }, LiveHandle(sender))
     }
 
     /// The same run, written down.
@@ -227,7 +242,9 @@ impl Live {
         if self.stage.world().next_time().is_some_and(|next| next <= due) {
             return self.play_some(due).await;
         }
-        let wake = self.stage.world().next_time().map(|next| self.real_time_of(next, speed));
+        let next = self.stage.world().next_time().map(|next| self.real_time_of(next, speed));
+        let tell = Instant::now() + TELL_TIME;
+        let wake = next.map_or(tell, |next| next.min(tell));
         tokio::select! {
             biased;
             command = self.commands.recv() => {
@@ -240,7 +257,13 @@ impl Live {
                     None => self.stop_asked(),
                 }
             }
-            () = tokio::time::sleep_until(wake.unwrap_or(self.anchor.1)), if wake.is_some() => Ok(()),
+            () = tokio::time::sleep_until(wake) => {
+                let now = self.virtual_now(speed);
+                if self.stage.world().next_time().is_none_or(|next| next > now) {
+                    self.stage.rest_until(now);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -259,6 +282,8 @@ impl Live {
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
                 self.set_anchor();
+                self.stopped_by = Some(pace);
+                self.end_waiting_advances(pace);
                 let _client_gone = reply.send(());
             }
             Command::Now { reply } => {
@@ -271,21 +296,36 @@ impl Live {
 
     /// From the running slot on, to the end of the last of so many slots. What else is asked meanwhile is done between
     /// two handfuls of events, so that a long advance can be watched, fed and stopped; a stopped one is not answered.
-    async fn advance(&mut self, slots: u32, reply: oneshot::Sender<SimTime>) -> Result<(), ActorDied> {
+    async fn advance(&mut self, slots: u32, reply: oneshot::Sender<Advanced>) -> Result<(), ActorDied> {
         let first = self.slots.slot(self.stage.world().now().seconds());
-        for step in 1..=slots {
-            let end = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(step))));
-            while self.stage.world().next_time().is_some_and(|next| next < end) && !self.stopping {
+        let mut played = 0;
+        self.stopped_by = None;
+        while played < slots && self.stopped_by.is_none() {
+            let end = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(played + 1))));
+            let is_due = |live: &Self| live.stage.world().next_time().is_some_and(|next| next < end);
+            while is_due(self) && !self.stopping && self.stopped_by.is_none() {
                 self.play_some(end.just_before()).await?;
             }
             if self.stopping {
                 return Ok(());
             }
-            self.stage.rest_until(end);
+            if !is_due(self) {
+                self.stage.rest_until(end);
+                played += 1;
+            }
         }
         self.set_anchor();
-        let _client_gone = reply.send(self.stage.world().now());
+        let advanced = Advanced { slots: played, now: self.stage.world().now(), stopped_by: self.stopped_by };
+        let _client_gone = reply.send(advanced);
         Ok(())
+    }
+
+    /// Those that wait for the one that is going on are not played any more.
+    fn end_waiting_advances(&mut self, pace: Pace) {
+        let now = self.stage.world().now();
+        for (_, reply) in self.advances.drain(..) {
+            let _client_gone = reply.send(Advanced { slots: 0, now, stopped_by: Some(pace) });
+        }
     }
 
     fn stop_asked(&mut self) -> Result<(), ActorDied> {

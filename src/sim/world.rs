@@ -53,6 +53,9 @@ pub trait Observer: Send {
     /// stage rests at the end of each `run_until`, the ractor stage after each event.
     fn rest(&mut self) {}
 
+    /// The clock has moved over a time in which nothing happened, and stands here.
+    fn clock_at(&mut self, _now: SimTime) {}
+
     /// Whether [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`] are wanted. There are millions of them. Asked once.
     fn wants_messages(&self) -> bool {
         false
@@ -474,6 +477,7 @@ impl World {
     /// Moves the clock on where nothing is left to do before.
     pub(super) fn rest_until(&mut self, until: SimTime) {
         self.now = self.now.max(until);
+        self.observers.iter_mut().for_each(|observer| observer.clock_at(self.now));
         self.rest();
     }
 

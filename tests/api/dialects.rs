@@ -101,3 +101,30 @@ fn what_both_say_is_said_once() {
         assert_eq!(one.body, other.body, "{target}");
     }
 }
+
+#[test]
+fn an_argument_of_a_path_that_cannot_be_is_refused_and_alternatives_speak_one_by_one() {
+    let (documented, core) = both();
+    let message = |context: &ApiContext, target: &str| {
+        let answered = get(context, target);
+        (answered.status, answered.body["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let cut = "child \"bridgechainId\" fails because [\"bridgechainId\" length must be 64 characters long]";
+    let hex = "child \"bridgechainId\" fails because [\"bridgechainId\" must only contain hexadecimal characters]";
+    for context in [&documented, &core] {
+        let businesses = "/api/businesses/genesis_1/bridgechains";
+        assert_eq!(message(context, &format!("{businesses}/abc")), (422, cut.to_owned()));
+        assert_eq!(message(context, &format!("{businesses}/xyz")), (422, hex.to_owned()));
+        let whole = format!("{businesses}/{}", "ab".repeat(32));
+        assert_eq!(message(context, &whole), (404, "Business not found".to_owned()));
+        let empty = "\"blockId\" is not allowed to be empty";
+        let twice = format!("child \"blockId\" fails because [{empty}, {empty}]");
+        assert_eq!(message(context, "/api/transactions?blockId="), (422, twice));
+        let list = "\"id\" must be a string";
+        let twice = format!("child \"id\" fails because [{list}, {list}]");
+        assert_eq!(message(context, "/api/blocks?id=1&id=2"), (422, twice));
+        let wide = format!("/api/transactions?vendorField={}", "%C5%BC".repeat(128));
+        let long = "\"vendorField\" length must be less than or equal to 255 characters long";
+        assert_eq!(message(context, &wide), (422, format!("child \"vendorField\" fails because [{long}]")));
+    }
+}

@@ -3,8 +3,8 @@
 use crate::support::{Answered, host};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Reply, Server, Settings, View},
-    protocol::{Arktoshi, Nonce, Slot, Transaction},
+    api::{ApiContext, Dialect, Reply, Server, Settings, View},
+    protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
     scenario::{
         run::on_current_thread,
         testnet::{Testnet, rules_for},
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
+    ops::RangeInclusive,
     thread::{self, JoinHandle},
 };
 use tokio::sync::oneshot;
@@ -38,11 +39,16 @@ impl Network {
 
     /// The same, with other settings of its API.
     pub fn with(seed: u64, settings: Settings) -> Self {
+        Self::of(seed, settings, &[])
+    }
+
+    /// The same, in which no delegate forges in these rounds.
+    fn of(seed: u64, settings: Settings, offline: &[RangeInclusive<Round>]) -> Self {
         let seeds = SeedTree::new(seed);
         let testnet = Testnet::generate(seeds, DELEGATES);
         let tree = testnet.tree(rules_for(DELEGATES as usize)).expect("as many delegates as it wants");
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-        let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let nodes = forgers.map(|forger| NodePlan { forger, offline: offline.to_vec() }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
         let plan = Plan::new(tree, tip, nodes, seeds, start);
@@ -191,6 +197,12 @@ fn what_is_refused_is_named_as_it_was_sent() {
     let mut early = transfer(23);
     early["timestamp"] = json!(999_999_999);
     assert_eq!(refused(early)["type"], "ERR_FROM_FUTURE", "though version 2 has no timestamp");
+    let version_one = |timestamp| {
+        let transfer = Transaction::transfer(recipient.address(23), Arktoshi::coins(1));
+        transfer.version_one(Timestamp(timestamp)).fee(Arktoshi::coins(1)).sign(sender).to_json()
+    };
+    assert_eq!(refused(version_one(305_000_000))["type"], "ERR_FROM_FUTURE", "what an SDK signs that knows no height");
+    assert_eq!(refused(version_one(30)), json!({ "type": "ERR_UNKNOWN", "message": "Version 1 not supported." }));
     let mut shapeless = transfer(23);
     shapeless.as_object_mut().expect("an object").remove("type");
     let answered = network.post("/api/transactions", &json!({ "transactions": [shapeless] }));
@@ -227,6 +239,76 @@ fn the_run_is_steered_on_loopback_with_clear_words() {
     assert_eq!(network.post("/lab/pace", &json!({"pace": "fast"})).status, 422);
     assert_eq!(network.post("/lab/pace", &json!({"pace": 0.5})).body["data"]["pace"], 0.5);
     assert_eq!(network.post("/lab/pace", &json!({"pace": "manual"})).body["data"]["pace"], "manual");
+}
+
+#[test]
+fn a_network_that_stands_still_is_not_synced() {
+    for dialect in [Dialect::Documented, Dialect::Core26] {
+        let settings = Settings { dialect, ..Settings::default() };
+        let network = Network::of(5, settings, &[Round(1)..=Round(1_000)]);
+        let synced = || {
+            let status = network.get("/api/node/status").body["data"].clone();
+            let syncing = network.get("/api/node/syncing").body["data"]["syncing"].clone();
+            assert_eq!(syncing, json!(status["synced"] == false));
+            (status["now"].clone(), status["synced"].clone(), status["timestamp"].clone())
+        };
+        network.advance(1);
+        assert_eq!(synced(), (json!(1), json!(true), json!(16)), "the genesis block is 16 seconds old");
+        network.advance(1);
+        assert_eq!(synced(), (json!(1), json!(false), json!(24)), "three slots without a block");
+        network.advance(20);
+        assert_eq!(synced(), (json!(1), json!(false), json!(184)), "the clock goes on where nothing happens");
+    }
+}
+
+#[test]
+fn setting_the_pace_ends_an_advance_and_those_behind_it() {
+    let network = Network::start(5);
+    thread::scope(|scope| {
+        let advance = || network.post("/lab/advance", &json!({"slots": 1_000_000})).body["data"].clone();
+        let advances = [scope.spawn(advance), scope.spawn(advance)];
+        while network.get("/api/node/status").body["data"]["now"].as_u64() < Some(50) {}
+        assert_eq!(network.post("/lab/pace", &json!({"pace": "manual"})).body["data"]["pace"], "manual");
+        let mut played: Vec<u64> = Vec::new();
+        for advance in advances {
+            let ended = advance.join().expect("it is answered");
+            assert_eq!((&ended["asked"], &ended["stopped"]), (&json!(1_000_000), &json!("the pace was set to manual")));
+            played.push(ended["slots"].as_u64().expect("a number"));
+        }
+        played.sort_unstable();
+        assert!(played[0] == 0 && (49..1_000_000).contains(&played[1]), "{played:?}");
+        let height = network.get("/api/node/status").body["data"]["now"].clone();
+        assert_eq!(network.get("/api/node/status").body["data"]["now"], height, "the clock stands");
+    });
+    assert_eq!(network.advance(2)["slots"], 2, "and goes on when told to");
+}
+
+#[test]
+fn browsers_get_a_page_that_leads_everywhere() {
+    for dialect in [Dialect::Documented, Dialect::Core26] {
+        let network = Network::with(6, Settings { dialect, ..Settings::default() });
+        network.advance(3);
+        let accepting =
+            |accept: &str| network.send(&format!("GET / HTTP/1.1\r\nhost: test\r\naccept: {accept}\r\n\r\n"));
+        let shown = accepting("text/html,application/xhtml+xml,*/*;q=0.8");
+        assert!(head(&shown).contains("content-type: text/html"), "{}", head(&shown));
+        let page = String::from_utf8(shown.reply.body.to_vec()).expect("a text");
+        assert!(page.contains("height 4") && page.contains(&dialect.to_string()), "{page}");
+        assert!(!page.contains('{') || !page.contains("{height}"), "all marks are filled in");
+        let links: Vec<&str> = page.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(links.len() > 12, "{links:?}");
+        for link in links {
+            let status = network.get(&format!("/{link}")).status;
+            // Nobody keeps a log or webhooks here.
+            let is_kept = link.contains("webhooks") || link.contains("debug");
+            assert!(status == 200 || is_kept && status == 404, "/{link}: {status}");
+        }
+        assert!(!page.contains("http://") && !page.contains("https://"), "it loads nothing from elsewhere");
+        let greeted = accepting("application/json, text/plain, */*");
+        assert_eq!(greeted.body, json!({"data": "Hello World!"}), "a program gets the greeting");
+        let is_page = head(&accepting("*/*")).contains("text/html");
+        assert_eq!(is_page, dialect == Dialect::Documented, "what curl gets");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::{ask, at_genesis, get};
 use dposlab::api::{Dialect, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 use warp::http::Method;
 
 #[test]
@@ -39,6 +39,39 @@ fn every_described_path_leads_somewhere() {
                 assert!(is_kept || answered.body["message"] != "Not Found", "{target}: {}", answered.body);
             }
         }
+    }
+}
+
+#[test]
+fn bodies_and_answers_have_examples_and_the_lab_is_described() {
+    for dialect in [Dialect::Documented, Dialect::Core26] {
+        let description = get(&at_genesis(dialect).1, "/api/openapi.json").body;
+        let (mut bodies, mut answers) = (0, 0);
+        for (path, operations) in description["paths"].as_object().expect("an object") {
+            for (method, operation) in operations.as_object().expect("an object") {
+                if let Some(body) = operation.get("requestBody") {
+                    let content = &body["content"]["application/json"];
+                    assert!(content["schema"].is_object() && content["example"].is_object(), "{method} {path}: {body}");
+                    bodies += 1;
+                }
+                let of_success = operation["responses"].as_object().expect("an object").iter();
+                let has_json = |status: &&String| status.starts_with('2') && *status != "204";
+                for (status, response) in of_success.filter(|(status, _)| has_json(status)) {
+                    let Some(content) = response["content"].get("application/json") else { continue };
+                    let is_itself = path == "/api/openapi.json";
+                    assert!(is_itself || !content["example"].is_null(), "{method} {path} {status}");
+                    answers += 1;
+                }
+            }
+        }
+        assert!(bodies >= 12 && answers > 50, "{bodies} bodies, {answers} answers");
+        let advance = &description["paths"]["/lab/advance"]["post"];
+        assert_eq!(advance["requestBody"]["content"]["application/json"]["example"], json!({"slots": 10}));
+        assert_eq!(advance["tags"], json!(["lab"]));
+        assert_eq!(
+            description["components"]["responses"]["NotFound"]["content"]["application/json"]["example"]["statusCode"],
+            404
+        );
     }
 }
 

@@ -1,6 +1,10 @@
 //! `dposlab up` as a developer meets it: a process, its output, its API, Ctrl-C.
 
 use crate::support::{dposlab, interrupt, recordings};
+use dposlab::protocol::{
+    Arktoshi, KeyPair, Nonce, Transaction, Vote,
+    transaction::{Expiration, TransactionBuilder},
+};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -196,4 +200,90 @@ fn advances_run_one_after_the_other() {
         }
     });
     assert_eq!(up.height(), 201);
+}
+
+/// All rows of a list, page by page as served.
+fn pages(up: &Up, path: &str) -> Vec<Value> {
+    let mut pages = Vec::new();
+    let mut next = Some(path.to_owned());
+    while let Some(path) = next {
+        let page = up.get(&path);
+        next = page["meta"]["next"].as_str().map(str::to_owned);
+        pages.push(page);
+    }
+    pages
+}
+
+#[test]
+fn a_chain_goes_out_by_the_api_and_in_by_a_file() {
+    let network = ["--pace", "manual", "--delegates", "7", "--seed", "3"];
+    let up = Up::start(&network);
+    up.advance(5);
+    let accounts = up.ready["accounts"].as_array().expect("a list").clone();
+    let keys = |index: usize| KeyPair::from_passphrase(accounts[index]["passphrase"].as_str().expect("a passphrase"));
+    let sign = |builder: TransactionBuilder, nonce, index| {
+        builder.network(23).nonce(Nonce(nonce)).fee(Arktoshi::coins(60)).sign(&keys(index)).to_json()
+    };
+    let to = keys(1).public().address(23);
+    let delegate = up.ready["delegates"][0]["publicKey"].as_str().expect("a key").parse().expect("a key");
+    let lock = || {
+        let hash = dposlab::protocol::crypto::sha256(&[7; 32]);
+        Transaction::htlc_lock(to, Arktoshi::coins(2), hash, Expiration::from_numbers(2, 900).expect("a height"))
+    };
+    let more = [
+        sign(Transaction::transfer(to, Arktoshi::coins(1)).vendor_field("żółw"), 1, 0),
+        sign(Transaction::vote(Vote::For(delegate)), 1, 2),
+        sign(lock(), 1, 3),
+        sign(Transaction::business_registration("Example Ltd", "https://example.com", None, None), 1, 4),
+        sign(Transaction::delegate_registration("somebody_else"), 1, 5),
+    ];
+    let submit = |transactions: &[Value]| {
+        let (_, answer) = up.post("/api/transactions", &json!({ "transactions": transactions }));
+        assert_eq!(answer["data"]["accept"].as_array().map(Vec::len), Some(transactions.len()), "{answer}");
+    };
+    submit(&more);
+    up.advance(3);
+    let whole = pages(&up, "/transactions?limit=4");
+    let expires = sign(Transaction::transfer(to, Arktoshi::coins(1)).expiration(800), 2, 0);
+    submit(&[sign(Transaction::transfer(to, Arktoshi::coins(1)), 1, 6), expires.clone()]);
+    up.advance(120);
+    let blocks = up.get("/blocks?limit=100")["data"].clone();
+    let raw = pages(&up, "/transactions?transform=false&limit=4");
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let file = folder.path().join("chain.jsonl");
+    let load = |parts: &[&[Value]]| {
+        let lines: Vec<String> = parts.iter().copied().flatten().map(Value::to_string).collect();
+        fs::write(&file, lines.join("\n")).expect("it can be written");
+        let mut arguments = network.to_vec();
+        arguments.extend(["--chain", file.to_str().expect("a path in UTF-8")]);
+        arguments.iter().map(|argument| (*argument).to_owned()).collect::<Vec<_>>()
+    };
+    let again = |parts: &[&[Value]]| {
+        let arguments = load(parts);
+        let other = Up::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(other.get("/blocks?limit=100")["data"], blocks);
+        assert_eq!(other.get("/wallets?limit=100")["data"], up.get("/wallets?limit=100")["data"]);
+        other.advance(2);
+        assert_eq!(other.height(), up.height() + 2, "and it goes on");
+    };
+    again(&[&pages(&up, "/blocks?limit=100"), &raw]);
+    let by_rows: Vec<Value> =
+        raw.iter().flat_map(|page| page["data"].as_array().expect("rows").clone()).rev().collect();
+    again(&[&by_rows, &pages(&up, "/blocks?transform=false&limit=7&orderBy=height:asc")]);
+    // Of one that expires, the API's own shape does not say when.
+    let shown = pages(&up, "/transactions?limit=4");
+    again(&[&pages(&up, "/blocks"), &shown, std::slice::from_ref(&expires)]);
+    let refused = |parts: &[&[Value]]| {
+        let output = dposlab().arg("up").args(load(parts)).args(["--port", "0"]).output().expect("it ends");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let error = refused(&[&pages(&up, "/blocks"), &shown]);
+    assert!(error.contains("one that expires is whole with transform=false only"), "{error}");
+    let error = refused(&[&pages(&up, "/blocks"), &whole]);
+    assert!(error.contains("of its 2 transactions, 0 are in the file"), "{error}");
+    let error = refused(&[&up.get("/blocks?limit=5")["data"].as_array().expect("rows").clone()]);
+    assert!(error.contains("key 'height': found 125, allowed is 2"), "{error}");
+    let error = refused(&[&[json!({"height": "none"})]]);
+    assert!(error.contains("line 1: found {\"height\":\"none\"}, allowed is a block, a transaction"), "{error}");
 }

@@ -16,6 +16,10 @@ const GOSSIP_HOPS: u32 = 4;
 /// Peers a node sends its transactions to.
 const TRANSACTION_FANOUT: usize = 20;
 
+/// How long transactions are collected after some were sent on, where they travel in bundles. A client that hands in one
+/// after the other would otherwise use up what peers allow this node to send, pings before forging included.
+const BUNDLE_TIME: Duration = Duration::from_millis(100);
+
 /// The reference's "ping block".
 pub(super) struct Passing {
     pub block: Arc<Block>,
@@ -75,7 +79,37 @@ impl Peer {
     }
 
     pub(super) fn broadcast(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
-        let to = self.some_peers(TRANSACTION_FANOUT);
+        if !self.node_rules().transactions_in_order {
+            return self.send_transactions(now, transactions, effects);
+        }
+        if let Some(bundle) = &mut self.bundle {
+            return bundle.extend(transactions.iter().cloned());
+        }
+        self.send_transactions(now, transactions, effects);
+        self.collect_bundle(now, effects);
+    }
+
+    /// What was collected goes out, in messages no larger than a request may be.
+    pub(super) fn bundle_over(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        let bundle = self.bundle.take().unwrap_or_default();
+        for transactions in bundle.chunks(self.rules().pool.max_transactions_per_request) {
+            self.send_transactions(now, &transactions.into(), effects);
+        }
+        if !bundle.is_empty() {
+            self.collect_bundle(now, effects);
+        }
+    }
+
+    fn collect_bundle(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
+        self.bundle = Some(Vec::new());
+        effects.push(Effect::WakeAt { at: now + BUNDLE_TIME, wake: Wake::Bundle });
+    }
+
+    fn send_transactions(&mut self, now: SimTime, transactions: &Transactions, effects: &mut Vec<Effect>) {
+        let to = match self.rules().gossip {
+            Gossip::Once if self.node_rules().transactions_in_order => self.neighbours.numbers().to_vec(),
+            _ => self.some_peers(TRANSACTION_FANOUT),
+        };
         if !to.is_empty() {
             self.push_transactions(now, to, transactions, effects);
         }

@@ -29,13 +29,13 @@ use std::{collections::BTreeSet, sync::Arc};
 
 /// Whether a checked transaction is kept, sent on, or both: two independent minimum fees. Source: consensus.md 5.3.
 #[derive(Clone, Copy)]
-struct FeeVerdict {
-    enter: bool,
-    broadcast: bool,
+pub(super) struct FeeVerdict {
+    pub enter: bool,
+    pub broadcast: bool,
 }
 
 /// What the checks before adding say.
-enum Checked {
+pub(super) enum Checked {
     Passed(FeeVerdict),
     /// Over its sender's quota.
     Excess,
@@ -44,8 +44,8 @@ enum Checked {
 /// What became of the transactions that were to be added: for the events, which come once a request.
 #[derive(Default)]
 pub(super) struct Additions {
-    added: Vec<Arc<SignedTransaction>>,
-    rejected: Vec<PoolRejection>,
+    pub added: Vec<Arc<SignedTransaction>>,
+    pub rejected: Vec<PoolRejection>,
 }
 
 impl Additions {
@@ -143,6 +143,18 @@ impl TransactionPool {
         if rules.recent_ids > 0 && self.recent.seen(id, rules.recent_ids) {
             return Err(PoolError::InCache);
         }
+        self.check_unseen(transaction, repeated, tree, applied)
+    }
+
+    /// Steps 2 to 12.
+    pub(super) fn check_unseen(
+        &self,
+        transaction: &SignedTransaction,
+        repeated: &BTreeSet<&str>,
+        tree: &BlockTree,
+        applied: &Applied,
+    ) -> Result<Checked, PoolError> {
+        let (id, rules) = (transaction.id(), &tree.rules().pool);
         if self.store.contains(&id) {
             return Err(PoolError::Duplicate(id));
         }

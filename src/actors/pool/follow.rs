@@ -25,6 +25,14 @@ impl TransactionPool {
     /// Moves the pool from its tip to `tip`: forward over the blocks between, or, where the chain was rolled back, by
     /// emptying itself and taking the reverted transactions up again. Then drops what has expired by now.
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
+        let moves = tip.id() != self.tip.id();
+        self.move_to(tip, effects);
+        if moves {
+            self.take_held(effects);
+        }
+    }
+
+    fn move_to(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
             if !planted!(RecentIdsSurviveRollback) || tip.descends_from(&self.tip) {
                 self.recent.clear();

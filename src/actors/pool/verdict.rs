@@ -79,6 +79,39 @@ impl PoolError {
         }
     }
 
+    /// Whether time may cure it: it depends on what the chain and the pool hold by now, and a node that knows the next
+    /// block may have seen it otherwise.
+    pub fn may_pass_later(&self) -> bool {
+        match self {
+            Self::InCache
+            | Self::Duplicate(_)
+            | Self::AlreadyForged
+            | Self::AlreadyInPool
+            | Self::FromFuture { .. }
+            | Self::Expired { .. }
+            | Self::WrongNetwork(_)
+            | Self::InvalidRecipient { .. }
+            | Self::UsernameTwice(_)
+            | Self::TooLarge { .. }
+            | Self::LowFee
+            | Self::Unavailable(_) => false,
+            Self::Apply(ApplyError::UnexpectedNonce { found, nonce, .. }) => found > nonce,
+            Self::Deactivated(_)
+            | Self::UnsupportedVersion(_)
+            | Self::PendingType { .. }
+            | Self::UsernamePending(_)
+            | Self::LockNotFound(_)
+            | Self::LockPending { .. }
+            | Self::BusinessPending { .. }
+            | Self::BridgechainPending { .. }
+            | Self::Schema(_)
+            | Self::NotVerified
+            | Self::PoolFull { .. }
+            | Self::Apply(_)
+            | Self::RefundPending => true,
+        }
+    }
+
     /// The `type` of the error as the API shows it. Source: consensus.md 5.1.
     pub fn code(&self) -> &'static str {
         match self {

@@ -32,10 +32,10 @@ pub fn chains(call: &Call<'_>) -> Outcome {
     Ok(call.list(search_chains(call, chains), business::write_chain))
 }
 
-/// `GET /api/businesses/{id}/bridgechains/{genesisHash}`.
+/// `GET /api/businesses/{businessId}/bridgechains/{bridgechainId}`.
 pub fn chain(call: &Call<'_>) -> Outcome {
-    let wanted = call.argument("genesisHash");
-    let found = find(call)?.chains().find(|chain| chain.genesis_hash().eq_ignore_ascii_case(wanted));
+    let wanted = call.argument("bridgechainId");
+    let found = find_by(call, "businessId")?.chains().find(|chain| chain.genesis_hash().eq_ignore_ascii_case(wanted));
     let chain = found.ok_or(ApiError::NotFound("Bridgechain not found"))?;
     Ok(call.show(|out, _| business::write_chain_alone(out, &chain)))
 }
@@ -55,6 +55,10 @@ fn search_chains(call: &Call<'_>, mut rows: Vec<BridgechainRow>) -> Listing<Brid
 }
 
 fn find(call: &Call<'_>) -> Result<BusinessRow, ApiError> {
-    let wallet = call.frame().find_wallet(call.argument("id"));
+    find_by(call, "id")
+}
+
+fn find_by(call: &Call<'_>, argument: &str) -> Result<BusinessRow, ApiError> {
+    let wallet = call.frame().find_wallet(call.argument(argument));
     wallet.and_then(BusinessRow::of).ok_or(ApiError::NotFound("Business not found"))
 }

@@ -2,21 +2,40 @@
 
 use super::Call;
 use crate::{
-    api::{ApiError, Reply, json, route::Answer},
-    sim::{Pace, live::ADVANCE_LIMIT},
+    api::{ApiError, Reply, json, route::Answer, shape::Shape},
+    sim::{
+        Pace,
+        live::{ADVANCE_LIMIT, Advanced},
+    },
 };
 use serde_json::Value;
 
-/// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over.
+/// What came of an advance: whole slots that were played, and why it ended before all were, if it did.
+pub const ADVANCED_SHAPE: Shape = Shape::Members(&[
+    ("slots", Shape::Integer, true),
+    ("height", Shape::Integer, true),
+    ("now", Shape::Integer, true),
+    ("asked", Shape::Integer, false),
+    ("stopped", Shape::Text, false),
+]);
+/// The pace, and the virtual time in seconds of the network's epoch.
+pub const PACE_SHAPE: Shape =
+    Shape::Members(&[("pace", Shape::Either(&[Shape::Number, Shape::Text]), true), ("now", Shape::Integer, true)]);
+
+/// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
 pub fn advance(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let slots = read_slots(&call.body)?;
-        let now = call.context.live.advance(slots).await?;
+        let Advanced { slots: played, now, stopped_by } = call.context.live.advance(slots).await?;
         let height = call.context.view.head().height();
         Ok(Reply::json(json::data_object(|data| {
-            data.slot("slots").put(&slots);
+            data.slot("slots").put(&played);
             data.slot("height").put(&height);
             data.slot("now").put(&now.seconds());
+            if let Some(pace) = stopped_by {
+                data.slot("asked").put(&slots);
+                data.slot("stopped").text(format_args!("the pace was set to {pace}"));
+            }
         })))
     })
 }

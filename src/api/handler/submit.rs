@@ -88,7 +88,8 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
     let now = call.context.view.now().seconds();
     let mut sent = Vec::new();
     for item in items(&call.body, tree.rules().pool.max_transactions_per_request)? {
-        match decode(item, &context).and_then(|transaction| check_sent_time(item, transaction, now)) {
+        let decoded = decode(item, &context).map_err(|error| error.or_from_future(item, now));
+        match decoded.and_then(|transaction| check_sent_time(item, transaction, now)) {
             Ok(transaction) => {
                 batch.transactions.push(Arc::new(transaction));
                 sent.push(item);
@@ -157,12 +158,25 @@ fn check_sent_time(
     transaction: SignedTransaction,
     now: Timestamp,
 ) -> Result<SignedTransaction, ItemError> {
-    let sent = item.get("timestamp").and_then(Value::as_u64).and_then(|sent| u32::try_from(sent).ok());
-    if let Some(sent) = sent.filter(|_| transaction.nonce().is_some()) {
-        PoolError::check_timestamp(transaction.id(), Timestamp(sent), now)
-            .map_err(|error| ItemError::Item(error.into()))?;
+    if let Some(sent) = sent_time(item).filter(|_| transaction.nonce().is_some()) {
+        PoolError::check_timestamp(transaction.id(), sent, now).map_err(|error| ItemError::Item(error.into()))?;
     }
     Ok(transaction)
+}
+
+fn sent_time(item: &Value) -> Option<Timestamp> {
+    let sent = item.get("timestamp").and_then(Value::as_u64);
+    sent.and_then(|sent| u32::try_from(sent).ok()).map(Timestamp)
+}
+
+impl ItemError {
+    /// The reference looks at the time before it makes a transaction of an item: what is from the future is that, also
+    /// where its version is no longer supported.
+    fn or_from_future(self, item: &Value, now: Timestamp) -> Self {
+        let Self::Item(_) = &self else { return self };
+        let (Some(sent), Ok(id)) = (sent_time(item), sent_id(item).parse()) else { return self };
+        PoolError::check_timestamp(id, sent, now).map_or_else(|error| Self::Item(error.into()), |()| self)
+    }
 }
 
 fn is_core_type(item: &Value, number: u64) -> bool {

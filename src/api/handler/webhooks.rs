@@ -8,6 +8,7 @@ use crate::{
         resource::webhook::{self, WebhookRow},
         route::Answer,
         rule::Given,
+        shape::Shape,
         webhooks::Webhooks,
     },
 };
@@ -81,6 +82,26 @@ pub fn delete(call: Call<'_>) -> Answer<'_> {
         if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
     })
 }
+
+/// What became of the posts of a node's webhooks.
+pub const COUNTS_SHAPE: Shape = Shape::Members(&[
+    ("overlooked", Shape::Integer, true),
+    (
+        "webhooks",
+        Shape::List(&Shape::Members(&[
+            ("id", Shape::Text, true),
+            ("event", Shape::Text, true),
+            ("target", Shape::Text, true),
+            ("enabled", Shape::Boolean, true),
+            ("queued", Shape::Integer, true),
+            ("delivered", Shape::Integer, true),
+            ("failed", Shape::Integer, true),
+            ("dropped", Shape::Integer, true),
+            ("lastFailure", Shape::Either(&[Shape::Text, Shape::Null]), true),
+        ])),
+        true,
+    ),
+]);
 
 /// `GET /lab/webhooks`: what became of the deliveries.
 pub fn counts(call: Call<'_>) -> Answer<'_> {

@@ -9,7 +9,7 @@ use crate::{
     api::{
         field::{Cell, Field},
         json::{Member, Object, write_members},
-        parameter::{ADDRESS, ANY_TEXT, HEX, PUBLIC_KEY, Parameter, WALLET_ID, both, documented},
+        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both, documented},
         rule::{Check, Rule},
         shape::{self, Shape},
     },
@@ -62,14 +62,14 @@ pub const CHAIN_SEARCH: &[Parameter] = &[
     both("address", ADDRESS),
     KEY,
     both("bridgechainRepository", UP_TO_80),
-    both("genesisHash", HEX),
+    both("genesisHash", TRANSACTION_ID),
     NAME,
     both("seedNodes", Rule::Several(&Rule::Ip, 1, 10)),
     IS_RESIGNED,
 ];
 
 /// A business's bridgechain as a path has it.
-pub const PATH_CHAIN: &[Parameter] = &[both("id", WALLET_ID), both("genesisHash", ANY_TEXT)];
+pub const PATH_CHAIN: &[Parameter] = &[both("businessId", WALLET_ID), both("bridgechainId", TRANSACTION_ID)];
 
 /// A business with its wallet.
 #[derive(Clone, Debug)]

@@ -8,17 +8,25 @@ use serde_json::{Map, Value, json};
 pub fn of(kind: Kind) -> Map<String, Value> {
     let mut members = common(kind);
     let mut put = |name: &str, fragment: Value| members.insert(name.to_owned(), fragment);
-    if kind.has_vendor_field() {
-        put("vendorField", json!({"anyOf": [{"type": "null"}, {"type": "string", "format": "vendorField"}]}));
+    let vendor_field = || json!({"anyOf": [{"type": "null"}, {"type": "string", "format": "vendorField"}]});
+    if kind == Kind::HtlcLock {
+        put("recipientId", reference("address"));
+        put("vendorField", vendor_field());
+    } else if kind.has_vendor_field() {
+        put("vendorField", vendor_field());
     }
-    if matches!(kind, Kind::Transfer | Kind::Vote | Kind::HtlcLock) {
+    if matches!(kind, Kind::Transfer | Kind::Vote) {
         put("recipientId", reference("address"));
     }
     if kind == Kind::Transfer {
         put("expiration", from_zero());
     }
     if let Some((name, fragment)) = asset(kind) {
-        put("asset", json!({"type": "object", "required": [name], "properties": {name: fragment}}));
+        let mut asset = json!({"type": "object", "required": [name], "properties": {name: fragment}});
+        if matches!(kind, Kind::BusinessUpdate | Kind::BridgechainRegistration) {
+            asset["additionalProperties"] = json!(false);
+        }
+        put("asset", asset);
     }
     members
 }
@@ -73,14 +81,14 @@ fn signatures(kind: Kind) -> Value {
 
 /// The one member of the asset, for types that have one.
 fn asset(kind: Kind) -> Option<(&'static str, Value)> {
-    let text = |least: u32, most: u32| json!({"type": "string", "minLength": least, "maxLength": most});
-    let uri = || json!({"type": "string", "format": "uri"});
     let of_business = || {
         json!({
-            "name": reference("genericName"), "website": reference("uri"), "vat": text(8, 15),
+            "name": reference("genericName"), "website": reference("uri"),
+            "vat": {"type": "string", "minLength": 8, "maxLength": 15, "$ref": "alphanumeric"},
             "repository": reference("uri"),
         })
     };
+    let hash = || json!({"allOf": [{"minLength": 64, "maxLength": 64}, {"$ref": "hex"}]});
     let fragment = match kind {
         Kind::SecondSignature => ("signature", object(&["publicKey"], json!({"publicKey": reference("publicKey")}))),
         Kind::DelegateRegistration => {
@@ -105,13 +113,11 @@ fn asset(kind: Kind) -> Option<(&'static str, Value)> {
         }
         Kind::HtlcLock => {
             let members = json!({"type": {"enum": [1, 2]}, "value": from_zero()});
-            let members =
-                json!({"secretHash": reference("transactionId"), "expiration": object(&["type", "value"], members)});
+            let members = json!({"secretHash": hash(), "expiration": object(&["type", "value"], members)});
             ("lock", object(&["secretHash", "expiration"], members))
         }
         Kind::HtlcClaim => {
-            let secret = json!({"type": "string", "minLength": 64, "maxLength": 64});
-            let members = json!({"lockTransactionId": reference("transactionId"), "unlockSecret": secret});
+            let members = json!({"lockTransactionId": reference("transactionId"), "unlockSecret": hash()});
             ("claim", object(&["lockTransactionId", "unlockSecret"], members))
         }
         Kind::HtlcRefund => {
@@ -120,43 +126,56 @@ fn asset(kind: Kind) -> Option<(&'static str, Value)> {
         }
         Kind::BusinessRegistration => ("businessRegistration", object(&["name", "website"], of_business())),
         Kind::BusinessUpdate => {
-            let mut any = object(&[], of_business());
-            any["minProperties"] = json!(1);
-            ("businessUpdate", any)
+            let members = of_business();
+            ("businessUpdate", json!({"type": "object", "anyOf": one_of(&members), "properties": members}))
         }
         Kind::BridgechainRegistration => {
-            let mut members = of_bridgechain(&uri);
+            let mut members = of_bridgechain();
             members["name"] = reference("genericName");
             members["genesisHash"] = reference("transactionId");
             let required = ["name", "seedNodes", "genesisHash", "bridgechainRepository", "ports"];
-            ("bridgechainRegistration", object(&required, members))
+            let mut registration = object(&required, members);
+            registration["additionalProperties"] = json!(false);
+            ("bridgechainRegistration", registration)
         }
         Kind::BridgechainResignation => {
             let members = json!({"bridgechainId": reference("transactionId")});
             ("bridgechainResignation", object(&["bridgechainId"], members))
         }
         Kind::BridgechainUpdate => {
-            let mut members = of_bridgechain(&uri);
+            let mut members = of_bridgechain();
+            let one_of = one_of(&members);
             members["bridgechainId"] = reference("transactionId");
-            ("bridgechainUpdate", object(&["bridgechainId"], members))
+            let mut update = object(&["bridgechainId"], members);
+            update["anyOf"] = one_of;
+            ("bridgechainUpdate", update)
         }
         Kind::Transfer | Kind::DelegateResignation | Kind::BusinessResignation => return None,
     };
     Some(fragment)
 }
 
-fn of_bridgechain(uri: &impl Fn() -> Value) -> Value {
-    let mut seeds = list(1, 10, &reference("peer"));
-    seeds["uniqueItems"] = json!(true);
+/// What a registration and an update of a bridgechain share, in the order in which the reference lists what an update
+/// must have one of.
+fn of_bridgechain() -> Value {
     json!({
-        "seedNodes": seeds,
-        "bridgechainRepository": uri(),
-        "bridgechainAssetRepository": uri(),
-        "ports": {
-            "type": "object", "minProperties": 1, "maxProperties": 10, "required": ["@arkecosystem/core-api"],
-            "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 65_535},
+        "seedNodes": {
+            "type": "array", "minItems": 1, "maxItems": 10, "uniqueItems": true,
+            "items": {"type": "string", "format": "peer"},
         },
+        "ports": {
+            "type": "object", "maxProperties": 10, "minProperties": 1, "required": ["@arkecosystem/core-api"],
+            "additionalProperties": false,
+            "patternProperties": {"^.{1,214}$": {"type": "integer", "minimum": 0, "maximum": 65_535}},
+        },
+        "bridgechainRepository": reference("uri"),
+        "bridgechainAssetRepository": reference("uri"),
     })
+}
+
+/// That one of these members must be there.
+fn one_of(members: &Value) -> Value {
+    members.as_object().into_iter().flatten().map(|(name, _)| json!({"required": [name]})).collect()
 }
 
 fn object(required: &[&str], members: Value) -> Value {
@@ -196,5 +215,15 @@ mod tests {
         assert_eq!(schema["signatures"]["items"]["allOf"][0], json!({"minLength": 130, "maxLength": 130}));
         assert!(of(Kind::BusinessResignation).get("asset").is_none());
         assert_eq!(of(Kind::HtlcClaim)["fee"]["bignumber"]["maximum"], 0);
+    }
+
+    /// `tests/clients/protocol` holds all of them against the reference's own.
+    #[test]
+    fn updates_name_what_they_must_have_one_of() {
+        let update = &of(Kind::BridgechainUpdate)["asset"]["properties"]["bridgechainUpdate"];
+        assert_eq!(update["anyOf"][0], json!({"required": ["seedNodes"]}));
+        assert_eq!(update["anyOf"].as_array().map(Vec::len), Some(4), "the id of the bridgechain is none of them");
+        let ports = &update["properties"]["ports"]["patternProperties"];
+        assert_eq!(ports["^.{1,214}$"]["maximum"], 65_535);
     }
 }

@@ -34,7 +34,7 @@ const TIMESTAMP: Parameter = both("timestamp", FROM_ZERO);
 const NONCE: Parameter = both("nonce", FROM_ZERO);
 const AMOUNT: Parameter = both("amount", FROM_ZERO);
 const FEE: Parameter = both("fee", FROM_ZERO);
-const VENDOR_FIELD: Parameter = both("vendorField", Rule::Text(&[Check::AtMost(255)]));
+const VENDOR_FIELD: Parameter = both("vendorField", Rule::Text(&[Check::BytesAtMost(255)]));
 
 /// What the list of all transactions takes.
 #[rustfmt::skip]
@@ -144,7 +144,7 @@ pub const FIELDS: &[Field<TransactionRow>] = &[
         ..Field::new("vendorFieldHex", |row, _| Cell::text(row.vendor_field().map(hex::encode)))
     },
     Field { spoken: Spoken::DOCUMENTED, ..VENDOR_FIELDS },
-    Field { spoken: Spoken::CORE26, missing: Missing::Greatest, ..VENDOR_FIELDS },
+    Field { spoken: Spoken::CORE26, missing: Missing::Greatest, test: Test::Like, ..VENDOR_FIELDS },
 ];
 
 const VENDOR_FIELDS: Field<TransactionRow> = Field::containing("vendorField", |row, _| Cell::text(row.vendor_field()));

@@ -29,7 +29,9 @@ fn percent(name: &str, value: &Value) -> Result<i64, String> {
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    match number.filter(|number: &f64| number.is_finite()) {
+    // Of a percent only two decimals count.
+    let hundredths = |number: f64| (number * 100.0).round() / 100.0;
+    match number.filter(|number: &f64| number.is_finite()).map(hundredths) {
         None => Err(format!("\"{name}\" must be a number")),
         Some(number) if number < 0.0 => Err(format!("\"{name}\" must be larger than or equal to 0")),
         Some(number) if number > 100.0 => Err(format!("\"{name}\" must be less than or equal to 100")),
@@ -120,6 +122,16 @@ mod tests {
     }
 
     #[test]
+    fn the_json_text_of_a_range_or_a_list_is_one() {
+        let open = Ok(Given::Range { from: Some(1), to: None });
+        assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{\"from\": 1}"), Dialect::Core26), open);
+        let list = Rule::Several(&Rule::Ip, 1, 2).check("l", &json!("[\"1.2.3.4\"]"), Dialect::Core26);
+        assert_eq!(list, Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
+        let refused = Err("\"n\" must be an object".to_owned());
+        assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{broken"), Dialect::Core26), refused);
+    }
+
+    #[test]
     fn percents_become_hundredths() {
         let check = |value| percents("p", &value, Dialect::Core26);
         let range = Ok(Given::Range { from: Some(0), to: Some(150) });
@@ -127,6 +139,7 @@ mod tests {
         let beyond = "child \"to\" fails because [\"to\" must be less than or equal to 100]";
         assert_eq!(check(json!({"to": 101})), Err(beyond.to_owned()));
         assert!(check(json!({"to": "NaN"})).is_err() && check(json!({"from": -0.5})).is_err());
+        assert!(check(json!({"from": -0.001, "to": 100.004})).is_ok(), "rounded before it is held against the bounds");
     }
 
     #[test]

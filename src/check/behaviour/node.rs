@@ -331,7 +331,7 @@ impl PeerModel {
             Wake::Unanswered => self.gives_up_waiting(known, report, step, left),
             Wake::Throttled => self.sends_held_back(known, report, step, left),
             Wake::Discover => self.looks_for_peers(known, report, step, left),
-            Wake::DiscoveryOver { .. } | Wake::Forge { .. } => {}
+            Wake::DiscoveryOver { .. } | Wake::Forge { .. } | Wake::Bundle => {}
         }
     }
 

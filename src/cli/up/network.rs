@@ -40,7 +40,7 @@ impl UpNetwork {
     /// None for the numbers of delegates the command line allows.
     pub fn generate(seeds: SeedTree, delegates: u32, gossip: Gossip) -> Result<Self, Failure> {
         let testnet = Testnet::generate(seeds, delegates);
-        let tree = testnet.tree(Rules { gossip, ..rules_for(testnet.delegates.len()) }).map_err(Failure::broken)?;
+        let tree = testnet.tree(rules(testnet.delegates.len(), gossip)).map_err(Failure::broken)?;
         Ok(Self { tree, delegates: testnet.delegates, accounts: testnet.accounts })
     }
 
@@ -79,8 +79,8 @@ impl UpNetwork {
                 BLOCKTIMES.end()
             )));
         }
-        let rules = Rules { gossip, ..rules_for(secrets.len()) };
-        let tree = BlockTree::new(Arc::new(config), Arc::new(rules))
+        let rules = Arc::new(rules(secrets.len(), gossip));
+        let tree = BlockTree::new(Arc::new(config), rules)
             .map_err(|why| Failure::usage(format!("--network-dir {}: genesisBlock.json: {why}", dir.display())))?;
         let delegates = secrets
             .into_iter()
@@ -116,6 +116,14 @@ pub fn plan(network: &UpNetwork, tip: Arc<Link>, start: Slot, seeds: SeedTree) -
     let nodes = network.forgers().into_iter().map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
     let start = SimTime::from_seconds(tree.slots().start(start));
     Plan::new(tree, tip, nodes, seeds, start)
+}
+
+/// Where blocks go straight to everybody, so do transactions, and they are taken in the order of their nonces: what one
+/// node accepted, the next forger knows.
+fn rules(delegates: usize, gossip: Gossip) -> Rules {
+    let mut rules = Rules { gossip, ..rules_for(delegates) };
+    rules.node.transactions_in_order = gossip == Gossip::Once;
+    rules
 }
 
 fn delegate(tree: &BlockTree, passphrase: String) -> Result<NamedDelegate, String> {

@@ -51,6 +51,11 @@ pub struct NodeRules {
     pub retry_dropped_peers: bool,
     /// What one address may send in a time is limited. Source: consensus.md 6.
     pub rate_limits: bool,
+    /// A node sends transactions on in bundles, and one that gets some before it can take them, be it for a gap in the
+    /// nonces or for a block that is still to come, keeps them until it can. With gossip `once` they go from the node
+    /// that a client gave them to straight to all of its peers, and nobody repeats them. So every node holds what one
+    /// accepted. Off, as in the reference: what comes out of order is refused, and nobody sends it again.
+    pub transactions_in_order: bool,
     /// Peers in one /24 network at most; those a node was given are exempt. Source: consensus.md 6.
     pub peers_per_subnet: u32,
     /// Time to answer a request for blocks, in seconds. Source: consensus.md 6.
@@ -95,6 +100,7 @@ impl NodeRules {
             discovery: true,
             retry_dropped_peers: true,
             rate_limits: true,
+            transactions_in_order: false,
             peers_per_subnet: 5,
             blocks_timeout_s: 600,
             forging_ping_ms: 1_500,

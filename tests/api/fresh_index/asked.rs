@@ -56,6 +56,8 @@ pub fn operations(context: &ApiContext) -> Vec<Operation> {
         methods.map(move |(method, described)| (path.clone(), method.as_str(), described))
     });
     let answering = all.filter_map(|(path, method, described)| match (method, path.as_str()) {
+        // The run, which is not of the node's chain.
+        (_, path) if path.starts_with("/lab/") => None,
         ("get", _) => Some(Operation::of(Method::GET, path, described)),
         // These change the pool and the webhooks.
         ("post", "/api/transactions" | "/api/webhooks") => None,
@@ -211,7 +213,8 @@ fn known_as(path: &str, name: &str) -> String {
         ("blocks", "id") => "block id or height".to_owned(),
         ("transactions" | "votes", "id") => "transaction id".to_owned(),
         ("wallets" | "delegates", "id") => "wallet".to_owned(),
-        ("businesses" | "business", "id") => "business".to_owned(),
+        ("businesses" | "business", "id" | "businessId") => "business".to_owned(),
+        ("businesses", "bridgechainId") => "genesisHash".to_owned(),
         ("locks", "id") => "lockId".to_owned(),
         ("rounds", "id") => "round".to_owned(),
         (_, name) => name.to_owned(),

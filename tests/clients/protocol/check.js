@@ -1,4 +1,7 @@
 // The reference library and ours, each checking what the other makes. Ends with `N passed, N failed`.
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
 const { Blocks, Crypto, Identities, Managers, Transactions } = require("@arkecosystem/crypto");
 const { Draw, samples, registerMagistrate } = require("./samples.js");
 const { judge, mutations } = require("./broken.js");
@@ -141,8 +144,30 @@ async function blocks(network, height, all) {
     }
 }
 
+/** What /api/transactions/schemas answers, which a test of ours holds against a live node, and the library's schemas. */
+function schemas() {
+    const examples = JSON.parse(fs.readFileSync(path.join(__dirname, "../../../src/api/openapi/examples.json"), "utf8"));
+    Managers.configManager.setFromPreset("testnet");
+    Managers.configManager.setHeight(2);
+    for (const dialect of ["documented", "core-2.6"]) {
+        const ours = examples[dialect]["get /api/transactions/schemas"].answer.data;
+        const names = Object.entries(ours).flatMap(([group, types]) => Object.keys(types).map((type) => [group, type]));
+        same(`${dialect}: how many types have schemas`, names.length, 17);
+        for (const [group, type] of names) {
+            const theirs = Transactions.TransactionTypeFactory.get(Number(type), Number(group)).getSchema().properties;
+            try {
+                assert.deepStrictEqual(ours[group][type], JSON.parse(JSON.stringify(theirs)));
+                passed++;
+            } catch (error) {
+                failures.push(`${dialect}: schema of type ${group}/${type}: ${error.message}`);
+            }
+        }
+    }
+}
+
 async function main() {
     registerMagistrate();
+    schemas();
     for (const network of ["testnet", "devnet", "mainnet", "unitnet"]) await keys(network);
     for (const [network, height, version] of [
         ["testnet", 1, 1], ["testnet", 2, 2], ["testnet", 100000, 2], ["unitnet", 4000000, 2],

@@ -7,3 +7,4 @@ trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt
 PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" suite.py
+PYTHONDONTWRITEBYTECODE=1 "$folder/venv/bin/python" snippets.py

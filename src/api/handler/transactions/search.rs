@@ -10,7 +10,9 @@
 use super::{Call, Scope, TransactionRow, blocks};
 use crate::{
     api::{
+        context::Dialect,
         field,
+        like::Pattern,
         page::{Estimate, Listing, Page},
         resource::transaction,
         rule::Given,
@@ -285,7 +287,9 @@ impl<'s> Search<'s> {
         let mut found = Vec::new();
         if let Candidates::All(chain) = candidates {
             // What has a zero byte may begin in one field and end in the next, over what is looked for.
-            let text = self.call.parameters.text("vendorField").filter(|text| !text.contains('\0'));
+            let has_patterns = self.call.context.settings.dialect == Dialect::Core26;
+            let is_plain = |text: &&str| !text.contains('\0') && !(has_patterns && Pattern::is_one(text));
+            let text = self.call.parameters.text("vendorField").filter(is_plain);
             let text = text.map(|text| Finder::new(text.as_bytes()));
             for entry in chain.blocks() {
                 let at = |index: usize| Spot { height: entry.height(), index: index as u32 };

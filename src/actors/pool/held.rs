@@ -1,0 +1,162 @@
+//! What peers send before it can be taken. Only where the rules have transactions travel in order.
+//!
+//! A peer sends on what its own pool took. When this pool cannot take it yet, then because it lacks what the other knows:
+//! earlier transactions of the same sender that are still on their way, or a block. So it is kept, by sender and nonce, and
+//! tried again when another of its sender's is taken and whenever the chain has moved.
+
+use super::{
+    PoolError, TransactionPool,
+    admission::{Additions, Checked, FeeVerdict},
+    nonce,
+};
+use crate::{
+    actors::{Effect, message::Transactions},
+    ledger::{rules::Gossip, state::Applied},
+    protocol::{Address, Height, SignedTransaction, TransactionId},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// So many blocks after a transaction came it is given up.
+const HELD_BLOCKS: u32 = 150;
+
+/// Transactions to be taken later: never more than a pool may have pending.
+#[derive(Default)]
+pub(super) struct Held {
+    /// By nonce, with the height at which they came. No list is empty.
+    by_sender: BTreeMap<Address, BTreeMap<Place, (Height, Arc<SignedTransaction>)>>,
+    count: usize,
+}
+
+/// Nonce, or 0 in version 1, and id.
+type Place = (u64, TransactionId);
+
+fn place(transaction: &SignedTransaction) -> Place {
+    (nonce(transaction).unwrap_or(0), transaction.id())
+}
+
+impl Held {
+    fn keep(&mut self, transaction: &Arc<SignedTransaction>, came: Height) {
+        let own = self.by_sender.entry(transaction.sender_address()).or_default();
+        self.count += usize::from(own.insert(place(transaction), (came, transaction.clone())).is_none());
+    }
+
+    /// The sender's with the lowest nonce, no longer held.
+    fn take_first(&mut self, sender: &Address) -> Option<(Height, Arc<SignedTransaction>)> {
+        let own = self.by_sender.get_mut(sender)?;
+        let (_, first) = own.pop_first()?;
+        self.count -= 1;
+        if own.is_empty() {
+            self.by_sender.remove(sender);
+        }
+        Some(first)
+    }
+}
+
+/// What became of a transaction.
+enum Fate {
+    Taken(FeeVerdict),
+    Held,
+    Gone,
+}
+
+impl TransactionPool {
+    /// Takes what peers send, or keeps it for later.
+    pub(super) fn take_from_peer(&mut self, transactions: &Transactions, effects: &mut Vec<Effect>) {
+        let came = self.tip.height();
+        for transaction in transactions.iter() {
+            if self.held.count < self.tree.rules().pool.max_transactions {
+                self.held.keep(transaction, came);
+            }
+        }
+        self.take_held_of(transactions, effects);
+    }
+
+    /// Takes what can be taken by now of what is held of the senders of these.
+    pub(super) fn take_held_of(&mut self, transactions: &Transactions, effects: &mut Vec<Effect>) {
+        if self.held.count > 0 {
+            let mut senders: Vec<Address> = transactions.iter().map(|one| one.sender_address()).collect();
+            let mut seen = BTreeSet::new();
+            senders.retain(|sender| seen.insert(*sender));
+            self.take_held_in_order(senders, effects);
+        }
+    }
+
+    /// The chain has moved: takes what can be taken by now.
+    pub(super) fn take_held(&mut self, effects: &mut Vec<Effect>) {
+        if self.held.count > 0 {
+            self.take_held_in_order(self.held.by_sender.keys().copied().collect(), effects);
+        }
+    }
+
+    fn take_held_in_order(&mut self, senders: Vec<Address>, effects: &mut Vec<Effect>) {
+        let (applied, mut additions) = (self.tree.applied(&self.tip), Additions::default());
+        let mut worth_sending_on = Vec::new();
+        for sender in senders {
+            while let Some((came, transaction)) = self.held.take_first(&sender) {
+                match self.take_or_hold(&transaction, &applied, &mut additions, effects) {
+                    Fate::Taken(verdict) if verdict.broadcast => worth_sending_on.push(transaction),
+                    Fate::Taken(_) | Fate::Gone => {}
+                    Fate::Held => {
+                        // Those behind it have higher nonces.
+                        if self.tip.height().0 <= came.0.saturating_add(HELD_BLOCKS) {
+                            self.held.keep(&transaction, came);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        additions.announce(effects);
+        let is_repeated = self.tree.rules().gossip == Gossip::Reference;
+        if is_repeated && !worth_sending_on.is_empty() {
+            self.send_on(worth_sending_on.into(), effects);
+        }
+    }
+
+    fn take_or_hold(
+        &mut self,
+        transaction: &Arc<SignedTransaction>,
+        applied: &Applied,
+        additions: &mut Additions,
+        effects: &mut Vec<Effect>,
+    ) -> Fate {
+        let tree = self.tree.clone();
+        let verdict = match self.check_unseen(transaction, &BTreeSet::new(), &tree, applied) {
+            Ok(Checked::Passed(verdict)) => verdict,
+            Ok(Checked::Excess) => return Fate::Held,
+            Err(error) => return fate_of(&error),
+        };
+        if tree.block_of(&self.tip, &transaction.id()).is_some() {
+            return Fate::Gone;
+        }
+        // In a full pool nothing gives way to what cannot be taken yet.
+        if self.leaves_gap(transaction, applied) {
+            return Fate::Held;
+        }
+        if !verdict.enter {
+            return Fate::Taken(verdict);
+        }
+        match self.make_room_and_admit(transaction, applied, additions, effects) {
+            Ok(()) => Fate::Taken(verdict),
+            Err(error) if error.may_pass_later() => {
+                additions.rejected.pop();
+                Fate::Held
+            }
+            Err(_) => Fate::Gone,
+        }
+    }
+
+    /// Whether lower nonces of its sender are missing.
+    fn leaves_gap(&self, transaction: &SignedTransaction, applied: &Applied) -> bool {
+        let sender = transaction.sender_address();
+        let wallet = self.pool_wallet(&sender, applied.state.wallet(&sender));
+        nonce(transaction).is_some_and(|nonce| nonce > wallet.nonce.0 + 1)
+    }
+}
+
+fn fate_of(error: &PoolError) -> Fate {
+    if error.may_pass_later() { Fate::Held } else { Fate::Gone }
+}

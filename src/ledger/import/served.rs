@@ -1,0 +1,193 @@
+//! Blocks and transactions as the API serves them: apart, in any order, in either shape. Source: api.md 4.1.
+//!
+//! 1. Each block and each transaction is kept by its id.
+//! 2. Of a transaction in the API's own shape it is known which block it is of. One in the raw shape does not say so: those
+//!    are handed out to the blocks in the order in which they stand in the file, or against it, for lists begin with the
+//!    newest.
+//! 3. A block's payloadHash is that of the ids of its transactions, in their order: it says whether they are the right ones.
+
+use super::{ImportError, ImportReason, put_block};
+use crate::{
+    ledger::{BlockTree, Link},
+    protocol::{Height, SignedTransaction, TransactionId, crypto::sha256},
+};
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+/// What a file holds so far.
+#[derive(Default)]
+pub struct Served {
+    /// By height, with the line it stands in.
+    blocks: BTreeMap<u32, (usize, Value)>,
+    /// The raw members of each transaction, by id.
+    transactions: BTreeMap<String, Value>,
+    /// Ids by the id of their block, as they come.
+    of_blocks: BTreeMap<String, Vec<String>>,
+    /// Ids of those that do not say so, as they come.
+    loose: Vec<String>,
+}
+
+impl Served {
+    /// Keeps a block or a transaction.
+    pub fn keep(&mut self, line: usize, value: Value) -> Result<(), ImportReason> {
+        let found = || {
+            let text = value.to_string();
+            text.chars().take(60).collect::<String>() + if text.chars().count() > 60 { "…" } else { "" }
+        };
+        let height = value["height"].as_u64().and_then(|height| u32::try_from(height).ok());
+        match (height, value["id"].as_str()) {
+            (Some(height), _) if value.get("previous").or(value.get("previousBlock")).is_some() => {
+                self.blocks.entry(height).or_insert((line, raw_block(value)));
+                Ok(())
+            }
+            (None, Some(id)) if value["senderPublicKey"].is_string() => {
+                let id = id.to_owned();
+                self.keep_transaction(id, value);
+                Ok(())
+            }
+            _ => Err(ImportReason::Unknown { found: found() }),
+        }
+    }
+
+    fn keep_transaction(&mut self, id: String, value: Value) {
+        match value["blockId"].as_str() {
+            Some(block) => {
+                let own = self.of_blocks.entry(block.to_owned()).or_default();
+                if !own.contains(&id) {
+                    own.push(id.clone());
+                }
+                // In the raw shape more of it is told.
+                self.transactions.entry(id).or_insert_with(|| raw_transaction(value));
+            }
+            None => {
+                self.transactions.insert(id.clone(), value);
+                self.loose.push(id);
+            }
+        }
+    }
+
+    /// Puts all blocks on top of `tip`, each with its transactions.
+    ///
+    /// # Errors
+    /// As [`super::import`].
+    pub fn put_on(self, tree: &BlockTree, mut tip: Arc<Link>) -> Result<Arc<Link>, ImportError> {
+        let mut loose = self.loose_in_order(tree);
+        for (line, mut block) in self.blocks.into_values() {
+            let wrong = |reason| ImportError { line, reason };
+            let height = Height(block["height"].as_u64().unwrap_or_default() as u32);
+            if height > Height::GENESIS {
+                let told = block["id"].as_str().and_then(|id| self.of_blocks.get(id));
+                let ids = choose(&block, told.map(Vec::as_slice).unwrap_or_default(), &mut loose);
+                let ids = ids.map_err(|(wanted, found)| wrong(ImportReason::Transactions { height, wanted, found }))?;
+                let context = tree.config().block_context();
+                let read = |id: &String| {
+                    let json = &self.transactions[id];
+                    let read = SignedTransaction::from_json(json, &context.transactions_of(height));
+                    match read.map_err(|why| why.to_string()) {
+                        Ok(read) if read.id().to_string() == *id => Ok(read.to_json()),
+                        Ok(other) => {
+                            let made = other.id().to_string();
+                            Err(ImportReason::OtherTransaction { id: id.clone(), made })
+                        }
+                        Err(why) => Err(ImportReason::Malformed { height, why: format!("transaction {id}: {why}") }),
+                    }
+                };
+                block["transactions"] = ids.iter().map(read).collect::<Result<_, _>>().map_err(wrong)?;
+            }
+            tip = put_block(tree, &tip, block).map_err(wrong)?;
+        }
+        Ok(tip)
+    }
+
+    /// The ids of those whose block is not told, each once, without those of genesis.
+    fn loose_in_order(&self, tree: &BlockTree) -> VecDeque<String> {
+        let genesis = tree.genesis().block().transactions.iter().map(|transaction| transaction.id().to_string());
+        let mut seen: BTreeSet<String> = genesis.chain(self.of_blocks.values().flatten().cloned()).collect();
+        self.loose.iter().filter(|id| seen.insert((*id).clone())).cloned().collect()
+    }
+}
+
+/// The ids of a block's transactions in their order: those that say they are of it, or the next ones of the others, from
+/// either end. Fails with how many are wanted and how many there are.
+fn choose(block: &Value, told: &[String], loose: &mut VecDeque<String>) -> Result<Vec<String>, (usize, usize)> {
+    let wanted = block["numberOfTransactions"].as_u64().unwrap_or_default() as usize;
+    let fits = |ids: &[String]| {
+        let ids: Option<Vec<TransactionId>> = ids.iter().map(|id| id.parse().ok()).collect();
+        let bytes: Vec<u8> = ids.unwrap_or_default().iter().flat_map(|id| id.0).collect();
+        block["payloadHash"] == hex::encode(sha256(&bytes))
+    };
+    let in_order = |mut ids: Vec<String>| {
+        if fits(&ids) {
+            return Some(ids);
+        }
+        ids.reverse();
+        fits(&ids).then_some(ids)
+    };
+    if wanted == 0 {
+        return Ok(Vec::new());
+    }
+    if told.len() == wanted {
+        return in_order(told.to_vec()).ok_or((wanted, told.len()));
+    }
+    if loose.len() < wanted {
+        return Err((wanted, told.len().max(loose.len())));
+    }
+    if let Some(first) = in_order(loose.iter().take(wanted).cloned().collect()) {
+        loose.drain(..wanted);
+        return Ok(first);
+    }
+    let from = loose.len() - wanted;
+    let last = in_order(loose.iter().skip(from).cloned().collect()).ok_or((wanted, told.len()))?;
+    loose.truncate(from);
+    Ok(last)
+}
+
+/// A block's raw members, out of the shape of the API where it has that.
+fn raw_block(block: Value) -> Value {
+    if block.get("previousBlock").is_some() {
+        return block;
+    }
+    json!({
+        "id": block["id"], "version": block["version"], "height": block["height"], "previousBlock": block["previous"],
+        "timestamp": block["timestamp"]["epoch"], "numberOfTransactions": block["transactions"],
+        "totalAmount": block["forged"]["amount"], "totalFee": block["forged"]["fee"], "reward": block["forged"]["reward"],
+        "payloadLength": block["payload"]["length"], "payloadHash": block["payload"]["hash"],
+        "generatorPublicKey": block["generator"]["publicKey"], "blockSignature": block["signature"],
+    })
+}
+
+/// A transaction's raw members, out of the shape of the API.
+fn raw_transaction(shown: Value) -> Value {
+    const SAME: [&str; 12] = [
+        "id",
+        "version",
+        "type",
+        "typeGroup",
+        "amount",
+        "fee",
+        "senderPublicKey",
+        "signature",
+        "signatures",
+        "vendorField",
+        "asset",
+        "nonce",
+    ];
+    let mut raw: Map<String, Value> =
+        SAME.into_iter().filter_map(|name| shown.get(name).map(|value| (name.to_owned(), value.clone()))).collect();
+    let mut put = |name: &str, value: &Value| drop(raw.insert(name.to_owned(), value.clone()));
+    if let Some(second) = shown.get("signSignature") {
+        put("secondSignature", second);
+    }
+    if shown["version"] == 1 {
+        put("timestamp", &shown["timestamp"]["epoch"]);
+    }
+    // Of other types the API shows the sender in its place.
+    let has_recipient = shown["typeGroup"] == 1 && (shown["type"] == 0 || shown["type"] == 8);
+    if has_recipient || shown["version"] == 1 && shown["type"] == 3 {
+        put("recipientId", &shown["recipient"]);
+    }
+    Value::Object(raw)
+}
