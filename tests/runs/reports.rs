@@ -226,7 +226,8 @@ fn a_partition_and_its_end_are_in_the_figures() {
     let data = page_data(&fs::read_to_string(out.join("report.html")).expect("it is there"));
     let faults = data["faults"].as_array().expect("a list");
     for (kind, key) in [("fault.began", "began_us"), ("fault.ended", "ended_us")] {
-        let told: BTreeSet<(u64, u64)> = faults.iter().filter_map(|fault| fault["fault"].as_u64().zip(fault[key].as_u64())).collect();
+        let told: BTreeSet<(u64, u64)> =
+            faults.iter().filter_map(|fault| fault["fault"].as_u64().zip(fault[key].as_u64())).collect();
         let traced = of(kind).into_iter().filter_map(|line| line["fault"].as_u64().zip(line["at"].as_u64()));
         assert_eq!(told, traced.collect(), "the page shades what the trace tells: {kind}");
     }

@@ -70,7 +70,7 @@ function plotCard(size, title, explanation, spec, file) {
   const numbers = element("div");
   const made = card(size, title, explanation, where, numbers);
   const plot = new Plot(where, { title, ...spec });
-  const toggle = element("button", { type: "button", class: "tool", "aria-expanded": "false", "aria-label": `Numbers of “${title}”`, onclick: () => {
+  const toggle = element("button", { type: "button", class: "tool", "aria-expanded": "false", "aria-label": `Table of “${title}”`, onclick: () => {
     toggle.setAttribute("aria-expanded", String(toggle.getAttribute("aria-expanded") !== "true"));
     plot.drawn();
   } }, "Table");
@@ -101,7 +101,7 @@ function table(head, rows, label) {
 }
 
 function tile(value, name, bad = false) {
-  return element("div", { class: bad ? "tile bad" : "tile" }, element("b", {}, value), element("span", {}, name));
+  return element("div", { class: `tile${bad ? " bad" : ""}${value.length > 10 ? " long" : ""}` }, element("b", {}, value), element("span", {}, name));
 }
 
 function heading(title, below) {

@@ -7,7 +7,7 @@
 //   points  y; `low`, `high` error bars, `join` by a line, `text` to tell
 //   bars    y, `width` in units of x; bars of one panel stand on each other
 //   boxes   y: objects { min, p5, p25, p50, p75, p95, max, mean }; `place` of `places` beside each other
-//   heat    x, rows (names), y: rows of arrays; darker is more
+//   heat    x, rows (names), y: rows of arrays; stronger is more
 
 const SVG = new DOMParser().parseFromString("<svg/>", "text/html").querySelector("svg").namespaceURI;
 
@@ -169,7 +169,8 @@ const MARKS = {
     span: (series, domain) => extent([0, ...within(series, domain, series.y.map((value, index) => (series.base?.[index] || 0) + (value || 0)))]),
     draw(series, sx, sy) {
       const [first, end] = visible(series, [sx.domain[0] - series.width, sx.domain[1] + series.width]);
-      const width = Math.max(1, Math.abs(sx.at(series.x[first] + series.width) - sx.at(series.x[first])) * 0.76);
+      const room = Math.abs(sx.at(series.x[first] + series.width) - sx.at(series.x[first]));
+      const width = room < 5 ? Math.max(1, room + 0.4) : room * 0.76;
       // Where several bars share a column of pixels, the greatest of them stays.
       const columns = new Map();
       for (let index = first; index < end; index += 1) {

@@ -156,18 +156,19 @@ class Plot {
     return [outside, inside];
   }
 
-  /** Shade from a fault's begin, a full line, to its end, a dotted one. */
+  /** Shade from a fault's begin, a full line, to its end, a dotted one; no darker where several overlap. */
   drawSpans(top, foot) {
     const { sx } = this;
-    return (this.spec.spans || []).flatMap(({ from, to, instant }) => {
+    const shades = svg("g", { style: "opacity:.14" });
+    const lines = (this.spec.spans || []).flatMap(({ from, to, instant }) => {
       const x = px(sx.at(from));
-      const made = [path(`M${x},${top}V${foot}`, "begin")];
-      if (instant) return made;
+      const begin = path(`M${x},${top}V${foot}`, "begin");
+      if (instant) return [begin];
       const until = to === null ? this.right : sx.at(to);
-      made.unshift(svg("rect", { class: "span", x, y: top, width: px(Math.max(0, until - x)), height: foot - top }));
-      if (to !== null) made.push(path(`M${px(until)},${top}V${foot}`, "end"));
-      return made;
+      shades.append(svg("rect", { class: "span", x, y: top, width: px(Math.max(0, until - x)), height: foot - top }));
+      return to === null ? [begin] : [begin, path(`M${px(until)},${top}V${foot}`, "end")];
     });
+    return [shades, lines];
   }
 
   /** Spans that overlap go into lanes of their own. */

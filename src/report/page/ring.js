@@ -45,12 +45,14 @@ class Ring {
   draw() {
     const d = { forged: "", missed: "" };
     this.shown().forEach(({ turns }, index) => turns.forEach(([, , height], turn) => { d[height ? "forged" : "missed"] += this.piece(index, turn); }));
+    // Pieces as thin as a line would be all texture.
+    const fine = this.shown().some(({ turns }) => turns.length > 250);
     this.mine = svg("path", { class: "same" });
     this.mark = svg("path", { class: "chosen" });
     this.words = svg("g", { "text-anchor": "middle" });
     this.svg = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE, "aria-hidden": "true" },
       svg("path", { class: "forged", d: d.forged, style: "fill:var(--good)" }), svg("path", { class: "missed", d: d.missed, style: "fill:var(--bad)" }),
-      svg("path", { class: "texture", d: d.missed, style: `fill:${patternOf("rising")}` }), this.mine, this.mark, this.words);
+      fine ? null : svg("path", { class: "texture", d: d.missed, style: `fill:${patternOf("rising")}` }), this.mine, this.mark, this.words);
     this.area.replaceChildren(this.svg);
     const count = (missed) => this.shown().flatMap(({ turns }) => turns).filter(([, , height]) => !height === missed).length;
     const rounds = this.shown();

@@ -10,7 +10,7 @@ const hold = time.length ? time[0].slots * data.blocktime : 0;
 const slotOf = (seconds) => Math.floor((seconds + data.start) / data.blocktime + 1e-9);
 const timeX = { label: "virtual time since the first slot", short: "", unit: "seconds", tight: true, tell: (seconds) => `${duration(seconds, 4)}, slot ${number(slotOf(seconds))}` };
 const roundX = rounds.map((round) => round.round);
-const roundAxis = { label: "round", whole: true, room: 34, tell: (round) => number(round) };
+const roundAxis = { label: "round", whole: true, room: 34, tight: true, inset: 8, tell: (round) => number(round) };
 const rowsSpan = time.length && time[0].slots > 1 ? ` A step stands for ${time[0].slots} slots.` : "";
 
 // What is over at once, such as a restart, has no length.
@@ -42,7 +42,7 @@ page.append(element("div", { class: "tiles" },
   tile(number(totals.fork_depth_max), "blocks, longest branch beside the chain", totals.fork_depth_max > 0),
   tile(number(totals.rollbacks), "rollbacks", totals.rollbacks > 0),
   totals.propagation_ms.count ? tile(duration(totals.propagation_ms.p50 / 1000), "propagation, median") : null,
-  totals.propagation_ms.count ? tile(duration(totals.propagation_ms.p99 / 1000), "propagation, 99 %") : null,
+  totals.propagation_ms.count ? tile(duration(totals.propagation_ms.p99 / 1000), "propagation, 99\u00a0%") : null,
   tile(percent(totals.agreement_mean), "mean agreement of live nodes", totals.agreement_mean !== null && totals.agreement_mean < 0.99),
   totals.down_max > 0 ? tile(number(totals.down_max), "nodes down at most", true) : null,
   about.ended !== "complete" ? tile(about.censored ? `censored (${about.ended})` : about.ended, `at height ${number(totals.height)}`, true) : null,
@@ -90,7 +90,7 @@ if (data.rings.length) {
 }
 
 const worst = [...data.delegates].sort((one, other) => other.missed - one.missed);
-grid.append(card("third tall", "Delegates", "Slots over all rounds, most missed first.",
+if (worst.length) grid.append(card("third tall", "Delegates", "Slots over all rounds, most missed first.",
   table(["delegate", "owned", "forged", "missed"], worst.map(({ username, owned, forged, missed }) => [username, owned, forged, missed ? { class: "bad", text: String(missed) } : 0]), "Slots of delegates")));
 
 const orphans = [...data.orphans].sort((one, other) => one.at_us - other.at_us);
@@ -122,9 +122,13 @@ grid.append(plotCard("half", "Agreement", `Share of the live nodes, and of the v
   { y: { label: "share of live nodes", unit: "percent", range: [0, 104] }, height: 220, series: [line("nodes", "good", shares("agreement_min")), line("vote weight", "fourth", shares("weight_agreement_min"), { dash: "dash" })] },
 ]), "time.csv").card);
 
-grid.append(plotCard("half", "Slots by round", "Blocks on the winning chain, slots left empty, and forks: blocks forged on a parent on which another block had been forged before.", byRound([
-  { y: { label: "slots", zero: true, whole: true }, height: 220, series: [["blocks", "blocks", "good"], ["missed_slots", "missed", "bad", "rising"], ["forks", "forks", "fourth", "crossed"]].map(([key, name, color, texture]) =>
-    ({ kind: "bars", name, color, texture, x: roundX, y: rounds.map((round) => round[key]), width: 1 })) },
+const forks = rounds.map((round) => round.forks);
+const bars = (name, color, y, texture) => ({ kind: "bars", name, color, texture, x: roundX, y, width: 1 });
+const slots = [bars("blocks", "good", rounds.map((round) => round.blocks)), bars("missed", "bad", rounds.map((round) => round.missed_slots), "rising")];
+const anyForks = forks.some((count) => count > 0);
+grid.append(plotCard("half", "Slots by round", `Blocks on the winning chain and slots left empty${anyForks ? "; below, forks: blocks forged on a parent on which another block had been forged before" : "; no block was forged on a parent that had one already"}.`, byRound([
+  { y: { label: "slots", zero: true, whole: true }, height: anyForks ? 148 : 220, series: slots },
+  ...(anyForks ? [{ y: { label: "forks", zero: true, whole: true }, height: 36, series: [bars("forks", "fourth", forks, "crossed")] }] : []),
 ]), "rounds.csv").card);
 
 if (totals.propagation_ms.count > 0) {
@@ -155,19 +159,20 @@ if (traffic) {
 
 if (totals.rollbacks > 0) {
   grid.append(plotCard("half", "Rollbacks by round", `How often a node left its chain, and the most blocks one took back at once, be they on a fork or to be downloaded again. ${Object.entries(totals.rollbacks_by_cause).map(([cause, count]) => `${cause}: ${number(count)}`).join(", ")}.`, byRound([
-    { y: { label: "rollbacks", zero: true, whole: true }, height: 110, series: [{ kind: "bars", name: "rollbacks", color: "fourth", x: roundX, y: rounds.map((round) => round.rollbacks), width: 1 }] },
-    { y: { label: "blocks, deepest rollback", zero: true, whole: true }, height: 90, series: [{ kind: "bars", name: "deepest", color: "bad", texture: "rising", x: roundX, y: rounds.map((round) => round.rollback_depth_max), width: 1 }] },
+    { y: { label: "rollbacks", zero: true, whole: true }, height: 110, series: [bars("rollbacks", "fourth", rounds.map((round) => round.rollbacks))] },
+    { y: { label: "blocks, deepest rollback", zero: true, whole: true }, height: 90, series: [bars("deepest", "bad", rounds.map((round) => round.rollback_depth_max), "rising")] },
   ]), "rounds.csv").card);
 }
 
-// Who missed when, over more rounds than the ring shows.
+// Who missed when, over all rounds and not only those that the ring shows.
 if (totals.missed_slots > 0) {
-  const indices = data.delegates.map((_, index) => index).filter((index) => data.delegates[index].missed > 0)
+  const who = [...data.delegates.keys()].filter((place) => data.delegates[place].missed > 0)
     .sort((one, other) => data.delegates[other].missed - data.delegates[one].missed).slice(0, 40).reverse();
-  const missed = indices.map((index) => data.rings.map(({ turns }) => turns.filter(([, owner, height]) => owner === index && !height).length));
-  const names = indices.map((index) => data.delegates[index].username);
-  grid.append(plotCard("half", "Who missed, by round", "Slots missed of the delegates that missed most; the more, the darker.", byRound([
-    { y: { label: "", categories: names }, height: Math.max(60, names.length * 16), series: [{ kind: "heat", name: "missed", color: "bad", x: data.rings.map(({ round }) => round), rows: names, y: missed }] },
+  const counts = new Map(data.missed.map(([round, place, count]) => [`${round} ${place}`, count]));
+  const names = who.map((place) => data.delegates[place].username);
+  grid.append(plotCard(names.length > 14 ? "" : "half", "Who missed, by round", "Slots missed of the delegates that missed most; the more, the stronger.", byRound([
+    { y: { label: "", categories: names }, height: Math.max(16, Math.min(60, 180 / names.length)) * names.length, series: [
+      { kind: "heat", name: "missed", color: "bad", x: roundX, rows: names, y: who.map((place) => roundX.map((round) => counts.get(`${round} ${place}`) || 0)) }] },
   ]), "delegates.csv").card);
 }
 

@@ -35,6 +35,7 @@ fn data(bundle: &Bundle<'_>) -> Value {
         "orphans": figures.orphans,
         "curve": figures.propagation_curve,
         "rings": rings(bundle, &delegates),
+        "missed": missed(bundle, &delegates),
         "delegates": delegates,
     })
 }
@@ -53,15 +54,13 @@ fn rounds(bundle: &Bundle<'_>) -> Vec<Value> {
     rows.collect()
 }
 
-/// Round by round and slot by slot: the slot, its owner's place among the delegates, and the height forged in it; 0 where it
+/// Round by round and slot by slot, for the last rounds: the slot, its owner's place among the delegates, and the height forged in it; 0 where it
 /// was missed. And the blocks that a round lacks at the end of the run.
 fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
-    let places: BTreeMap<&str, usize> =
-        delegates.iter().enumerate().map(|(place, delegate)| (delegate.username.as_str(), place)).collect();
+    let place = places(delegates);
     let rounds = bundle.figures.chain.iter().filter(|round| !round.turns.is_empty());
     let milestones = &bundle.tree.config().milestones;
     let rings = rounds.map(|round| {
-        let place = |owner: &str| places.get(owner).expect("who owns a slot is one of the round's delegates");
         let turns = round.turns.iter().map(|turn| json!([turn.slot, place(&turn.owner), turn.height.unwrap_or(0)]));
         let turns: Vec<Value> = turns.collect();
         let seats = milestones.at(Height(round.first_height)).active_delegates;
@@ -69,4 +68,20 @@ fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
         json!({ "round": round.round, "turns": turns, "lacks": lacks })
     });
     rings.collect()
+}
+
+/// Who missed slots in which round: the round, the delegate's place, and how many.
+fn missed(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
+    let place = places(delegates);
+    let rounds = bundle.figures.chain.iter();
+    let rows = rounds.flat_map(|round| round.delegates.iter().map(move |delegate| (round.round, delegate)));
+    let missed = rows.filter(|(_, delegate)| delegate.missed > 0);
+    missed.map(|(round, delegate)| json!([round, place(&delegate.username), delegate.missed])).collect()
+}
+
+/// Where a delegate stands in the list, by username.
+fn places(delegates: &[DelegateSlots]) -> impl Fn(&str) -> usize {
+    let places: BTreeMap<&str, usize> =
+        delegates.iter().enumerate().map(|(place, delegate)| (delegate.username.as_str(), place)).collect();
+    move |owner| *places.get(owner).expect("who owns a slot is one of the delegates of its round")
 }

@@ -29,12 +29,12 @@ function standalone(drawing, title, keys = []) {
 }
 
 function inline(made, original) {
+  made.removeAttribute("class");
   if (["title", "clipPath", "defs", "pattern", "g", "svg"].includes(original.tagName)) return;
   const style = getComputedStyle(original);
   const names = Object.keys(KEPT).filter((name) => style.getPropertyValue(name) !== KEPT[name]);
   if (original.tagName === "text") names.push(...KEPT_OF_TEXT);
   made.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";"));
-  made.removeAttribute("class");
 }
 
 /** The names of the series with their pictures, in lines of the width. */

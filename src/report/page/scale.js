@@ -27,7 +27,7 @@ function number(value, digits = 2) {
 /** A number with so many digits that count. */
 const significant = (value, digits = 4) =>
   number(value, value === 0 ? 0 : Math.min(12, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value))))));
-const percent = (value) => (value === null || value === undefined ? "–" : `${number(value * 100, 2)} %`);
+const percent = (value) => (value === null || value === undefined ? "–" : `${number(value * 100, 2)}\u00a0%`);
 /** A span of time, in the unit of its size. */
 function duration(seconds, digits = 3) {
   if (seconds === null || seconds === undefined) return "–";
