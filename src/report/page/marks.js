@@ -81,7 +81,16 @@ function runs(series, y, sx, sy) {
 /** The corners of a run: a step holds its value until the next x, the last one as long as `hold` says. */
 function corners(series, run, sx) {
   if (!series.step) return run;
-  const stepped = run.flatMap(([x, y], index) => (!index ? [[x, y]] : y === run[index - 1][1] ? [] : [[x, run[index - 1][1]], [x, y]]));
+  const stepped = run.flatMap(([x, y], index) =>
+    !index
+      ? [[x, y]]
+      : y === run[index - 1][1]
+        ? []
+        : [
+            [x, run[index - 1][1]],
+            [x, y],
+          ],
+  );
   const [, y, index] = run.at(-1);
   const until = index + 1 < series.x.length ? series.x[index + 1] : series.x[index] + (series.hold || 0);
   return [...stepped, [sx.at(until), y]];
@@ -111,8 +120,11 @@ function markers(series, points) {
   return svg("path", { class: "marker", d, style: hollow(shape) ? `${stroke(series)};fill:none;stroke-width:2` : fill(series) });
 }
 
-const extent = (values) => values.reduce(([low, high], value) =>
-  (value === null || value === undefined ? [low, high] : [Math.min(low, value), Math.max(high, value)]), [Infinity, -Infinity]);
+const extent = (values) =>
+  values.reduce(
+    ([low, high], value) => (value === null || value === undefined ? [low, high] : [Math.min(low, value), Math.max(high, value)]),
+    [Infinity, -Infinity],
+  );
 const within = (series, domain, values) => values.slice(...visible(series, domain));
 
 const MARKS = {
@@ -143,22 +155,41 @@ const MARKS = {
     draw(series, sx, sy) {
       const highs = runs(series, series.high, sx, sy);
       const lows = runs(series, series.low, sx, sy);
-      const areas = highs.map((run, index) => `${through(corners(series, run, sx))}L${corners(series, lows[index], sx).reverse().map(([x, y]) => `${px(x)},${px(y)}`).join("L")}Z`);
+      const areas = highs.map(
+        (run, index) =>
+          `${through(corners(series, run, sx))}L${corners(series, lows[index], sx)
+            .reverse()
+            .map(([x, y]) => `${px(x)},${px(y)}`)
+            .join("L")}Z`,
+      );
       return [svg("path", { class: "under", d: areas.join(""), style: `${fill(series)};opacity:.2` })];
     },
-    tell: (series, index, axis) => (series.low[index] === null ? "–" : `${tell(axis, series.low[index])} to ${tell(axis, series.high[index])}`),
+    tell: (series, index, axis) =>
+      series.low[index] === null ? "–" : `${tell(axis, series.low[index])} to ${tell(axis, series.high[index])}`,
   },
   points: {
     span: (series, domain) => extent([series.y, series.low || [], series.high || []].flatMap((values) => within(series, domain, values))),
     draw(series, sx, sy) {
-      const points = series.x.map((x, index) => [sx.at(x) + (series.nudge || 0), sy.at(series.y[index]), index]).filter(([, , index]) => series.y[index] !== null);
+      const points = series.x
+        .map((x, index) => [sx.at(x) + (series.nudge || 0), sy.at(series.y[index]), index])
+        .filter(([, , index]) => series.y[index] !== null);
       const made = [];
-      if (series.join) made.push(svg("path", { class: "line", d: points.length ? through(points) : "", style: `${stroke(series)};fill:none;stroke-width:2`, "stroke-dasharray": DASHES[series.dash] }));
+      if (series.join)
+        made.push(
+          svg("path", {
+            class: "line",
+            d: points.length ? through(points) : "",
+            style: `${stroke(series)};fill:none;stroke-width:2`,
+            "stroke-dasharray": DASHES[series.dash],
+          }),
+        );
       if (series.low) {
-        const bars = points.filter(([, , index]) => series.low[index] !== null).map(([x, , index]) => {
-          const [low, high] = [px(sy.at(series.low[index])), px(sy.at(series.high[index]))];
-          return `M${px(x)},${low}V${high}M${px(x - 5)},${low}h10M${px(x - 5)},${high}h10`;
-        });
+        const bars = points
+          .filter(([, , index]) => series.low[index] !== null)
+          .map(([x, , index]) => {
+            const [low, high] = [px(sy.at(series.low[index])), px(sy.at(series.high[index]))];
+            return `M${px(x)},${low}V${high}M${px(x - 5)},${low}h10M${px(x - 5)},${high}h10`;
+          });
         made.push(svg("path", { class: "error", d: bars.join(""), style: `${stroke(series)};stroke-width:1.5;opacity:.75;fill:none` }));
       }
       return [...made, markers(series, points)];
@@ -166,7 +197,15 @@ const MARKS = {
     tell: (series, index, axis) => series.text?.[index] ?? tell(axis, series.y[index]),
   },
   bars: {
-    span: (series, domain) => extent([0, ...within(series, domain, series.y.map((value, index) => (series.base?.[index] || 0) + (value || 0)))]),
+    span: (series, domain) =>
+      extent([
+        0,
+        ...within(
+          series,
+          domain,
+          series.y.map((value, index) => (series.base?.[index] || 0) + (value || 0)),
+        ),
+      ]),
     draw(series, sx, sy) {
       const [first, end] = visible(series, [sx.domain[0] - series.width, sx.domain[1] + series.width]);
       const room = Math.abs(sx.at(series.x[first] + series.width) - sx.at(series.x[first]));
@@ -207,7 +246,10 @@ const MARKS = {
         svg("path", { class: "box", d: d.box, style: `${stroke(series)};${fill(series)};fill-opacity:.22;stroke-width:1.5` }),
         svg("path", { class: "median", d: d.median, style: `${stroke(series)};fill:none;stroke-width:3` }),
         svg("path", { class: "ends", d: d.ends, style: `${stroke(series)};fill:none` }),
-        markers({ size: 3.5, ...series }, series.y.map((box, index) => [at.x(index), sy.at(box.mean)])),
+        markers(
+          { size: 3.5, ...series },
+          series.y.map((box, index) => [at.x(index), sy.at(box.mean)]),
+        ),
       ];
     },
     tell: (series, index, axis) => {
@@ -223,16 +265,34 @@ const MARKS = {
       const height = Math.abs(sy.at(1) - sy.at(0));
       const gap = width > 6 ? 1.5 : 0;
       const levels = new Map([[0, ""]]);
-      series.y.forEach((row, place) => row.forEach((value, index) => {
-        const [x, y] = [sx.at(series.x[index]) - width / 2, sy.at(place) - height / 2];
-        const level = value > 0 ? Math.ceil((value / most) * 8) : 0;
-        levels.set(level, `${levels.get(level) || ""}M${px(x + gap / 2)},${px(y + 1)}h${px(width - gap)}v${px(height - 2)}h${px(gap - width)}z`);
-      }));
-      return [...levels].sort(([one], [other]) => one - other).map(([level, d]) =>
-        svg("path", { class: "cell", "data-level": level, d, style: level ? `${fill(series)};fill-opacity:${0.3 + 0.7 * (level / 8)}` : "fill:var(--faint)" }));
+      series.y.forEach((row, place) =>
+        row.forEach((value, index) => {
+          const [x, y] = [sx.at(series.x[index]) - width / 2, sy.at(place) - height / 2];
+          const level = value > 0 ? Math.ceil((value / most) * 8) : 0;
+          levels.set(
+            level,
+            `${levels.get(level) || ""}M${px(x + gap / 2)},${px(y + 1)}h${px(width - gap)}v${px(height - 2)}h${px(gap - width)}z`,
+          );
+        }),
+      );
+      return [...levels]
+        .sort(([one], [other]) => one - other)
+        .map(([level, d]) =>
+          svg("path", {
+            class: "cell",
+            "data-level": level,
+            d,
+            style: level ? `${fill(series)};fill-opacity:${0.3 + 0.7 * (level / 8)}` : "fill:var(--faint)",
+          }),
+        );
     },
-    tell: (series, index) => series.rows.map((name, row) => [name, series.y[row][index]]).filter(([, value]) => value > 0)
-      .map(([name, value]) => `${name} ${value}`).slice(0, 12).join(", ") || "none",
+    tell: (series, index) =>
+      series.rows
+        .map((name, row) => [name, series.y[row][index]])
+        .filter(([, value]) => value > 0)
+        .map(([name, value]) => `${name} ${value}`)
+        .slice(0, 12)
+        .join(", ") || "none",
   },
 };
 
@@ -262,9 +322,12 @@ function stack(all) {
 /** A little picture of a series, for legends: 26 by 12 pixels. */
 function swatch(series) {
   const style = `${stroke(series)};fill:none;stroke-width:${series.width || 2}`;
-  const lineAt = series.kind === "line" || series.join ? svg("path", { d: "M1,6h24", style, "stroke-dasharray": DASHES[series.dash] }) : null;
+  const lineAt =
+    series.kind === "line" || series.join ? svg("path", { d: "M1,6h24", style, "stroke-dasharray": DASHES[series.dash] }) : null;
   const square = `${fill(series)}${["band", "boxes"].includes(series.kind) ? ";opacity:.3" : ""}`;
-  const patch = ["bars", "band", "heat", "boxes"].includes(series.kind) ? svg("rect", { x: 6, y: 0.5, width: 14, height: 11, rx: 2, style: square }) : null;
+  const patch = ["bars", "band", "heat", "boxes"].includes(series.kind)
+    ? svg("rect", { x: 6, y: 0.5, width: 14, height: 11, rx: 2, style: square })
+    : null;
   const texture = series.texture ? svg("rect", { x: 6, y: 0.5, width: 14, height: 11, style: `fill:${patternOf(series.texture)}` }) : null;
   const area = series.fill ? svg("rect", { x: 1, y: 6, width: 24, height: 6, style: `${fill(series)};opacity:.14` }) : null;
   const mark = ["points", "boxes"].includes(series.kind) || series.marker ? markers({ size: 3.5, ...series }, [[13, 6]]) : null;

@@ -2,9 +2,9 @@
 // A plot: panels above each other that share one horizontal axis, drawn as SVG, so that what is saved can be printed.
 //
 //   new Plot(where, spec).draw()
-//   spec   { title, x: axis, panels, spans, note }
+//   spec   { title, x: axis, panels, spans }
 //   panel  { y: axis, height, series, lanes }     `lanes` draws the spans as bars with their names
-//   span   { from, to, name, instant }            in force from … to; `to` is null where it outlasts the plot
+//   span   { from, to, name, instant }            in force between; `to` is null where it outlasts the plot
 //
 // Drag to zoom, double-click to see all again; the legend switches series off and on. With the focus on a plot the arrow keys
 // move the read-out, + and − zoom, Escape ends that. Colours are variables of the page, so a theme needs no drawing anew.
@@ -45,7 +45,9 @@ class Plot {
     this.all = element("button", { type: "button", class: "all", onclick: () => this.show(null) }, "Show all");
     where.append(this.legend, this.area, this.told);
     this.listen();
-    new ResizeObserver(([entry]) => { if (entry.contentRect.width !== this.width) this.draw(); }).observe(this.area);
+    new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== this.width) this.draw();
+    }).observe(this.area);
   }
 
   /** Draws something else in the same place. */
@@ -70,7 +72,10 @@ class Plot {
   draw() {
     const { spec } = this;
     this.width = this.area.clientWidth || 600;
-    this.panels = spec.panels.map((panel) => ({ ...panel, series: stack((panel.series || []).filter((series) => !this.off.has(series.name))) }));
+    this.panels = spec.panels.map((panel) => ({
+      ...panel,
+      series: stack((panel.series || []).filter((series) => !this.off.has(series.name))),
+    }));
     const full = this.extentX();
     this.full = full;
     const domain = this.zoom || full;
@@ -94,9 +99,20 @@ class Plot {
     this.height = this.bottom + foot.height;
     this.cross = path("", "cross");
     this.brush = svg("rect", { class: "brush", y: 0, height: this.bottom, width: 0 });
-    const clip = svg("clipPath", { id: `${this.id}-clip` }, svg("rect", { x: this.left - 1, y: 0, width: this.right - this.left + 2, height: this.bottom + 4 }));
-    this.svg = svg("svg", { viewBox: `0 0 ${this.width} ${px(this.height)}`, width: this.width, height: px(this.height), "aria-hidden": "true" },
-      clip, foot.nodes, marks, this.cross, this.brush);
+    const clip = svg(
+      "clipPath",
+      { id: `${this.id}-clip` },
+      svg("rect", { x: this.left - 1, y: 0, width: this.right - this.left + 2, height: this.bottom + 4 }),
+    );
+    this.svg = svg(
+      "svg",
+      { viewBox: `0 0 ${this.width} ${px(this.height)}`, width: this.width, height: px(this.height), "aria-hidden": "true" },
+      clip,
+      foot.nodes,
+      marks,
+      this.cross,
+      this.brush,
+    );
     this.area.replaceChildren(this.svg, this.box, ...(this.zoom ? [this.all] : []));
     this.area.setAttribute("aria-label", this.describe());
     this.drawLegend();
@@ -186,20 +202,36 @@ class Plot {
 
   drawLanes(panel) {
     const { sx, left, right } = this;
-    return this.laned.flatMap((span) => {
-      const y = panel.top + span.lane * 19;
-      const [from, to] = [sx.at(span.from), span.instant ? sx.at(span.from) : span.to === null ? right + 9 : sx.at(span.to)];
-      if (to < left || from > right) return [];
-      const [start, end] = [Math.max(from, left - 9), Math.min(to, right + 9)];
-      const bar = span.instant ? svg("path", { class: "lane-end", d: `M${px(from)},${y + 8}${SHAPES.diamond(5)}` })
-        : svg("rect", { class: "lane", x: px(start), y, width: px(Math.max(2, end - start)), height: 16, rx: 3 });
-      // The name stands inside, after or before the bar, wherever it has room.
-      const width = widthOf(span.name);
-      const [first, last] = [Math.max(from, left), Math.min(to, right)];
-      const next = Math.min(...this.laned.filter((other) => other.lane === span.lane && other.from > span.from).map((other) => sx.at(other.from)), right);
-      const place = last - first > width + 10 ? first + 6 : last + width + 10 < next ? last + 8 : first - width - 10 > left ? first - width - 8 : null;
-      return [bar, place === null ? null : words(place, y + 12, span.name, { class: last - first > width + 10 ? "tick lane-name" : "tick" })];
-    }).filter(Boolean);
+    return this.laned
+      .flatMap((span) => {
+        const y = panel.top + span.lane * 19;
+        const [from, to] = [sx.at(span.from), span.instant ? sx.at(span.from) : span.to === null ? right + 9 : sx.at(span.to)];
+        if (to < left || from > right) return [];
+        const [start, end] = [Math.max(from, left - 9), Math.min(to, right + 9)];
+        const bar = span.instant
+          ? svg("path", { class: "lane-end", d: `M${px(from)},${y + 8}${SHAPES.diamond(5)}` })
+          : svg("rect", { class: "lane", x: px(start), y, width: px(Math.max(2, end - start)), height: 16, rx: 3 });
+        // The name stands inside, after or before the bar, wherever it has room.
+        const width = widthOf(span.name);
+        const [first, last] = [Math.max(from, left), Math.min(to, right)];
+        const next = Math.min(
+          ...this.laned.filter((other) => other.lane === span.lane && other.from > span.from).map((other) => sx.at(other.from)),
+          right,
+        );
+        const place =
+          last - first > width + 10
+            ? first + 6
+            : last + width + 10 < next
+              ? last + 8
+              : first - width - 10 > left
+                ? first - width - 8
+                : null;
+        return [
+          bar,
+          place === null ? null : words(place, y + 12, span.name, { class: last - first > width + 10 ? "tick lane-name" : "tick" }),
+        ];
+      })
+      .filter(Boolean);
   }
 
   /** Ticks and title of the horizontal axis: turned where they would overlap, thinned where even that does not help. */
@@ -223,7 +255,11 @@ class Plot {
       if (!label || from < end + 6) continue;
       end = from + width;
       const at = anchor === "end" && !turned ? this.width - 1 : x;
-      const made = words(at, bottom + 18, text, { "text-anchor": anchor, "data-x": value, transform: turned ? `rotate(-35 ${px(x)} ${bottom + 12})` : null });
+      const made = words(at, bottom + 18, text, {
+        "text-anchor": anchor,
+        "data-x": value,
+        transform: turned ? `rotate(-35 ${px(x)} ${bottom + 12})` : null,
+      });
       if (text !== label) made.append(svg("title", {}, label));
       nodes.push(made);
       height = Math.max(height, turned ? 22 + widthOf(text) * 0.58 : 18);
@@ -236,11 +272,26 @@ class Plot {
     const all = this.spec.panels.flatMap((panel) => panel.series || []).filter((series) => series.name && !series.quiet);
     const names = [...new Set(all.map((series) => series.name))];
     const keyed = document.activeElement?.dataset?.key;
-    this.legend.replaceChildren(...(names.length < 2 ? [] : names.map((name) => {
-      const series = all.find((series) => series.name === name);
-      const picture = svg("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, swatch(series));
-      return element("button", { type: "button", class: "key", "aria-pressed": String(!this.off.has(name)), "data-key": `${this.id} ${name}`, onclick: () => this.toggle(name) }, picture, name);
-    })));
+    this.legend.replaceChildren(
+      ...(names.length < 2
+        ? []
+        : names.map((name) => {
+            const series = all.find((series) => series.name === name);
+            const picture = svg("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, swatch(series));
+            return element(
+              "button",
+              {
+                type: "button",
+                class: "key",
+                "aria-pressed": String(!this.off.has(name)),
+                "data-key": `${this.id} ${name}`,
+                onclick: () => this.toggle(name),
+              },
+              picture,
+              name,
+            );
+          })),
+    );
     if (keyed) [...this.legend.children].find((key) => key.dataset.key === keyed)?.focus();
   }
 
@@ -283,11 +334,23 @@ class Plot {
     this.place = Math.max(0, Math.min(places.length - 1, index));
     const x = places[this.place];
     const rows = this.at(x);
-    const force = (this.spec.spans || []).filter((span) => !span.instant && span.from <= x && (span.to === null || x < span.to)).map((span) => span.name);
+    const force = (this.spec.spans || [])
+      .filter((span) => !span.instant && span.from <= x && (span.to === null || x < span.to))
+      .map((span) => span.name);
     const head = `${this.spec.x.label ? `${this.spec.x.short ?? this.spec.x.label} ` : ""}${tell(this.spec.x, x)}`;
-    this.box.replaceChildren(element("b", {}, head), ...rows.map(([series, told]) => element("div", {},
-      svg("svg", { width: 26, height: 12, viewBox: "0 0 26 12" }, swatch(series)), element("span", {}, series.quiet ? "" : series.name), element("em", {}, told))),
-    ...force.map((name) => element("div", { class: "force" }, `in force: ${name}`)));
+    this.box.replaceChildren(
+      element("b", {}, head),
+      ...rows.map(([series, told]) =>
+        element(
+          "div",
+          {},
+          svg("svg", { width: 26, height: 12, viewBox: "0 0 26 12" }, swatch(series)),
+          element("span", {}, series.quiet ? "" : series.name),
+          element("em", {}, told),
+        ),
+      ),
+      ...force.map((name) => element("div", { class: "force" }, `in force: ${name}`)),
+    );
     const at = px(this.sx.at(x));
     this.cross.setAttribute("d", this.panels.map((panel) => `M${at},${panel.top}V${panel.top + panel.height}`).join(""));
     this.box.classList.add("open");
@@ -373,13 +436,25 @@ class Plot {
 
   describe() {
     const [low, high] = this.sx.domain;
-    const span = this.spec.x.categories ? this.spec.x.categories.slice(0, 12).join(", ") : `${tell(this.spec.x, low)} to ${tell(this.spec.x, high)}`;
+    const span = this.spec.x.categories
+      ? this.spec.x.categories.slice(0, 12).join(", ")
+      : `${tell(this.spec.x, low)} to ${tell(this.spec.x, high)}`;
     const series = this.shown().map(([series, panel]) => {
       const [least, most] = MARKS[series.kind].span(series, this.sx.domain);
-      const range = series.kind === "heat" ? `${series.rows.length} rows` : least > most ? "no values" : least === most ? tell(panel.y, least) : `${tell(panel.y, least)} to ${tell(panel.y, most)}`;
+      const range =
+        series.kind === "heat"
+          ? `${series.rows.length} rows`
+          : least > most
+            ? "no values"
+            : least === most
+              ? tell(panel.y, least)
+              : `${tell(panel.y, least)} to ${tell(panel.y, most)}`;
       return `${series.name}: ${range}`;
     });
-    const spans = (this.spec.spans || []).map((span) => `${span.name} from ${tell(this.spec.x, span.from)}${span.instant ? "" : span.to === null ? " to the end" : ` to ${tell(this.spec.x, span.to)}`}`);
+    const spans = (this.spec.spans || []).map(
+      (span) =>
+        `${span.name} from ${tell(this.spec.x, span.from)}${span.instant ? "" : span.to === null ? " to the end" : ` to ${tell(this.spec.x, span.to)}`}`,
+    );
     return `${this.spec.title}. ${this.spec.x.label}: ${span}. ${[...series, ...spans].join("; ")}. Arrow keys read values.`;
   }
 
@@ -388,11 +463,21 @@ class Plot {
     const places = this.places();
     const shown = this.shown().filter(([series]) => !series.silent);
     const raw = (series, index) => (series.kind === "line" || series.kind === "bars" ? number(series.y[index], 6) : null);
-    const rows = places.slice(0, limit).map((x) => [tell(this.spec.x, x), ...shown.map(([series, panel]) => {
-      const here = [];
-      for (let index = lastNotAfter(series.x, x); index >= 0 && series.x[index] === x; index -= 1) here.unshift(index);
-      return here.map((index) => raw(series, index) ?? MARKS[series.kind].tell(series, index, panel.y)).join("; ");
-    })]);
-    return { head: [this.spec.x.label, ...shown.map(([series, panel]) => `${series.name}${panel.y.unit === "seconds" && series.kind === "line" ? ", s" : ""}`)], rows, more: Math.max(0, places.length - limit) };
+    const rows = places.slice(0, limit).map((x) => [
+      tell(this.spec.x, x),
+      ...shown.map(([series, panel]) => {
+        const here = [];
+        for (let index = lastNotAfter(series.x, x); index >= 0 && series.x[index] === x; index -= 1) here.unshift(index);
+        return here.map((index) => raw(series, index) ?? MARKS[series.kind].tell(series, index, panel.y)).join("; ");
+      }),
+    ]);
+    return {
+      head: [
+        this.spec.x.label,
+        ...shown.map(([series, panel]) => `${series.name}${panel.y.unit === "seconds" && series.kind === "line" ? ", s" : ""}`),
+      ],
+      rows,
+      more: Math.max(0, places.length - limit),
+    };
   }
 }

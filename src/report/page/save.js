@@ -2,7 +2,17 @@
 // Saving: a drawing as an SVG that needs nothing beside itself, or as a PNG of twice its size.
 
 // What is drawn by styles of the page, and what it is without one.
-const KEPT = { fill: "rgb(0, 0, 0)", "fill-opacity": "1", stroke: "none", "stroke-width": "1px", "stroke-dasharray": "none", "stroke-linecap": "butt", "stroke-linejoin": "miter", "stroke-opacity": "1", opacity: "1" };
+const KEPT = {
+  fill: "rgb(0, 0, 0)",
+  "fill-opacity": "1",
+  stroke: "none",
+  "stroke-width": "1px",
+  "stroke-dasharray": "none",
+  "stroke-linecap": "butt",
+  "stroke-linejoin": "miter",
+  "stroke-opacity": "1",
+  opacity: "1",
+};
 const KEPT_OF_TEXT = ["font-family", "font-size", "font-weight"];
 
 /** A copy of a drawing on the page with all styles in it, on the colour of its card, with the legend above it. */
@@ -17,13 +27,21 @@ function standalone(drawing, title, keys = []) {
   const body = svg("g", { transform: `translate(0 ${top})` }, [...copy.childNodes]);
   const size = [width + 2 * margin, Math.ceil(height + top + 2 * margin)];
   const back = svg("rect", { x: -margin, y: -margin, width: size[0], height: size[1], fill: text.getPropertyValue("--card").trim() });
-  const whole = svg("svg", { width: size[0], height: size[1], viewBox: `${-margin} ${-margin} ${size[0]} ${size[1]}` },
-    svg("title", {}, title), back, legend.nodes, body);
+  const whole = svg(
+    "svg",
+    { width: size[0], height: size[1], viewBox: `${-margin} ${-margin} ${size[0]} ${size[1]}` },
+    svg("title", {}, title),
+    back,
+    legend.nodes,
+    body,
+  );
   const hung = svg("svg", { width: 0, height: 0 }, whole);
   // Colours of the legend and textures are known once they are on the page.
   document.body.append(hung);
   if (new XMLSerializer().serializeToString(whole).includes("#texture-")) whole.prepend(textures());
-  whole.querySelectorAll("*").forEach((made) => { if (made.getAttribute("style")?.includes("var(")) inline(made, made); });
+  whole.querySelectorAll("*").forEach((made) => {
+    if (made.getAttribute("style")?.includes("var(")) inline(made, made);
+  });
   hung.remove();
   return { text: new XMLSerializer().serializeToString(whole), size };
 }
@@ -44,8 +62,12 @@ function legendOf(keys, width, ink) {
   const nodes = keys.map((series) => {
     const wide = 34 + widthOf(series.name) + 18;
     if (x > 0 && x + wide > width) [x, y] = [0, y + 20];
-    const node = svg("g", { transform: `translate(${x} ${y})` }, swatch(series),
-      svg("text", { x: 33, y: 10, style: `fill:${ink};font:12px ${family}` }, series.name));
+    const node = svg(
+      "g",
+      { transform: `translate(${x} ${y})` },
+      swatch(series),
+      svg("text", { x: 33, y: 10, style: `fill:${ink};font:12px ${family}` }, series.name),
+    );
     x += wide;
     return node;
   });

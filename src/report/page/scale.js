@@ -1,10 +1,16 @@
 "use strict";
 // Scales: from values to pixels, with ticks at round values and labels in a unit of the right size.
 //
-// An axis is what a plot is told: { label, unit, log, categories, values, range, zero, whole }. `unit` is "seconds",
-// "percent" or nothing; data are in that unit, and what is shown chooses a bigger or smaller one by its size. `values` are
-// those that ticks stand at, if their labels fit. `range` fixes both ends, `zero` has the axis begin at 0, and
-// `whole` keeps ticks at whole numbers.
+// An axis is what a plot is told:
+//   label, short   its name, and that in read-outs
+//   unit           "seconds", "percent" or nothing: what data are in; what is shown chooses a unit by its size
+//   log            logarithmic
+//   categories     names instead of numbers; a value is an index into them
+//   values         those that ticks stand at, as far as their labels fit
+//   range, tight   both ends fixed; or where the first and last value are, `inset` pixels from the edges
+//   zero, whole    begins at 0; has ticks at whole numbers only
+//   room           pixels that a tick needs
+//   tell           a value in words, for read-outs
 
 /** Units of time: sign, size in seconds, name, and steps at which ticks look round. */
 const TENS = [1, 2, 5];
@@ -97,7 +103,14 @@ function scale(axis, [low, high], start, end, room = 70) {
   const { name, ticks } = axis.categories
     ? { name: "", ticks: axis.categories.map((label, value) => ({ value, label })).filter(({ value }) => value >= low && value <= high) }
     : (log ? logTicks : linearTicks)(axis, [low, high], count);
-  return { axis, domain: [low, high], at, of: (pixel) => back(from + (pixel - start) / per), ticks, title: [axis.label, name].filter(Boolean).join(", ") };
+  return {
+    axis,
+    domain: [low, high],
+    at,
+    of: (pixel) => back(from + (pixel - start) / per),
+    ticks,
+    title: [axis.label, name].filter(Boolean).join(", "),
+  };
 }
 
 /** The domain in which values from `low` to `high` are shown, with a little room on both sides. */

@@ -33,7 +33,7 @@ const groups = groupNames.map((group, place) => {
   const of = cells.map((_, index) => index).filter((index) => !along || together(cells[index], rest) === group).sort((one, other) => where[one] - where[other]);
   return { name: group || "all runs", quiet: groupNames.length === 1, of, look: { color, marker, dash, place, places: groupNames.length, spots: where } };
 });
-const axisTold = axis.log ? " The axis of values is logarithmic." : "";
+const axisTold = axis.log ? " The axis of what was varied is logarithmic." : "";
 
 page.append(heading(summary.scenario, `seeds ${summary.seeds}${summary.vary.length ? `, with ${summary.vary.join(" and ")}` : ""}`), command(`${data.command} --out DIR`));
 page.append(element("div", { class: "tiles" },

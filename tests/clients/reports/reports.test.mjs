@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { contrast, nearest } from "./sight.mjs";
 import { across, drawing, marks, parts, rows, stepAt, up } from "./drawn.mjs";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -399,4 +400,15 @@ test("the theme may be changed, and all drawings follow without being drawn anew
     const dark = await colours();
     assert.ok(light.length > 8 && light.every((colour, index) => colour !== dark[index]));
     await close();
+});
+
+test("colours of marks are told apart by every kind of colour vision, and stand out from the card", async () => {
+    for (const theme of ["light", "dark"]) {
+        const { page, close } = await open("busy", { theme });
+        const names = ["good", "bad", "third", "fourth", "fifth", "sixth"];
+        const [card, ...colours] = await page.evaluate((names) => names.map((name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()), ["card", ...names]);
+        for (const [vision, distance] of Object.entries(nearest(colours))) assert.ok(distance > 0.09, `${theme}, ${vision}: ${distance}`);
+        for (const [index, colour] of colours.entries()) assert.ok(contrast(colour, card) >= 3, `${theme}: ${names[index]}`);
+        await close();
+    }
 });
