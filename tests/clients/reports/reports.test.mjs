@@ -172,6 +172,7 @@ test("bars, percentiles and cells are those of the rounds' table", async () => {
             const [left, foot, top, width] = drawn[index];
             near(x.of(left + width / 2), Number(row.round), x, `${series}: round`);
             near(y.of(top) - y.of(foot), Number(row[column]), y, `${series} in round ${row.round}`);
+            near(y.of(foot), series === "missed" ? Number(row.blocks) : 0, y, `${series} in round ${row.round} stands on what is below`);
         });
     }
     const propagation = await drawing(cardOf(page, "Propagation by round"));
@@ -343,9 +344,10 @@ test("what is saved stands alone: an SVG with its styles, and a PNG of twice its
                 image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
                 await image.decode();
                 return { broken: parsed.querySelector("parsererror")?.textContent, missing: ids.filter((id) => !parsed.getElementById(id)), size: [image.naturalWidth, image.naturalHeight],
+                    plain: [...parsed.querySelectorAll("text")].filter((text) => !/font(-family)?:[^;]*sans-serif/.test(text.getAttribute("style"))).length,
                     marks: [...parsed.querySelectorAll("path")].map((path) => path.getAttribute("d")) };
             }, text);
-            assert.deepEqual([read.broken, read.missing], [undefined, []], title);
+            assert.deepEqual([read.broken, read.missing, read.plain], [undefined, [], 0], `${title}: it is whole, and every text has its type`);
             const shown = await card.locator(".area > svg path").evaluateAll((all) => all.map((path) => path.getAttribute("d")).filter(Boolean));
             assert.deepEqual(shown.filter((d) => !read.marks.includes(d)), [], `${title}: every mark of the page is in it`);
             const png = await save("PNG");
