@@ -25,7 +25,7 @@ use crate::{
     protocol::{Block, BlockId, Height, Slot, slots::Slots},
     sim::{NetworkEvent, Observer, Plan, Tips, Weights},
 };
-use heals::{Heal, Heals};
+use heals::{Heal, Heals, InForce};
 use propagation::{Percentiles, Propagation};
 use rollbacks::Rollbacks;
 use serde::Serialize;
@@ -155,6 +155,8 @@ pub struct Figures {
     pub time: Vec<Bucket>,
     pub total: Totals,
     pub heals: Vec<Heal>,
+    /// The faults that began, in the order in which they did.
+    pub faults: Vec<InForce>,
     pub orphans: Vec<Orphan>,
     /// Cumulated shares of propagation delays: (milliseconds, share of deliveries that took no longer).
     pub propagation_curve: Vec<(f64, f64)>,
@@ -413,6 +415,7 @@ impl Account {
             self.look_whether_converged(now);
         }
         match event {
+            NetworkEvent::FaultBegan { index, kind } => self.heals.began(now, *index, kind),
             NetworkEvent::FaultEnded { index, kind } => {
                 self.heals.ended(now, *index, kind, self.tips.is_converged());
             }
@@ -496,6 +499,7 @@ impl Account {
             time: self.time.finish(),
             total,
             heals: self.heals.all().to_vec(),
+            faults: self.heals.faults().to_vec(),
             orphans,
             propagation_curve: self.propagation.curve(),
             chain,

@@ -1,5 +1,12 @@
-//! Reports as pages: one file each, which opens offline. Figures travel as JSON inside the page, plotly's script is part
-//! of it, and the page forbids itself to load anything.
+//! Reports as pages: one file each, which opens offline. Figures travel as JSON inside the page, the script that draws them
+//! is part of it, and the page forbids itself to load anything.
+//!
+//! ```text
+//!   common  theme, cards, tables, what is copied          run, sweep  what each page shows
+//!   scale   values to pixels, ticks, units                plot        panels, read-out, zoom, keys
+//!   marks   lines, bars, boxes, … as SVG                  save        a drawing as SVG or PNG file
+//!                                                         ring        the slots of the rounds
+//! ```
 
 pub mod run;
 pub mod sweep;
@@ -8,7 +15,15 @@ use serde_json::Value;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const COMMON: &str = include_str!("page/common.js");
+/// What the pages share, in the order in which one needs the other.
+const LIBRARY: [&str; 6] = [
+    include_str!("page/common.js"),
+    include_str!("page/scale.js"),
+    include_str!("page/marks.js"),
+    include_str!("page/plot.js"),
+    include_str!("page/save.js"),
+    include_str!("page/ring.js"),
+];
 
 /// A page of this title that shows `data` by a script, which finds it in `data`.
 fn page(title: &str, data: &Value, script: &str) -> String {
@@ -17,9 +32,8 @@ fn page(title: &str, data: &Value, script: &str) -> String {
     let parts = [
         ("{{title}}", escape(title)),
         ("{{style}}", STYLE.to_owned()),
-        ("{{plotly}}", plotly().to_owned()),
         ("{{data}}", data),
-        ("{{common}}", COMMON.to_owned()),
+        ("{{library}}", LIBRARY.concat()),
         ("{{script}}", script.to_owned()),
     ];
     let mut page = String::new();
@@ -35,11 +49,11 @@ fn page(title: &str, data: &Value, script: &str) -> String {
     page
 }
 
-/// plotly's script, as the crate ships it, without the other script it ships.
-fn plotly() -> String {
-    let scripts = ::plotly::Plot::offline_js_sources();
-    let (_, first) = scripts.split_once('>').expect("it begins with a script element");
-    first.split_once("</script>").expect("and closes it").0.to_owned()
+/// A table column by column, each by its name, which is a quarter of the size of the same row by row.
+fn columns(rows: &[Value]) -> Value {
+    let names = rows.first().and_then(Value::as_object).into_iter().flat_map(|row| row.keys());
+    let column = |name: &String| rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+    Value::Object(names.map(|name| (name.clone(), column(name).into())).collect())
 }
 
 fn escape(text: &str) -> String {

@@ -169,14 +169,15 @@ fn the_trace_says_the_same(out: &Path, summary: &Value) {
 /// It names nothing outside of itself, forbids itself to load anything, and has its figures in it.
 fn the_page_stands_alone(page: &str, summary: &Value) {
     let scripts: Vec<&str> = page.split("<script").skip(1).collect();
-    assert_eq!(scripts.len(), 4, "plotly, the figures, and two of ours");
-    let plotly = scripts[0].split_once("</script>").expect("it is closed").0;
-    assert!(plotly.len() > 1_000_000, "plotly is in the page");
-    let ours = page.replace(plotly, "");
-    for outside in ["http://", "https://", "src=", "<link", "@import", "url("] {
-        assert!(!ours.contains(outside), "the page names {outside}");
+    assert_eq!(scripts.len(), 3, "the figures, what all pages share, and what this one shows");
+    for outside in ["http://", "https://", "src=", "<link", "@import", "fetch(", "import("] {
+        assert!(!page.contains(outside), "the page names {outside}");
     }
-    assert!(page.contains("default-src 'none'"), "nothing can be loaded, not by plotly either");
+    let local = page.match_indices("url(").all(|(at, _)| page[at..].starts_with("url(#"));
+    assert!(local, "what the page names by url() is in it");
+    assert!(page.contains("default-src 'none'"), "nothing can be loaded");
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    let ours = page.replace(&data_in(page), "");
     assert!(!ours.contains("{{"), "every part of the template is filled in");
     let data = page_data(page);
     assert_eq!(data["about"]["digest"], summary["digest"]);
@@ -189,9 +190,13 @@ fn the_page_stands_alone(page: &str, summary: &Value) {
 
 /// The figures in a page.
 fn page_data(page: &str) -> Value {
-    let script = page.split("<script").nth(2).expect("after plotly's come the figures");
+    serde_json::from_str(&data_in(page)).expect("figures are JSON")
+}
+
+fn data_in(page: &str) -> String {
+    let script = page.split("<script").nth(1).expect("the figures come first");
     let data = script.split_once('>').and_then(|(_, data)| data.split_once("</script>")).expect("it is closed").0;
-    serde_json::from_str(data).expect("figures are JSON")
+    data.to_owned()
 }
 
 #[test]
@@ -218,6 +223,21 @@ fn a_partition_and_its_end_are_in_the_figures() {
         heals.iter().map(|heal| &heal["at_us"]).collect::<Vec<_>>()
     );
     assert!(!heals.is_empty() && heals.iter().all(|heal| heal["converged_seconds"].as_f64() > Some(0.0)), "{heals:?}");
+    let data = page_data(&fs::read_to_string(out.join("report.html")).expect("it is there"));
+    let faults = data["faults"].as_array().expect("a list");
+    for (kind, key) in [("fault.began", "began_us"), ("fault.ended", "ended_us")] {
+        let told: BTreeSet<(u64, u64)> =
+            faults.iter().filter_map(|fault| fault["fault"].as_u64().zip(fault[key].as_u64())).collect();
+        let traced = of(kind).into_iter().filter_map(|line| line["fault"].as_u64().zip(line["at"].as_u64()));
+        assert_eq!(told, traced.collect(), "the page shades what the trace tells: {kind}");
+    }
+    let lengths: BTreeSet<usize> = ["rounds", "time"]
+        .into_iter()
+        .flat_map(|table| data[table].as_object().expect("columns").values())
+        .map(|column| column.as_array().expect("cells").len())
+        .collect();
+    let rows = |table: &str| csv_rows(&out.join(format!("{table}.csv"))).len();
+    assert_eq!(lengths, BTreeSet::from([rows("rounds"), rows("time")]), "as many as in the tables");
     // The chain is made of blocks that were forged, and orphans of the others.
     let ids = |table: &str| -> BTreeSet<String> {
         csv_rows(&out.join(format!("{table}.csv"))).into_iter().map(|row| row["id"].clone()).collect()

@@ -18,17 +18,37 @@ pub struct Heal {
     pub observed_seconds: f64,
 }
 
+/// When a fault was in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InForce {
+    /// The fault's place in the scenario, from 0.
+    pub fault: usize,
+    pub kind: String,
+    /// When it began, in microseconds.
+    pub began_us: u64,
+    /// When it ended; empty where the run ended before. What happens at once ends when it begins.
+    pub ended_us: Option<u64>,
+}
+
 /// All ends of faults; as many as the scenario has.
 #[derive(Default)]
 pub struct Heals {
     all: Vec<Heal>,
+    faults: Vec<InForce>,
     open: bool,
 }
 
 impl Heals {
+    pub(super) fn began(&mut self, now: SimTime, fault: usize, kind: &str) {
+        self.faults.push(InForce { fault, kind: kind.to_owned(), began_us: now.micros(), ended_us: None });
+    }
+
     pub(super) fn ended(&mut self, now: SimTime, fault: usize, kind: &str, converged: bool) {
         let converged_seconds = converged.then_some(0.0);
         self.open |= !converged;
+        for begun in self.faults.iter_mut().filter(|begun| begun.fault == fault && begun.ended_us.is_none()) {
+            begun.ended_us = Some(now.micros());
+        }
         let (kind, at_us) = (kind.to_owned(), now.micros());
         self.all.push(Heal { fault, kind, at_us, converged_seconds, observed_seconds: 0.0 });
     }
@@ -53,6 +73,10 @@ impl Heals {
 
     pub(super) fn all(&self) -> &[Heal] {
         &self.all
+    }
+
+    pub(super) fn faults(&self) -> &[InForce] {
+        &self.faults
     }
 
     /// The longest time; empty where one is censored.
@@ -109,5 +133,15 @@ mod tests {
         let times: Vec<_> = heals.all().iter().map(|heal| (heal.converged_seconds, heal.observed_seconds)).collect();
         assert_eq!(times, [(Some(0.0), 0.0), (Some(6.0), 6.0), (None, 70.0)]);
         assert_eq!((heals.longest(), heals.longest_watched()), (None, Some(70.0)));
+    }
+
+    #[test]
+    fn a_fault_is_in_force_from_its_begin_to_its_end_or_the_run_s() {
+        let mut heals = Heals::default();
+        heals.began(at(5), 0, "partition");
+        heals.began(at(7), 1, "crash");
+        heals.ended(at(9), 0, "partition", true);
+        let spans: Vec<_> = heals.faults().iter().map(|span| (span.fault, span.began_us, span.ended_us)).collect();
+        assert_eq!(spans, [(0, 5_000_000, Some(9_000_000)), (1, 7_000_000, None)]);
     }
 }

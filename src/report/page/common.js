@@ -1,4 +1,6 @@
 "use strict";
+// What the pages share: the theme, cards, tables, and what is copied and saved.
+
 const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
 const wanted = new URLSearchParams(location.search).get("theme");
@@ -12,87 +14,138 @@ function element(name, attributes = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else if (value !== undefined && value !== null) made.setAttribute(key, value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }
 
 const page = document.getElementById("page");
-const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-const number = (value, digits = 2) =>
-  value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
-const percent = (value) => (value === null || value === undefined ? "–" : `${number(value * 100, 2)} %`);
-const ms = (value) => (value >= 10000 ? `${number(value / 1000, 1)} s` : `${number(value, value < 10 ? 1 : 0)} ms`);
 
-/** Plots are functions of the theme: they are drawn again when it changes. */
+/** The rows of a table that came column by column, which is a quarter of the size. */
+function rowsOf(columns) {
+  const names = Object.keys(columns);
+  return names.length ? columns[names[0]].map((_, row) => Object.fromEntries(names.map((name) => [name, columns[name][row]]))) : [];
+}
+
+/** Draws all plots, once they are in the page and have a width. */
 const plots = [];
-const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
-
-function axis(title, more = {}) {
-  return {
-    title: { text: title, font: { size: 12, color: color("soft") }, standoff: 8 }, gridcolor: color("grid"), zerolinecolor: color("grid"),
-    linecolor: color("line"), tickfont: { color: color("soft"), size: 12 }, automargin: true, ...more,
-  };
+function drawAll() {
+  document.body.append(svg("svg", { width: 0, height: 0, style: "position:absolute", "aria-hidden": "true" }, textures()));
+  even(page.querySelector(".grid"));
+  for (const plot of plots) plot.draw();
+  dark.addEventListener("change", (event) => { if (!wanted) setTheme(event.matches ? "dark" : "light"); });
 }
 
-function layout(height, more = {}) {
-  return {
-    height, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: 32, b: 44 },
-    font: { color: color("text"), family: getComputedStyle(document.body).fontFamily, size: 13 },
-    hoverlabel: { bgcolor: color("card"), bordercolor: color("line"), font: { color: color("text") } },
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { color: color("soft"), size: 12 } },
-    modebar: { bgcolor: "rgba(0,0,0,0)", color: color("soft"), activecolor: color("text") }, ...more,
+/** Cards of half the width stand in pairs: where their number is odd, the first takes the whole. */
+function even(grid) {
+  let run = [];
+  const close = () => {
+    if (run.length % 2) run[0].classList.remove("half");
+    run = [];
   };
+  for (const card of grid.children) {
+    if (!card.classList.contains("half") || card.dataset.pair === "new") close();
+    if (card.classList.contains("half")) run.push(card);
+  }
+  close();
 }
 
-/** A card with a plot; `figure` answers { traces, layout } in the colours of the theme. */
-function plotCard(size, title, explanation, figure, ...more) {
+const stem = () => document.title.replace(/^.*\//, "").replace(".toml", "");
+const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+const TABLE_ROWS = 1000;
+
+function card(size, title, explanation, ...more) {
+  return element("section", { class: `card ${size}`, "aria-label": title },
+    element("div", { class: "top" }, element("h2", {}, title)), explanation ? element("p", { class: "soft" }, explanation) : null, more);
+}
+
+/** What stands above a plot: its numbers as a table, the file they are from, and the drawing to save. */
+function tools(title, drawing, more = []) {
+  const save = (kind, how) => element("button", { type: "button", class: "tool", "aria-label": `Save “${title}” as ${kind}`, onclick: () => how(slug(`${stem()} ${title}`), drawing()) }, kind);
+  return element("div", { class: "tools" }, more, save("SVG", saveSvg), save("PNG", savePng));
+}
+
+/** A card with a plot. `file` names the table in the folder that has all of its numbers. */
+function plotCard(size, title, explanation, spec, file) {
   const where = element("div", { class: "plot" });
-  const card = element("section", { class: `card ${size}` }, element("h2", {}, title), element("p", { class: "soft" }, explanation), where, more);
-  const draw = () => {
-    const { traces, layout } = figure();
-    Plotly.react(where, traces, layout, config);
+  const numbers = element("div");
+  const made = card(size, title, explanation, where, numbers);
+  const plot = new Plot(where, { title, ...spec });
+  const toggle = element("button", { type: "button", class: "tool", "aria-expanded": "false", "aria-label": `Table of “${title}”`, onclick: () => {
+    toggle.setAttribute("aria-expanded", String(toggle.getAttribute("aria-expanded") !== "true"));
+    plot.drawn();
+  } }, "Table");
+  plot.drawn = () => numbers.replaceChildren(...(toggle.getAttribute("aria-expanded") === "true" ? [numbersOf(plot, title, file)] : []));
+  const keys = () => {
+    const named = plot.shown().map(([series]) => series).filter((series) => series.name && !series.quiet);
+    const once = named.filter((series, index) => named.findIndex((other) => other.name === series.name) === index);
+    return once.length > 1 ? once : [];
   };
-  plots.push(draw);
-  return { card, draw };
+  const drawing = () => { plot.hide(); return standalone(plot.svg, title, keys()); };
+  made.querySelector(".top").append(tools(title, drawing, [toggle, file ? element("a", { class: "tool", href: file, "aria-label": `${file}, which has all numbers` }, file) : null]));
+  plots.push(plot);
+  return { card: made, plot };
 }
 
-function table(head, rows) {
-  const cell = (value) => (value !== null && typeof value === "object" ? element("td", { class: value.class }, value.text) : element("td", {}, String(value)));
-  return element("div", { class: "scroll" }, element("table", {},
-    element("thead", {}, element("tr", {}, head.map((name) => element("th", {}, name)))),
+function numbersOf(plot, title, file) {
+  const { head, rows, more } = plot.table(TABLE_ROWS);
+  return element("div", {}, table(head, rows, `Numbers of ${title}`), more ? element("p", { class: "soft" }, `${number(more)} rows more${file ? ` in ${file}` : ""}; zoom in to see others.`) : null);
+}
+
+/** A table that scrolls in itself. A cell is text, an element, or { text, class }. */
+function table(head, rows, label) {
+  const cell = (value) => (value instanceof Node ? element("td", {}, value)
+    : value !== null && typeof value === "object" ? element("td", { class: value.class }, value.text) : element("td", {}, String(value)));
+  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, element("table", {},
+    element("thead", {}, element("tr", {}, head.map((name) => (name === "" ? element("td") : element("th", { scope: "col" }, name))))),
     element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell))))));
 }
 
 function tile(value, name, bad = false) {
-  return element("div", { class: bad ? "tile bad" : "tile" }, element("b", {}, value), element("span", {}, name));
+  return element("div", { class: `tile${bad ? " bad" : ""}${value.length > 10 ? " long" : ""}` }, element("b", {}, value), element("span", {}, name));
 }
 
 function heading(title, below) {
-  const button = element("button", { type: "button", onclick: () => setTheme(root.dataset.theme === "dark" ? "light" : "dark") });
-  const label = () => { button.textContent = root.dataset.theme === "dark" ? "Light" : "Dark"; };
-  plots.push(label);
-  label();
+  const button = element("button", { type: "button", onclick: () => setTheme(root.dataset.theme === "dark" ? "light" : "dark") }, "Light or dark");
   return element("header", {}, element("div", {}, element("h1", {}, title), element("p", { class: "soft" }, below)), button);
 }
 
-/** How to do it again. */
-function reproduce(command, facts) {
-  const button = element("button", { type: "button", onclick: () => {
-    const done = () => { button.textContent = "Copied"; };
-    if (navigator.clipboard) navigator.clipboard.writeText(command).then(done, () => {});
+/** A command, whole, with a button that copies it. */
+function command(text) {
+  const button = element("button", { type: "button", class: "copy", "aria-label": `Copy ${text}`, onclick: async () => {
+    button.textContent = (await copied(text)) ? "Copied" : "Select it";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
   } }, "Copy");
-  return element("section", { class: "card" },
-    element("div", { style: "display:flex;justify-content:space-between;align-items:center" }, element("h2", {}, "To repeat it"), button),
-    element("pre", {}, command),
-    element("dl", {}, facts.filter(([, fact]) => fact !== "").flatMap(([name, fact]) => [element("dt", {}, name), element("dd", {}, element("code", {}, String(fact)))])));
+  return element("div", { class: "command" }, element("code", {}, text), button);
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Some browsers have no clipboard for files.
+    const area = element("textarea", { readonly: "", class: "unseen", "aria-hidden": "true" }, text);
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+function facts(title, all) {
+  const made = card("half", title, "", element("dl", {}, all.filter(([, fact]) => fact !== "").flatMap(([name, fact]) => [element("dt", {}, name), element("dd", {}, element("code", {}, String(fact)))])));
+  made.dataset.pair = "new";
+  return made;
+}
+
+/** The files beside this page: [name, endings, what it holds]. */
+function files(all) {
+  const links = (name, endings) => endings.flatMap((ending, index) => [index ? " " : null, element("a", { href: `${name}.${ending}` }, index ? `.${ending}` : `${name}.${ending}`)]);
+  return card("half", "Files of this folder", "What the plots are drawn from, for your own tools.",
+    element("dl", { class: "files" }, all.flatMap(([name, endings, holds]) => [element("dt", {}, links(name, endings)), element("dd", {}, holds)])));
 }
 
 function setTheme(theme) {
   root.dataset.theme = theme;
-  for (const draw of plots) draw();
-}
-
-function drawAll() {
-  for (const draw of plots) draw();
-  dark.addEventListener("change", (event) => { if (!wanted) setTheme(event.matches ? "dark" : "light"); });
 }

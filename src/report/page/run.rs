@@ -2,9 +2,13 @@
 
 use crate::{
     protocol::{Height, Slot},
-    report::bundle::Bundle,
+    report::{
+        bundle::Bundle,
+        rounds::{DelegateSlots, totals},
+    },
 };
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 const SCRIPT: &str = include_str!("run.js");
 
@@ -17,41 +21,67 @@ pub fn page(bundle: &Bundle<'_>) -> String {
 fn data(bundle: &Bundle<'_>) -> Value {
     let figures = bundle.figures;
     let slots = bundle.tree.slots();
+    let delegates = totals(&figures.chain);
     json!({
         "about": bundle.about,
         "totals": figures.total,
         "assertions": bundle.verdicts,
         "blocktime": slots.blocktime(),
         "start": slots.start(Slot(figures.time.first().map_or(0, |row| row.first_slot))),
-        "rounds": figures.rounds.iter().map(|round| {
-            let mut row = json!(round);
-            row["agreement_mean"] = json!(round.slots.agreement_mean());
-            row["pool_mean"] = json!(round.slots.pool_mean());
-            let chain = figures.chain.iter().find(|chain| chain.round == round.round);
-            row["blocks"] = json!(chain.map(|chain| chain.blocks));
-            row["missed_slots"] = json!(chain.map(|chain| chain.missed_slots));
-            row
-        }).collect::<Vec<_>>(),
-        "time": figures.time,
+        "rounds": super::columns(&rounds(bundle)),
+        "time": super::columns(&figures.time.iter().map(|row| json!(row)).collect::<Vec<_>>()),
+        "faults": figures.faults,
         "heals": figures.heals,
         "orphans": figures.orphans,
         "curve": figures.propagation_curve,
-        "rings": rings(bundle),
-        "delegates": crate::report::rounds::totals(&figures.chain),
+        "rings": rings(bundle, &delegates),
+        "missed": missed(bundle, &delegates),
+        "delegates": delegates,
     })
 }
 
-/// Round by round and slot by slot: who owned it, and the height forged in it; 0 where it was missed. And the blocks that a
-/// round lacks at the end of the run.
-fn rings(bundle: &Bundle<'_>) -> Value {
+fn rounds(bundle: &Bundle<'_>) -> Vec<Value> {
+    let figures = bundle.figures;
+    let rows = figures.rounds.iter().map(|round| {
+        let mut row = json!(round);
+        row["agreement_mean"] = json!(round.slots.agreement_mean());
+        row["pool_mean"] = json!(round.slots.pool_mean());
+        let chain = figures.chain.iter().find(|chain| chain.round == round.round);
+        row["blocks"] = json!(chain.map(|chain| chain.blocks));
+        row["missed_slots"] = json!(chain.map(|chain| chain.missed_slots));
+        row
+    });
+    rows.collect()
+}
+
+/// Round by round and slot by slot, for the last rounds: the slot, its owner's place among the delegates, and the height forged in it; 0 where it
+/// was missed. And the blocks that a round lacks at the end of the run.
+fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
+    let place = places(delegates);
     let rounds = bundle.figures.chain.iter().filter(|round| !round.turns.is_empty());
     let milestones = &bundle.tree.config().milestones;
     let rings = rounds.map(|round| {
-        let turns: Vec<Value> =
-            round.turns.iter().map(|turn| json!([turn.slot, turn.owner, turn.height.unwrap_or(0)])).collect();
+        let turns = round.turns.iter().map(|turn| json!([turn.slot, place(&turn.owner), turn.height.unwrap_or(0)]));
+        let turns: Vec<Value> = turns.collect();
         let seats = milestones.at(Height(round.first_height)).active_delegates;
         let lacks = (round.first_height + seats).saturating_sub(round.last_height + 1);
         json!({ "round": round.round, "turns": turns, "lacks": lacks })
     });
     rings.collect()
+}
+
+/// Who missed slots in which round: the round, the delegate's place, and how many.
+fn missed(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
+    let place = places(delegates);
+    let rounds = bundle.figures.chain.iter();
+    let rows = rounds.flat_map(|round| round.delegates.iter().map(move |delegate| (round.round, delegate)));
+    let missed = rows.filter(|(_, delegate)| delegate.missed > 0);
+    missed.map(|(round, delegate)| json!([round, place(&delegate.username), delegate.missed])).collect()
+}
+
+/// Where a delegate stands in the list, by username.
+fn places(delegates: &[DelegateSlots]) -> impl Fn(&str) -> usize {
+    let places: BTreeMap<&str, usize> =
+        delegates.iter().enumerate().map(|(place, delegate)| (delegate.username.as_str(), place)).collect();
+    move |owner| *places.get(owner).expect("who owns a slot is one of the delegates of its round")
 }
