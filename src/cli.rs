@@ -2,6 +2,8 @@
 
 pub mod check;
 pub mod diff;
+#[doc(hidden)]
+pub mod fuzz;
 mod interrupt;
 mod log_file;
 pub mod merge;

@@ -83,7 +83,7 @@ impl Sweep {
         let mut found = None;
         let progress = play(&plan, &self.out, jobs, &stop, check::judge, |progress| show(&bar, &mut found, progress));
         bar.finish_and_clear();
-        let progress = progress.map_err(failure)?;
+        let (progress, rows) = progress.map_err(failure)?;
         if progress.done < progress.total {
             return Err(Failure::broken(format!(
                 "interrupted: {} of {} runs are done and kept in {}; the same command goes on from there",
@@ -92,7 +92,7 @@ impl Sweep {
                 self.out.display()
             )));
         }
-        let summary = results::write(&plan, &self.out).map_err(failure)?;
+        let summary = results::write(&plan, &rows, &self.out).map_err(failure)?;
         tell(&summary, &self.out, self.json)
     }
 }

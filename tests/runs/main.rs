@@ -7,6 +7,7 @@ mod determinism;
 mod endings;
 mod faults;
 mod figures;
+mod fuzzed;
 mod layering;
 mod ledger_laws;
 mod mathematics;

@@ -1,9 +1,12 @@
 //! Webhooks on disk: a folder a node, a file a webhook, replaced as a whole, so that a change costs no more than what it
 //! changes. Readable by their owner only, since secrets are in them.
 
-use crate::actors::{
-    NodeId,
-    webhook::{WEBHOOKS_MAX, Webhook},
+use crate::{
+    actors::{
+        NodeId,
+        webhook::{WEBHOOKS_MAX, Webhook},
+    },
+    files::{self, TEXT_LIMIT},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -103,7 +106,7 @@ impl DataDir {
 
 fn read(file: &Path) -> Result<Kept<Webhook>, StoreError> {
     let path = file.display().to_string();
-    let bytes = fs::read(file).map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
+    let bytes = files::read(file, TEXT_LIMIT).map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
     serde_json::from_slice(&bytes).map_err(|source| StoreError::NotUnderstood { path, source })
 }
 
