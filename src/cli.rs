@@ -6,6 +6,7 @@ pub mod diff;
 pub mod fuzz;
 mod interrupt;
 mod log_file;
+mod memory;
 pub mod merge;
 pub mod output;
 #[cfg(feature = "planted")]

@@ -350,6 +350,7 @@ fn syntax(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
 mod tests {
     use super::*;
     use crate::sim::Latency;
+    use std::{fs, os::unix::fs::symlink};
 
     fn set(text: &str, sets: &[&str]) -> Result<Scenario, String> {
         let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("well formed")).collect();
@@ -471,6 +472,65 @@ mod tests {
         put("base.toml", "include = [\"top.toml\"]\n");
         let circle = Scenario::load(&top).expect_err("a circle").to_string();
         assert!(circle.contains(":1: key 'include'") && circle.contains("includes itself"), "{circle}");
+    }
+
+    #[test]
+    fn no_include_is_endless() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+        let wrong = |name: &str| Scenario::load(&folder.path().join(name)).expect_err("it is refused").to_string();
+        fs::create_dir(folder.path().join("sub")).expect("it can be made");
+        symlink("top.toml", folder.path().join("link.toml")).expect("it can be made");
+        fs::hard_link(folder.path().join("link.toml"), folder.path().join("other.toml")).expect("it can be made");
+        for spelling in ["top.toml", "./top.toml", "sub/../top.toml", "link.toml", "other.toml"] {
+            put("top.toml", &format!("include = [\"{spelling}\"]\n"));
+            let circle = wrong("top.toml");
+            assert!(circle.contains("top.toml:1: key 'include'") && circle.ends_with("includes itself"), "{circle}");
+        }
+        for number in 0..40 {
+            put(&format!("{number}.toml"), &format!("include = [\"{}.toml\"]\n", number + 1));
+        }
+        let deep = wrong("0.toml");
+        assert!(deep.ends_with("16.toml:1: key 'include': found 17 files that include each other, allowed is at most 16"), "{deep}");
+        // Twice as many with each level.
+        for number in 0..15 {
+            put(&format!("{number}.toml"), &format!("include = [\"{0}.toml\", \"{0}.toml\"]\n", number + 1));
+        }
+        put("15.toml", "");
+        let wide = wrong("0.toml");
+        assert!(wide.ends_with("key 'include': found more than 256 files in all, allowed is at most 256"), "{wide}");
+        for (name, what) in [("/dev/zero", "a device"), (".", "a folder"), ("", "a folder")] {
+            put("top.toml", &format!("include = [\"{name}\"]\n"));
+            let refused = wrong("top.toml");
+            assert!(refused.ends_with(&format!("cannot be read: found {what}, allowed is a file")), "{name}: {refused}");
+        }
+        put("large.toml", &" ".repeat(TEXT_LIMIT as usize + 1));
+        let large = wrong("large.toml");
+        assert!(large.ends_with("large.toml: cannot be read: found 16.0 MiB, allowed are 16 MiB"), "{large}");
+    }
+
+    #[test]
+    fn one_mistake_among_many_keys_or_entries_is_found_soon() {
+        // Each of them tried would take minutes.
+        let keys: String = (0..30_000).map(|number| format!("key{number} = {number}\n")).collect();
+        let unknown = error(&format!("version = 1\nrounds = 3\n{keys}"));
+        assert!(unknown.starts_with("s.toml:3: key 'key0': unknown field `key0`"), "{}", &unknown[..80]);
+        let heal = "[[fault]]\nkind = \"heal\"\n";
+        let faults = format!("{}[[fault]]\nkind = \"heel\"\n{}", heal.repeat(3_000), heal.repeat(2_000));
+        let wrong = error(&format!("version = 1\nrounds = 3\n{faults}"));
+        assert!(wrong.starts_with("s.toml:6004: key 'fault[3000].kind': unknown variant `heel`"), "{}", &wrong[..80]);
+        let delegates: Vec<String> = (0..200_000).map(|number| format!("\"genesis_{}\"", number % 51 + 1)).collect();
+        let many = format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [{}]\n", delegates.join(","));
+        assert!(set(&many, &[]).is_ok());
+        assert!(set(&many.replacen("_7\"", "_99\"", 1), &[]).is_err_and(|why| why.contains("found 'genesis_99', allowed is")));
+    }
+
+    #[test]
+    fn a_path_is_no_deeper_than_a_scenario() {
+        let deep = format!("{}=1", vec!["a"; 50_000].join("."));
+        let why = deep.parse::<Override>().expect_err("it is too deep").to_string();
+        assert_eq!(why, format!("'{}...' is no path: allowed are 32 keys and indexes", "a.".repeat(20)));
+        assert!(format!("a{}=1", "[0]".repeat(50_000)).parse::<Override>().is_err());
     }
 
     #[test]

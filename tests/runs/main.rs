@@ -24,6 +24,7 @@ mod replays;
 mod reports;
 mod scenarios;
 mod searching;
+mod stopping;
 mod support;
 mod sweeps;
 mod testnet;

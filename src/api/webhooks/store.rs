@@ -116,6 +116,10 @@ impl Store {
     /// # Errors
     /// It cannot be written; what was kept before is still there.
     pub fn keep(&mut self, webhook: &Webhook) -> io::Result<()> {
+        self.write(webhook).map_err(|why| self.named(&webhook.id, &why))
+    }
+
+    fn write(&mut self, webhook: &Webhook) -> io::Result<()> {
         let next = self.numbers.values().max().map_or(1, |last| last + 1);
         let number = self.numbers.get(&webhook.id).copied().unwrap_or(next);
         let file = self.file(&webhook.id);
@@ -139,8 +143,7 @@ impl Store {
     /// # Errors
     /// Its file cannot be removed.
     pub fn forget(&mut self, id: &str) -> io::Result<()> {
-        fs::remove_file(self.file(id))?;
-        self.sync()?;
+        fs::remove_file(self.file(id)).and_then(|()| self.sync()).map_err(|why| self.named(id, &why))?;
         self.numbers.remove(id);
         Ok(())
     }
@@ -148,6 +151,11 @@ impl Store {
     /// Ids are UUIDs, so they are names of files.
     fn file(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
+    }
+
+    /// An error with the name of a webhook's file.
+    fn named(&self, id: &str, why: &io::Error) -> io::Error {
+        io::Error::new(why.kind(), format!("{}: {why}", self.file(id).display()))
     }
 
     fn sync(&self) -> io::Result<()> {
