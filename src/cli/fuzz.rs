@@ -41,7 +41,8 @@ pub fn scenario(bytes: &[u8]) {
     let written = scenario.to_toml();
     let again = Scenario::parse(&written, file).unwrap_or_else(|why| panic!("what we write we read: {why}\n{written}"));
     assert_eq!(again.to_toml(), written, "and it says the same");
-    let nodes = scenario.network.delegates as usize + scenario.network.standby as usize + scenario.network.relays as usize;
+    let nodes =
+        scenario.network.delegates as usize + scenario.network.standby as usize + scenario.network.relays as usize;
     if nodes > NODES || scenario.workloads.len() + scenario.actions.len() + scenario.faults.len() > 20 {
         return;
     }
@@ -134,7 +135,9 @@ fn network(parts: &Value) {
     let part = |name: &str| Ok::<_, NetworkError>(parts[name.trim_end_matches(".json")].clone());
     let Ok(config) = NetworkConfig::of(part) else { return };
     let name = Path::new("fuzzed");
-    let Ok(network) = UpNetwork::of(config, name, &parts["secrets"].to_string(), name, Gossip::Reference) else { return };
+    let Ok(network) = UpNetwork::of(config, name, &parts["secrets"].to_string(), name, Gossip::Reference) else {
+        return;
+    };
     let lines = parts["chain"].as_array().into_iter().flatten().map(Value::to_string);
     let Ok(tip) = import(&network.tree, lines) else { return };
     if network.delegates.len() > NODES {

@@ -38,7 +38,9 @@ impl FromStr for Bytes {
         };
         let number = digits.trim_end().parse::<u64>().ok();
         let bytes = number.zip(bits).and_then(|(number, bits)| number.checked_mul(1 << bits));
-        bytes.map(Self).ok_or_else(|| format!("'{text}' is no number of bytes: give one such as 8GiB, 500MiB or 1000000000"))
+        bytes
+            .map(Self)
+            .ok_or_else(|| format!("'{text}' is no number of bytes: give one such as 8GiB, 500MiB or 1000000000"))
     }
 }
 

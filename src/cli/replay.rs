@@ -96,12 +96,18 @@ pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
     let network = match (&session.network_dir, &session.secrets) {
         (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, session.gossip)?,
         (None, None) => UpNetwork::generate(seeds, session.delegates, session.gossip)?,
-        _ => return Err(Failure::usage(format!("{file}:1: keys 'network_dir' and 'secrets': found one, allowed are both"))),
+        _ => {
+            return Err(Failure::usage(format!(
+                "{file}:1: keys 'network_dir' and 'secrets': found one, allowed are both"
+            )));
+        }
     };
     let nethash = network.tree.config().network.nethash.to_string();
     if nethash != session.nethash {
         let recorded = &session.nethash;
-        return Err(Failure::usage(format!("{file}:1: key 'nethash': recorded {recorded}, the network is {nethash} now")));
+        return Err(Failure::usage(format!(
+            "{file}:1: key 'nethash': recorded {recorded}, the network is {nethash} now"
+        )));
     }
     let tip = match &session.chain {
         Some(chain) => network.import(chain)?,
@@ -110,7 +116,9 @@ pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
     let earliest = network.tree.slots().slot(tip.block().header.timestamp).0.saturating_add(1);
     if session.start < earliest || session.start > START_LIMIT {
         let start = session.start;
-        return Err(Failure::usage(format!("{file}:1: key 'start': found {start}, allowed is {earliest} to {START_LIMIT}")));
+        return Err(Failure::usage(format!(
+            "{file}:1: key 'start': found {start}, allowed is {earliest} to {START_LIMIT}"
+        )));
     }
     Ok(plan(&network, tip, Slot(session.start), seeds))
 }

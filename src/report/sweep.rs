@@ -118,7 +118,9 @@ impl FromStr for Shard {
         let parsed = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
         match parsed {
             Some((index, of)) if of <= SHARDS_LIMIT && (1..=of).contains(&index) => Ok(Self { index, of }),
-            _ => Err(format!("'{text}' is no part: give I/N with I from 1 to N and N up to {SHARDS_LIMIT}, such as 1/8")),
+            _ => {
+                Err(format!("'{text}' is no part: give I/N with I from 1 to N and N up to {SHARDS_LIMIT}, such as 1/8"))
+            }
         }
     }
 }
@@ -203,7 +205,7 @@ impl SweepError {
     /// Whether the caller is at fault.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Rows(error) => error.source.kind() == io::ErrorKind::InvalidData,
+            Self::Rows(error) => matches!(error.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::NotFound),
             other => !matches!(other, Self::Io { .. } | Self::Sheet(_)),
         }
     }
@@ -228,10 +230,14 @@ impl Sweep {
                 return Err(SweepError::Twice(variation.path.clone()));
             }
         }
-        let (cells, seeds_each) = (vary.iter().map(|vary| vary.values.len() as u128), u128::from(seeds.end - seeds.first));
+        let (cells, seeds_each) =
+            (vary.iter().map(|vary| vary.values.len() as u128), u128::from(seeds.end - seeds.first));
         let cells = cells.fold(1, u128::saturating_mul);
-        let counts = [("combinations of values", cells, CELLS_LIMIT), ("runs", cells.saturating_mul(seeds_each), RUNS_LIMIT)];
-        if let Some((what, found, allowed)) = counts.into_iter().find(|(_, found, allowed)| *found > u128::from(*allowed)) {
+        let counts =
+            [("combinations of values", cells, CELLS_LIMIT), ("runs", cells.saturating_mul(seeds_each), RUNS_LIMIT)];
+        if let Some((what, found, allowed)) =
+            counts.into_iter().find(|(_, found, allowed)| *found > u128::from(*allowed))
+        {
             return Err(SweepError::TooMany { scenario: file.to_path_buf(), what, found, allowed });
         }
         let base = Scenario::load_with(file, set);
@@ -356,7 +362,9 @@ impl Manifest {
         }
         let bound = rows.sweep()?;
         match (bound, is_told) {
-            (Some(sweep), true) if sweep != self.digest() => Err(SweepError::OtherRows { folder: folder.to_path_buf() }),
+            (Some(sweep), true) if sweep != self.digest() => {
+                Err(SweepError::OtherRows { folder: folder.to_path_buf() })
+            }
             (Some(sweep), false) if sweep != self.digest() => {
                 Err(SweepError::UnknownRows { folder: folder.to_path_buf() })
             }

@@ -491,7 +491,10 @@ mod tests {
             put(&format!("{number}.toml"), &format!("include = [\"{}.toml\"]\n", number + 1));
         }
         let deep = wrong("0.toml");
-        assert!(deep.ends_with("16.toml:1: key 'include': found 17 files that include each other, allowed is at most 16"), "{deep}");
+        assert!(
+            deep.ends_with("16.toml:1: key 'include': found 17 files that include each other, allowed is at most 16"),
+            "{deep}"
+        );
         // Twice as many with each level.
         for number in 0..15 {
             put(&format!("{number}.toml"), &format!("include = [\"{0}.toml\", \"{0}.toml\"]\n", number + 1));
@@ -502,7 +505,10 @@ mod tests {
         for (name, what) in [("/dev/zero", "a device"), (".", "a folder"), ("", "a folder")] {
             put("top.toml", &format!("include = [\"{name}\"]\n"));
             let refused = wrong("top.toml");
-            assert!(refused.ends_with(&format!("cannot be read: found {what}, allowed is a file")), "{name}: {refused}");
+            assert!(
+                refused.ends_with(&format!("cannot be read: found {what}, allowed is a file")),
+                "{name}: {refused}"
+            );
         }
         put("large.toml", &" ".repeat(TEXT_LIMIT as usize + 1));
         let large = wrong("large.toml");
@@ -520,9 +526,13 @@ mod tests {
         let wrong = error(&format!("version = 1\nrounds = 3\n{faults}"));
         assert!(wrong.starts_with("s.toml:6004: key 'fault[3000].kind': unknown variant `heel`"), "{}", &wrong[..80]);
         let delegates: Vec<String> = (0..200_000).map(|number| format!("\"genesis_{}\"", number % 51 + 1)).collect();
-        let many = format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [{}]\n", delegates.join(","));
+        let many =
+            format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [{}]\n", delegates.join(","));
         assert!(set(&many, &[]).is_ok());
-        assert!(set(&many.replacen("_7\"", "_99\"", 1), &[]).is_err_and(|why| why.contains("found 'genesis_99', allowed is")));
+        assert!(
+            set(&many.replacen("_7\"", "_99\"", 1), &[])
+                .is_err_and(|why| why.contains("found 'genesis_99', allowed is"))
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A mistake of the caller's ends with one clear line and exit code 2.
 
-use crate::support::{dposlab, run};
+use crate::support::{dposlab, root, run};
+use serde_json::Value;
 use std::{
     fs,
     net::TcpListener,
@@ -77,7 +78,13 @@ fn what_is_no_file_is_refused_wherever_a_file_is_named() {
     let write = |name: &str, text: &str| fs::write(path(name), text).expect("it can be written");
     rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .expect("a pipe can be made");
-    write("s.toml", "version = 1\nrounds = 1\n[network]\ndelegates = 3\n");
+    // A network that is one, for what comes behind it.
+    let seed = root().join("fuzz/seeds/chain/network.json");
+    let parts: Value = serde_json::from_slice(&fs::read(seed).expect("it is in the repository")).expect("JSON");
+    fs::create_dir(path("whole")).expect("it can be made");
+    for name in ["network", "milestones", "exceptions", "genesisBlock", "secrets"] {
+        write(&format!("whole/{name}.json"), &parts[name].to_string());
+    }
     write("secrets", "{\"secrets\": [\"one\"]}");
     fs::create_dir(path("network")).expect("it can be made");
     fs::create_dir(path("sweep")).expect("it can be made");
@@ -91,10 +98,11 @@ fn what_is_no_file_is_refused_wherever_a_file_is_named() {
             let _not_there = fs::remove_file(&at);
             std::os::unix::fs::symlink(file, at).expect("it can be made");
         }
-        let (scenario, include, chain) = (path("s.toml"), path("include.toml"), path("chain.toml"));
+        let (include, chain) = (path("include.toml"), path("chain.toml"));
         let (network, secrets, part, out) = (path("network"), path("secrets"), path("sweep"), path("out"));
         let up = ["up", "--port", "0"];
-        let cases: [&[&str]; 12] = [
+        let (whole, its_secrets) = (path("whole"), path("whole/secrets.json"));
+        let cases: [&[&str]; 13] = [
             &["run", file],
             &["run", &include],
             &["run", &chain],
@@ -105,7 +113,8 @@ fn what_is_no_file_is_refused_wherever_a_file_is_named() {
             &["replay", file],
             &["diff", file, file],
             &[&up[..], &["--network-dir", &network, "--secrets", &secrets]].concat(),
-            &[&up[..], &["--network-dir", &network, "--secrets", file]].concat(),
+            &[&up[..], &["--network-dir", &whole, "--secrets", file]].concat(),
+            &[&up[..], &["--network-dir", &whole, "--secrets", &its_secrets, "--chain", file]].concat(),
             &[&up[..], &["--lab", "token", "--lab-token", file]].concat(),
         ];
         for arguments in cases {
@@ -120,7 +129,7 @@ fn limited(units: u32, arguments: &[&str]) -> Output {
     let script = format!("trap '' XFSZ; ulimit -f {units}; exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     shell.args(["-c", &script, env!("CARGO_BIN_EXE_dposlab")]).args(arguments);
-    shell.current_dir(crate::support::root()).output().expect("a shell")
+    shell.current_dir(root()).output().expect("a shell")
 }
 
 /// The one line on standard error of a command that failed, but not by its caller's fault.
@@ -143,7 +152,8 @@ fn a_full_disk_is_told_with_the_file() {
     assert!(error.contains("/dev/full") && error.contains(FULL), "{error}");
     // Each file of a run and of a sweep in turn is on a disk that is full.
     let files = |out: &str| {
-        let entries = fs::read_dir(out).expect("it was written").map(|entry| entry.expect("it can be listed").file_name());
+        let entries =
+            fs::read_dir(out).expect("it was written").map(|entry| entry.expect("it can be listed").file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().expect("text")).collect();
         names.sort();
         names
@@ -159,7 +169,11 @@ fn a_full_disk_is_told_with_the_file() {
             let part = if name == "events.jsonl" { "" } else { ".part" };
             full(&format!("{out}/{name}{part}"));
             let error = failed(&play(&out));
-            assert!(error.contains(&format!("/{name}: {FULL}")) || error.contains(&format!("/{name} cannot be written: {FULL}")), "{error}");
+            assert!(
+                error.contains(&format!("/{name}: {FULL}"))
+                    || error.contains(&format!("/{name} cannot be written: {FULL}")),
+                "{error}"
+            );
         }
     }
     let output = limited(0, &["sweep", &scenario, "--seeds", "0..1", "--out", &path("limited")]);
@@ -176,15 +190,22 @@ fn what_does_not_fit_into_memory_is_not_begun() {
     fs::write(&scenario, "version = 1\nrounds = 1\n[network]\nrelays = 10000\n").expect("it can be written");
     let out = folder.path().join("out").display().to_string();
     let error = refused(&["run", &scenario, "--allow-memory", "3GiB"]);
-    for part in ["large.toml: needs about ", " GiB (10051 nodes ", ", 101012550 neighbours of nodes ", "3 GiB are allowed; --allow-memory "] {
+    for part in [
+        "large.toml: needs about ",
+        " GiB (10051 nodes ",
+        ", 101012550 neighbours of nodes ",
+        "3 GiB are allowed; --allow-memory ",
+    ] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    let error = refused(&["sweep", &scenario, "--seeds", "0..9", "--jobs", "4", "--allow-memory", "16GiB", "--out", &out]);
+    let error =
+        refused(&["sweep", &scenario, "--seeds", "0..9", "--jobs", "4", "--allow-memory", "16GiB", "--out", &out]);
     assert!(error.contains("needs about 4 times ") && error.contains("16 GiB are allowed"), "{error}");
     assert!(!Path::new(&out).exists(), "nothing was begun");
     // What the system has: here as much as a shell lets it have.
     let script = "ulimit -v 2000000; exec \"$0\" run \"$1\"";
-    let shell = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_dposlab"), &scenario]).output().expect("a shell");
+    let shell =
+        Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_dposlab"), &scenario]).output().expect("a shell");
     let error = String::from_utf8_lossy(&shell.stderr).into_owned();
     assert_eq!(shell.status.code(), Some(2), "{error}");
     assert!(error.contains("1.9 GiB are available"), "{error}");

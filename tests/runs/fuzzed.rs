@@ -24,13 +24,46 @@ use std::{
 
 /// Numbers that are on an edge of something.
 const NUMBERS: [&str; 22] = [
-    "0", "1", "-1", "2", "3", "51", "255", "256", "65535", "4294967295", "4294967296", "2147483647", "9007199254740993",
-    "9223372036854775807", "-9223372036854775808", "18446744073709551615", "99999999999999999999999", "0.5", "1e400", "-0.0",
-    "nan", "inf",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "51",
+    "255",
+    "256",
+    "65535",
+    "4294967295",
+    "4294967296",
+    "2147483647",
+    "9007199254740993",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "99999999999999999999999",
+    "0.5",
+    "1e400",
+    "-0.0",
+    "nan",
+    "inf",
 ];
 /// What else may come in the place of a word.
-const WORDS: [&str; 14] =
-    ["", "null", "true", "[]", "{}", "\"\"", "\n", "\r\n\r\n", "\u{0}", "genesis_1", "account_11", "[[[[", "\"\u{fffd}\"", "%00"];
+const WORDS: [&str; 14] = [
+    "",
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "\"\"",
+    "\n",
+    "\r\n\r\n",
+    "\u{0}",
+    "genesis_1",
+    "account_11",
+    "[[[[",
+    "\"\u{fffd}\"",
+    "%00",
+];
 
 /// The seeds of a target by their names.
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -130,7 +163,8 @@ fn no_bytes_on_a_connection_panic() {
 fn played() -> (Testnet, Arc<Link>, Vec<Value>) {
     let testnet = Testnet::generate(SeedTree::new(1), 3);
     let tree = testnet.tree(rules_for(3)).expect("it is generated");
-    let node = |delegate: &dposlab::scenario::NamedDelegate| NodePlan { forger: Some(delegate.keys.clone()), offline: vec![] };
+    let node =
+        |delegate: &dposlab::scenario::NamedDelegate| NodePlan { forger: Some(delegate.keys.clone()), offline: vec![] };
     let nodes = testnet.delegates.iter().map(node).collect();
     let start = dposlab::actors::SimTime::from_seconds(tree.slots().start(dposlab::protocol::Slot(1)));
     let plan = Plan::new(tree.clone(), tree.genesis().clone(), nodes, SeedTree::new(1), start);
@@ -162,7 +196,8 @@ fn seeds_are_as_code_makes_them() {
     });
     let lines: String = blocks.iter().map(|block| format!("{block}\n")).collect();
     let account = &testnet.accounts[0];
-    let transfer = Transaction::transfer(account.address, Arktoshi::coins(1)).network(23).nonce(Nonce(1)).sign(&account.keys);
+    let transfer =
+        Transaction::transfer(account.address, Arktoshi::coins(1)).network(23).nonce(Nonce(1)).sign(&account.keys);
     let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_owned();
     let session = Session::new(1, 3, dposlab::ledger::rules::Gossip::Once, 1, config);
     let submit = |node| Entry::Submit {
@@ -176,7 +211,9 @@ fn seeds_are_as_code_makes_them() {
     let body = json!({ "transactions": [transfer.to_json()] }).to_string();
     let post = |path: &str, body: &str| {
         let length = body.len();
-        format!("POST {path} HTTP/1.1\r\nhost: 127.0.0.1:0\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:0\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
     };
     let made = [
         ("chain/blocks.jsonl", lines),
@@ -205,7 +242,8 @@ fn seeds_are_as_code_makes_them() {
 fn scenarios_among_the_seeds_are_read() {
     let read = |(file, bytes): &(PathBuf, Vec<u8>)| {
         let text = String::from_utf8_lossy(bytes);
-        file.file_name().is_some_and(|name| name.display().to_string().starts_with("good-"))
+        file.file_name()
+            .is_some_and(|name| name.display().to_string().starts_with("good-"))
             .then(|| Scenario::parse(&text, file).unwrap_or_else(|why| panic!("{why}")))
     };
     assert!(seeds("scenario").iter().filter_map(read).count() > 5);

@@ -19,7 +19,22 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("report", &["statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["files", "scenario", "sim", "actors", "ledger", "protocol"]),
     ("check", &["planted", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("cli", &["api", "check", "report", "planted", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    (
+        "cli",
+        &[
+            "api",
+            "check",
+            "report",
+            "planted",
+            "statistics",
+            "files",
+            "scenario",
+            "sim",
+            "actors",
+            "ledger",
+            "protocol",
+        ],
+    ),
 ];
 
 /// Words that stand for what a room must know nothing of.

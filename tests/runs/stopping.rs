@@ -80,7 +80,8 @@ const ROLE: &str = "DPOSLAB_TEST_IS_BUSY";
 
 /// The testnet of the tests below, in a process of its own: told to stop, it cannot.
 fn be_busy() {
-    let scenario = Scenario::parse("version = 1\nrounds = 1\n[network]\ndelegates = 3\n", Path::new("busy")).expect("it is one");
+    let scenario =
+        Scenario::parse("version = 1\nrounds = 1\n[network]\ndelegates = 3\n", Path::new("busy")).expect("it is one");
     let seeds = SeedTree::new(1);
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     on_current_thread(async {

@@ -282,7 +282,16 @@ fn two_sweeps_at_once_into_one_folder_never_mix() {
     let scenarios = [SCENARIO.replace("rounds = 6", "rounds = 2"), SCENARIO.replace("rounds = 6", "rounds = 3")];
     let sweep = |which: usize, out: &str| {
         let mut command = dposlab();
-        command.args(["sweep", &place.path(&format!("{which}.toml")), "--seeds", "0..4", "--jobs", "1", "--out", &place.path(out)]);
+        command.args([
+            "sweep",
+            &place.path(&format!("{which}.toml")),
+            "--seeds",
+            "0..4",
+            "--jobs",
+            "1",
+            "--out",
+            &place.path(out),
+        ]);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command
     };
@@ -297,7 +306,8 @@ fn two_sweeps_at_once_into_one_folder_never_mix() {
         // Each begins first in turn.
         let (one, other) = (round % 2, 1 - round % 2);
         let (first, second) = (spawn(one), spawn(other));
-        let ended = [(one, first), (other, second)].map(|(which, child)| (which, child.wait_with_output().expect("it ends")));
+        let ended =
+            [(one, first), (other, second)].map(|(which, child)| (which, child.wait_with_output().expect("it ends")));
         let winners: Vec<usize> =
             ended.iter().filter(|(_, output)| output.status.success()).map(|(which, _)| *which).collect();
         assert_eq!(winners.len(), 1, "one has the folder: {ended:?}");
@@ -340,7 +350,10 @@ fn a_folder_whose_manifest_or_rows_are_anothers_is_refused() {
     let rows = fs::read(file("two", "rows.bin")).expect("it is there");
     fs::write(file("two", "rows.bin"), &rows[64..]).expect("it can be written");
     let why = refusal(&again("0..3", "two"));
-    assert!(why.contains("two/rows.bin: found another beginning, allowed are rows of a sweep of this version"), "{why}");
+    assert!(
+        why.contains("two/rows.bin: found another beginning, allowed are rows of a sweep of this version"),
+        "{why}"
+    );
     // Rows that are lost are played again.
     fs::remove_file(file("two", "rows.bin")).expect("it is there");
     ok(&mut place.sweep("0..3", "two", &[]));
@@ -383,7 +396,10 @@ fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
     // The parts of a folder that says so itself.
     ok(&mut place.sweep("0..2", "part", &["--shard", "1/100000"]));
     let why = refusal(&run(&["merge", &place.path("part"), "--out", &place.path("out")]));
-    assert!(why.contains("parts are missing: 2/100000, 3/100000,") && why.contains("11/100000, and 99989 more"), "{why}");
+    assert!(
+        why.contains("parts are missing: 2/100000, 3/100000,") && why.contains("11/100000, and 99989 more"),
+        "{why}"
+    );
     let manifest = Path::new(&place.path("part")).join("sweep.json");
     let text = fs::read_to_string(&manifest).expect("it is there").replace("1/100000", &format!("1/{last}"));
     fs::write(&manifest, text).expect("it can be written");

@@ -41,10 +41,13 @@ impl Parent {
             number => i32::try_from(number).ok().and_then(Pid::from_raw),
         };
         let Some(parent) = parent else {
-            return Err(Failure::usage(format!("{option}: found no parent process in sight, give its number: {option}=PID")));
+            return Err(Failure::usage(format!(
+                "{option}: found no parent process in sight, give its number: {option}=PID"
+            )));
         };
         let handle = pidfd_open(parent, PidfdFlags::empty());
-        let handle = handle.map_err(|why| Failure::usage(format!("{option}: process {parent}: {}", io::Error::from(why))))?;
+        let handle =
+            handle.map_err(|why| Failure::usage(format!("{option}: process {parent}: {}", io::Error::from(why))))?;
         // It may have ended before, and the number be another process's: then somebody else is the parent now.
         match number == 0 && getppid() != Some(parent) {
             true => Err(Failure::usage(format!("{option}: process {parent} has ended already"))),

@@ -62,7 +62,8 @@ impl NetworkConfig {
 
 fn read(path: &Path) -> Result<Value, NetworkError> {
     let file = path.to_owned();
-    let text = files::read_text(path, TEXT_LIMIT).map_err(|source| NetworkError::Read { file: file.clone(), source })?;
+    let text =
+        files::read_text(path, TEXT_LIMIT).map_err(|source| NetworkError::Read { file: file.clone(), source })?;
     serde_json::from_str(&text).map_err(|source| NetworkError::Json { file, source })
 }
 

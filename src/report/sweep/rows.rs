@@ -127,7 +127,8 @@ impl Rows {
     /// # Errors
     /// It was moved or taken away, or another one lies there.
     pub fn check_there(&self) -> Result<(), RowsError> {
-        let (opened, there) = (Identity::of(&self.file).map_err(|source| self.wrong(source))?, Identity::at(&self.path));
+        let (opened, there) =
+            (Identity::of(&self.file).map_err(|source| self.wrong(source))?, Identity::at(&self.path));
         match there == Some(opened) {
             true => Ok(()),
             false => Err(self.wrong(io::Error::new(io::ErrorKind::NotFound, "was taken away while the sweep went on"))),
