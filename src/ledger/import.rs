@@ -51,12 +51,12 @@ pub enum ImportReason {
 ///
 /// # Errors
 /// The first line that is not a block that follows the one before: nothing after it is looked at.
-pub fn import<'a>(tree: &BlockTree, lines: impl Iterator<Item = &'a str>) -> Result<Arc<Link>, ImportError> {
+pub fn import<L: AsRef<str>>(tree: &BlockTree, lines: impl Iterator<Item = L>) -> Result<Arc<Link>, ImportError> {
     let mut tip = tree.genesis().clone();
     let mut served = Served::default();
     for (index, text) in lines.enumerate() {
         let line = index + 1;
-        for value in serde_json::Deserializer::from_str(text).into_iter() {
+        for value in serde_json::Deserializer::from_str(text.as_ref()).into_iter() {
             let value = value.map_err(|why| ImportError { line, reason: why.into() })?;
             take(tree, &mut tip, &mut served, line, value).map_err(|reason| ImportError { line, reason })?;
         }
