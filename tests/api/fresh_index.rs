@@ -5,6 +5,7 @@
 //!   history  three nodes on one tree of blocks, and what their views are told
 //!   asked    every route of the API's own description, with parameters drawn from what answers have shown
 //!   naive    the same figures again, from blocks alone (books)
+//!   lists    orders and searches of every list, from its own rows
 //! ```
 
 #[path = "fresh_index/asked.rs"]
@@ -13,6 +14,8 @@ mod asked;
 mod books;
 #[path = "fresh_index/history.rs"]
 mod history;
+#[path = "fresh_index/lists.rs"]
+mod lists;
 #[path = "fresh_index/naive.rs"]
 mod naive;
 
@@ -104,6 +107,7 @@ fn context(view: &View, dialect: Dialect) -> ApiContext {
 fn check_naively(network: &Network, node: usize) {
     let (context, Timestamp(now)) = (context(&network.views[node], Dialect::Documented), network.now.seconds());
     Naive::new(&context, &network.tips[node]).check(&network.pools[node], now);
+    lists::check(&context);
 }
 
 /// Since when a chain is the node's never goes back: clients ask by it whether anything has changed.

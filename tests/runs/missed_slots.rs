@@ -5,6 +5,7 @@ use dposlab::{
     report::RoundReport,
     scenario::{Scenario, StageKind},
 };
+use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
@@ -100,4 +101,33 @@ fn a_chain_with_few_forgers_goes_on_and_one_without_stalls() {
     rounds.close(dposlab::protocol::Slot(outcome.end.seconds().0 / 8));
     let rounds = rounds.rounds();
     assert_eq!((rounds[1].blocks, rounds[1].missed_slots), (0, 20), "four rounds' worth of slots, then it is over");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A delegate forges nothing in any round of any of its spells, and misses nothing in all other rounds.
+    #[test]
+    fn each_spell_of_a_delegate_counts(
+        spells in prop::collection::vec((1..=3u32, 2..=8u32, 0..3u32), 1..8),
+    ) {
+        let mut text = "version = 1\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 7\n".to_owned();
+        for (delegate, from, more) in &spells {
+            let to = (from + more).min(9);
+            text += &format!(
+                "[[fault]]\nkind = \"offline\"\ndelegates = [\"genesis_{delegate}\"]\nrounds = {{ from = {from}, to = {to} }}\n"
+            );
+        }
+        let scenario = Scenario::parse(&text, Path::new("spells")).expect("the test writes a scenario");
+        let (rounds, _) = play(&scenario, 1, StageKind::Inline);
+        for round in rounds.rounds() {
+            for found in &round.delegates {
+                let is_off = spells.iter().any(|(delegate, from, more)| {
+                    found.username == format!("genesis_{delegate}") && (*from..=from + more).contains(&round.round)
+                });
+                let (forged, missed) = (found.forged, found.missed);
+                prop_assert!(if is_off { forged == 0 } else { missed == 0 }, "{found:?} in round {}", round.round);
+            }
+        }
+    }
 }
