@@ -6,9 +6,9 @@ use crate::{
     support::Rules,
 };
 use dposlab::protocol::{
-    Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, Round, Timestamp, Transaction,
+    Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, Round, SignedTransaction, Timestamp, Transaction,
     shuffle::forging_order,
-    transaction::StaticFees,
+    transaction::{Dialect, StaticFees},
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -72,6 +72,23 @@ proptest! {
         let participants = json["asset"]["multiSignature"]["publicKeys"].as_array().map_or(0, Vec::len) as u64;
         let wanted = fees.get(transaction.asset.kind()).value() * (participants + 1);
         prop_assert_eq!(fees.of(transaction).value(), wanted);
+    }
+
+    /// The limit of a vendor field is one of bytes: 64 at first, 255 from the milestone on.
+    #[test]
+    fn a_vendor_field_has_so_many_bytes(letters in prop::collection::vec(prop::sample::select(vec!["a", "ä", "€", "𝄞"]), 1..140)) {
+        let (text, keys) = (letters.concat(), KeyPair::from_passphrase("a writer"));
+        prop_assume!(text.len() <= 255);
+        let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).nonce(Nonce(1));
+        let signed = transfer.vendor_field(&text).sign(&keys);
+        for (last_block, limit) in [(2, 64), (99_999, 64), (100_000, 255)] {
+            let rules = Rules::of("testnet");
+            let context = rules.at(last_block, Dialect::Strict);
+            let fits = text.len() <= limit;
+            prop_assert_eq!(signed.check(&context).is_ok(), fits, "{} bytes, {} at most", text.len(), limit);
+            prop_assert_eq!(SignedTransaction::from_bytes(signed.bytes(), &context).is_ok(), fits);
+            prop_assert_eq!(SignedTransaction::from_json(&signed.to_json(), &context).is_ok(), fits);
+        }
     }
 
     /// Whichever keys are asked for, in whichever order, a second signature holds for the key that made it alone.
