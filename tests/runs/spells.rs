@@ -2,9 +2,9 @@
 //! all are over nothing of them is left.
 
 use dposlab::{
-    actors::{Event, NodeId, SimTime},
+    actors::{Event, Message, NodeId, SimTime},
     scenario::{Scenario, StageKind},
-    sim::{NetworkEvent, Observer, SeedTree},
+    sim::{NetworkEvent, Observer, SeedTree, network::kind_of},
 };
 use proptest::prelude::*;
 use std::{
@@ -63,6 +63,8 @@ struct Told {
     turns: Vec<(u64, NodeId, bool)>,
     /// Messages from node to node, and whether they were lost.
     sent: Vec<(u64, NodeId, NodeId, bool)>,
+    /// By instant, sender, receiver and kind, when copies arrive; those that are lost never do.
+    arrivals: BTreeMap<(u64, u32, u32, String), Vec<Option<u64>>>,
     end: u64,
 }
 
@@ -82,14 +84,29 @@ impl Observer for Log {
         match event {
             NetworkEvent::NodeDown { node, .. } => told.turns.push((now, *node, true)),
             NetworkEvent::NodeUp { node } => told.turns.push((now, *node, false)),
-            NetworkEvent::Sent { from, to, .. } => told.sent.push((now, from.node, to.node, false)),
-            NetworkEvent::Lost { from, to, .. } => told.sent.push((now, from.node, to.node, true)),
+            NetworkEvent::Sent { from, to, message, arrives } => {
+                told.sent.push((now, from.node, to.node, false));
+                told.arrives(now, from.node, to.node, message, Some(arrives.micros()));
+            }
+            NetworkEvent::Lost { from, to, message } => {
+                told.sent.push((now, from.node, to.node, true));
+                told.arrives(now, from.node, to.node, message, None);
+            }
             _ => {}
         }
     }
 
     fn wants_messages(&self) -> bool {
         true
+    }
+}
+
+impl Told {
+    fn arrives(&mut self, now: u64, from: NodeId, to: NodeId, message: &Message, at: Option<u64>) {
+        if let Some(kind) = kind_of(message).filter(|_| from != to) {
+            let kind = serde_json::to_value(kind).expect("a name").as_str().expect("a text").to_owned();
+            self.arrivals.entry((now, from.0, to.0, kind)).or_default().push(at);
+        }
     }
 }
 
@@ -258,5 +275,105 @@ proptest! {
         let longest = standing.iter().map(|(_, spell)| spell.until - spell.from).max();
         prop_assert!(lost_ones > 0 || longest < Some(9), "or nothing was seen");
         all_go_on(&told)?;
+    }
+}
+
+/// What becomes of some messages: those of these kinds, all without any, from these nodes to those.
+#[derive(Clone, Debug)]
+struct Rule {
+    action: Action,
+    kinds: BTreeSet<&'static str>,
+    senders: Option<BTreeSet<u32>>,
+    receivers: Option<BTreeSet<u32>>,
+    spell: Spell,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Drop,
+    Delay { by_ms: u32 },
+    Duplicate { copies: u32, within_ms: u32 },
+}
+
+const KINDS: [&str; 7] = ["block", "transactions", "status", "blocks", "common-blocks", "peers", "hang-up"];
+
+fn rule() -> impl Strategy<Value = Rule> {
+    let action = prop_oneof![
+        Just(Action::Drop),
+        (1..900u32).prop_map(|by_ms| Action::Delay { by_ms }),
+        (1..4u32, 0..900u32).prop_map(|(copies, within_ms)| Action::Duplicate { copies, within_ms }),
+    ];
+    let kinds = prop::collection::btree_set(prop::sample::select(KINDS.to_vec()), 0..3);
+    let some = || prop::option::of(prop::collection::btree_set(0..NODES, 1..5));
+    (action, kinds, some(), some(), spell()).prop_map(|(action, kinds, senders, receivers, spell)| Rule {
+        action,
+        kinds,
+        senders,
+        receivers,
+        spell,
+    })
+}
+
+impl Rule {
+    fn text(&self) -> String {
+        let (kind, mut rest) = match self.action {
+            Action::Drop => ("drop", String::new()),
+            Action::Delay { by_ms } => ("delay", format!("by_ms = {by_ms}\n")),
+            Action::Duplicate { copies, within_ms } => {
+                ("duplicate", format!("copies = {copies}\nwithin_ms = {within_ms}\n"))
+            }
+        };
+        if !self.kinds.is_empty() {
+            rest += &format!("messages = {:?}\n", self.kinds.iter().collect::<Vec<_>>());
+        }
+        for (name, nodes) in [("senders", &self.senders), ("receivers", &self.receivers)] {
+            rest += &nodes.iter().map(|nodes| format!("{name} = {:?}\n", Vec::from_iter(nodes))).collect::<String>();
+        }
+        fault(kind, &rest, &self.spell)
+    }
+
+    fn concerns(&self, at: u64, from: u32, to: u32, kind: &str) -> Option<bool> {
+        let of = |nodes: &Option<BTreeSet<u32>>, node| nodes.as_ref().is_none_or(|nodes| nodes.contains(&node));
+        let named = self.kinds.is_empty() || self.kinds.contains(kind);
+        let concerned = named && of(&self.senders, from) && of(&self.receivers, to);
+        if concerned { self.spell.holds(at) } else { Some(false) }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Each message is lost, late or doubled as the rules in force say that concern it, and comes after 50 ms otherwise.
+    #[test]
+    fn messages_are_treated_as_the_rules_say(rules in prop::collection::vec(rule(), 1..6)) {
+        let told = play(&scenario(4, &rules.iter().map(Rule::text).collect::<String>()));
+        let mut treated = 0;
+        for ((at, from, to, kind), arrivals) in &told.arrivals {
+            let concerned: Option<Vec<bool>> = rules.iter().map(|rule| rule.concerns(*at, *from, *to, kind)).collect();
+            // Of one instant, what comes first is the queue's affair.
+            let Some(concerned) = concerned else { continue };
+            let (mut due, mut copies, mut within, mut lost) = (at + 50_000, 1, 0, false);
+            for rule in rules.iter().zip(&concerned).filter(|(_, concerned)| **concerned).map(|(rule, _)| rule) {
+                treated += 1;
+                match rule.action {
+                    Action::Drop => lost = true,
+                    Action::Delay { by_ms } => due += u64::from(by_ms) * 1_000,
+                    Action::Duplicate { copies: more, within_ms } => {
+                        copies += more as usize;
+                        within = within.max(u64::from(within_ms) * 1_000);
+                    }
+                }
+            }
+            let what = format!("{kind} from {from} to {to} at {at}: {arrivals:?}");
+            if lost {
+                prop_assert!(arrivals.iter().all(Option::is_none), "{what}");
+                continue;
+            }
+            let first = arrivals.iter().copied().min().flatten();
+            prop_assert_eq!((first, arrivals.len() % copies), (Some(due), 0), "{}, {} copies", what, copies);
+            let last = arrivals.iter().copied().max().flatten();
+            prop_assert_eq!(last, Some(due + within), "{}", what);
+        }
+        prop_assert!(treated > 0 || rules.iter().all(|rule| !rule.kinds.is_empty()), "or nothing was seen");
     }
 }
