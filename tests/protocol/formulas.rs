@@ -1,12 +1,10 @@
 //! Formulas of the contract, worked out again here and held over whole ranges: forging orders, fees, the id that a block
 //! names its parent by, and what is remembered of a second signature. Source: consensus.md 1.3, 5.3; protocol.md 4.
 
-use crate::{
-    samples::sample,
-    support::Rules,
-};
+use crate::{samples::sample, support::Rules};
 use dposlab::protocol::{
-    Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, Round, SignedTransaction, Timestamp, Transaction,
+    Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Milestones, Nonce, Round, SignedTransaction, Timestamp,
+    Transaction,
     shuffle::forging_order,
     transaction::{Dialect, StaticFees},
 };
@@ -138,5 +136,4 @@ fn each_block_names_its_parent_by_the_id_it_has() {
         assert_eq!((read.id, read.header.previous), (block.id, parent.map(|(id, _)| id)), "height {height}");
         parent = Some((block.id, ends));
     }
-
 }

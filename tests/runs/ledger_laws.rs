@@ -6,9 +6,7 @@ use dposlab::{
         strategies::{Attempt, Play, Stage, Try, stages},
     },
     ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules, Scratch, apply::Look},
-    protocol::{
-        Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Kind, Nonce, Transaction, TransactionId,
-    },
+    protocol::{Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Kind, Nonce, Transaction, TransactionId},
     scenario::Testnet,
     sim::SeedTree,
 };

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod checking;
+mod claims;
 mod crypto_modes;
 mod determinism;
 mod endings;

@@ -167,17 +167,16 @@ fn one_claim_and_one_refund_of_a_lock_may_wait() {
     });
     let home = bench.keys(0).public().address(23);
     let lock = |bench: &Bench, owner| {
-        let builder =
-            Transaction::htlc_lock(home, Arktoshi::coins(1), sha256(&[9; 32]), Expiration::BlockHeight(6));
+        let builder = Transaction::htlc_lock(home, Arktoshi::coins(1), sha256(&[9; 32]), Expiration::BlockHeight(6));
         bench.sign(builder, owner, 1, FEE)
     };
     let locks = [1, 2].map(|owner| lock(&bench, owner));
     bench.forge(locks.to_vec());
-    let claim = |bench: &Bench, lock: usize, who| bench.sign(Transaction::htlc_claim(locks[lock].id(), [9; 32]), who, 1, 0);
+    let claim =
+        |bench: &Bench, lock: usize, who| bench.sign(Transaction::htlc_claim(locks[lock].id(), [9; 32]), who, 1, 0);
     let refund = |bench: &Bench, lock: usize, who| bench.sign(Transaction::htlc_refund(locks[lock].id()), who, 1, 0);
-    let pending = |name: &str, lock: usize| {
-        ("ERR_PENDING", format!("{name} for \"{}\" already in the pool", locks[lock].id()))
-    };
+    let pending =
+        |name: &str, lock: usize| ("ERR_PENDING", format!("{name} for \"{}\" already in the pool", locks[lock].id()));
     for (number, lock) in [(0, 0), (1, 1)] {
         let [first, again] = [3, 4].map(|who| claim(&bench, lock, who + 2 * number));
         assert_eq!(bench.submit(&[first]).accept.len(), 1, "the first claim of {lock}");

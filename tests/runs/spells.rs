@@ -119,9 +119,7 @@ fn play(scenario: &Scenario) -> Told {
 
 fn fault(kind: &str, rest: &str, spell: &Spell) -> String {
     let Spell { from, until } = spell;
-    format!(
-        "[[fault]]\nkind = \"{kind}\"\n{rest}\nfrom = {{ seconds = {from} }}\nuntil = {{ seconds = {until} }}\n"
-    )
+    format!("[[fault]]\nkind = \"{kind}\"\n{rest}\nfrom = {{ seconds = {from} }}\nuntil = {{ seconds = {until} }}\n")
 }
 
 /// Once all is over, every node stands on the newest block and goes on taking blocks.
@@ -153,7 +151,7 @@ fn trouble() -> impl Strategy<Value = (u32, Trouble, Spell)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A node does nothing while it is down, which it is from its first cause to the end of its last; afterwards it hears
     /// everything again, also when it is slow once more.
@@ -236,7 +234,7 @@ fn cut() -> impl Strategy<Value = (Cut, Spell)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A message between two nodes is lost exactly while a cut stands between them; a heal ends all cuts that stand.
     #[test]
@@ -341,7 +339,7 @@ impl Rule {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Each message is lost, late or doubled as the rules in force say that concern it, and comes after 50 ms otherwise.
     #[test]

@@ -220,15 +220,27 @@ mod tests {
                 let least = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::min);
                 let means: Vec<f64> = of.iter().filter_map(|sample| sample.pool_mean).collect();
                 let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64);
-                assert_eq!((row.pool_mean.is_some(), row.transactions), (mean.is_some(), confirmed[range].iter().sum()));
-                assert!(row.pool_mean.zip(mean).is_none_or(|(one, other)| (one - other).abs() < 1e-9), "{row:?}, {mean:?}");
+                assert_eq!(
+                    (row.pool_mean.is_some(), row.transactions),
+                    (mean.is_some(), confirmed[range].iter().sum())
+                );
+                assert!(
+                    row.pool_mean.zip(mean).is_none_or(|(one, other)| (one - other).abs() < 1e-9),
+                    "{row:?}, {mean:?}"
+                );
                 assert_eq!(row.agreement_min, least(&mut of.iter().filter_map(|sample| sample.agreement)));
-                assert_eq!(row.weight_agreement_min, least(&mut of.iter().filter_map(|sample| sample.weight_agreement)));
+                assert_eq!(
+                    row.weight_agreement_min,
+                    least(&mut of.iter().filter_map(|sample| sample.weight_agreement))
+                );
                 assert_eq!(Some(row.down_max), of.iter().map(|sample| sample.down).max());
                 assert_eq!(Some(row.branches_max), of.iter().map(|sample| sample.branches).max());
                 assert_eq!(Some(row.fork_depth_max), of.iter().map(|sample| sample.depth).max());
                 assert_eq!(row.pool_max, of.iter().filter_map(|sample| sample.pool_max).max());
-                assert_eq!(row.height_least, of.iter().filter_map(|sample| sample.height_least).map(|height| height.0).min());
+                assert_eq!(
+                    row.height_least,
+                    of.iter().filter_map(|sample| sample.height_least).map(|height| height.0).min()
+                );
                 let greatest = of.iter().filter_map(|sample| sample.height_greatest).map(|height| height.0).max();
                 assert_eq!(row.height_greatest, greatest);
             }

@@ -320,7 +320,8 @@ fn a_rollback_tells_what_the_blocks_told_backwards() {
         test_runner::TestRunner,
     };
     let mut play = Play::new();
-    let stages = prop::collection::vec(stage(), 24).new_tree(&mut TestRunner::deterministic()).expect("a value").current();
+    let stages =
+        prop::collection::vec(stage(), 24).new_tree(&mut TestRunner::deterministic()).expect("a value").current();
     let view = View::new(NodeId(0), play.tree.clone(), play.tip.clone(), SimTime::default());
     let first = play.tip.height().0 + 1;
     for stage in &stages {

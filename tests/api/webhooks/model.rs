@@ -49,9 +49,8 @@ impl Asked {
 
     /// Whether a payload whose member is the text of this number fulfils it; `None` has no such member.
     fn holds(&self, found: Option<i64>) -> bool {
-        let (Self { value, upper, as_text, .. }, compares) = (self, |holds: fn(i64, i64) -> bool| {
-            found.is_some_and(|found| holds(found, self.value))
-        });
+        let (Self { value, upper, as_text, .. }, compares) =
+            (self, |holds: fn(i64, i64) -> bool| found.is_some_and(|found| holds(found, self.value)));
         let is_between = found.is_some_and(|found| *value < found && found < *upper);
         match self.name {
             "eq" => found == Some(*value) && *as_text,
@@ -70,9 +69,8 @@ impl Asked {
 
 fn asked() -> impl Strategy<Value = Asked> {
     let names = ["eq", "ne", "gt", "gte", "lt", "lte", "between", "not-between", "contains"];
-    (prop::sample::select(names.to_vec()), -4..5i64, -4..5i64, any::<bool>()).prop_map(
-        |(name, value, upper, as_text)| Asked { name, value, upper, as_text },
-    )
+    (prop::sample::select(names.to_vec()), -4..5i64, -4..5i64, any::<bool>())
+        .prop_map(|(name, value, upper, as_text)| Asked { name, value, upper, as_text })
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -182,13 +180,7 @@ impl Play {
         self.hooks.push(Hook { id, event, is_kind, path, enabled, conditions, due, told: 0 });
     }
 
-    fn update(
-        &mut self,
-        which: usize,
-        event: Option<usize>,
-        enabled: Option<bool>,
-        conditions: Option<&Vec<Asked>>,
-    ) {
+    fn update(&mut self, which: usize, event: Option<usize>, enabled: Option<bool>, conditions: Option<&Vec<Asked>>) {
         let mut body = json!({});
         let hook = &mut self.hooks[which];
         if let Some(event) = event {

@@ -211,7 +211,10 @@ fn a_fault_leaves_each_clock_as_it_was() {
                     _ => 0,
                 };
                 let found = ahead.get(&(node, part)).unwrap_or_else(|| panic!("{node} forges in part {part}"));
-                assert!(found.iter().all(|off| *off == own + added), "{node} in part {part}: {found:?}, {own} + {added}");
+                assert!(
+                    found.iter().all(|off| *off == own + added),
+                    "{node} in part {part}: {found:?}, {own} + {added}"
+                );
             }
         }
     }
