@@ -54,7 +54,9 @@ proptest! {
     }
 
     #[test]
-    fn a_dynamic_fee_counts_half_of_the_bytes_rounded_up(sample in sample(), addon in 0..500_000u64, rate in 1..9_000u64) {
+    fn a_dynamic_fee_counts_half_of_the_bytes_rounded_up(
+        sample in sample(), addon in 0..500_000u64, rate in 1..9_000u64,
+    ) {
         let per_byte = Arktoshi::new(rate).expect("an amount");
         let fee = StaticFees::dynamic(&sample.signed, addon, per_byte);
         prop_assert_eq!(u128::from(fee.value()), least_fee(sample.signed.bytes().len(), addon, rate));
@@ -74,7 +76,9 @@ proptest! {
 
     /// The limit of a vendor field is one of bytes: 64 at first, 255 from the milestone on.
     #[test]
-    fn a_vendor_field_has_so_many_bytes(letters in prop::collection::vec(prop::sample::select(vec!["a", "ä", "€", "𝄞"]), 1..140)) {
+    fn a_vendor_field_has_so_many_bytes(
+        letters in prop::collection::vec(prop::sample::select(vec!["a", "ä", "€", "𝄞"]), 1..140),
+    ) {
         let (text, keys) = (letters.concat(), KeyPair::from_passphrase("a writer"));
         prop_assume!(text.len() <= 255);
         let transfer = Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).nonce(Nonce(1));

@@ -5,7 +5,7 @@ use dposlab::{
         check_all, check_rebuilt, check_step,
         strategies::{Attempt, Play, Stage, Try, stages},
     },
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules, Scratch, apply::Look},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules, Scratch, Wallet, apply::Look},
     protocol::{Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Kind, Nonce, Transaction, TransactionId},
     scenario::Testnet,
     sim::SeedTree,
@@ -82,11 +82,15 @@ proptest! {
             let (mut state, mut scratch) = (before.state.clone(), Scratch::new(&before.state, &rules.pool));
             let refused = outcome.refused.iter().map(|(transaction, _)| transaction);
             for transaction in outcome.forged.iter().chain(refused) {
-                let (one, other) = (state.try_apply(transaction, time, &terms), scratch.try_apply(transaction, time, &terms));
+                let one = state.try_apply(transaction, time, &terms);
+                let other = scratch.try_apply(transaction, time, &terms);
                 prop_assert_eq!(format!("{:?}", one), format!("{:?}", other), "{}", transaction.id());
+                let told = |wallet: &Wallet| {
+                    (wallet.balance, wallet.nonce, wallet.second_public_key, wallet.multi_signature.clone())
+                };
                 for wallet in state.wallets() {
-                    let seen = Look::wallet(&scratch, &wallet.address).map(|seen| (seen.balance, seen.nonce, seen.second_public_key));
-                    prop_assert_eq!(seen, Some((wallet.balance, wallet.nonce, wallet.second_public_key)), "{}", wallet.address);
+                    let seen = Look::wallet(&scratch, &wallet.address).map(told);
+                    prop_assert_eq!(seen, Some(told(wallet)), "{}", wallet.address);
                 }
             }
         }

@@ -146,7 +146,8 @@ proptest! {
         for (delegate, from, more) in &spells {
             let to = (from + more).min(9);
             text += &format!(
-                "[[fault]]\nkind = \"offline\"\ndelegates = [\"genesis_{delegate}\"]\nrounds = {{ from = {from}, to = {to} }}\n"
+                "[[fault]]\nkind = \"offline\"\ndelegates = [\"genesis_{delegate}\"]\n\
+                 rounds = {{ from = {from}, to = {to} }}\n"
             );
         }
         let scenario = Scenario::parse(&text, Path::new("spells")).expect("the test writes a scenario");

@@ -326,7 +326,9 @@ mod tests {
     proptest! {
         /// What is told of the peers is what a list of them tells, whoever has come and gone and whatever the own number.
         #[test]
-        fn peers_are_counted_as_a_list_of_them_is(own in 0..24u32, turns in prop::collection::vec((0..24u32, 0..40u32), 1..60)) {
+        fn peers_are_counted_as_a_list_of_them_is(
+            own in 0..24u32, turns in prop::collection::vec((0..24u32, 0..40u32), 1..60),
+        ) {
             let mut neighbours = Neighbours::alone(NodeId(own), Arc::new([]));
             let mut list = BTreeMap::new();
             for (number, height) in turns.into_iter().filter(|(number, _)| *number != own) {
