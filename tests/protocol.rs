@@ -11,6 +11,8 @@ mod support;
 
 #[path = "protocol/allocations.rs"]
 mod allocations;
+#[path = "protocol/formulas.rs"]
+mod formulas;
 #[path = "protocol/laws.rs"]
 mod laws;
 #[path = "protocol/memory.rs"]

@@ -5,6 +5,7 @@
 //!   history  three nodes on one tree of blocks, and what their views are told
 //!   asked    every route of the API's own description, with parameters drawn from what answers have shown
 //!   naive    the same figures again, from blocks alone (books)
+//!   lists    orders and searches of every list, from its own rows
 //! ```
 
 #[path = "fresh_index/asked.rs"]
@@ -13,6 +14,8 @@ mod asked;
 mod books;
 #[path = "fresh_index/history.rs"]
 mod history;
+#[path = "fresh_index/lists.rs"]
+mod lists;
 #[path = "fresh_index/naive.rs"]
 mod naive;
 
@@ -138,6 +141,7 @@ fn play(seed: u64, changes: &[Change], often: usize) -> Comparison {
         }
     }
     (0..NODES).for_each(|node| check_naively(&network, node));
+    lists::check(&context(&network.views[0], Dialect::Documented));
     comparison
 }
 

@@ -4,6 +4,8 @@
 mod delivery;
 #[path = "webhooks/endpoints.rs"]
 mod endpoints;
+#[path = "webhooks/model.rs"]
+mod model;
 #[path = "webhooks/receiver.rs"]
 mod receiver;
 #[path = "webhooks/recorded.rs"]

@@ -132,3 +132,78 @@ fn pools_in_the_figures_are_no_fuller_than_they_may_be() {
     let totals = &json(&out.join("summary.json"))["totals"];
     assert_eq!((&totals["pool_max"], &totals["transactions"]), (&0.into(), &2.into()), "{totals}");
 }
+
+/// Networks in which every figure has something to count: forks, crashes that lose pools, full pools, rollbacks, refusals.
+const EVENTFUL: [&str; 3] = [
+    "rounds = 10\n[network]\ndelegates = 7\nrelays = 1\n[rules.pool]\nmax_transactions = 4\n\
+     [[fault]]\nkind = \"crash\"\nnodes = [2, 5]\nkeep_pool = false\nfrom = { seconds = 90 }\nuntil = { seconds = 150 }\n\
+     [[fault]]\nkind = \"refuse-transactions\"\nnodes = [0]\nfrom = { seconds = 20 }\nuntil = { seconds = 140 }\n\
+     [[fault]]\nkind = \"censor\"\ndelegates = { share = 0.8 }\nsender = \"account_1\"\nfrom = { seconds = 20 }\n\
+     until = { seconds = 300 }\n\
+     [[workload]]\nkind = \"generate\"\nper_second = 2\nfee = { min = 1, max = 5 }\n",
+    "rounds = 12\n[network]\ndelegates = 9\n[[fault]]\nkind = \"partition\"\nshare = { share = 0.5 }\n\
+     from = { height = 12 }\nuntil = { seconds = 250 }\n[[fault]]\nkind = \"pause\"\nnodes = [1]\n\
+     from = { seconds = 300 }\nuntil = { seconds = 370 }\n[[fault]]\nkind = \"forge-invalid\"\n\
+     delegates = [\"genesis_4\"]\nerror = \"reward\"\nfrom = { round = 2 }\nuntil = { round = 4 }\n\
+     [[fault]]\nkind = \"double-forge\"\ndelegates = [\"genesis_2\", \"genesis_3\"]\nfrom = { round = 6 }\n\
+     until = { round = 9 }\n[[workload]]\nkind = \"generate\"\nper_second = 1\n",
+    "rounds = 8\n[network]\ndelegates = 7\nloss = 0.05\n[rules.pool]\nmax_transactions = 3\n[[fault]]\n\
+     kind = \"restart\"\nnodes = [3]\nfrom = { seconds = 100 }\n[[fault]]\nkind = \"crash\"\nnodes = [6]\n\
+     keep_pool = false\nfrom = { seconds = 120 }\nuntil = { seconds = 400 }\n\
+     [[fault]]\nkind = \"low-fee-flood\"\nper_second = 2\nfrom = { height = 5 }\n",
+];
+
+/// What an assertion measures is what the tables of the same run say, to the last one.
+#[test]
+fn assertions_measure_what_the_tables_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (number, text) in EVENTFUL.iter().enumerate() {
+        let text = format!("version = 1\ncrypto = \"modelled\"\n{text}");
+        let (file, out) = (folder.path().join(format!("{number}.toml")), folder.path().join(format!("{number}")));
+        fs::write(&file, &text).expect("it is written");
+        let (file, out_name) = (file.display().to_string(), out.display().to_string());
+        run(&["run", &file, "--stage", "inline", "--seed", "3", "--out", &out_name]);
+        let trace = fs::read_to_string(out.join("events.jsonl")).expect("it was written");
+        let told = |kind: &str| trace.matches(&format!("\"kind\":\"{kind}\"")).count().to_string();
+        let totals = json(&out.join("summary.json"))["totals"].clone();
+        let mut asserted = text.clone();
+        let mut add = |claim: &str, metric: &str, sign: &str, value: &str| {
+            asserted += &format!("[[assert]]\n{claim} = \"{metric} {sign} {value}\"\n");
+        };
+        for (metric, member) in [("pool", "pool_max"), ("chains", "branches_max"), ("down", "down_max")] {
+            let most = totals[member].to_string();
+            add("always", metric, "<=", &most);
+            add("sometimes", metric, ">=", &most);
+        }
+        for (metric, member) in [("agreement", "agreement_min"), ("vote-agreement", "weight_agreement_min")] {
+            let least = totals[member].as_f64().expect("somebody is live");
+            add("always", metric, ">=", &(least - 1e-9).max(0.0).to_string());
+            add("sometimes", metric, "<=", &(least + 1e-9).to_string());
+        }
+        for (metric, member) in [
+            ("height", "height"),
+            ("missed", "missed_slots"),
+            ("blocks-forged", "forged"),
+            ("blocks-refused", "blocks_refused"),
+            ("rollbacks", "rollbacks"),
+            ("rollback-depth", "rollback_depth_max"),
+            ("suspended", "forging_suspended"),
+            ("rejected", "transactions_rejected"),
+        ] {
+            add("finally", metric, "==", &totals[member].to_string());
+        }
+        for (metric, kind) in [
+            ("blocks-reverted", "block.reverted"),
+            ("health-checks", "health.checked"),
+            ("expired", "pool.expired"),
+            ("evicted", "pool.evicted"),
+            ("peers-removed", "peer.removed"),
+        ] {
+            add("finally", metric, "==", &told(kind));
+        }
+        fs::write(&file, &asserted).expect("it is written");
+        let output = run(&["run", &file, "--stage", "inline", "--seed", "3"]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

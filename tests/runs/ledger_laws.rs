@@ -5,8 +5,8 @@ use dposlab::{
         check_all, check_rebuilt, check_step,
         strategies::{Attempt, Play, Stage, Try, stages},
     },
-    ledger::{ApplyError, BlockRejected, BlockTree, Rules},
-    protocol::{Arktoshi, Block, BlockDraft, KeyPair, Kind, Nonce, Transaction},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, Rules, Scratch, Wallet, apply::Look},
+    protocol::{Arktoshi, Block, BlockDraft, BlockId, Height, KeyPair, Kind, Nonce, Transaction, TransactionId},
     scenario::Testnet,
     sim::SeedTree,
 };
@@ -58,7 +58,69 @@ proptest! {
     }
 }
 
-/// Found by the law above, once in a thousand chains: a wallet that is made, paid and spent from within one block.
+/// The ids of the blocks of a chain that hold a transaction, looked for block by block.
+fn holders(tip: &Arc<Link>, transaction: &TransactionId) -> Vec<BlockId> {
+    let chain = std::iter::successors(Some(tip), |link| link.parent());
+    let holds = |link: &&Arc<Link>| link.block().transactions.iter().any(|one| one.id() == *transaction);
+    chain.filter(holds).map(|link| link.id()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// A forger without oversights sees what its block will do: after each transaction each wallet holds the same, and
+    /// what it refuses is what the state refuses.
+    #[test]
+    fn a_forger_sees_what_its_block_does(stages in stages(14)) {
+        let (mut play, rules) = (Play::new(), Rules::corrected());
+        for stage in &stages {
+            let (tree, height) = (play.tree.clone(), play.tip.height().0.saturating_sub(stage.back).max(2));
+            let before = tree.applied(play.tip.ancestor(Height(height)).expect("it is below"));
+            let terms = tree.terms(before.state.height());
+            let outcome = play.play(stage).expect("each of them was applied to a scratch state");
+            let time = play.tip.block().header.timestamp;
+            let (mut state, mut scratch) = (before.state.clone(), Scratch::new(&before.state, &rules.pool));
+            let refused = outcome.refused.iter().map(|(transaction, _)| transaction);
+            for transaction in outcome.forged.iter().chain(refused) {
+                let one = state.try_apply(transaction, time, &terms);
+                let other = scratch.try_apply(transaction, time, &terms);
+                prop_assert_eq!(format!("{:?}", one), format!("{:?}", other), "{}", transaction.id());
+                let told = |wallet: &Wallet| {
+                    (wallet.balance, wallet.nonce, wallet.second_public_key, wallet.multi_signature.clone())
+                };
+                for wallet in state.wallets() {
+                    let seen = Look::wallet(&scratch, &wallet.address).map(told);
+                    prop_assert_eq!(seen, Some(told(wallet)), "{}", wallet.address);
+                }
+            }
+        }
+    }
+
+    /// A transaction is found in the block of the chain that holds it, on whichever forks it is, and nowhere else.
+    #[test]
+    fn a_transaction_is_found_on_each_fork_that_holds_it(stages in stages(24), later in 1..6u32) {
+        let mut play = Play::new();
+        let (mut tips, mut all) = (vec![play.tip.clone()], Vec::new());
+        for (number, stage) in stages.iter().enumerate() {
+            // Now and then the same transactions stand on another fork as well, so many slots later, if they fit there.
+            let (tip, again) = (play.tip.clone(), play.tip.block().transactions.clone());
+            if let Some(below) = tip.parent().filter(|below| number % 3 == 0 && below.height().0 > 2) {
+                play.tip = below.clone();
+                tips.extend(play.tree.extend(below, &play.block(later, again)).ok());
+                play.tip = tip;
+            }
+            let outcome = play.play(stage).expect("each of them was applied to a scratch state");
+            all.extend(outcome.forged.iter().map(|one| one.id()));
+            tips.push(play.tip.clone());
+        }
+        for (tip, id) in tips.iter().flat_map(|tip| all.iter().map(move |id| (tip, id))) {
+            let found = play.tree.block_of(tip, id).map(|link| link.id());
+            prop_assert_eq!(found.into_iter().collect::<Vec<_>>(), holders(tip, id), "{}", id);
+        }
+    }
+}
+
+/// Found by the first law, once in a thousand chains: a wallet that is made, paid and spent from within one block.
 #[test]
 fn a_shared_wallet_is_spent_from_in_a_later_block_than_it_is_made_in() {
     let attempt = |sender, attempt| Try { sender, attempt, flaw: None };

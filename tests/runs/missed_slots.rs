@@ -5,6 +5,7 @@ use dposlab::{
     report::RoundReport,
     scenario::{Scenario, StageKind},
 };
+use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
@@ -100,4 +101,65 @@ fn a_chain_with_few_forgers_goes_on_and_one_without_stalls() {
     rounds.close(dposlab::protocol::Slot(outcome.end.seconds().0 / 8));
     let rounds = rounds.rounds();
     assert_eq!((rounds[1].blocks, rounds[1].missed_slots), (0, 20), "four rounds' worth of slots, then it is over");
+}
+
+/// The most empty slots on end, of those that a round's turns show.
+fn longest_run(round: &RoundReport) -> u32 {
+    let (mut longest, mut run) = (0, 0);
+    for turn in &round.turns {
+        run = if turn.height.is_none() { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// In the middle of a round, at its begin, and after the last block of a chain that has come to its end.
+#[test]
+fn the_longest_gap_is_the_longest_run_of_empty_slots() {
+    for (seed, from) in (1..=4).flat_map(|seed| [(seed, 1), (seed, 2), (seed, 4)]) {
+        let names: Vec<String> = (from..=5).map(|number| format!("\"genesis_{number}\"")).collect();
+        let text = format!(
+            "version = 1\nrounds = 6\n[network]\ndelegates = 5\n[[fault]]\nkind = \"offline\"\n\
+             delegates = [{}]\nrounds = {{ from = 3, to = 6 }}\n",
+            names.join(", ")
+        );
+        let scenario = Scenario::parse(&text, Path::new("gaps")).expect("the text above is a scenario");
+        let (rounds, outcome) = play(&scenario, seed, StageKind::Inline);
+        rounds.close(dposlab::protocol::Slot(outcome.end.seconds().0 / 8));
+        let rounds = rounds.rounds();
+        for round in &rounds {
+            assert_eq!(round.longest_gap_slots(), longest_run(round), "round {} from {from}", round.round);
+        }
+        assert!(rounds.iter().any(|round| round.longest_gap_slots() > 0), "or nothing was seen");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A delegate forges nothing in any round of any of its spells, and misses nothing in all other rounds.
+    #[test]
+    fn each_spell_of_a_delegate_counts(
+        spells in prop::collection::vec((1..=3u32, 2..=8u32, 0..3u32), 1..8),
+    ) {
+        let mut text = "version = 1\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 7\n".to_owned();
+        for (delegate, from, more) in &spells {
+            let to = (from + more).min(9);
+            text += &format!(
+                "[[fault]]\nkind = \"offline\"\ndelegates = [\"genesis_{delegate}\"]\n\
+                 rounds = {{ from = {from}, to = {to} }}\n"
+            );
+        }
+        let scenario = Scenario::parse(&text, Path::new("spells")).expect("the test writes a scenario");
+        let (rounds, _) = play(&scenario, 1, StageKind::Inline);
+        for round in rounds.rounds() {
+            for found in &round.delegates {
+                let is_off = spells.iter().any(|(delegate, from, more)| {
+                    found.username == format!("genesis_{delegate}") && (*from..=from + more).contains(&round.round)
+                });
+                let (forged, missed) = (found.forged, found.missed);
+                prop_assert!(if is_off { forged == 0 } else { missed == 0 }, "{found:?} in round {}", round.round);
+            }
+        }
+    }
 }

@@ -158,6 +158,39 @@ fn of_two_who_register_a_shared_wallet_one_is_chosen_for_a_block() {
     assert_eq!(bench.chosen(), [first]);
 }
 
+/// Of each lock one claim and one refund may wait: neither looks at the other, nor at those of other locks.
+#[test]
+fn one_claim_and_one_refund_of_a_lock_may_wait() {
+    let mut bench = Bench::new(|rules| {
+        rules.ledger.minimum_lock_expiration = false;
+        rules.pool.refund_rule_reads_wrong_field = false;
+    });
+    let home = bench.keys(0).public().address(23);
+    let lock = |bench: &Bench, owner| {
+        let builder = Transaction::htlc_lock(home, Arktoshi::coins(1), sha256(&[9; 32]), Expiration::BlockHeight(6));
+        bench.sign(builder, owner, 1, FEE)
+    };
+    let locks = [1, 2].map(|owner| lock(&bench, owner));
+    bench.forge(locks.to_vec());
+    let claim =
+        |bench: &Bench, lock: usize, who| bench.sign(Transaction::htlc_claim(locks[lock].id(), [9; 32]), who, 1, 0);
+    let refund = |bench: &Bench, lock: usize, who| bench.sign(Transaction::htlc_refund(locks[lock].id()), who, 1, 0);
+    let pending =
+        |name: &str, lock: usize| ("ERR_PENDING", format!("{name} for \"{}\" already in the pool", locks[lock].id()));
+    for (number, lock) in [(0, 0), (1, 1)] {
+        let [first, again] = [3, 4].map(|who| claim(&bench, lock, who + 2 * number));
+        assert_eq!(bench.submit(&[first]).accept.len(), 1, "the first claim of {lock}");
+        assert_eq!(one(&mut bench, again), pending("HtlcClaim", lock));
+    }
+    // Now they have expired, and the claims still wait.
+    (0..3).for_each(|_| bench.forge(Vec::new()));
+    for (number, lock) in [(0, 0), (1, 1)] {
+        let [first, again] = [7, 8].map(|who| refund(&bench, lock, (who + 2 * number) % 10));
+        assert_eq!(bench.submit(&[first]).accept.len(), 1, "the first refund of {lock}");
+        assert_eq!(one(&mut bench, again), pending("HtlcRefund", lock));
+    }
+}
+
 #[test]
 fn businesses_and_bridgechains_wait_for_one_another() {
     let mut bench = Bench::new(|_| {});

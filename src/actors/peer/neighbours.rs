@@ -278,7 +278,8 @@ impl Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn a_record_is_small_enough_for_a_thousand_nodes_on_a_mesh() {
@@ -317,6 +318,41 @@ mod tests {
                 for node in (0..=310).map(NodeId).filter(|node| *node != NodeId(3)) {
                     let found = neighbours.get_mut(node).map(|neighbour| neighbour.node);
                     assert_eq!(found, known.contains(&node).then_some(node), "step {step}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// What is told of the peers is what a list of them tells, whoever has come and gone and whatever the own number.
+        #[test]
+        fn peers_are_counted_as_a_list_of_them_is(
+            own in 0..24u32, turns in prop::collection::vec((0..24u32, 0..40u32), 1..60),
+        ) {
+            let mut neighbours = Neighbours::alone(NodeId(own), Arc::new([]));
+            let mut list = BTreeMap::new();
+            for (number, height) in turns.into_iter().filter(|(number, _)| *number != own) {
+                let node = NodeId(number);
+                if list.remove(&node).is_some() {
+                    neighbours.remove(node);
+                } else {
+                    let mut one = Neighbour::new(node, Verified::one_chain(Height(1), Height(1)), 0);
+                    one.height = Height(height);
+                    neighbours.put(one);
+                    list.insert(node, height);
+                }
+                let first = list.range(NodeId(own)..).chain(list.range(..NodeId(own))).next().map(|(node, _)| *node);
+                prop_assert_eq!(neighbours.first_stored().map(|first| first.node), first);
+                let mut heights: Vec<u32> = list.values().copied().collect();
+                heights.sort_unstable();
+                let median = heights.get(heights.len() / 2).copied().unwrap_or(0);
+                prop_assert_eq!(neighbours.network_height(), Height(median));
+                let told: BTreeSet<NodeId> = neighbours.told().iter().copied().collect();
+                prop_assert_eq!(told, list.keys().copied().collect::<BTreeSet<_>>());
+                for node in (0..30).map(NodeId) {
+                    let near = list.keys().filter(|other| other.address()[..3] == node.address()[..3]).count();
+                    prop_assert_eq!(neighbours.in_subnet_of(node), near as u32);
+                    prop_assert_eq!(neighbours.has(node), list.contains_key(&node));
                 }
             }
         }

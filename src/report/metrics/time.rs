@@ -123,7 +123,8 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Height;
+    use crate::{protocol::Height, sim::SeedTree};
+    use rand::Rng;
 
     #[test]
     fn a_long_run_has_no_more_rows_than_a_short_one_and_loses_nothing() {
@@ -179,5 +180,70 @@ mod tests {
         assert_eq!((told(&rows[0]), rows[0].down_max), ((Some(0.75), Some(0.5), Some(7.0), Some(9)), 5));
         assert_eq!((told(&rows[1]), rows[1].down_max), ((None, None, None, None), 5));
         assert_eq!((rows[0].pool_max, rows[1].pool_max, rows[1].height_greatest), (Some(8), None, None));
+    }
+
+    /// A row says of its slots what their samples say, whoever was live at the end of which.
+    #[test]
+    fn each_row_adds_up_the_samples_of_its_slots() {
+        let mut random = SeedTree::new(7).stream("samples");
+        for slots in [1, BUCKETS, BUCKETS + 1, 2 * BUCKETS + 7, 5 * BUCKETS + 3] {
+            let mut rows = TimeRows::new(Slot(0));
+            let mut confirmed = Vec::new();
+            let samples: Vec<Sample> = (0..slots as u32)
+                .map(|slot| {
+                    let is_live = random.random_bool(0.8);
+                    let share = is_live.then(|| random.random::<f64>());
+                    Sample {
+                        slot: Slot(slot),
+                        down: random.random_range(0..9),
+                        agreement: share,
+                        weight_agreement: share.map(|share| share / 2.0),
+                        branches: random.random_range(0..4),
+                        depth: random.random_range(0..5),
+                        pool_mean: share.map(|share| 90.0 * share),
+                        pool_max: is_live.then(|| random.random_range(0..500)),
+                        height_least: is_live.then(|| Height(random.random_range(1..50))),
+                        height_greatest: is_live.then(|| Height(random.random_range(50..99))),
+                    }
+                })
+                .collect();
+            for sample in &samples {
+                confirmed.push(random.random_range(0..3));
+                rows.transactions(confirmed[confirmed.len() - 1]);
+                rows.add(sample);
+            }
+            let rows = rows.finish();
+            assert_eq!(rows.iter().map(|row| row.slots as usize).sum::<usize>(), slots);
+            for row in rows {
+                let range = row.first_slot as usize..(row.first_slot + row.slots) as usize;
+                let of = &samples[range.clone()];
+                let least = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::min);
+                let means: Vec<f64> = of.iter().filter_map(|sample| sample.pool_mean).collect();
+                let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64);
+                assert_eq!(
+                    (row.pool_mean.is_some(), row.transactions),
+                    (mean.is_some(), confirmed[range].iter().sum())
+                );
+                assert!(
+                    row.pool_mean.zip(mean).is_none_or(|(one, other)| (one - other).abs() < 1e-9),
+                    "{row:?}, {mean:?}"
+                );
+                assert_eq!(row.agreement_min, least(&mut of.iter().filter_map(|sample| sample.agreement)));
+                assert_eq!(
+                    row.weight_agreement_min,
+                    least(&mut of.iter().filter_map(|sample| sample.weight_agreement))
+                );
+                assert_eq!(Some(row.down_max), of.iter().map(|sample| sample.down).max());
+                assert_eq!(Some(row.branches_max), of.iter().map(|sample| sample.branches).max());
+                assert_eq!(Some(row.fork_depth_max), of.iter().map(|sample| sample.depth).max());
+                assert_eq!(row.pool_max, of.iter().filter_map(|sample| sample.pool_max).max());
+                assert_eq!(
+                    row.height_least,
+                    of.iter().filter_map(|sample| sample.height_least).map(|height| height.0).min()
+                );
+                let greatest = of.iter().filter_map(|sample| sample.height_greatest).map(|height| height.0).max();
+                assert_eq!(row.height_greatest, greatest);
+            }
+        }
     }
 }

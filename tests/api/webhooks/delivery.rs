@@ -7,7 +7,10 @@ use super::{
 use crate::support::{recorded_chain, recordings};
 use dposlab::{
     actors::Event,
-    api::{Dialect, WebhookSettings, webhooks::Targets},
+    api::{
+        Dialect, WebhookSettings,
+        webhooks::{QUEUE_BYTES_MAX, Targets},
+    },
     ledger::Link,
     protocol::Height,
 };
@@ -274,4 +277,79 @@ fn a_rollback_is_told_from_the_top_down() {
         wanted.extend(link.block().transactions.iter().rev().map(|one| json!(one.id().to_string())));
     }
     assert_eq!(of("/").into_iter().map(|one| one["id"].clone()).collect::<Vec<_>>(), wanted);
+}
+
+/// Whatever became of a delivery, once it is over it takes up no room: far more may pass than may wait at one time.
+#[test]
+fn what_is_over_takes_up_no_room() {
+    let taken = Receiver::kind();
+    let refused = Receiver::new(Manner::status(500));
+    let mut node = node();
+    let hook = |target: &str| node.create("forger.failed", target, json!([]))["id"].clone();
+    let ids = [hook(&taken.url("/")), hook(&refused.url("/")), hook("ftp://127.0.0.1/")];
+    let error = "x".repeat(4 << 20);
+    let times = 2 * QUEUE_BYTES_MAX / error.len() as u64;
+    for number in 1..=times {
+        node.happens(1, &Event::ForgerFailed { error: error.clone() });
+        for id in &ids {
+            while node.counts(id)["queued"] != 0 {
+                std::thread::yield_now();
+            }
+        }
+        for (id, how) in ids.iter().zip(["delivered", "failed", "failed"]) {
+            let counts = node.counts(id);
+            assert_eq!([&counts[how], &counts["dropped"]], [&json!(number), &json!(0)], "{counts}");
+        }
+    }
+    node.finish();
+}
+
+/// Blocks are told in their order, each transaction before its block; a rollback tells the same backwards, the blocks and
+/// what is in them. Source: api.md 6.4.
+#[test]
+fn a_rollback_tells_what_the_blocks_told_backwards() {
+    use dposlab::{
+        actors::{NodeId, SimTime},
+        api::{ApiContext, View},
+        check::strategies::{Play, Stage, stage},
+        sim::LiveHandle,
+    };
+    use proptest::{
+        prelude::prop,
+        strategy::{Strategy, ValueTree},
+        test_runner::TestRunner,
+    };
+    let mut play = Play::new();
+    let stages =
+        prop::collection::vec(stage(), 24).new_tree(&mut TestRunner::deterministic()).expect("a value").current();
+    let view = View::new(NodeId(0), play.tree.clone(), play.tip.clone(), SimTime::default());
+    let first = play.tip.height().0 + 1;
+    for stage in &stages {
+        play.play(&Stage { back: 0, ..stage.clone() }).expect("each of them fitted");
+    }
+    let links: Vec<_> = links(&play.tip).into_iter().filter(|link| link.height().0 >= first).collect();
+    let several = links.iter().filter(|link| link.block().transactions.len() > 1).count();
+    assert!(several > 1, "or there is no order to see");
+    let (mut node, receiver) = (Node::of(ApiContext::new(view, LiveHandle::ended()), patient()), Receiver::kind());
+    let events = ["transaction.applied", "transaction.reverted", "block.applied", "block.reverted"];
+    for event in events {
+        node.create(event, &receiver.url(&format!("/{event}")), json!([]));
+    }
+    links.iter().for_each(|link| node.happens(9, &Event::BlockApplied(link.clone())));
+    links.iter().rev().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
+    let inside: Vec<Value> =
+        links.iter().flat_map(|link| &link.block().transactions).map(|one| json!(one.id().to_string())).collect();
+    let blocks: Vec<Value> = links.iter().map(|link| json!(link.id().to_string())).collect();
+    let posts: Vec<_> = (0..2 * (inside.len() + blocks.len())).map(|_| receiver.next()).collect();
+    let told = |event: &str| -> Vec<Value> {
+        let of_event = posts.iter().filter(|post| post.path == format!("/{event}"));
+        of_event.map(|post| post.body["data"]["id"].clone()).collect()
+    };
+    let backwards = |all: &[Value]| all.iter().rev().cloned().collect::<Vec<_>>();
+    assert_eq!(told("transaction.applied"), inside);
+    assert_eq!(told("block.applied"), blocks);
+    assert_eq!(told("transaction.reverted"), backwards(&inside));
+    assert_eq!(told("block.reverted"), backwards(&blocks));
+    node.finish();
+    assert!(receiver.all().is_empty());
 }

@@ -179,3 +179,43 @@ fn clocks_of_a_network_are_drawn_evenly_and_keep_their_offset() {
     assert!(distance(offsets.clone(), uniform(400.0)) > critical(offsets.len()));
     assert!(distance(offsets, uniform(900.0)) > 0.14);
 }
+
+/// What a fault does to a clock is over with it: before and afterwards each clock is off by what the network has drawn for it,
+/// and between by the fault's own offset on top.
+#[test]
+fn a_fault_leaves_each_clock_as_it_was() {
+    let text = "rounds = 16\n[network]\ndelegates = 7\nlatency = { distribution = \"constant\", ms = 50 }\n\
+                clocks = { offset_ms = 300 }\n\
+                [[fault]]\nkind = \"clock-skew\"\nnodes = [1, 2]\noffset_ms = 350\n\
+                from = { seconds = 124.5 }\nuntil = { seconds = 300.5 }\n\
+                [[fault]]\nkind = \"clock-skew\"\nnodes = [2, 3]\noffset_ms = -250\n\
+                from = { seconds = 420.5 }\nuntil = { seconds = 600.5 }\n";
+    for seed in 1..=3 {
+        let mut ahead = BTreeMap::<(NodeId, usize), Vec<i64>>::new();
+        for (node, start, at) in forged(&scenario(text), seed).blocks {
+            let edges = [124_500_000, 300_500_000, 420_500_000, 600_500_000].map(|edge| edge + 8_000_000);
+            // A slot's block is begun some seconds before it is told.
+            if edges.iter().all(|edge| at.micros().abs_diff(*edge) > 16_000_000) {
+                let part = edges.iter().filter(|edge| at.micros() > **edge).count();
+                let off = (start + INTO_SLOT) as i64 - (at.micros() - PING) as i64;
+                ahead.entry((node, part)).or_default().push(off);
+            }
+        }
+        for node in (0..7).map(NodeId) {
+            let own = ahead[&(node, 0)][0];
+            assert!(own != 0, "{node}: its clock is off by itself");
+            for part in 0..5 {
+                let added = match (part, node.0) {
+                    (1, 1 | 2) => 350_000,
+                    (3, 2 | 3) => -250_000,
+                    _ => 0,
+                };
+                let found = ahead.get(&(node, part)).unwrap_or_else(|| panic!("{node} forges in part {part}"));
+                assert!(
+                    found.iter().all(|off| *off == own + added),
+                    "{node} in part {part}: {found:?}, {own} + {added}"
+                );
+            }
+        }
+    }
+}

@@ -8,7 +8,9 @@ use dposlab::{
     },
     ledger::{Rules, rules::NodeRules},
     protocol::Slot,
+    sim::SeedTree,
 };
+use rand::Rng;
 use std::{sync::Arc, time::Duration};
 
 /// A delegate whose relay is the test.
@@ -172,6 +174,32 @@ fn the_block_stands_on_what_the_state_of_the_network_says() {
     });
     let block = forged.expect("warned only").1;
     assert_eq!((block.header.previous, block.header.height.0), (Some(next.id()), 3));
+}
+
+/// A block is made in a slot if it is later than all slots in which blocks were made, whatever the clock shows next: one that
+/// was fast is set right, one that was slow leaps.
+#[test]
+fn slots_that_are_used_follow_one_another() {
+    let mut random = SeedTree::new(24).stream("clocks");
+    for _ in 0..20 {
+        let mut alone = Alone::new();
+        alone.step(Input::Start);
+        let mut last = None;
+        for _ in 0..30 {
+            // Its own slots are every fifth.
+            let slot = 50 + 5 * random.random_range(0..30_u32);
+            alone.now = Cluster::at(8 * slot + 3);
+            let effects = alone.hear(Message::Round(alone.round().into()));
+            let may = last < Some(slot);
+            assert_eq!(asks(&effects, for_network), may, "slot {slot} after {last:?}");
+            if may {
+                alone.hear(Message::NetworkState(alone.network(NetworkStatus::Default, 3, 0).into()));
+                let effects = alone.hear(Message::ForgingTransactions(Vec::new().into()));
+                assert!(asks(&effects, |message| matches!(message, Message::Forged(_))), "slot {slot}");
+                last = Some(slot);
+            }
+        }
+    }
 }
 
 fn forged_in(seconds: u64, change: impl FnOnce(&mut Rules)) -> Cluster {
