@@ -1,9 +1,13 @@
 //! What one node accepted is forged in the order of nonces at the earliest slots with room, whatever node forges.
 
-use crate::{support::run, testnet::Up};
+use crate::{
+    pool::{Bench, FEE, codes},
+    support::run,
+    testnet::Up,
+};
 use dposlab::{
-    actors::{Event, NodeId, SimTime},
-    ledger::Link,
+    actors::{Effect, Event, Message, NodeId, SimTime, message::AddTransactions},
+    ledger::{Link, Rules, rules::Gossip},
     protocol::{Arktoshi, Height, KeyPair, Nonce, SignedTransaction, Transaction},
     scenario::{Scenario, StageKind, Testnet},
     sim::{
@@ -153,4 +157,58 @@ fn two_hundred_posted_one_by_one_stand_in_three_blocks_and_are_replayed() {
     let up = Up::start(&["--pace", "manual", "--gossip", "reference"]);
     let soon = confirmed_within_three_blocks(&up, 200);
     assert!(soon < 100, "{soon} of 200: in the reference most of them wait");
+}
+
+fn in_order(rules: &mut Rules) {
+    rules.node.transactions_in_order = true;
+    rules.gossip = Gossip::Once;
+    rules.pool.max_transactions_per_sender = 3;
+}
+
+/// A peer sends these on; answers how many messages the pool has for other peers.
+fn from_peer(bench: &mut Bench, transactions: &[Arc<SignedTransaction>]) -> usize {
+    let add = AddTransactions { tip: bench.tip.clone(), transactions: transactions.into(), request: None };
+    let effects = bench.tell(Message::AddTransactions(add.into()));
+    effects.iter().filter(|effect| matches!(effect, Effect::Send { message: Message::Broadcast(_), .. })).count()
+}
+
+fn ids(transactions: &[Arc<SignedTransaction>]) -> Vec<String> {
+    transactions.iter().map(|one| one.id().to_string()).collect()
+}
+
+#[test]
+fn a_pool_keeps_what_a_peer_sends_too_early() {
+    let mut bench = Bench::new(in_order);
+    let all: Vec<_> = (1..=5).map(|nonce| bench.transfer(1, nonce, FEE)).collect();
+    from_peer(&mut bench, &[all[2].clone(), all[1].clone()]);
+    assert!(bench.chosen().is_empty(), "the first one is missing");
+    let repeated = from_peer(&mut bench, &[all[4].clone(), all[0].clone(), all[3].clone()]);
+    assert_eq!(repeated, 0, "with gossip once nobody repeats what it hears");
+    assert_eq!(ids(&bench.chosen()), ids(&all[..3]), "three of a sender are pending at most");
+    assert!(!bench.events.iter().any(|event| matches!(event, Event::PoolRejected(_))), "{:?}", bench.events);
+    bench.forge(all[..3].to_vec());
+    assert_eq!(ids(&bench.chosen()), ids(&all[3..]), "after the block there is room");
+    // Twice the same, and what stands on the chain.
+    from_peer(&mut bench, &all);
+    assert_eq!(ids(&bench.chosen()), ids(&all[3..]));
+    // A client is told of a gap, as ever; what it hands in makes way for what a peer has sent.
+    let other: Vec<_> = (1..=2).map(|nonce| bench.transfer(2, nonce, 2 * FEE)).collect();
+    assert_eq!(codes(&bench.submit(&other[1..])), ["ERR_APPLY"]);
+    from_peer(&mut bench, &other[1..]);
+    assert_eq!(bench.submit(&other[..1]).accept.len(), 1);
+    assert_eq!(ids(&bench.chosen())[..2], ids(&other)[..]);
+}
+
+#[test]
+fn a_pool_keeps_what_needs_a_block_that_is_still_to_come() {
+    let mut bench = Bench::new(in_order);
+    let newcomer = KeyPair::from_passphrase("funded in the next block");
+    let address = newcomer.public().address(23);
+    let funding = Transaction::transfer(address, Arktoshi::coins(10));
+    let funding = bench.sign(funding, 1, 1, FEE);
+    let spent = Arc::new(transfer(&newcomer, 1));
+    from_peer(&mut bench, &[spent.clone(), funding.clone()]);
+    assert_eq!(ids(&bench.chosen()), ids(&[funding.clone()]), "unconfirmed coin cannot be spent");
+    bench.forge(vec![funding]);
+    assert_eq!(ids(&bench.chosen()), ids(&[spent]));
 }
