@@ -217,31 +217,32 @@ test("means, intervals and boxes of a sweep stand at their values, on a logarith
     const { page, close } = await open("numbers");
     const { cells } = JSON.parse(readFileSync(join(out, "numbers", "summary.json")));
     const select = page.locator("select");
-    await select.selectOption("height");
+    await select.selectOption("missed_slots");
     const loss = "0.4";
-    const has = cells.filter((cell) => cell.varied["network.loss"] === loss && cell.figures.height);
+    const has = cells.filter((cell) => cell.varied["network.loss"] === loss && cell.figures.missed_slots);
     const drawn = await drawing(cardOf(page, "Mean"));
     // A quantity that is spread over more than two powers of ten has a logarithmic axis, too.
     const wide = (values) => Math.min(...values) > 0 && Math.max(...values) > 100 * Math.min(...values);
-    const heights = cells.flatMap(({ figures: { height } }) => (height ? [height.mean, height.confidence?.low ?? height.mean] : []));
-    const [x, y] = [across(drawn, true), up(drawn, "height", wide(heights))];
+    const means = cells.flatMap(({ figures: { missed_slots: missed } }) => (missed ? [missed.mean, missed.confidence?.low ?? missed.mean] : []));
+    const [x, y] = [across(drawn, true), up(drawn, "missed slots", wide(means))];
     const line = parts(drawn.series[`loss=${loss}`].line).flat();
     assert.equal(line.length, has.length);
     has.forEach((cell, index) => {
         const latency = Number(cell.varied["network.latency.max_ms"]);
         assert.ok(Math.abs(x.of(line[index][0] - 3.5) / latency - 1) < 0.03, `beside ${latency}: ${x.of(line[index][0] - 3.5)}`);
-        near(y.of(line[index][1]), cell.figures.height.mean, y, `mean at ${latency}`);
+        near(y.of(line[index][1]), cell.figures.missed_slots.mean, y, `mean at ${latency}`);
     });
     const errors = drawn.series[`loss=${loss}`].error.split("M").slice(1).filter((bar) => bar.includes("V")).map((bar) => bar.match(/^[\d.]+,([\d.]+)V([\d.]+)/).slice(1).map(Number));
-    const sure = has.filter((cell) => cell.figures.height.confidence);
+    const sure = has.filter((cell) => cell.figures.missed_slots.confidence);
+    assert.ok(sure.length > 0, "there are intervals to hold");
     assert.equal(errors.length, sure.length);
     sure.forEach((cell, index) => {
-        near(y.of(errors[index][0]), cell.figures.height.confidence.low, y, "low end");
-        near(y.of(errors[index][1]), cell.figures.height.confidence.high, y, "high end");
+        near(y.of(errors[index][0]), cell.figures.missed_slots.confidence.low, y, "low end");
+        near(y.of(errors[index][1]), cell.figures.missed_slots.confidence.high, y, "high end");
     });
     const spread = await drawing(cardOf(page, "Distribution"));
-    const by = up(spread, "height", wide(cells.flatMap(({ figures: { height } }) => (height ? [height.min, height.max] : []))));
-    marks(spread.series[`loss=${loss}`].median).forEach(([, at], index) => near(by.of(at), has[index].figures.height.p50, by, "median"));
+    const by = up(spread, "missed slots", wide(cells.flatMap(({ figures: { missed_slots: missed } }) => (missed ? [missed.min, missed.max] : []))));
+    marks(spread.series[`loss=${loss}`].median).forEach(([, at], index) => near(by.of(at), has[index].figures.missed_slots.p50, by, "median"));
     const values = drawn.texts.filter((text) => text.axis === "x").map((text) => text.text);
     assert.deepEqual(values, ["600", "2,000", "9,000", "90,000"], "ticks stand at the values that were run");
     await close();
