@@ -39,7 +39,7 @@ fn a_run_takes_what_it_is_said_to_need() {
         ("many delegates", network(1, 150, "")),
         ("many blocks", network(600, 5, "")),
         ("many rounds of many delegates", network(10, 101, "topology = { regular = 8 }")),
-        ("many transactions", network(15, 5, "[[workload]]\nkind = \"generate\"\nper_second = 10")),
+        ("many transactions", network(15, 5, "[[workload]]\nkind = \"generate\"\nper_second = 3")),
     ];
     for (what, text) in cases {
         let (measured, said) = needs(&text);
