@@ -22,7 +22,7 @@ pub fn in_words(bytes: u64) -> String {
         None => format!("{bytes} bytes"),
         Some((unit, bits)) if bytes.trailing_zeros() >= *bits => format!("{} {unit}", bytes >> bits),
         Some((unit, bits)) => {
-            let tenths = u128::from(bytes) * 10 >> bits;
+            let tenths = (u128::from(bytes) * 10) >> bits;
             format!("{}.{} {unit}", tenths / 10, tenths % 10)
         }
     }

@@ -14,6 +14,8 @@ pub struct Need {
     pub nodes: u64,
     /// Neighbours of all nodes together: two for each link.
     pub neighbours: u64,
+    /// Active delegates.
+    pub delegates: u64,
     /// Blocks of the chain up to the last round.
     pub blocks: u64,
     /// Transactions that are handed in at most.
@@ -25,9 +27,13 @@ const BASE: u64 = 32 << 20;
 /// A node with its pool and its clock.
 const NODE: u64 = 16 * 1_024;
 /// A neighbour of a node: what the node knows of it, and messages on their way between the two.
-const NEIGHBOUR: u64 = 64;
+const NEIGHBOUR: u64 = 60;
 /// A block without transactions: itself, what it changed, and what the tables of a run say of it.
-const BLOCK: u64 = 1_100;
+const BLOCK: u64 = 1_300;
+/// What each of the first blocks takes more for a delegate: of the newest, states and what nodes have heard are kept.
+const NEW_BLOCK_OF_DELEGATE: u64 = 70;
+/// So many blocks are new at most, and so many delegates make a difference.
+const NEW: (u64, u64) = (8_000, 64);
 /// A transaction in pools and blocks.
 const TRANSACTION: u64 = 2_048;
 
@@ -39,16 +45,18 @@ impl Need {
 
     fn parts(&self) -> [(u64, &'static str, u64); 4] {
         let part = |count: u64, what, each: u64| (count, what, count.saturating_mul(each));
+        let new = self.blocks.min(NEW.0) * self.delegates.min(NEW.1) * NEW_BLOCK_OF_DELEGATE;
+        let (blocks, what, bytes) = part(self.blocks, "blocks", BLOCK);
         [
             part(self.nodes, "nodes", NODE),
             part(self.neighbours, "neighbours of nodes", NEIGHBOUR),
-            part(self.blocks, "blocks", BLOCK),
+            (blocks, what, bytes.saturating_add(new)),
             part(self.transactions, "transactions", TRANSACTION),
         ]
     }
 }
 
-/// `6.2 GiB (10051 nodes 157.0 MiB, ...)`, the parts of a megabyte and more.
+/// `5.8 GiB (10051 nodes 157.0 MiB, ...)`, the parts of a megabyte and more.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let large = self.parts().into_iter().filter(|(_, _, bytes)| *bytes >= 1 << 20);
@@ -80,6 +88,7 @@ impl Scenario {
         });
         Need {
             nodes: nodes.into(),
+            delegates: self.network.delegates.into(),
             neighbours: self.network.model.topology.neighbours(nodes),
             blocks,
             // A cast of more than there are ends at the largest number.
@@ -102,7 +111,7 @@ mod tests {
             let text = format!("version = 1\nrounds = 2\n[network]\ndelegates = 51\n{text}");
             Scenario::parse(&text, Path::new("s.toml")).expect("it is a scenario").memory()
         };
-        let of = |nodes, neighbours| Need { nodes, neighbours, blocks: 102, transactions: 0 };
+        let of = |nodes, neighbours| Need { nodes, neighbours, delegates: 51, blocks: 102, transactions: 0 };
         assert_eq!(need(""), of(51, 51 * 50));
         assert_eq!(need("relays = 10000"), of(10_051, 10_051 * 10_050));
         assert_eq!(need("relays = 9\ntopology = { regular = 8 }"), of(60, 480));
@@ -110,7 +119,7 @@ mod tests {
         assert_eq!(need("relays = 9\ntopology = \"star\""), of(60, 118));
         assert_eq!(need("topology = { edges = [[0, 1], [1, 2]] }"), of(51, 4));
         let told = need("relays = 10000").to_string();
-        assert!(told.starts_with("6.2 GiB (10051 nodes 157.0 MiB, 101012550 neighbours of nodes 6.0 GiB"), "{told}");
+        assert!(told.starts_with("5.8 GiB (10051 nodes 157.0 MiB, 101012550 neighbours of nodes 5.6 GiB"), "{told}");
         let busy = need("[[workload]]\nkind = \"generate\"\nper_second = 10\n");
         assert_eq!(busy.transactions, 8_160);
     }
