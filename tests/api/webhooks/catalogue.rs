@@ -35,7 +35,8 @@ impl Narration {
         let (block, parent) = (link.block(), link.parent().expect("above genesis"));
         let (slots, before) = (tree.slots(), tree.applied(parent));
         let slot_of = |link: &Link| slots.slot(link.block().header.timestamp).0;
-        for slot in slot_of(parent) + 1..slot_of(link) {
+        // Of a gap of more than a round as many are told as a round has members. Source: consensus.md 1.5.
+        for slot in (slot_of(parent) + 1..slot_of(link)).take(ROUND as usize) {
             let owner = before.state.round().owner(Slot(slot)).public_key;
             self.tell("forger.missing", owner.address(23).to_string());
         }
