@@ -1,5 +1,7 @@
 //! Webhooks: the recorded exchanges and deliveries of a real node, receivers of all kinds, and a rollback.
 
+#[path = "webhooks/catalogue.rs"]
+mod catalogue;
 #[path = "webhooks/delivery.rs"]
 mod delivery;
 #[path = "webhooks/endpoints.rs"]
