@@ -46,8 +46,8 @@ pub struct Frame {
 pub enum Modelled {
     Always,
     /// In one run of four, by its seed.
-    #[default]
     Drawn,
+    #[default]
     Never,
 }
 

@@ -88,7 +88,7 @@ pub struct Check {
     known: Option<PathBuf>,
     /// Hold each node against the model of an honest one as well, message by message: in all runs, in those whose seed can be
     /// divided by four, or in none. Such a run takes twice as long.
-    #[arg(long, value_enum, value_name = "RUNS", default_value = "drawn")]
+    #[arg(long, value_enum, value_name = "RUNS", default_value = "never")]
     behaviour: Modelled,
     /// Print one JSON object instead of text.
     #[arg(long)]

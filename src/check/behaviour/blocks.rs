@@ -28,6 +28,14 @@ const WAIT: Duration = Duration::from_millis(500);
 const HOPS: u32 = 4;
 
 impl PeerModel {
+    /// A node that takes a block in has caught up.
+    fn is_started(&mut self) {
+        self.started = Some(true);
+        if self.sync.phase == Phase::Starting {
+            self.sync.phase = Phase::Idle;
+        }
+    }
+
     fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
         self.vague = false;
         let (id, block) = (block.id, block.clone());
@@ -80,12 +88,7 @@ impl PeerModel {
             return;
         }
         match self.started {
-            None if received.is_some() => {
-                self.started = Some(true);
-                if self.sync.phase == Phase::Starting {
-                    self.sync.phase = Phase::Idle;
-                }
-            }
+            None if received.is_some() => self.is_started(),
             None => {}
             Some(true) => case.report.judge(&conduct::TAKEN, received.is_some() && disregarded.is_none(), || {
                 format!("block {} follows its tip and was not taken in", block.id)
@@ -120,6 +123,9 @@ impl PeerModel {
         });
         if !case.report.muted && (in_time || case.known.rules().node.ping_before_slot_check) {
             self.pass_around(case.step.local, block, 0);
+        }
+        if self.started.is_none() && received.is_some() {
+            self.is_started();
         }
         let wanted = in_time && self.started != Some(false);
         let unsure = self.started.is_none() && disregarded.is_some();

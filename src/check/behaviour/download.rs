@@ -273,10 +273,12 @@ impl PeerModel {
                 return self.lose_track(case);
             }
         }
-        let is_of = |chunk: &Chunk| matches!(chunk.open, Some((Some((to, _)), _)) if to == node);
-        let failed: Vec<usize> =
-            download.chunks.iter().enumerate().filter(|(_, chunk)| is_of(chunk)).map(|(index, _)| index).collect();
-        for index in failed {
+        let open = download.chunks.iter().enumerate().filter_map(|(index, chunk)| match chunk.open {
+            Some((Some((to, inquiry)), _)) if to == node => Some((inquiry, index)),
+            _ => None,
+        });
+        // What was asked first fails first.
+        for (_, index) in open.collect::<BTreeSet<_>>() {
             if let Phase::Downloading(download) = &mut self.sync.phase {
                 if let Some(chunk) = download.chunks.get_mut(index) {
                     chunk.open = None;
@@ -285,6 +287,16 @@ impl PeerModel {
                 self.download_over(case);
             }
         }
+    }
+
+    /// Whether a peer may have been asked for a chunk and not have answered yet.
+    pub(super) fn waits_for(&self, node: NodeId) -> bool {
+        let Phase::Downloading(download) = &self.sync.phase else { return false };
+        download.chunks.iter().any(|chunk| match chunk.open {
+            Some((Some((to, _)), _)) => to == node,
+            Some((None, _)) => chunk.possible.contains(&node),
+            None => false,
+        })
     }
 
     /// Time may be up for answers.
@@ -298,9 +310,9 @@ impl PeerModel {
         let Phase::Downloading(download) = &mut self.sync.phase else { return };
         let late = download.chunks.iter().enumerate().filter_map(|(index, chunk)| {
             let (asked, until) = chunk.open?;
-            (until <= case.step.local).then_some((index, asked))
+            (until <= case.step.local).then_some((until, asked.map(|(_, inquiry)| inquiry), index, asked))
         });
-        for (index, asked) in late.collect::<Vec<_>>() {
+        for (_, _, index, asked) in late.collect::<BTreeSet<_>>() {
             let Phase::Downloading(download) = &mut self.sync.phase else { return };
             if let Some(chunk) = download.chunks.get_mut(index) {
                 chunk.open = None;

@@ -37,6 +37,8 @@ pub(super) struct PeerModel {
     /// Nodes it has asked where they stand, when, and whether it surely still waits for that.
     pub newcomers: BTreeMap<NodeId, (SimTime, bool)>,
     pub probes: BTreeMap<NodeId, Probe>,
+    /// Questions of verifications that are over otherwise, and when time is up for them.
+    pub left_open: BTreeMap<NodeId, SimTime>,
     /// The highest number of a question sent so far.
     pub last_inquiry: Inquiry,
     /// When a question for headers that had been held back was last sent to whom.
@@ -84,6 +86,7 @@ impl PeerModel {
             peers: Peers::connected(&given, tip.height()),
             newcomers: BTreeMap::new(),
             probes: BTreeMap::new(),
+            left_open: BTreeMap::new(),
             last_inquiry: Inquiry(0),
             held_headers: BTreeMap::new(),
             pinged: 0,

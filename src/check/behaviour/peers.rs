@@ -183,7 +183,7 @@ mod tests {
         assert!(peers.unsure, "one may have gone since");
         peers.doubt(at(102));
         peers.are(&set(&[2, 4]), Height(5), 8, at(103));
-        assert!(peers.is_awaited(NodeId(4), 8) && !peers.is_awaited(NodeId(4), 7));
+        assert!(peers.is_awaited(NodeId(4), 7) && !peers.is_awaited(NodeId(4), 6));
         peers.settled(8);
         peers.doubt(at(110));
         assert!(!peers.unsure);

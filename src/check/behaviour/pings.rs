@@ -113,11 +113,10 @@ impl PeerModel {
     /// Time is up: who has not passed is dropped; but before forging alone, who is being verified may go on.
     pub(super) fn ping_over(&mut self, case: &mut Case<'_>, number: u32) {
         // A ping that the model took for another one, or did not see.
-        let other = |ping: &Ping| {
-            ping.number != number && ping.until <= case.step.local + GRACE && case.step.local <= ping.until + GRACE
-        };
-        if number > self.pinged || (self.pings.iter().any(other) && self.pings.iter().all(|ping| ping.number != number))
-        {
+        let is_due = |ping: &Ping| ping.until <= case.step.local + GRACE && case.step.local <= ping.until + GRACE;
+        let other = |ping: &Ping| ping.number != number && is_due(ping);
+        let this = |ping: &Ping| ping.number == number && is_due(ping);
+        if number > self.pinged || (self.pings.iter().any(other) && !self.pings.iter().any(this)) {
             self.pings.retain(|ping| !other(ping));
             self.pinged = number;
             self.peers.recount(number);

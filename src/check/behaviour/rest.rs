@@ -57,7 +57,7 @@ impl PeerModel {
             case.report.breach(rule, || format!("it sent {} to {to:?} where it had no cause", name(message)));
         }
         let mut applied = false;
-        for event in case.left.events() {
+        for event in case.left.events().collect::<Vec<_>>() {
             let rule = match event {
                 Event::BlockReceived(_) | Event::BlockDisregarded(_) => &conduct::TAKEN,
                 Event::BlockApplied(link) => {
@@ -81,6 +81,9 @@ impl PeerModel {
                     &conduct::ADDED
                 }
                 Event::PeerRemoved(node) => {
+                    if self.waits_for(*node) {
+                        self.lose_track(case);
+                    }
                     self.peers.remove(*node);
                     self.drop_probe(*node);
                     self.sync.open.retain(|_, (asked, _)| asked != node);

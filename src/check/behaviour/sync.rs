@@ -166,11 +166,17 @@ impl PeerModel {
     /// A node that catches up for the first time begins when its look for peers is over; a model that has lost track
     /// learns from what the node asks.
     pub(super) fn rest_of_sync(&mut self, case: &mut Case<'_>) {
-        let asks =
-            case.left.sent().any(|(_, message)| matches!(message, Message::BlocksRequest { headers_only: false, .. }));
-        if self.sync.phase == Phase::Starting && asks {
+        let asks = |case: &Case<'_>| {
+            case.left.sent().any(|(_, message)| matches!(message, Message::BlocksRequest { headers_only: false, .. }))
+        };
+        if self.sync.phase == Phase::Starting && asks(case) {
             self.looks_at = Some(case.step.local + wake_up_time(case.known));
             self.sync_step(case);
+        }
+        let blind = self.peers.unsure && asks(case) && !matches!(self.sync.phase, Phase::Starting | Phase::Unknown);
+        if blind {
+            // Somebody was asked whom the model did not think of.
+            self.lose_track(case);
         }
         if self.sync.phase == Phase::Unknown {
             self.follows_blindly(case);

@@ -90,7 +90,9 @@ impl PeerModel {
 
     /// A peer is no longer verified.
     pub(super) fn drop_probe(&mut self, node: NodeId) {
-        self.probes.remove(&node);
+        if let Some(probe) = self.probes.remove(&node) {
+            self.left_open.insert(node, probe.until);
+        }
     }
 
     /// The next question of a verification is sent, or held back.
@@ -244,6 +246,13 @@ impl PeerModel {
         let late = self.probes.iter().filter(|(_, probe)| probe.until <= case.step.local).map(|(node, _)| *node);
         for node in late.collect::<Vec<_>>() {
             self.fails(case, node);
+        }
+        // Who has passed by a newer word of where it stands may still be dropped for an older question unanswered.
+        let due = self.left_open.extract_if(.., |_, until| *until <= case.step.local).map(|(node, _)| node);
+        for node in due.collect::<Vec<_>>() {
+            if case.left.has_event(|event| matches!(event, Event::PeerRemoved(gone) if *gone == node)) {
+                self.fails(case, node);
+            }
         }
         let probes = &self.probes;
         self.newcomers.retain(|node, (asked, _)| probes.contains_key(node) || *asked + ANSWER > case.step.local);

@@ -19,13 +19,15 @@ impl Check {
         }
         let of = self.runs_asked().map(|runs| format!(" of {runs}")).unwrap_or_default();
         let time = self.time.map(|time| format!(" in {time} at a time")).unwrap_or_default();
+        let modelled = match self.modelled(summary) {
+            0 => String::new(),
+            runs => format!(", {runs} with the model of a node"),
+        };
         text + &format!(
-            "summary: {}{of} runs{time} from seed {}, rules '{}', {} with the model of a node, {} slots, {} things do not \
-             hold{}",
+            "summary: {}{of} runs{time} from seed {}, rules '{}'{modelled}, {} slots, {} things do not hold{}",
             summary.runs,
             self.seed,
             self.rules,
-            self.modelled(summary),
             summary.slots,
             told.iter().filter(|told| !told.is_known).count(),
             match told.iter().filter(|told| told.is_known).count() {
