@@ -30,6 +30,7 @@ pub mod strategies;
 pub mod swarm;
 pub mod trial;
 pub mod watch;
+mod watchers;
 
 pub use assertions::judge;
 pub use behaviour::Behaviour;

@@ -17,32 +17,42 @@
 //! An actor that a fault makes deviate is not judged while it does; the other actors of its node are.
 
 mod admission;
+mod answers;
 mod blocks;
+mod choice;
+mod discovery;
+mod download;
 mod forging;
+mod health;
 mod limits;
 mod node;
 mod peers;
+mod pings;
 mod pool;
+mod relay;
+mod rest;
 mod step;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod verification;
 
-use super::{Conduct, Seen, Sometimes};
+use super::{CONDUCT, Conduct, Seen, Sometimes};
 use crate::{
     actors::{ActorId, Event, NodeId, Role, SimTime},
-    ledger::{BlockTree, Rules},
+    ledger::{BlockTree, Link, Rules},
+    protocol::{BlockId, TransactionId, hashing::IdHash},
     sim::{Act, Observer, Plan},
 };
 use forging::DelegateModel;
+use indexmap::{IndexMap, IndexSet};
 use node::PeerModel;
 use pool::PoolModel;
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard},
 };
-use step::{Cause, Did, Step};
+use step::{Cause, Did, Left, Step};
 
 /// Watches the conduct of all nodes of one run. Clones share what was seen.
 #[derive(Clone)]
@@ -63,19 +73,39 @@ pub(super) struct Known {
     tree: Arc<BlockTree>,
     /// By node: nothing delays it or its clock, so what is due by a time is asked of it.
     timely: Vec<bool>,
+    /// By transaction: the blocks that hold it, of all forks.
+    holders: IndexMap<TransactionId, Vec<Arc<Link>>, IdHash>,
+    /// The blocks that any node has taken in.
+    taken: IndexSet<BlockId, IdHash>,
 }
 
 impl Known {
     fn rules(&self) -> &Rules {
         self.tree.rules()
     }
+
+    /// A node has taken a block in.
+    fn note(&mut self, link: &Arc<Link>) {
+        if self.taken.insert(link.id()) {
+            for one in &link.block().transactions {
+                self.holders.entry(one.id()).or_default().push(link.clone());
+            }
+        }
+    }
+
+    /// Whether a transaction stands on the chain that ends in a block.
+    fn is_forged(&self, tip: &Arc<Link>, id: &TransactionId) -> bool {
+        self.holders.get(id).is_some_and(|holders| holders.iter().any(|holder| tip.descends_from(holder)))
+    }
 }
 
 /// What was found, and how often each rule was judged.
-#[derive(Default)]
 pub(super) struct Report {
     breaches: Vec<Breach>,
-    judged: Sometimes,
+    /// By the rule's place in the list.
+    judged: [u64; CONDUCT.len()],
+    /// How often the model lost track of what a node downloads.
+    lost: u64,
     at: SimTime,
     node: Option<NodeId>,
     /// The actor deviates: its state is followed and its conduct not judged.
@@ -88,8 +118,8 @@ impl Report {
         if self.muted {
             return;
         }
-        self.judged.count(conduct.name);
-        if !holds && self.breaches.iter().all(|known| known.conduct.name != conduct.name) {
+        self.judged[conduct.place] += 1;
+        if !holds && self.breaches.iter().all(|known| known.conduct.place != conduct.place) {
             let node = self.node.expect("a step of a node is being judged");
             self.breaches.push(Breach { conduct, at: self.at, node, what: what() });
         }
@@ -99,17 +129,22 @@ impl Report {
     fn breach(&mut self, conduct: &'static Conduct, what: impl FnOnce() -> String) {
         self.judge(conduct, false, what);
     }
+}
 
-    /// The model no longer knows what a node knows.
-    fn lose_track(&mut self, why: &'static str) {
-        self.judged.count(why);
-    }
+/// A step in hand: what the model may look up, what of the step is not accounted for yet, and where it notes what it finds.
+pub(super) struct Case<'a> {
+    known: &'a Known,
+    report: &'a mut Report,
+    step: &'a Step,
+    left: Left<'a>,
 }
 
 struct Model {
     known: Known,
     nodes: Vec<Node>,
     step: Option<Step>,
+    /// Memory for what the next step does.
+    spare: Vec<Did>,
     report: Report,
 }
 
@@ -139,11 +174,23 @@ impl Behaviour {
         };
         let count = plan.nodes.len();
         let timely = (0..count).map(|index| !untimely.contains(&NodeId(index as u32))).collect();
+        let (tree, holders, taken) = (plan.tree.clone(), IndexMap::default(), IndexSet::default());
+        let mut known = Known { tree, timely, holders, taken };
+        let chain = std::iter::successors(Some(&plan.tip), |link| link.parent());
+        chain.for_each(|link| known.note(link));
         Self(Arc::new(Mutex::new(Model {
-            known: Known { tree: plan.tree.clone(), timely },
+            known,
             nodes: (0..count).map(node).collect(),
             step: None,
-            report: Report::default(),
+            spare: Vec::new(),
+            report: Report {
+                breaches: Vec::new(),
+                judged: [0; CONDUCT.len()],
+                lost: 0,
+                at: SimTime::default(),
+                node: None,
+                muted: false,
+            },
         })))
     }
 
@@ -165,7 +212,13 @@ impl Behaviour {
 
     /// How often each rule was judged.
     pub fn judged(&self) -> Sometimes {
-        self.model().report.judged.clone()
+        let report = &self.model().report;
+        let mut judged = Sometimes::default();
+        for conduct in CONDUCT {
+            judged.count_more(conduct.name, report.judged[conduct.place]);
+        }
+        judged.count_more("behaviour: the model does not know what is downloaded", report.lost);
+        judged
     }
 }
 
@@ -173,6 +226,7 @@ impl Model {
     fn close(&mut self) {
         let Some(step) = self.step.take() else { return };
         let Step { actor, now, .. } = step;
+        let known = &self.known;
         let node = &mut self.nodes[actor.node.0 as usize];
         let report = &mut self.report;
         (report.at, report.node) = (now, Some(actor.node));
@@ -192,18 +246,24 @@ impl Model {
         let unknown = self.known.rules().node.transactions_in_order && actor.role != Role::Delegate;
         report.muted = unknown || node.deviating[actor.role as usize] > 0 || matches!(step.cause, Cause::Deviates(_));
         let honest = node.deviating.iter().all(|count| *count == 0);
-        node.delegate.time_passes(&self.known, report, &step, &node.peer, honest);
+        let case = &mut Case { known, report, step: &step, left: Left::of(&step) };
+        node.delegate.time_passes(case, &node.peer, honest);
         match actor.role {
-            Role::Peer => node.peer.judge(&self.known, report, &step),
-            Role::Pool => node.pool.judge(&self.known, report, &step, &node.peer.tip),
-            Role::Delegate => node.delegate.judge(&self.known, report, &step),
+            Role::Peer => node.peer.judge(case),
+            Role::Pool => node.pool.judge(case, &node.peer.tip),
+            Role::Delegate => node.delegate.judge(case),
         }
+        self.spare = step.did;
+        self.spare.clear();
     }
 }
 
 impl Observer for Behaviour {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         let mut model = self.model();
+        if let Event::BlockApplied(link) = event {
+            model.known.note(link);
+        }
         if let Some(step) = model.step.as_mut().filter(|step| step.actor.node == node) {
             step.did.push(Did::Event(event.clone()));
         }
@@ -214,7 +274,8 @@ impl Observer for Behaviour {
         match act {
             Act::Hears { local, what } => {
                 model.close();
-                model.step = Some(Step::new(actor, now, *local, what));
+                let did = std::mem::take(&mut model.spare);
+                model.step = Some(Step::new(actor, now, *local, what, did));
             }
             Act::Sends { to, message } => {
                 if let Some(step) = model.step.as_mut().filter(|step| step.actor == actor) {

@@ -9,12 +9,18 @@ pub struct Conduct {
     pub name: &'static str,
     /// Where it is stated, or where it is stated that the reference breaks it.
     pub source: &'static str,
+    /// Its place in [`CONDUCT`].
+    pub place: usize,
 }
 
 /// Declares the rules of conduct, so that the list of all is whole.
 macro_rules! conduct {
     ($($(#[$doc:meta])* $constant:ident: $name:literal, $source:literal;)*) => {
-        $($(#[$doc])* pub const $constant: Conduct = Conduct { name: $name, source: $source };)*
+        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the rules are")]
+        enum Place { $($constant),* }
+
+        $($(#[$doc])* pub const $constant: Conduct =
+            Conduct { name: $name, source: $source, place: Place::$constant as usize };)*
 
         /// All rules of conduct.
         pub const CONDUCT: &[Conduct] = &[$($constant),*];
@@ -130,8 +136,7 @@ conduct! {
 
 /// Whether a rule is judged by the model of a node (`behaviour`), and not from events alone.
 pub fn is_modelled(name: &str) -> bool {
-    let first = CONDUCT.iter().position(|conduct| conduct.name == ANSWERED.name);
-    CONDUCT.iter().position(|conduct| conduct.name == name) >= first
+    CONDUCT[ANSWERED.place..].iter().any(|conduct| conduct.name == name)
 }
 
 /// Two blocks on one parent.

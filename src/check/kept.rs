@@ -6,7 +6,7 @@
 use super::{
     Finding, Signature,
     finding::interned,
-    search::{Done, Found, Networks, Search, Summary, play},
+    search::{Done, Found, Networks, Search, Summary},
 };
 use crate::files;
 use serde::{Deserialize, Serialize};
@@ -94,8 +94,9 @@ impl Guard {
     pub fn of(search: &Search, networks: &Networks) -> Self {
         let frame = &search.frame;
         let base = frame.base.as_ref().map(|base| base.to_toml()).unwrap_or_default();
-        let words = format!("{base:?} {:?} {:?} {:?} {:?}", frame.rules, frame.crypto, frame.delegates, frame.rounds);
-        let first = play(&search.scenario(0), networks, None, search.frame.behaviour, &AtomicBool::new(false));
+        let drawn = (frame.crypto, frame.delegates, frame.rounds, frame.behaviour);
+        let words = format!("{base:?} {:?} {drawn:?}", frame.rules);
+        let first = search.play(0, networks, &AtomicBool::new(false));
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             frame: words,
@@ -191,7 +192,6 @@ impl Kept {
 
 /// The finding of a run that is played again.
 fn shown_again(search: &Search, index: u64, signature: &Signature, networks: &Networks) -> Option<Finding> {
-    let findings =
-        play(&search.scenario(index), networks, None, search.frame.behaviour, &AtomicBool::new(false)).findings;
+    let findings = search.play(index, networks, &AtomicBool::new(false)).findings;
     findings.into_iter().find(|finding| finding.signature() == *signature)
 }

@@ -11,21 +11,22 @@
 //! 6. The smallest one is played once more by an observer that also hears messages, who tells the story.
 
 use super::{
-    Behaviour, Finding, Watch,
+    Finding,
     conduct::is_modelled,
     retold::Teller,
     search::{Networks, RUN_SEED, liveness},
     shrink::{Pass, Shrunk, shrink, smaller, without_parts},
     simpler,
     swarm::{rounds_for, rounds_to_converge},
-    trial::{Asserted, is_liveness, untimely},
+    trial::is_liveness,
+    watchers::Watchers,
 };
 use crate::{
     ledger::rules::Gossip,
     protocol::crypto::CryptoMode,
     scenario::{Action, Assertion, Scenario, StageKind, StallRule},
     sim::{
-        Fault, FaultKind, Latency, Observer, SeedTree, Trigger,
+        Fault, FaultKind, Latency, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
         network::Topology,
     },
@@ -157,27 +158,17 @@ fn at_least_until(scenario: &Scenario, finding: &Finding) -> Scenario {
 fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicBool) -> Option<Finding> {
     file.crypto.during(|| {
         let plan = file.plan(&networks.of(file), SeedTree::new(RUN_SEED));
-        let watch = Watch::of(file, &plan, liveness(file));
-        let mut asserted = wanted.is_assertion().then(|| Asserted::new(file, &plan, &watch).ok()).flatten();
-        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
-        let behaviour = is_modelled(wanted.invariant).then(|| Behaviour::new(&plan, &untimely(file)));
-        observers.extend(behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
-        observers.extend(asserted.as_ref().and_then(|asserted| asserted.judge.observer()));
-        let shown = || {
-            let is_wanted = |found: &Finding| found.signature() == wanted.signature();
-            watch.seen().findings().iter().find(|found| is_wanted(found)).cloned()
-        };
-        let go_on = |_| {
-            behaviour.iter().for_each(|behaviour| behaviour.tell(&mut watch.seen()));
-            asserted.iter_mut().for_each(Asserted::slot_over);
-            shown().is_none() && !stop.load(Ordering::Relaxed)
-        };
-        let outcome = file.play_while(&plan, StageKind::Inline, observers, go_on).ok()?;
-        watch.seen().look_until(outcome.end);
-        if !stop.load(Ordering::Relaxed) {
-            asserted.iter().for_each(|asserted| asserted.run_over(&outcome));
-        }
-        shown()
+        let (modelled, asserts) = (is_modelled(wanted.invariant), wanted.is_assertion());
+        let mut watchers = Watchers::new(file, &plan, liveness(file), modelled, asserts).ok()?;
+        let is_wanted = |found: &Finding| found.signature() == wanted.signature();
+        let observers = watchers.observers();
+        let outcome = file.play_while(&plan, StageKind::Inline, observers, |_| {
+            watchers.slot_over();
+            !watchers.has_found(is_wanted) && !stop.load(Ordering::Relaxed)
+        });
+        watchers.run_over(&outcome.ok()?, stop);
+        let seen = watchers.seen();
+        seen.findings().iter().find(|found| is_wanted(found)).cloned()
     })
 }
 

@@ -5,7 +5,7 @@
 
 use super::{
     Finding, Minimiser,
-    search::{Networks, Search, play},
+    search::{Networks, Search},
 };
 use crate::{
     planted::{Planted, plant},
@@ -105,8 +105,7 @@ impl Sound {
         if let Some(known) = self.0.lock().expect("no one panics while holding it").get(&index) {
             return known.clone();
         }
-        let findings =
-            play(&search.scenario(index), networks, None, search.frame.behaviour, &AtomicBool::new(false)).findings;
+        let findings = search.play(index, networks, &AtomicBool::new(false)).findings;
         let found: BTreeSet<_> = findings.iter().map(|finding| finding.invariant).collect();
         self.0.lock().expect("no one panics while holding it").insert(index, found.clone());
         found
@@ -123,7 +122,7 @@ fn measure_one(fault: Planted, search: &Search, budget: usize, networks: &Networ
         let before = cpu_time();
         let outcome = {
             let _planted = plant(Some(fault));
-            play(&scenario, networks, None, search.frame.behaviour, &AtomicBool::new(false))
+            search.play(index, networks, &AtomicBool::new(false))
         };
         cpu_seconds += cpu_time() - before;
         if let Some(new) = outcome.findings.iter().find(|finding| !usual.contains(finding.invariant)) {

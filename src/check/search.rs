@@ -89,6 +89,11 @@ impl Done {
     fn has(&self, index: u64) -> bool {
         index < self.below || self.beyond.contains(&index)
     }
+
+    /// The indices of the runs, ascending.
+    pub fn indices(&self) -> impl Iterator<Item = u64> {
+        (0..self.below).chain(self.beyond.iter().copied())
+    }
 }
 
 /// What a search came to.
@@ -155,7 +160,7 @@ impl Search {
                         if done.has(index) {
                             continue;
                         }
-                        let outcome = play(&self.scenario(index), networks, None, self.frame.behaviour, stop);
+                        let outcome = self.play(index, networks, stop);
                         if stop.load(Ordering::Relaxed) {
                             break;
                         }
@@ -167,6 +172,16 @@ impl Search {
             }
         });
         summary.into_inner().expect("all threads have ended well")
+    }
+
+    /// Plays the run of an index.
+    pub fn play(&self, index: u64, networks: &Networks, stop: &AtomicBool) -> Outcome {
+        play(&self.scenario(index), networks, None, self.is_modelled(index), stop)
+    }
+
+    /// Whether in the run of an index each node is held against the model of an honest one.
+    pub fn is_modelled(&self, index: u64) -> bool {
+        self.frame.behaviour.is_of(self.seed.wrapping_add(index))
     }
 
     /// The scenario of the run of an index.

@@ -37,8 +37,29 @@ pub struct Frame {
     pub delegates: Option<u32>,
     /// Rounds in which things go wrong, if not derived from the number of delegates.
     pub rounds: Option<u32>,
-    /// Whether each node is held against the model of an honest one as well.
-    pub behaviour: bool,
+    /// In which runs each node is held against the model of an honest one as well.
+    pub behaviour: Modelled,
+}
+
+/// In which runs of a search each node is held against the model of an honest one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Modelled {
+    Always,
+    /// In one run of four, by its seed.
+    Drawn,
+    #[default]
+    Never,
+}
+
+impl Modelled {
+    /// Whether the run of a seed is one of those.
+    pub fn is_of(self, seed: u64) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Drawn => seed.is_multiple_of(4),
+            Self::Never => false,
+        }
+    }
 }
 
 /// Rounds' worth of slots in which a network of so many delegates must come to one chain.

@@ -1,19 +1,13 @@
 //! One run, watched, with a verdict: first safety, whatever goes wrong; then, when all of it is over, liveness.
 
-use super::{
-    Behaviour, Finding, Sometimes, Watch,
-    assertions::judge,
-    conduct,
-    finding::{ASSERTED, interned},
-    swarm,
-};
+use super::{Finding, Sometimes, conduct, swarm, watchers::Watchers};
 use crate::{
     actors::{NodeId, SimTime},
     ledger::Link,
     protocol::{Height, Slot},
-    scenario::{Judge, Scenario, StageKind, Stall, Testnet, Verdict, run::Outcome as Played},
+    scenario::{Scenario, StageKind, Stall, Testnet},
     sim::{
-        Fault, FaultKind, Observer, Plan, SeedTree, Trigger,
+        Fault, FaultKind, Plan, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
         stage::inline::InlineStage,
     },
@@ -52,7 +46,8 @@ pub struct Outcome {
 
 /// Plays a scenario on the inline stage, on a network that may be shared with other runs, and watches it. Ends with
 /// the slot in which liveness is decided, where it is asked for, an invariant of the name `until` is broken, if one is
-/// given, or `stop` is set. With `behaviour`, each node is held against the model of an honest one.
+/// given, or `stop` is set. With `behaviour`, each node is held against the model of an honest one. A scenario that asserts
+/// something is played as `dposlab run` plays it, to the end: what must hold by then may still come.
 pub fn play(
     scenario: &Scenario,
     testnet: &Testnet,
@@ -62,156 +57,64 @@ pub fn play(
     behaviour: bool,
     stop: &AtomicBool,
 ) -> Outcome {
-    scenario.crypto.during(|| play_out(scenario, testnet, seeds, liveness, until, behaviour, stop))
+    scenario.crypto.during(|| {
+        let plan = scenario.plan(testnet, seeds);
+        let asserts = !scenario.assertions.is_empty();
+        let watchers = Watchers::new(scenario, &plan, liveness, behaviour, asserts);
+        let watchers = watchers.expect("it was looked at when the search began");
+        let goes_on = |watchers: &Watchers| {
+            let found = until.is_some_and(|name| watchers.has_found(|finding| finding.invariant == name));
+            !found && !stop.load(Ordering::Relaxed)
+        };
+        match asserts {
+            false => play_out(scenario, &plan, watchers, goes_on),
+            true => play_asserted(scenario, &plan, watchers, goes_on, stop),
+        }
+    })
 }
 
-fn play_out(
-    scenario: &Scenario,
-    testnet: &Testnet,
-    seeds: SeedTree,
-    liveness: Option<Liveness>,
-    until: Option<&str>,
-    behaviour: bool,
-    stop: &AtomicBool,
-) -> Outcome {
-    if !scenario.assertions.is_empty() {
-        return play_asserted(scenario, testnet, seeds, liveness, until, behaviour, stop);
-    }
-    let plan = scenario.plan(testnet, seeds);
-    let watch = Watch::of(scenario, &plan, liveness);
-    let behaviour = behaviour.then(|| Behaviour::new(&plan, &untimely(scenario)));
-    let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
-    observers.extend(behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
-    let mut stage = InlineStage::new(&plan, observers);
+fn play_out(scenario: &Scenario, plan: &Plan, mut watchers: Watchers, goes_on: impl Fn(&Watchers) -> bool) -> Outcome {
+    let mut stage = InlineStage::new(plan, watchers.observers());
     let slots = plan.tree.slots();
     let first = slots.slot(plan.start.seconds()).0;
-    let mut stall = Stall::new(scenario, &plan);
-    let (mut best, mut played) = (Height(0), 0);
+    let mut stall = Stall::new(scenario, plan);
+    let mut played = 0;
     for slot in first + 1.. {
         let end = SimTime::from_seconds(slots.start(Slot(slot)));
         stage.run_until(end);
         played += 1;
-        let mut seen = watch.seen();
-        behaviour.iter().for_each(|behaviour| behaviour.tell(&mut seen));
-        seen.look_until(end);
-        best = seen.best().height();
-        let over = match seen.alive() {
-            Some(alive) => alive.is_decided(),
-            None => best >= scenario.last_height() || stall.look(end, best).is_some(),
+        watchers.slot_over();
+        watchers.seen().look_until(end);
+        let (best, decided) = {
+            let seen = watchers.seen();
+            (seen.best().height(), seen.alive().map(Alive::is_decided))
         };
-        let found = until.is_some_and(|name| seen.findings().iter().any(|finding| finding.invariant == name));
-        if over || found || stop.load(Ordering::Relaxed) {
+        let over = decided.unwrap_or_else(|| best >= scenario.last_height() || stall.look(end, best).is_some());
+        if over || !goes_on(&watchers) {
             break;
         }
     }
-    let mut seen = watch.seen();
-    seen.close(scenario, &stage.world().tally());
-    let mut sometimes = seen.sometimes().clone();
-    behaviour.iter().for_each(|behaviour| sometimes.add(&behaviour.judged()));
-    Outcome {
-        findings: seen.findings().to_vec(),
-        sometimes,
-        height: best,
-        slots: played,
-        delivered: stage.world().delivered(),
-    }
+    watchers.seen().close(scenario, &stage.world().tally());
+    watchers.outcome(played, stage.world().delivered())
 }
 
-/// A run whose scenario asserts something is played as `dposlab run` plays it, to the end: what must hold by then may
-/// still come.
 fn play_asserted(
     scenario: &Scenario,
-    testnet: &Testnet,
-    seeds: SeedTree,
-    liveness: Option<Liveness>,
-    until: Option<&str>,
-    behaviour: bool,
+    plan: &Plan,
+    mut watchers: Watchers,
+    goes_on: impl Fn(&Watchers) -> bool,
     stop: &AtomicBool,
 ) -> Outcome {
-    let plan = scenario.plan(testnet, seeds);
-    let watch = Watch::of(scenario, &plan, liveness);
-    let mut asserted = Asserted::new(scenario, &plan, &watch).expect("it was looked at when the search began");
-    let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(watch.clone())];
-    let behaviour = behaviour.then(|| Behaviour::new(&plan, &untimely(scenario)));
-    observers.extend(behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
-    observers.extend(asserted.judge.observer());
     let mut slots = 0;
-    let go_on = |_| {
+    let observers = watchers.observers();
+    let played = scenario.play_while(plan, StageKind::Inline, observers, |_| {
         slots += 1;
-        behaviour.iter().for_each(|behaviour| behaviour.tell(&mut watch.seen()));
-        asserted.slot_over();
-        let found = until.is_some_and(|name| watch.seen().findings().iter().any(|found| found.invariant == name));
-        !found && !stop.load(Ordering::Relaxed)
-    };
-    let played = scenario.play_while(&plan, StageKind::Inline, observers, go_on);
+        watchers.slot_over();
+        goes_on(&watchers)
+    });
     let played = played.expect("no actor dies on the inline stage");
-    watch.seen().look_until(played.end);
-    if !stop.load(Ordering::Relaxed) {
-        asserted.run_over(&played);
-    }
-    let seen = watch.seen();
-    let mut sometimes = seen.sometimes().clone();
-    behaviour.iter().for_each(|behaviour| sometimes.add(&behaviour.judged()));
-    Outcome {
-        findings: seen.findings().to_vec(),
-        sometimes,
-        height: seen.best().height(),
-        slots,
-        delivered: played.delivered,
-    }
-}
-
-/// Makes findings of a scenario's assertions that do not hold.
-pub(super) struct Asserted {
-    pub(super) judge: Judge,
-    watch: Watch,
-    /// The end of the slot that is running.
-    slot_ends: SimTime,
-    blocktime: Duration,
-}
-
-impl Asserted {
-    /// Of a run that begins.
-    ///
-    /// # Errors
-    /// As [`judge`].
-    pub(super) fn new(scenario: &Scenario, plan: &Plan, watch: &Watch) -> Result<Self, String> {
-        let slots = plan.tree.slots();
-        let blocktime = Duration::from_secs(slots.blocktime().into());
-        let slot_ends = SimTime::from_seconds(slots.start(slots.slot(plan.start.seconds()))) + blocktime;
-        Ok(Self { judge: judge(scenario, plan)?, watch: watch.clone(), slot_ends, blocktime })
-    }
-
-    /// At the end of each slot: what does not hold, whatever comes.
-    pub(super) fn slot_over(&mut self) {
-        self.note(self.slot_ends, self.judge.broken(self.slot_ends));
-        self.slot_ends = self.slot_ends + self.blocktime;
-    }
-
-    /// At the end of the run: what does not hold.
-    pub(super) fn run_over(&self, run: &Played) {
-        let verdicts = self.judge.verdicts(run.end, run.ended).into_iter();
-        self.note(run.end, verdicts.filter(Verdict::is_broken).collect());
-    }
-
-    fn note(&self, at: SimTime, broken: Vec<Verdict>) {
-        for verdict in broken {
-            let mut seen = self.watch.seen();
-            let height = Some(seen.best().height());
-            seen.found(Finding {
-                invariant: interned(&verdict.assertion),
-                origin: ASSERTED,
-                cause: String::new(),
-                node: None,
-                block: None,
-                height,
-                at,
-                after_seconds: 0.0,
-                what: verdict.found,
-                story: Vec::new(),
-            });
-        }
-    }
+    watchers.run_over(&played, stop);
+    watchers.outcome(slots, played.delivered)
 }
 
 /// Waits for one chain, and for it to grow; looks at the end of each slot.

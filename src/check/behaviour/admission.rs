@@ -2,14 +2,16 @@
 //! 5.4.
 
 use super::{
-    Known, Report,
+    Case, Known,
     pool::{MARGIN, PoolModel, Told, take},
-    step::Step,
 };
 use crate::{
     actors::{Message, message::AddTransactions},
     check::conduct,
-    ledger::apply::{self, Look},
+    ledger::{
+        apply::{self, Look},
+        rules::PoolRules,
+    },
     protocol::{Arktoshi, Asset, Kind, SignedTransaction, TransactionId, transaction::Version},
 };
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
@@ -35,16 +37,9 @@ enum Checked {
 }
 
 impl PoolModel {
-    pub(super) fn judge_additions(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        told: &mut Told,
-        add: &AddTransactions,
-    ) {
-        if known.rules().pool.eviction_compares_fee_with_nonce
-            || known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds()
+    pub(super) fn judge_additions(&mut self, case: &mut Case<'_>, told: &mut Told, add: &AddTransactions) {
+        if case.known.rules().pool.eviction_compares_fee_with_nonce
+            || case.known.rules().pool.refund_rule_reads_wrong_field && self.has_refunds()
         {
             // Of these quirks the model knows only that they are there: it goes on from what the pool says.
             self.recent_ids.extend(add.transactions.iter().map(|one| one.id()));
@@ -56,17 +51,17 @@ impl PoolModel {
             }
             return;
         }
-        let wanted = self.submit(known, &add.transactions);
+        let wanted = self.submit(case.known, &add.transactions);
         let added: Vec<TransactionId> = told.added.iter().map(|one| one.id()).collect();
-        report.judge(&conduct::ADMITTED, added == wanted.added, || {
+        case.report.judge(&conduct::ADMITTED, added == wanted.added, || {
             format!("it added {added:?}, expected {:?}; {:?}", wanted.added, wanted.errors)
         });
         told.added.clear();
         for id in &wanted.evicted {
             let gone = take(&mut told.evicted, id) || take(&mut told.removed, id);
-            report.judge(&conduct::ADMITTED, gone, || format!("{id} should give way to a dearer one"));
+            case.report.judge(&conduct::ADMITTED, gone, || format!("{id} should give way to a dearer one"));
         }
-        if let Some(answer) = step.answer() {
+        if let Some(answer) = case.step.answer() {
             let said = Outcome {
                 accept: answer.accept.clone(),
                 broadcast: answer.broadcast.clone(),
@@ -75,22 +70,17 @@ impl PoolModel {
                 added,
                 evicted: wanted.evicted.clone(),
             };
-            report.judge(&conduct::ADMITTED, said == wanted, || format!("it answered {said:?}, expected {wanted:?}"));
+            case.report
+                .judge(&conduct::ADMITTED, said == wanted, || format!("it answered {said:?}, expected {wanted:?}"));
         }
-        self.judge_broadcast(known, report, step, add, &wanted);
+        self.judge_broadcast(case, add, &wanted);
     }
 
-    fn judge_broadcast(
-        &self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        add: &AddTransactions,
-        wanted: &Outcome,
-    ) {
-        let stopped = add.request.is_none() && !wanted.errors.is_empty() && known.rules().pool.refusal_stops_relay;
+    fn judge_broadcast(&self, case: &mut Case<'_>, add: &AddTransactions, wanted: &Outcome) {
+        let stopped = add.request.is_none() && !wanted.errors.is_empty() && case.known.rules().pool.refusal_stops_relay;
         let travel = if stopped { Vec::new() } else { wanted.broadcast.clone() };
-        let sent: Vec<TransactionId> = step
+        let sent: Vec<TransactionId> = case
+            .step
             .sent()
             .filter_map(|(_, message)| match message {
                 Message::Broadcast(sent) => Some(sent),
@@ -100,7 +90,7 @@ impl PoolModel {
             .collect();
         let distinct: BTreeSet<&TransactionId> = travel.iter().collect();
         let same = distinct == sent.iter().collect::<BTreeSet<_>>();
-        report.judge(&conduct::BATCHED, same, || format!("its pool wants {sent:?} sent on, expected {travel:?}"));
+        case.report.judge(&conduct::BATCHED, same, || format!("its pool wants {sent:?} sent on, expected {travel:?}"));
     }
 
     fn has_refunds(&self) -> bool {
@@ -128,7 +118,7 @@ impl PoolModel {
         }
         // Those on the chain are sorted out before any is added.
         let (forged, fresh): (Vec<_>, Vec<_>) =
-            passed.into_iter().partition(|(one, ..)| known.tree.block_of(&self.tip, &one.id()).is_some());
+            passed.into_iter().partition(|(one, ..)| known.is_forged(&self.tip, &one.id()));
         outcome.errors.extend(forged.iter().map(|(one, ..)| (one.id(), "ERR_FORGED")));
         for (one, enters, travels) in fresh {
             self.adds(known, one, enters, travels, &mut outcome);
@@ -144,9 +134,9 @@ impl PoolModel {
         travels: bool,
         outcome: &mut Outcome,
     ) {
-        match known.tree.block_of(&self.tip, &one.id()) {
-            Some(_) => outcome.errors.push((one.id(), "ERR_FORGED")),
-            None => self.adds(known, one, enters, travels, outcome),
+        match known.is_forged(&self.tip, &one.id()) {
+            true => outcome.errors.push((one.id(), "ERR_FORGED")),
+            false => self.adds(known, one, enters, travels, outcome),
         }
     }
 
@@ -202,7 +192,7 @@ impl PoolModel {
         }
         let (enters, travels) = match &rules.dynamic_fees {
             Some(fees) => {
-                let pays = |rate| one.fee() >= rules.least_fee(one, rate);
+                let pays = |rate| one.fee() >= least_fee(rules, one, rate);
                 (pays(fees.min_fee_pool), pays(fees.min_fee_broadcast))
             }
             None => {
@@ -338,4 +328,24 @@ impl PoolModel {
         });
         lasts.min_by_key(|one| one.fee()).map(|one| (one.id(), one.fee()))
     }
+}
+
+/// The least fee at a rate in arktoshi a byte: half the bytes count, and some more by type. Source: consensus.md 5.3.
+pub(super) fn least_fee(rules: &PoolRules, one: &SignedTransaction, rate: u64) -> Arktoshi {
+    let more: u64 = match one.kind() {
+        Kind::HtlcClaim | Kind::HtlcRefund => return Arktoshi::ZERO,
+        Kind::DelegateRegistration => 400_000,
+        Kind::BusinessRegistration | Kind::BridgechainRegistration => 4_000_000,
+        Kind::MultiSignature | Kind::MultiPayment | Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
+        Kind::SecondSignature | Kind::Ipfs => 250,
+        Kind::Transfer
+        | Kind::Vote
+        | Kind::DelegateResignation
+        | Kind::HtlcLock
+        | Kind::BusinessResignation
+        | Kind::BridgechainResignation => 100,
+    };
+    let bytes = one.bytes().len() as u64;
+    let counted = if rules.fees_count_half_size { bytes.div_ceil(2) } else { bytes.div_ceil(2) + bytes / 2 };
+    (more + counted).checked_mul(rate.max(1)).and_then(Arktoshi::new).unwrap_or(Arktoshi::MAX)
 }

@@ -1,10 +1,9 @@
 //! Blocks that are pushed: what a peer takes in, and whom it passes it on to. Source: consensus.md 3.1 to 3.3, 6.
 
 use super::{
-    Known, Report,
+    Case, Known,
     limits::Endpoint,
     node::{GRACE, PeerModel, chains},
-    step::{Left, Step},
     sync::Phase,
 };
 use crate::{
@@ -29,6 +28,14 @@ const WAIT: Duration = Duration::from_millis(500);
 const HOPS: u32 = 4;
 
 impl PeerModel {
+    /// A node that takes a block in has caught up.
+    fn is_started(&mut self) {
+        self.started = Some(true);
+        if self.sync.phase == Phase::Starting {
+            self.sync.phase = Phase::Idle;
+        }
+    }
+
     fn pass_around(&mut self, now: SimTime, block: &Arc<Block>, seen: u32) {
         self.vague = false;
         let (id, block) = (block.id, block.clone());
@@ -36,108 +43,93 @@ impl PeerModel {
     }
 
     /// Another peer pushes a block.
-    pub(super) fn block_pushed(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        block: &Arc<Block>,
-        sure: bool,
-    ) {
-        let received = left.take_event(|event| match event {
+    pub(super) fn block_pushed(&mut self, case: &mut Case<'_>, block: &Arc<Block>, sure: bool) {
+        let received = case.left.take_event(|event| match event {
             Event::BlockReceived(one) if one.id == block.id => Some(()),
             _ => None,
         });
-        let disregarded = left.take_event(|event| match event {
+        let disregarded = case.left.take_event(|event| match event {
             Event::BlockDisregarded(one) if one.id == block.id => Some(()),
             _ => None,
         });
         let said = received.or(disregarded).is_some();
         let passing = self.passing.as_mut().filter(|passing| passing.id == block.id);
-        let slots = known.tree.slots();
+        let slots = case.known.tree.slots();
         let crowded = !block.transactions.is_empty()
-            && block.transactions.len() > known.tree.config().milestones.at(self.tip.height()).block.max_transactions;
+            && block.transactions.len()
+                > case.known.tree.config().milestones.at(self.tip.height()).block.max_transactions;
         if let Some(passing) = passing.filter(|_| !crowded) {
             passing.seen = (passing.seen.0 + u32::from(sure), passing.seen.1 + 1);
-            passing.last = step.local;
-            report.judge(&conduct::TAKEN, !said, || format!("block {} is known and was taken once more", block.id));
+            passing.last = case.step.local;
+            case.report
+                .judge(&conduct::TAKEN, !said, || format!("block {} is known and was taken once more", block.id));
             return;
         }
-        let fits = chains(known, &self.tip, block) && !crowded;
+        let fits = chains(case.known, &self.tip, block) && !crowded;
         if !fits {
-            report.judge(&conduct::TAKEN, !said, || {
+            case.report.judge(&conduct::TAKEN, !said, || {
                 format!("block {} does not follow {:?} and was taken in", block.id, self.tip)
             });
             return;
         }
-        let early = slots.slot(block.header.timestamp) > slots.slot(step.local.seconds());
+        let early = slots.slot(block.header.timestamp) > slots.slot(case.step.local.seconds());
         // Whether a call at the edge of a limit was heard shows in what came of it.
-        let refused = left.has_event(|event| matches!(event, Event::BlockRefused(_)));
+        let refused = case.left.has_event(|event| matches!(event, Event::BlockRefused(_)));
         if !sure && !said && !refused {
             return;
         }
-        if !early || known.rules().node.ping_before_slot_check {
-            self.pass_around(step.local, block, 1);
+        if !early || case.known.rules().node.ping_before_slot_check {
+            self.pass_around(case.step.local, block, 1);
         }
         if early {
-            report.judge(&conduct::TAKEN, !said, || {
+            case.report.judge(&conduct::TAKEN, !said, || {
                 format!("block {} is of a slot that has not begun and was taken in", block.id)
             });
             return;
         }
         match self.started {
-            None if received.is_some() => {
-                self.started = Some(true);
-                if self.sync.phase == Phase::Starting {
-                    self.sync.phase = Phase::Idle;
-                }
-            }
+            None if received.is_some() => self.is_started(),
             None => {}
-            Some(true) => report.judge(&conduct::TAKEN, received.is_some() && disregarded.is_none(), || {
+            Some(true) => case.report.judge(&conduct::TAKEN, received.is_some() && disregarded.is_none(), || {
                 format!("block {} follows its tip and was not taken in", block.id)
             }),
-            Some(false) => report.judge(&conduct::TAKEN, received.is_none(), || {
+            Some(false) => case.report.judge(&conduct::TAKEN, received.is_none(), || {
                 format!("it has not caught up and took block {}", block.id)
             }),
         }
         if received.is_some() {
-            self.works_on(known, report, step, left, block);
+            self.works_on(case, block);
         }
     }
 
     /// The own delegate hands a block in.
-    pub(super) fn block_forged(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        block: &Arc<Block>,
-    ) {
-        if report.muted {
+    pub(super) fn block_forged(&mut self, case: &mut Case<'_>, block: &Arc<Block>) {
+        if case.report.muted {
             // What a relay that deviates does with its delegate's block is not known.
             self.vague = true;
             self.passing = None;
         }
-        let slots = known.tree.slots();
+        let slots = case.known.tree.slots();
         let slot = slots.slot(block.header.timestamp);
         let ends = slots.start(Slot(slot.0 + 1)).0;
-        let in_time = slots.slot(step.local.seconds()) == slot && ends - step.local.seconds().0 >= 2;
-        let received = left.take_event(|event| match event {
+        let in_time = slots.slot(case.step.local.seconds()) == slot && ends - case.step.local.seconds().0 >= 2;
+        let received = case.left.take_event(|event| match event {
             Event::BlockReceived(one) if one.id == block.id => Some(()),
             _ => None,
         });
-        let disregarded = left.take_event(|event| match event {
+        let disregarded = case.left.take_event(|event| match event {
             Event::BlockDisregarded(one) if one.id == block.id => Some(()),
             _ => None,
         });
-        if !report.muted && (in_time || known.rules().node.ping_before_slot_check) {
-            self.pass_around(step.local, block, 0);
+        if !case.report.muted && (in_time || case.known.rules().node.ping_before_slot_check) {
+            self.pass_around(case.step.local, block, 0);
+        }
+        if self.started.is_none() && received.is_some() {
+            self.is_started();
         }
         let wanted = in_time && self.started != Some(false);
         let unsure = self.started.is_none() && disregarded.is_some();
-        report.judge(&conduct::TAKEN, received.is_some() == wanted || unsure, || {
+        case.report.judge(&conduct::TAKEN, received.is_some() == wanted || unsure, || {
             format!(
                 "its own delegate's block came {} and was {}taken in",
                 if in_time { "in time" } else { "too late" },
@@ -145,63 +137,49 @@ impl PeerModel {
             )
         });
         if received.is_some() {
-            self.works_on(known, report, step, left, block);
+            self.works_on(case, block);
         }
     }
 
     /// A block that was taken in is applied or refused, and then passed on.
-    fn works_on(&mut self, known: &Known, report: &mut Report, step: &Step, left: &mut Left<'_>, block: &Arc<Block>) {
-        let applied = self.takes_applied(known, report, step, left, block);
-        let valid = is_valid(known, &self.tip, block);
+    fn works_on(&mut self, case: &mut Case<'_>, block: &Arc<Block>) {
+        let applied = self.takes_applied(case, block);
+        let valid = is_valid(case.known, &self.tip, block);
         let own_tip = self.tip.id() == block.id;
-        report.judge(&conduct::TAKEN, applied == (valid || own_tip) || (applied && own_tip), || {
+        case.report.judge(&conduct::TAKEN, applied == (valid || own_tip) || (applied && own_tip), || {
             format!("block {} at height {} fits and was not applied", block.id, block.header.height)
         });
-        let discarded = !applied && left.has_own_message(|message| matches!(message, Message::AlreadyForged { .. }));
+        let discarded =
+            !applied && case.left.has_own_message(|message| matches!(message, Message::AlreadyForged { .. }));
         if applied || discarded {
-            self.passes_on(known, report, step, left, block, !discarded);
+            self.passes_on(case, block, !discarded);
         }
     }
 
     /// Whether this block was applied; the model follows.
-    pub(super) fn takes_applied(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        block: &Arc<Block>,
-    ) -> bool {
-        if !chains(known, &self.tip, block) {
+    pub(super) fn takes_applied(&mut self, case: &mut Case<'_>, block: &Arc<Block>) -> bool {
+        if !chains(case.known, &self.tip, block) {
             return false;
         }
-        let link = left.take_event(|event| match event {
+        let link = case.left.take_event(|event| match event {
             Event::BlockApplied(link) if link.id() == block.id => Some(link),
             _ => None,
         });
         if let Some(link) = link {
-            self.moves(known, report, step, left, link);
+            self.moves(case, link);
         }
         link.is_some()
     }
 
     /// A block of the running slot goes on to others. It was asked for by its hops if it is the one that is being passed
     /// around, else all get it at once.
-    pub(super) fn passes_on(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        block: &Arc<Block>,
-        sure: bool,
-    ) {
-        let slots = known.tree.slots();
-        let running = slots.start(slots.slot(step.local.seconds()));
+    pub(super) fn passes_on(&mut self, case: &mut Case<'_>, block: &Arc<Block>, sure: bool) {
+        let slots = case.known.tree.slots();
+        let running = slots.start(slots.slot(case.step.local.seconds()));
         let of_running_slot = block.header.timestamp >= running;
         let passing = self.passing.as_ref().filter(|passing| passing.id == block.id);
         let all = self.peers.len();
-        let count = match (known.rules().gossip, passing) {
+        let count = match (case.known.rules().gossip, passing) {
             _ if !of_running_slot || self.started == Some(false) => 0,
             (Gossip::Once, Some(passing)) if passing.seen.1 == 0 => all,
             (Gossip::Once, _) => 0,
@@ -209,53 +187,47 @@ impl PeerModel {
             (Gossip::Reference, Some(passing)) => {
                 if passing.seen.0 < HOPS && self.started.is_some() && sure {
                     let waited = passing.last.since(passing.first);
-                    self.waves.push_back((block.id, step.local + WAIT.saturating_sub(waited)));
+                    self.waves.push_back((block.id, case.step.local + WAIT.saturating_sub(waited)));
                 }
                 0
             }
         };
         let sure = sure && self.started.is_some();
-        self.sends_block(report, step, left, block, (count, count), sure);
+        self.sends_block(case, block, (count, count), sure);
     }
 
     /// So many peers get the block, by lot.
-    fn sends_block(
-        &mut self,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        block: &Block,
-        (least, most): (usize, usize),
-        sure: bool,
-    ) {
-        let to = left.take_all_to(|to, message| match message {
+    fn sends_block(&mut self, case: &mut Case<'_>, block: &Block, (least, most): (usize, usize), sure: bool) {
+        let to = case.left.take_all_to(|to, message| match message {
             Message::Block(sent) if sent.id == block.id => Some(to),
             _ => None,
         });
-        while self.pushes.front().is_some_and(|at| *at + Duration::from_secs(4) + GRACE < step.local) {
+        while self.pushes.front().is_some_and(|at| *at + Duration::from_secs(4) + GRACE < case.step.local) {
             self.pushes.pop_front();
         }
         // Whom exactly it sent its last blocks to is not asked: after two, the limits may hold back any.
         let held = self.pushes.len() >= 2;
         if most > 0 || !to.is_empty() {
-            self.pushes.push_back(step.local);
+            self.pushes.push_back(case.step.local);
         }
         let distinct: BTreeSet<NodeId> = to.iter().copied().collect();
         let peers = distinct.iter().all(|node| self.peers.has(*node));
         let fits = distinct.len() == to.len() && peers && to.len() <= most && (to.len() >= least || held);
-        report.judge(&conduct::PASSED_ON, fits || !sure || self.peers.unsure, || {
+        case.report.judge(&conduct::PASSED_ON, fits || !sure || self.peers.unsure, || {
             format!(
                 "block {} went to {to:?} of {} peers, expected {least} to {most} of them",
                 block.id,
                 self.peers.len()
             )
         });
-        to.iter().for_each(|node| self.calls.note(step.local, *node, Endpoint::Block));
+        to.iter().for_each(|node| self.calls.note(case.step.local, *node, Endpoint::Block));
     }
 
     /// The wait before a block is passed on is over.
-    pub(super) fn passes_on_again(&mut self, report: &mut Report, step: &Step, left: &mut Left<'_>, id: &BlockId) {
-        let due = self.waves.iter().position(|(block, at)| block == id && *at <= step.local + GRACE);
+    pub(super) fn passes_on_again(&mut self, case: &mut Case<'_>, id: &BlockId) {
+        let timely = case.known.timely[self.id.0 as usize];
+        let is_due = |at: SimTime| !timely || at <= case.step.local + GRACE;
+        let due = self.waves.iter().position(|(block, at)| block == id && is_due(*at));
         let waited = due.and_then(|place| self.waves.remove(place));
         let Some(passing) = self.passing.as_ref().filter(|passing| passing.id == *id) else { return };
         if waited.is_none() {
@@ -263,16 +235,17 @@ impl PeerModel {
         }
         let count = |seen: u32| (HOPS.saturating_sub(seen) as usize * self.peers.len()).div_ceil(HOPS as usize);
         let (block, range) = (passing.block.clone(), (count(passing.seen.1), count(passing.seen.0)));
-        self.sends_block(report, step, left, &block, range, true);
+        self.sends_block(case, &block, range, true);
     }
 
     /// Blocks that should have been passed on by now, and were not.
-    pub(super) fn judge_waves(&mut self, report: &mut Report, now: SimTime) {
+    pub(super) fn judge_waves(&mut self, case: &mut Case<'_>) {
+        let now = case.step.local;
         let late = self.waves.iter().position(|(_, at)| now > *at + GRACE);
         if let Some((id, at)) = late.and_then(|place| self.waves.remove(place)) {
             let passing = self.passing.as_ref().filter(|passing| passing.id == id && passing.seen.1 < HOPS);
             let due = passing.is_some() && self.peers.len() > 0 && !self.peers.unsure && !self.vague;
-            report.judge(&conduct::PASSED_ON, !due, || format!("block {id} should have been passed on at {at}"));
+            case.report.judge(&conduct::PASSED_ON, !due, || format!("block {id} should have been passed on at {at}"));
         }
     }
 }

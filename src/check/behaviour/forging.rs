@@ -1,9 +1,9 @@
 //! The model of a delegate: when it asks its relay, whether it forges, and what. Source: consensus.md 2.
 
 use super::{
-    Known, Report,
+    Case, Known,
     node::{PeerModel, name},
-    step::{Cause, Left, Step},
+    step::Cause,
 };
 use crate::{
     actors::{
@@ -23,6 +23,8 @@ pub(super) struct DelegateModel {
     asked: Option<(Slot, Height, SimTime)>,
     /// What it was told then, and that it may forge.
     may: Option<NetworkState>,
+    /// It may have given up waiting for what it asked for.
+    gives_up: bool,
     /// The own slot that is running, and when it was noticed that it can be used from.
     turn: Option<Turn>,
     /// The last slot looked at.
@@ -40,7 +42,7 @@ struct Turn {
 
 impl DelegateModel {
     pub(super) fn new(key: Option<PublicKey>) -> Self {
-        Self { key, asked: None, may: None, turn: None, slot: None, quiet_until: SimTime::default() }
+        Self { key, asked: None, may: None, gives_up: false, turn: None, slot: None, quiet_until: SimTime::default() }
     }
 
     /// A fault no longer makes an actor of the node deviate.
@@ -51,31 +53,24 @@ impl DelegateModel {
 
     /// Looks at own slots: where the tip and its round say at the beginning of a slot, and for three seconds, that it is
     /// the delegate's, the delegate asks its relay for the state of the network.
-    pub(super) fn time_passes(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        peer: &PeerModel,
-        honest: bool,
-    ) {
+    pub(super) fn time_passes(&mut self, case: &mut Case<'_>, peer: &PeerModel, honest: bool) {
         let Some(key) = self.key else { return };
-        let slots = known.tree.slots();
-        let timely = known.timely[step.actor.node.0 as usize];
-        if !honest || !timely || matches!(step.cause, Cause::Begins | Cause::Start | Cause::Deviates(_)) {
+        let slots = case.known.tree.slots();
+        let timely = case.known.timely[case.step.actor.node.0 as usize];
+        if !honest || !timely || matches!(case.step.cause, Cause::Begins | Cause::Start | Cause::Deviates(_)) {
             self.turn = None;
             self.slot = None;
             return;
         }
-        let running = slots.slot(step.local.seconds());
+        let running = slots.slot(case.step.local.seconds());
         if let Some(turn) = &self.turn {
             let ends = SimTime::from_seconds(slots.start(turn.slot)) + Duration::from_millis(3_000);
-            if step.local > ends {
-                report.judge(&conduct::TURN, turn.asked, || {
+            if case.step.local > ends {
+                case.report.judge(&conduct::TURN, turn.asked, || {
                     format!("slot {} was its own, {:?} its tip, and it did not ask its relay", turn.slot, turn.tip)
                 });
                 self.turn = None;
-            } else if !turn.tip.is(&peer.tip) && !owns(known, &peer.tip, turn.slot, &key) {
+            } else if !turn.tip.is(&peer.tip) && !owns(case.known, &peer.tip, turn.slot, &key) {
                 self.turn = None;
             }
         }
@@ -84,7 +79,7 @@ impl DelegateModel {
             return;
         }
         // The tip has not moved since the slot began: every move is a step.
-        let own = |slot: Slot| owns(known, &peer.tip, slot, &key);
+        let own = |slot: Slot| owns(case.known, &peer.tip, slot, &key);
         let twice = own(Slot(running.0.saturating_sub(1)));
         let first = before.is_some_and(|before| before.0 + 1 == running.0);
         if own(running) && !twice && first {
@@ -92,87 +87,75 @@ impl DelegateModel {
         }
     }
 
-    pub(super) fn judge(&mut self, known: &Known, report: &mut Report, step: &Step) {
+    pub(super) fn judge(&mut self, case: &mut Case<'_>) {
         let Some(key) = self.key else { return };
-        let mut left = Left::of(step);
-        match &step.cause {
+        match &case.step.cause {
             Cause::Begins => *self = Self::new(Some(key)),
-            Cause::Message(from, message) if from.node == step.actor.node => match message {
+            Cause::Message(from, message) if from.node == case.step.actor.node => match message {
                 Message::Round(view) => {
-                    self.asks_for_state(known, report, step, &mut left, &key, view);
+                    self.asks_for_state(case, &key, view);
                 }
-                Message::NetworkState(state) => self.decides(known, report, step.local, &mut left, state),
-                Message::ForgingTransactions(chosen) => self.makes(known, report, step, &mut left, &key, chosen),
+                Message::NetworkState(state) => self.decides(case, state),
+                Message::ForgingTransactions(chosen) => self.makes(case, &key, chosen),
                 _ => {}
             },
             _ => {}
         }
-        if report.muted {
+        if case.report.muted {
             (self.asked, self.may) = (None, None);
-            self.quiet_until = step.local + Duration::from_secs(30);
+            self.quiet_until = case.step.local + Duration::from_secs(30);
             return;
         }
-        if let Some(event) = left.events().find(|event| matches!(event, Event::BlockForged(_))) {
-            report.breach(&conduct::MADE, || format!("it told {event:?} out of turn"));
+        if let Some(event) = case.left.events().find(|event| matches!(event, Event::BlockForged(_))) {
+            case.report.breach(&conduct::MADE, || format!("it told {event:?} out of turn"));
         }
-        for (_, message) in left.sent() {
+        for (_, message) in case.left.sent() {
             if matches!(
                 message,
                 Message::NetworkStateRequest | Message::ForgingTransactionsRequest | Message::Forged(_)
             ) {
-                report.breach(&conduct::MADE, || format!("it told its relay {} out of turn", name(message)));
+                case.report.breach(&conduct::MADE, || format!("it told its relay {} out of turn", name(message)));
             }
         }
-        // Nothing is heard of the relay in four seconds.
-        let late = self.asked.is_some_and(|(.., at)| step.local >= at + Duration::from_secs(4));
-        if late && matches!(step.cause, Cause::Wake(_)) {
-            (self.asked, self.may) = (None, None);
-        }
+        // Nothing is heard of the relay in four seconds; which of its wake-ups tells it so is not known.
+        let late = self.asked.is_some_and(|(.., at)| case.step.local >= at + Duration::from_secs(4));
+        self.gives_up |= late && matches!(case.step.cause, Cause::Wake(_));
     }
 
     /// It asks only in its own slot, and not before the slot's third second unless slots were missed.
-    fn asks_for_state(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        key: &PublicKey,
-        view: &crate::actors::message::RoundView,
-    ) {
-        let asks = left.take_own(Role::Peer, |message| matches!(message, Message::NetworkStateRequest).then_some(()));
+    fn asks_for_state(&mut self, case: &mut Case<'_>, key: &PublicKey, view: &crate::actors::message::RoundView) {
+        let asks =
+            case.left.take_own(Role::Peer, |message| matches!(message, Message::NetworkStateRequest).then_some(()));
         if asks.is_none() {
             return;
         }
-        let slots = known.tree.slots();
-        let slot = slots.slot(step.local.seconds());
+        let slots = case.known.tree.slots();
+        let slot = slots.slot(case.step.local.seconds());
         let own = view.round.owner(slot).public_key == *key && view.tip_slot < slot;
         let earliest = slots.start(Slot(view.tip_slot.0 + 1)).0 + 1;
-        report.judge(&conduct::TURN, own && step.local.seconds().0 > earliest, || {
-            format!("it asked to forge in slot {slot}, at {}, on a tip of slot {}", step.local, view.tip_slot)
+        case.report.judge(&conduct::TURN, own && case.step.local.seconds().0 > earliest, || {
+            format!("it asked to forge in slot {slot}, at {}, on a tip of slot {}", case.step.local, view.tip_slot)
         });
-        self.asked = Some((slot, view.tip_height, step.local));
-        self.may = None;
+        self.asked = Some((slot, view.tip_height, case.step.local));
+        (self.may, self.gives_up) = (None, false);
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.slot == slot) {
             turn.asked = true;
         }
     }
 
-    fn decides(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        local: SimTime,
-        left: &mut Left<'_>,
-        state: &NetworkState,
-    ) {
-        let asks =
-            left.take_own(Role::Peer, |message| matches!(message, Message::ForgingTransactionsRequest).then_some(()));
-        let suspended = left.take_event(|event| match event {
+    fn decides(&mut self, case: &mut Case<'_>, state: &NetworkState) {
+        let asks = case
+            .left
+            .take_own(Role::Peer, |message| matches!(message, Message::ForgingTransactionsRequest).then_some(()));
+        let suspended = case.left.take_event(|event| match event {
             Event::ForgingSuspended { reached, in_quorum } => Some((*reached, *in_quorum)),
             _ => None,
         });
         if self.asked.is_none() || self.may.is_some() {
+            return;
+        }
+        if self.gives_up && asks.is_none() && suspended.is_none() {
+            self.asked = None;
             return;
         }
         let against = state.over_height + state.forked;
@@ -181,11 +164,12 @@ impl DelegateModel {
             NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
             NetworkStatus::Test => true,
             NetworkStatus::Default => {
-                all > 0 && 100 * u64::from(state.in_quorum) >= u64::from(known.rules().quorum_percent) * u64::from(all)
+                all > 0
+                    && 100 * u64::from(state.in_quorum) >= u64::from(case.known.rules().quorum_percent) * u64::from(all)
             }
         };
         let said = (!enough).then_some((state.reached, state.in_quorum));
-        report.judge(&conduct::DECIDED, asks.is_some() == enough && suspended == said, || {
+        case.report.judge(&conduct::DECIDED, asks.is_some() == enough && suspended == said, || {
             format!(
                 "told {state:?}, it {}, and said {suspended:?}",
                 if asks.is_some() { "went on" } else { "did not forge" }
@@ -193,47 +177,44 @@ impl DelegateModel {
         });
         if asks.is_some() {
             self.may = Some(state.clone());
-            self.asked = self.asked.map(|(slot, height, _)| (slot, height, local));
+            self.asked = self.asked.map(|(slot, height, _)| (slot, height, case.step.local));
+            self.gives_up = false;
         } else {
             self.asked = None;
         }
     }
 
-    fn makes(
-        &mut self,
-        known: &Known,
-        report: &mut Report,
-        step: &Step,
-        left: &mut Left<'_>,
-        key: &PublicKey,
-        chosen: &Transactions,
-    ) {
-        let event = left.take_event(|event| match event {
+    fn makes(&mut self, case: &mut Case<'_>, key: &PublicKey, chosen: &Transactions) {
+        let event = case.left.take_event(|event| match event {
             Event::BlockForged(block) => Some(block),
             _ => None,
         });
-        let sent = left.take_own(Role::Peer, |message| match message {
+        let sent = case.left.take_own(Role::Peer, |message| match message {
             Message::Forged(block) => Some(block),
             _ => None,
         });
         let (Some((slot, tip_height, _)), Some(state)) = (self.asked.take(), self.may.take()) else {
-            let quiet = step.local < self.quiet_until;
-            report.judge(&conduct::MADE, sent.is_none() || quiet, || "it made a block nobody had asked for".to_owned());
+            let quiet = case.step.local < self.quiet_until;
+            case.report
+                .judge(&conduct::MADE, sent.is_none() || quiet, || "it made a block nobody had asked for".to_owned());
             return;
         };
-        let slots = known.tree.slots();
+        if self.gives_up && sent.is_none() && event.is_none() {
+            return;
+        }
+        let slots = case.known.tree.slots();
         let ends = slots.start(Slot(slot.0 + 1)).0;
-        let in_time = slots.slot(step.local.seconds()) == slot && ends - step.local.seconds().0 >= 2;
-        let told = event.is_some() || !known.rules().node.forged_before_accepted;
-        report.judge(&conduct::MADE, sent.is_some() == in_time && (told || !in_time), || {
+        let in_time = slots.slot(case.step.local.seconds()) == slot && ends - case.step.local.seconds().0 >= 2;
+        let told = event.is_some() || !case.known.rules().node.forged_before_accepted;
+        case.report.judge(&conduct::MADE, sent.is_some() == in_time && (told || !in_time), || {
             format!(
                 "transactions came {} in slot {slot}, and it made {sent:?}",
                 if in_time { "in time" } else { "too late" }
             )
         });
         let Some(block) = sent else { return };
-        let wrong = wrong_in_block(known, block, key, slot, tip_height, &state, chosen);
-        report.judge(&conduct::MADE, wrong.is_none(), || wrong.unwrap_or_default().to_owned());
+        let wrong = wrong_in_block(case.known, block, key, slot, tip_height, &state, chosen);
+        case.report.judge(&conduct::MADE, wrong.is_none(), || wrong.unwrap_or_default().to_owned());
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) enum Endpoint {
 const ALL_PER_SECOND: usize = 100;
 /// How long who breaks that is refused; a little more, to be sure.
 const REFUSED: Duration = Duration::from_millis(61_000);
+/// How long it is refused at least: it may have broken it in the second before.
+const SURELY_REFUSED: Duration = Duration::from_millis(58_500);
 /// What a node's clock may be read to.
 const GRAIN: Duration = Duration::from_millis(30);
 /// Longer than any time of a limit.
@@ -59,17 +61,23 @@ impl Endpoint {
 /// Calls by who called, or was called.
 #[derive(Default)]
 pub(super) struct Calls {
-    calls: BTreeMap<NodeId, VecDeque<(SimTime, Endpoint)>>,
-    /// When each was last asked where it stands.
-    pinged: BTreeMap<NodeId, SimTime>,
+    /// By the number of the node: hardly any time passes without a call of each.
+    calls: Vec<VecDeque<(SimTime, Endpoint)>>,
+    /// By the number of the node, when it was last asked where it stands.
+    pinged: Vec<Option<SimTime>>,
 }
 
 impl Calls {
     pub(super) fn note(&mut self, now: SimTime, node: NodeId, endpoint: Endpoint) {
-        if endpoint == Endpoint::Status {
-            self.pinged.insert(node, now);
+        let number = node.0 as usize;
+        if self.calls.len() <= number {
+            self.calls.resize_with(number + 1, VecDeque::new);
+            self.pinged.resize(number + 1, None);
         }
-        let calls = self.calls.entry(node).or_default();
+        if endpoint == Endpoint::Status {
+            self.pinged[number] = Some(now);
+        }
+        let calls = &mut self.calls[number];
         while calls.front().is_some_and(|(at, _)| *at + LONGEST < now) {
             calls.pop_front();
         }
@@ -78,7 +86,7 @@ impl Calls {
 
     /// Whether a node was asked where it stands since then.
     pub(super) fn pinged_since(&self, node: NodeId, since: SimTime) -> bool {
-        self.pinged.get(&node).is_some_and(|at| *at >= since)
+        self.pinged.get(node.0 as usize).copied().flatten().is_some_and(|at| at >= since)
     }
 
     /// Calls of an endpoint in the time that ends now.
@@ -87,8 +95,13 @@ impl Calls {
         self.lately(now, node, time).filter(|(_, of)| *of == endpoint).count()
     }
 
+    /// Whether anybody was called at an endpoint within its time.
+    pub(super) fn any_lately(&self, now: SimTime, endpoint: Endpoint) -> bool {
+        (0..self.calls.len() as u32).any(|node| self.count(now, NodeId(node), endpoint) > 0)
+    }
+
     fn lately(&self, now: SimTime, node: NodeId, time: Duration) -> impl Iterator<Item = &(SimTime, Endpoint)> {
-        let calls = self.calls.get(&node).into_iter().flatten();
+        let calls = self.calls.get(node.0 as usize).into_iter().flatten();
         calls.filter(move |(at, _)| *at + time + GRAIN > now)
     }
 
@@ -105,7 +118,10 @@ impl Calls {
 pub(super) struct Callers {
     calls: Calls,
     heard: Calls,
+    /// Who may be refused, until when.
     refused: BTreeMap<NodeId, SimTime>,
+    /// Who must be, from and until when.
+    shut_out: BTreeMap<NodeId, (SimTime, SimTime)>,
 }
 
 impl Callers {
@@ -113,11 +129,22 @@ impl Callers {
     pub(super) fn call(&mut self, now: SimTime, from: NodeId, endpoint: Endpoint) -> bool {
         self.calls.note(now, from, endpoint);
         let (allowed, _) = endpoint.allowance();
-        if self.calls.lately(now, from, Duration::from_secs(1)).count() > ALL_PER_SECOND {
+        let calls = self.calls.lately(now, from, Duration::from_secs(1)).count();
+        if calls > ALL_PER_SECOND {
             self.refused.insert(from, now + REFUSED);
+        }
+        let is_shut_out = self.shut_out.get(&from).is_some_and(|(_, until)| now < *until);
+        if calls > 2 * ALL_PER_SECOND && !is_shut_out {
+            // Wherever the second begins, more than it allows came since.
+            self.shut_out.insert(from, (now, now + SURELY_REFUSED));
         }
         let refused = self.refused.get(&from).is_some_and(|until| now < *until);
         !refused && self.calls.count(now, from, endpoint) <= allowed
+    }
+
+    /// Whether a call cannot be heard, since its caller broke the limit of all calls within the last minute.
+    pub(super) fn is_shut_out(&self, now: SimTime, from: NodeId) -> bool {
+        self.shut_out.get(&from).is_some_and(|(since, until)| *since < now && now < *until)
     }
 
     /// A call was heard. Whether it may have been.
@@ -128,5 +155,24 @@ impl Callers {
         // Those of the last moments may belong to three times.
         let within = calls.filter(|(at, _)| *at + time > now + GRAIN).count();
         within <= 2 * allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_breaks_the_limit_of_all_calls_twice_over_is_shut_out_for_a_minute() {
+        let at = |ms: u64| SimTime::from_micros(ms * 1_000);
+        for (calls, expected) in [(200, false), (201, true)] {
+            let (mut callers, node) = (Callers::default(), NodeId(1));
+            for call in 0..calls {
+                callers.call(at(10_000 + 4 * call), node, Endpoint::Transactions);
+            }
+            assert_eq!(callers.is_shut_out(at(12_000), node), expected, "{calls} calls in a second");
+            assert!(!callers.is_shut_out(at(72_000), node), "a minute later");
+            assert!(!callers.is_shut_out(at(12_000), NodeId(2)), "another caller");
+        }
     }
 }

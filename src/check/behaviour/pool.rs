@@ -2,13 +2,13 @@
 //! Source: consensus.md 2.3, 5.5 to 5.7.
 
 use super::{
-    Known, Report,
+    Case, Known,
     step::{Cause, Step},
 };
 use crate::{
-    actors::{Event, Message, Role, SimTime},
+    actors::{Event, Message, SimTime},
     check::conduct,
-    ledger::{Link, Scratch, Wallet, apply},
+    ledger::{Link, Wallet, apply},
     protocol::{Address, Asset, Height, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version},
 };
 use indexmap::IndexMap;
@@ -80,17 +80,17 @@ impl PoolModel {
     }
 
     /// Judges a step, and follows it.
-    pub(super) fn judge(&mut self, known: &Known, report: &mut Report, step: &Step, node_tip: &Arc<Link>) {
-        self.now = step.local;
-        let message = match &step.cause {
+    pub(super) fn judge(&mut self, case: &mut Case<'_>, node_tip: &Arc<Link>) {
+        self.now = case.step.local;
+        let message = match &case.step.cause {
             Cause::Begins => {
                 *self = Self::new(node_tip);
                 return;
             }
-            Cause::Message(from, message) if from.node == step.actor.node => message,
+            Cause::Message(from, message) if from.node == case.step.actor.node => message,
             _ => return,
         };
-        let mut told = Told::of(step);
+        let mut told = Told::of(case.step);
         let tip = match message {
             Message::TipMoved { tip }
             | Message::ChooseTransactions { tip }
@@ -101,21 +101,22 @@ impl PoolModel {
         };
         // What a block that does not apply leaves of a pool is told with it (Q4), and cannot be told from a rollback.
         let rebuilt = matches!(message, Message::BlockNotApplied { .. });
-        self.follow(known, report, &mut told, tip, rebuilt);
+        self.follow(case, &mut told, tip, rebuilt);
         match message {
-            Message::AddTransactions(add) => self.judge_additions(known, report, step, &mut told, add),
-            Message::ChooseTransactions { .. } => self.judge_choice(known, report, step, &mut told),
+            Message::AddTransactions(add) => self.judge_additions(case, &mut told, add),
+            Message::ChooseTransactions { .. } => self.judge_choice(case, &mut told),
             Message::AlreadyForged { ids, .. } => {
                 for id in ids.iter().filter(|id| self.pending.shift_remove(*id).is_some()) {
                     let gone = take(&mut told.removed, id);
-                    report.judge(&conduct::FOLLOWED, gone, || format!("{id} is on the chain and stays in the pool"));
+                    case.report
+                        .judge(&conduct::FOLLOWED, gone, || format!("{id} is on the chain and stays in the pool"));
                 }
             }
             Message::BlockNotApplied { .. } => {
                 self.clear_recent();
                 let kept = told.replaced.take().unwrap_or_default();
                 let invented = kept.iter().find(|one| !self.pending.contains_key(&one.id()));
-                report.judge(&conduct::FOLLOWED, invented.is_none(), || {
+                case.report.judge(&conduct::FOLLOWED, invented.is_none(), || {
                     format!("a pool made anew holds {:?}, which it did not hold", invented.map(|one| one.id()))
                 });
                 self.pending = kept.into_iter().map(|one| (one.id(), one)).collect();
@@ -123,25 +124,25 @@ impl PoolModel {
             }
             _ => {}
         }
-        self.judge_rest(report, &told);
+        self.judge_rest(case, &told);
     }
 
     /// What was told and not accounted for.
-    fn judge_rest(&mut self, report: &mut Report, told: &Told) {
+    fn judge_rest(&mut self, case: &mut Case<'_>, told: &Told) {
         if let Some(id) = told.removed.first().or(told.purged.first()) {
-            report.breach(&conduct::FOLLOWED, || format!("{id} left the pool without a cause"));
+            case.report.breach(&conduct::FOLLOWED, || format!("{id} left the pool without a cause"));
         }
         if let Some(id) = told.expired.first() {
-            report.breach(&conduct::EXPIRED, || format!("{id} was told to have expired, and has not"));
+            case.report.breach(&conduct::EXPIRED, || format!("{id} was told to have expired, and has not"));
         }
         if let Some(id) = told.evicted.first() {
-            report.breach(&conduct::ADMITTED, || format!("{id} gave way, and nothing asked for its place"));
+            case.report.breach(&conduct::ADMITTED, || format!("{id} gave way, and nothing asked for its place"));
         }
         if let Some(one) = told.added.first() {
-            report.breach(&conduct::ADMITTED, || format!("{} was added and nobody had handed it in", one.id()));
+            case.report.breach(&conduct::ADMITTED, || format!("{} was added and nobody had handed it in", one.id()));
         }
         if told.replaced.is_some() {
-            report.breach(&conduct::REPLAYED, || "the pool was made anew without a cause".to_owned());
+            case.report.breach(&conduct::REPLAYED, || "the pool was made anew without a cause".to_owned());
         }
         // The model goes on from what the pool says.
         let gone = [&told.removed, &told.purged, &told.expired, &told.evicted];
@@ -157,24 +158,24 @@ impl PoolModel {
     }
 
     /// The pool goes with its node's chain.
-    fn follow(&mut self, known: &Known, report: &mut Report, told: &mut Told, tip: &Arc<Link>, rebuilt: bool) {
+    fn follow(&mut self, case: &mut Case<'_>, told: &mut Told, tip: &Arc<Link>, rebuilt: bool) {
         if !tip.is(&self.tip) {
             self.clear_recent();
             let from = std::mem::replace(&mut self.tip, tip.clone());
             match tip.descends_from(&from) {
-                true => self.go_forward(known, report, told, &from),
-                false => self.go_back(known, report, told, &from, rebuilt),
+                true => self.go_forward(case, told, &from),
+                false => self.go_back(case, told, &from, rebuilt),
             }
         }
-        self.expire(known, report, told);
+        self.expire(case, told);
     }
 
-    fn own<'a>(&'a self, sender: &'a Address) -> impl Iterator<Item = &'a Arc<SignedTransaction>> {
+    pub(super) fn own<'a>(&'a self, sender: &'a Address) -> impl Iterator<Item = &'a Arc<SignedTransaction>> {
         self.pending.values().filter(move |one| one.sender_address() == *sender)
     }
 
     /// Blocks take out what they hold, and everything of a sender who has others in them that do not fit.
-    fn go_forward(&mut self, known: &Known, report: &mut Report, told: &mut Told, from: &Arc<Link>) {
+    fn go_forward(&mut self, case: &mut Case<'_>, told: &mut Told, from: &Arc<Link>) {
         if self.pending.is_empty() {
             return;
         }
@@ -195,7 +196,7 @@ impl PoolModel {
                 let next = nonces.entry(sender).or_insert_with(|| last.map(|last| last + 1));
                 if self.pending.shift_remove(&one.id()).is_some() {
                     let gone = take(&mut told.removed, &one.id());
-                    report.judge(&conduct::FOLLOWED, gone, || {
+                    case.report.judge(&conduct::FOLLOWED, gone, || {
                         format!("{} stands in block {} and stays in the pool", one.id(), link.id())
                     });
                     continue;
@@ -203,7 +204,7 @@ impl PoolModel {
                 let own: Vec<TransactionId> = self.own(&sender).map(|own| own.id()).collect();
                 let stays = own.iter().any(|id| !told.removed.contains(id));
                 if next.is_some() && nonce(one).is_some() && nonce(one) != *next {
-                    report.judge(&conduct::FOLLOWED, !stays, || {
+                    case.report.judge(&conduct::FOLLOWED, !stays, || {
                         format!("block {} holds {}, whose nonce the pool gives to another", link.id(), one.id())
                     });
                 } else if stays {
@@ -216,20 +217,20 @@ impl PoolModel {
                     self.pending.shift_remove(&id);
                 }
             }
-            if known.tree.config().milestones.is_milestone(link.height()) {
-                self.purge(known, report, told, link.height());
+            if case.known.tree.config().milestones.is_milestone(link.height()) {
+                self.purge(case, told, link.height());
             }
         }
     }
 
     /// A milestone makes some void, with all that follow of their senders.
-    fn purge(&mut self, known: &Known, report: &mut Report, told: &mut Told, height: Height) {
-        let context = known.tree.config().transaction_context(height);
+    fn purge(&mut self, case: &mut Case<'_>, told: &mut Told, height: Height) {
+        let context = case.known.tree.config().transaction_context(height);
         let void: Vec<_> = self.pending.values().filter(|one| one.check(&context).is_err()).cloned().collect();
         for id in void.iter().flat_map(|one| self.with_later(one)).collect::<Vec<_>>() {
             if self.pending.shift_remove(&id).is_some() {
                 let gone = take(&mut told.purged, &id) || take(&mut told.removed, &id);
-                report.judge(&conduct::FOLLOWED, gone, || format!("{id} is void since height {height} and stays"));
+                case.report.judge(&conduct::FOLLOWED, gone, || format!("{id} is void since height {height} and stays"));
             }
         }
     }
@@ -243,7 +244,7 @@ impl PoolModel {
     }
 
     /// A rollback empties the pool; what was taken back comes in again, the oldest first, if it fits.
-    fn go_back(&mut self, known: &Known, report: &mut Report, told: &mut Told, from: &Arc<Link>, rebuilt: bool) {
+    fn go_back(&mut self, case: &mut Case<'_>, told: &mut Told, from: &Arc<Link>, rebuilt: bool) {
         let mut reverted = Vec::new();
         let mut at = from.clone();
         while !self.tip.descends_from(&at) {
@@ -253,8 +254,8 @@ impl PoolModel {
         }
         self.pending.clear();
         for one in reverted.iter().rev().flat_map(|link| &link.block().transactions) {
-            let on_chain = known.tree.block_of(&self.tip, &one.id()).is_some();
-            if !on_chain && self.fits(known, one).is_ok() {
+            let on_chain = case.known.is_forged(&self.tip, &one.id());
+            if !on_chain && self.fits(case.known, one).is_ok() {
                 self.pending.insert(one.id(), one.clone());
             }
         }
@@ -263,7 +264,7 @@ impl PoolModel {
         }
         let kept = told.replaced.take();
         let same = kept.as_ref().is_some_and(|kept| kept.iter().map(|one| one.id()).eq(self.pending.keys().copied()));
-        report.judge(&conduct::REPLAYED, same, || {
+        case.report.judge(&conduct::REPLAYED, same, || {
             let held: Option<Vec<TransactionId>> = kept.as_ref().map(|kept| kept.iter().map(|one| one.id()).collect());
             let wanted: Vec<&TransactionId> = self.pending.keys().collect();
             format!("after a rollback to {:?} it holds {held:?}, expected {wanted:?}", self.tip)
@@ -302,77 +303,15 @@ impl PoolModel {
         }
     }
 
-    fn expire(&mut self, known: &Known, report: &mut Report, told: &mut Told) {
+    fn expire(&mut self, case: &mut Case<'_>, told: &mut Told) {
         let height = i64::from(self.tip.height().0);
-        let old = self.pending.values().filter(|one| self.expires_at(known, one).is_some_and(|at| at <= height));
+        let old = self.pending.values().filter(|one| self.expires_at(case.known, one).is_some_and(|at| at <= height));
         let old: Vec<_> = old.cloned().collect();
         for id in old.iter().flat_map(|one| self.with_later(one)).collect::<Vec<_>>() {
             if self.pending.shift_remove(&id).is_some() {
                 let gone = take(&mut told.expired, &id);
-                report.judge(&conduct::EXPIRED, gone, || format!("{id} has expired at height {height} and stays"));
+                case.report.judge(&conduct::EXPIRED, gone, || format!("{id} has expired at height {height} and stays"));
             }
-        }
-    }
-
-    // What a block gets.
-
-    /// Highest fee first, then first come; before each come the lower nonces of its sender.
-    fn in_order(&self) -> Vec<Arc<SignedTransaction>> {
-        let mut by_fee: Vec<_> = self.pending.values().cloned().collect();
-        by_fee.sort_by_key(|one| std::cmp::Reverse(one.fee()));
-        let mut order: IndexMap<TransactionId, Arc<SignedTransaction>, IdHash> = IndexMap::default();
-        for one in by_fee {
-            if let Some(last) = nonce(&one) {
-                let sender = one.sender_address();
-                let mut before: Vec<_> =
-                    self.own(&sender).filter(|own| nonce(own).is_some_and(|nonce| nonce < last)).collect();
-                before.sort_by_key(|own| nonce(own));
-                for own in before {
-                    order.entry(own.id()).or_insert_with(|| own.clone());
-                }
-            }
-            order.entry(one.id()).or_insert(one);
-        }
-        order.into_values().collect()
-    }
-
-    fn judge_choice(&mut self, known: &Known, report: &mut Report, step: &Step, told: &mut Told) {
-        let milestone = known.tree.config().milestones.at(self.tip.height());
-        let (most, bytes) = (milestone.block.max_transactions, milestone.block.max_payload.saturating_sub(MARGIN));
-        let (applied, terms) = (known.tree.applied(&self.tip), known.tree.terms(self.tip.height()));
-        let mut scratch = Scratch::new(&applied.state, &known.rules().pool);
-        let (mut wanted, mut failed, mut size) = (Vec::new(), Vec::new(), 0);
-        let next = i64::from(self.tip.height().0) + 1;
-        for one in self.in_order().into_iter().take(10 * most) {
-            if wanted.len() == most {
-                break;
-            }
-            let expires = !known.rules().pool.chooses_what_expires_next
-                && self.expires_at(known, &one).is_some_and(|at| at <= next);
-            let on_chain = known.tree.block_of(&self.tip, &one.id()).is_some();
-            if expires || on_chain || scratch.try_apply(&one, step.local.seconds(), &terms).is_err() {
-                failed.push(one.id());
-                continue;
-            }
-            size += one.bytes().len();
-            if size > bytes {
-                break;
-            }
-            wanted.push(one.id());
-        }
-        let said = step.sent().find_map(|(to, message)| match message {
-            Message::ForgingTransactions(chosen) if to.role == Role::Delegate => Some(chosen),
-            _ => None,
-        });
-        let same = said.is_some_and(|chosen| chosen.iter().map(|one| one.id()).eq(wanted.iter().copied()));
-        report.judge(&conduct::CHOSEN, same, || {
-            let said: Option<Vec<TransactionId>> = said.map(|chosen| chosen.iter().map(|one| one.id()).collect());
-            format!("of {} pending it chose {said:?}, expected {wanted:?}", self.pending.len())
-        });
-        for id in failed {
-            self.pending.shift_remove(&id);
-            let gone = take(&mut told.removed, &id);
-            report.judge(&conduct::CHOSEN, gone, || format!("{id} cannot be forged and stays in the pool"));
         }
     }
 }

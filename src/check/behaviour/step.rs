@@ -4,6 +4,7 @@ use crate::{
     actors::{ActorId, Event, Input, Message, NodeId, Role, SimTime, Submission, Wake, message::Transactions},
     sim::Heard,
 };
+use smallvec::{SmallVec, smallvec};
 
 /// What an actor heard.
 #[derive(Debug)]
@@ -25,6 +26,22 @@ pub(super) enum Did {
     Answered(Submission),
 }
 
+impl Did {
+    fn message(&self) -> Option<(ActorId, &Message)> {
+        match self {
+            Self::Sent(to, message) => Some((*to, message)),
+            Self::Event(_) | Self::Answered(_) => None,
+        }
+    }
+
+    fn event(&self) -> Option<&Event> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Sent(..) | Self::Answered(_) => None,
+        }
+    }
+}
+
 /// What an actor heard, and what it did because of that, in order.
 #[derive(Debug)]
 pub(super) struct Step {
@@ -37,7 +54,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>) -> Self {
+    /// A step that begins; `did` is empty, and its memory used again.
+    pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>, did: Vec<Did>) -> Self {
         let cause = match heard {
             Heard::Begins => Cause::Begins,
             Heard::Deviates { on } => Cause::Deviates(*on),
@@ -50,21 +68,15 @@ impl Step {
                 Input::Submit { transactions, .. } => Cause::Submit(transactions.clone()),
             },
         };
-        Self { actor, now, local, cause, did: Vec::new() }
+        Self { actor, now, local, cause, did }
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
-        self.did.iter().filter_map(|did| match did {
-            Did::Event(event) => Some(event),
-            _ => None,
-        })
+        self.did.iter().filter_map(Did::event)
     }
 
     pub(super) fn sent(&self) -> impl Iterator<Item = (ActorId, &Message)> {
-        self.did.iter().filter_map(|did| match did {
-            Did::Sent(to, message) => Some((*to, message)),
-            _ => None,
-        })
+        self.did.iter().filter_map(Did::message)
     }
 
     pub(super) fn answer(&self) -> Option<&Submission> {
@@ -78,61 +90,64 @@ impl Step {
 /// What of a step the model has not accounted for yet.
 pub(super) struct Left<'a> {
     node: NodeId,
-    sent: Vec<Option<(ActorId, &'a Message)>>,
-    events: Vec<Option<&'a Event>>,
+    did: &'a [Did],
+    /// Of each, whether it is accounted for.
+    taken: SmallVec<[bool; 32]>,
 }
 
 impl<'a> Left<'a> {
     pub(super) fn of(step: &'a Step) -> Self {
-        Self { node: step.actor.node, sent: step.sent().map(Some).collect(), events: step.events().map(Some).collect() }
+        Self { node: step.actor.node, did: &step.did, taken: smallvec![false; step.did.len()] }
+    }
+
+    fn rest(&self) -> impl Iterator<Item = &'a Did> {
+        self.did.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(did, _)| did)
+    }
+
+    /// Takes the first that is wanted.
+    fn take<T>(&mut self, mut wanted: impl FnMut(&'a Did) -> Option<T>) -> Option<T> {
+        self.did.iter().zip(&mut self.taken).filter(|(_, taken)| !**taken).find_map(|(did, taken)| {
+            let found = wanted(did)?;
+            *taken = true;
+            Some(found)
+        })
     }
 
     /// Takes the first message to another node's peer that is wanted.
     pub(super) fn take_to<T>(&mut self, wanted: impl Fn(NodeId, &'a Message) -> Option<T>) -> Option<T> {
         let own = self.node;
-        self.sent.iter_mut().find_map(|sent| {
-            let (to, message) = (*sent)?;
-            let found = wanted(to.node, message).filter(|_| to.node != own)?;
-            *sent = None;
-            Some(found)
+        self.take(|did| {
+            did.message().filter(|(to, _)| to.node != own).and_then(|(to, message)| wanted(to.node, message))
         })
     }
 
     /// Takes all messages to other nodes' peers that are wanted.
     pub(super) fn take_all_to<T>(&mut self, wanted: impl Fn(NodeId, &'a Message) -> Option<T>) -> Vec<T> {
-        let own = self.node;
-        let take = |sent: &mut Option<(ActorId, &'a Message)>| {
-            let (to, message) = (*sent)?;
-            let found = wanted(to.node, message).filter(|_| to.node != own)?;
-            *sent = None;
-            Some(found)
-        };
-        self.sent.iter_mut().filter_map(take).collect()
+        let mut all = Vec::new();
+        for (did, taken) in self.did.iter().zip(&mut self.taken).filter(|(_, taken)| !**taken) {
+            let message = did.message().filter(|(to, _)| to.node != self.node);
+            if let Some(found) = message.and_then(|(to, message)| wanted(to.node, message)) {
+                *taken = true;
+                all.push(found);
+            }
+        }
+        all
     }
 
     /// Takes the first message to an actor of the own node that is wanted.
     pub(super) fn take_own<T>(&mut self, role: Role, wanted: impl Fn(&'a Message) -> Option<T>) -> Option<T> {
-        let own = self.node;
-        self.sent.iter_mut().find_map(|sent| {
-            let (to, message) = (*sent)?;
-            let found = wanted(message).filter(|_| to.node == own && to.role == role)?;
-            *sent = None;
-            Some(found)
-        })
+        let own = ActorId { node: self.node, role };
+        self.take(|did| did.message().filter(|(to, _)| *to == own).and_then(|(_, message)| wanted(message)))
     }
 
     /// Takes the first event that is wanted.
     pub(super) fn take_event<T>(&mut self, wanted: impl Fn(&'a Event) -> Option<T>) -> Option<T> {
-        self.events.iter_mut().find_map(|event| {
-            let found = wanted((*event)?)?;
-            *event = None;
-            Some(found)
-        })
+        self.take(|did| did.event().and_then(&wanted))
     }
 
     /// Whether such an event is left.
     pub(super) fn has_event(&self, wanted: impl Fn(&Event) -> bool) -> bool {
-        self.events.iter().flatten().any(|event| wanted(event))
+        self.events().any(wanted)
     }
 
     /// Whether such a message to the own node is left.
@@ -141,10 +156,10 @@ impl<'a> Left<'a> {
     }
 
     pub(super) fn sent(&self) -> impl Iterator<Item = (ActorId, &'a Message)> {
-        self.sent.iter().flatten().copied()
+        self.rest().filter_map(Did::message)
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &'a Event> {
-        self.events.iter().flatten().copied()
+        self.rest().filter_map(Did::event)
     }
 }

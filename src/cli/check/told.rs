@@ -2,7 +2,7 @@
 
 use super::{Check, RUNS, Told};
 use crate::{
-    check::{INTERESTING, search::Summary},
+    check::{INTERESTING, conduct::is_modelled, search::Summary},
     statistics::{Interval, interval},
 };
 use serde_json::{Value, json};
@@ -19,8 +19,12 @@ impl Check {
         }
         let of = self.runs_asked().map(|runs| format!(" of {runs}")).unwrap_or_default();
         let time = self.time.map(|time| format!(" in {time} at a time")).unwrap_or_default();
+        let modelled = match self.modelled(summary) {
+            0 => String::new(),
+            runs => format!(", {runs} with the model of a node"),
+        };
         text + &format!(
-            "summary: {}{of} runs{time} from seed {}, rules '{}', {} slots, {} things do not hold{}",
+            "summary: {}{of} runs{time} from seed {}, rules '{}'{modelled}, {} slots, {} things do not hold{}",
             summary.runs,
             self.seed,
             self.rules,
@@ -35,8 +39,9 @@ impl Check {
 
     fn finding_in_words(&self, summary: &Summary, told: &Told) -> String {
         let (found, signature) = (&told.found, &told.signature);
-        let Interval { low, high } = interval::of_share(found.runs, summary.runs);
-        let often = format!("in {} of {} runs ({} to {})", found.runs, summary.runs, percent(low), percent(high));
+        let runs = self.runs_that_judge(summary, signature.invariant);
+        let Interval { low, high } = interval::of_share(found.runs, runs);
+        let often = format!("in {} of {runs} runs ({} to {})", found.runs, percent(low), percent(high));
         let seed = self.seed.wrapping_add(found.index);
         if told.is_known {
             return format!("known: {signature}\n  {often}, first in that of seed {seed}\n");
@@ -65,6 +70,16 @@ impl Check {
         text
     }
 
+    /// Runs in which each node was held against the model of an honest one.
+    fn modelled(&self, summary: &Summary) -> u64 {
+        summary.done.indices().filter(|index| self.behaviour.is_of(self.seed.wrapping_add(*index))).count() as u64
+    }
+
+    /// Runs in which something of this name would have been found.
+    fn runs_that_judge(&self, summary: &Summary, invariant: &str) -> u64 {
+        if is_modelled(invariant) { self.modelled(summary) } else { summary.runs }
+    }
+
     /// Runs that were asked for, unless a time alone was.
     pub(super) fn runs_asked(&self) -> Option<u64> {
         self.runs.or(self.time.is_none().then_some(RUNS))
@@ -75,7 +90,8 @@ impl Check {
             .iter()
             .map(|told| {
                 let found = &told.found;
-                let Interval { low, high } = interval::of_share(found.runs, summary.runs);
+                let runs = self.runs_that_judge(summary, told.signature.invariant);
+                let Interval { low, high } = interval::of_share(found.runs, runs);
                 json!({
                     "invariant": told.signature.invariant,
                     "cause": told.signature.cause,
@@ -105,6 +121,7 @@ impl Check {
             "seed": self.seed,
             "runs": summary.runs,
             "runs_asked": self.runs_asked(),
+            "runs_modelled": self.modelled(summary),
             "seconds_asked": self.time.map(super::Span::seconds),
             "interrupted": interrupted,
             "slots": summary.slots,

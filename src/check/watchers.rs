@@ -1,0 +1,140 @@
+//! All who watch one run: what they are asked after each slot and at its end, and what came of it.
+
+use super::{
+    Behaviour, Finding, Seen, Watch,
+    assertions::judge,
+    finding::{ASSERTED, interned},
+    trial::{Liveness, Outcome, untimely},
+};
+use crate::{
+    actors::SimTime,
+    scenario::{Judge, Scenario, Verdict, run::Outcome as Played},
+    sim::{Observer, Plan},
+};
+use std::{
+    sync::{
+        MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// Who watches a run.
+pub(super) struct Watchers {
+    watch: Watch,
+    behaviour: Option<Behaviour>,
+    asserted: Option<Asserted>,
+}
+
+impl Watchers {
+    /// Those over a run that begins: with `behaviour`, each node is held against the model of an honest one; with `asserts`,
+    /// what the scenario asserts is judged.
+    ///
+    /// # Errors
+    /// As [`judge`].
+    pub(super) fn new(
+        scenario: &Scenario,
+        plan: &Plan,
+        liveness: Option<Liveness>,
+        behaviour: bool,
+        asserts: bool,
+    ) -> Result<Self, String> {
+        let watch = Watch::of(scenario, plan, liveness);
+        let behaviour = behaviour.then(|| Behaviour::new(plan, &untimely(scenario)));
+        let asserted = asserts.then(|| Asserted::new(scenario, plan, &watch)).transpose()?;
+        Ok(Self { watch, behaviour, asserted })
+    }
+
+    /// What the stage tells the run to.
+    pub(super) fn observers(&self) -> Vec<Box<dyn Observer>> {
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(self.watch.clone())];
+        observers.extend(self.behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
+        observers.extend(self.asserted.as_ref().and_then(|asserted| asserted.judge.observer()));
+        observers
+    }
+
+    /// What was seen so far.
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.watch.seen()
+    }
+
+    /// At the end of each slot.
+    pub(super) fn slot_over(&mut self) {
+        self.behaviour.iter().for_each(|behaviour| behaviour.tell(&mut self.watch.seen()));
+        self.asserted.iter_mut().for_each(Asserted::slot_over);
+    }
+
+    /// At the end of a run, unless somebody has stopped it.
+    pub(super) fn run_over(&self, played: &Played, stop: &AtomicBool) {
+        self.seen().look_until(played.end);
+        if !stop.load(Ordering::Relaxed) {
+            self.asserted.iter().for_each(|asserted| asserted.run_over(played));
+        }
+    }
+
+    /// Whether such a finding was made.
+    pub(super) fn has_found(&self, wanted: impl Fn(&Finding) -> bool) -> bool {
+        self.seen().findings().iter().any(wanted)
+    }
+
+    /// What came of a run of so many slots and inputs.
+    pub(super) fn outcome(&self, slots: u32, delivered: u64) -> Outcome {
+        let seen = self.seen();
+        let mut sometimes = seen.sometimes().clone();
+        self.behaviour.iter().for_each(|behaviour| sometimes.add(&behaviour.judged()));
+        Outcome { findings: seen.findings().to_vec(), sometimes, height: seen.best().height(), slots, delivered }
+    }
+}
+
+/// Makes findings of a scenario's assertions that do not hold.
+struct Asserted {
+    judge: Judge,
+    watch: Watch,
+    /// The end of the slot that is running.
+    slot_ends: SimTime,
+    blocktime: Duration,
+}
+
+impl Asserted {
+    /// Of a run that begins.
+    ///
+    /// # Errors
+    /// As [`judge`].
+    fn new(scenario: &Scenario, plan: &Plan, watch: &Watch) -> Result<Self, String> {
+        let slots = plan.tree.slots();
+        let blocktime = Duration::from_secs(slots.blocktime().into());
+        let slot_ends = SimTime::from_seconds(slots.start(slots.slot(plan.start.seconds()))) + blocktime;
+        Ok(Self { judge: judge(scenario, plan)?, watch: watch.clone(), slot_ends, blocktime })
+    }
+
+    /// At the end of each slot: what does not hold, whatever comes.
+    fn slot_over(&mut self) {
+        self.note(self.slot_ends, self.judge.broken(self.slot_ends));
+        self.slot_ends = self.slot_ends + self.blocktime;
+    }
+
+    /// At the end of the run: what does not hold.
+    fn run_over(&self, run: &Played) {
+        let verdicts = self.judge.verdicts(run.end, run.ended).into_iter();
+        self.note(run.end, verdicts.filter(Verdict::is_broken).collect());
+    }
+
+    fn note(&self, at: SimTime, broken: Vec<Verdict>) {
+        for verdict in broken {
+            let mut seen = self.watch.seen();
+            let height = Some(seen.best().height());
+            seen.found(Finding {
+                invariant: interned(&verdict.assertion),
+                origin: ASSERTED,
+                cause: String::new(),
+                node: None,
+                block: None,
+                height,
+                at,
+                after_seconds: 0.0,
+                what: verdict.found,
+                story: Vec::new(),
+            });
+        }
+    }
+}
