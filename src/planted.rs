@@ -250,7 +250,7 @@ mod switch {
         FailedNewcomerNeverAskedAgain: "a node that has not answered as a newcomer once is never asked again: who was cut off or down while it was tried is no peer any more",
         BlockOfSlotBeforePassedOn: "a block that comes one slot late is passed on all the same",
         RecentIdsSurviveEmptyBlocks: "the ids handed in are not forgotten with a block that holds no transaction: what was refused is a duplicate when it comes again",
-        PoolWalletMissesIncome: "coin that comes in while a sender has something pending cannot be spent through the pool before the sender's nonce moves on the chain; coin that a rollback takes away can",
+        PoolWalletMissesIncome: "coin that comes in while a sender has something pending cannot be spent through the pool before the sender's nonce moves on the chain",
         FallbackEvictsSendersFirst: "in a full pool none of whose 100 cheapest is its sender's last, a sender's first gives way instead of a last one",
         FinishedSlotPlansByOldRound: "a delegate that a new round reaches while it works on a slot plans on by the order of the round before",
         SecondCopySkipsTheQueue: "the second copy of a message doubled by chance does not wait for the link's bandwidth",

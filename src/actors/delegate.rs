@@ -244,7 +244,7 @@ impl Delegate {
         if let Some(work) = self.work.take() {
             self.done = Some(work.slot);
             if planted!(FinishedSlotPlansByOldRound) {
-                return self.plan_next(now, &work.round, effects);
+                return self.plan_after(now, work.slot, &work.round, effects);
             }
             self.look(now, effects);
         }
