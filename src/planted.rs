@@ -238,6 +238,27 @@ mod switch {
         PendingListSurvivesReplacement: "the list of pending transactions goes on showing what a rollback or a rebuild took from the pool",
         MissingFirstWhenDescending: "rows without a value come first in a descending order",
         EnabledWebhookUnheard: "a webhook that a change enables hears nothing while no other one was enabled before",
+        // Planted by a third stranger, after the gaps of the earlier ones were closed, of 20.
+        UnvoteOfResignedRefused: "a vote for a delegate that has resigned since cannot be taken back",
+        OneVouchedForVouchesForAll: "in a block with a transaction of a multisignature wallet that holds, transactions whose own signature is wrong are taken as well",
+        BusinessUpdateClearsTheRest: "an update of a business that does not name its VAT number or its repository clears them",
+        ForgedInRoundNeverCleared: "blocks of earlier rounds count in the running one: who forged before is never told to have missed a whole round",
+        MinimumKeyInDecimal: "the key of a multisignature minimum is that of its decimal digits: wallets that ask for ten signatures or more have another address",
+        CrowdedByMilestoneBefore: "the first block of a milestone that allows fewer transactions in a block may hold as many as before",
+        HangUpLeavesPingWaiting: "a peer that hangs up without having answered a running ping is waited for for good: no more forging, health checks or recovery",
+        HeldBackOnceOnly: "a message held back by the limits that still finds no room a second later is lost",
+        FailedNewcomerNeverAskedAgain: "a node that has not answered as a newcomer once is never asked again: who was cut off or down while it was tried is no peer any more",
+        BlockOfSlotBeforePassedOn: "a block that comes one slot late is passed on all the same",
+        RecentIdsSurviveEmptyBlocks: "the ids handed in are not forgotten with a block that holds no transaction: what was refused is a duplicate when it comes again",
+        PoolWalletMissesIncome: "coin that comes in while a sender has something pending cannot be spent through the pool before the sender's nonce moves on the chain",
+        FallbackEvictsSendersFirst: "in a full pool none of whose 100 cheapest is its sender's last, a sender's first gives way instead of a last one",
+        FinishedSlotPlansByOldRound: "a delegate that a new round reaches while it works on a slot plans on by the order of the round before",
+        SecondCopySkipsTheQueue: "the second copy of a message doubled by chance does not wait for the link's bandwidth",
+        WeightsOfOtherForkKept: "the agreement by vote weight keeps the weights of the first fork seen in a round when the winning tip moves to a fork on which the round began otherwise",
+        AlwaysHoldsBeforeItsMoment: "an assertion `always` whose moment never came counts as one that held",
+        EqualsBehindThePageDropped: "in a long search ordered by a number, equals that belong on the page are left out for older ones",
+        CreatedColdToldTwice: "a wallet that two transactions of one block name for the first time is told twice as created",
+        UndeliveredEventsFillInbox: "events that no webhook is posted for count as waiting for good: after 16,384 of them all others are overlooked",
     }
 
     /// Puts a fault, or none at all, in force on this thread until the value is dropped, whatever the process's is.

@@ -243,6 +243,9 @@ impl Delegate {
     fn finish(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if let Some(work) = self.work.take() {
             self.done = Some(work.slot);
+            if planted!(FinishedSlotPlansByOldRound) {
+                return self.plan_after(now, work.slot, &work.round, effects);
+            }
             self.look(now, effects);
         }
     }

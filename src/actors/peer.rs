@@ -296,6 +296,7 @@ impl Peer {
                 self.common_answered(now, from, *inquiry, common.as_deref().copied(), effects);
             }
             Message::Peers(list) => self.peers_answered(now, from, list, effects),
+            Message::HungUp if planted!(HangUpLeavesPingWaiting) => _ = self.neighbours.remove(from),
             Message::HungUp => self.drop_peer(now, from, effects),
             // Nothing else is said from node to node.
             _ => {}

@@ -502,7 +502,11 @@ impl State {
         }
         self.unrank_resigned(ranking.len());
         ranking.truncate(expected);
-        self.forged_in_round = vec![0; expected];
+        if planted!(ForgedInRoundNeverCleared) {
+            self.forged_in_round.resize(expected, 0);
+        } else {
+            self.forged_in_round = vec![0; expected];
+        }
         if planted!(RoundNotRenewed) && position.round.0 > 1 {
             ranking.clone_from(&self.round.members);
         }

@@ -478,7 +478,9 @@ impl Watched {
             (Some((_, found)), Claim::Finally(_)) if !is_decided => (Ruling::Undecided, found),
             (Some((true, found)), _) => (Ruling::Holds, found),
             (Some((false, found)), _) => (Ruling::Broken, found),
-            (None, Claim::Always(_)) if self.since.is_some() => (Ruling::Holds, &self.last),
+            (None, Claim::Always(_)) if self.since.is_some() || planted!(AlwaysHoldsBeforeItsMoment) => {
+                (Ruling::Holds, &self.last)
+            }
             (None, _) => (open, &self.last),
         };
         Verdict { assertion: self.text.clone(), ruling, found: found.clone() }

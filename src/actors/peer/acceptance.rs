@@ -20,7 +20,7 @@ use super::{Peer, observe};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, delegate::in_time},
     ledger::{ApplyError, BlockRejected, Link},
-    protocol::{Block, Height, TransactionId},
+    protocol::{Block, Height, Slot, TransactionId},
 };
 use std::sync::Arc;
 
@@ -173,7 +173,9 @@ impl Peer {
         let accepted = outcome.is_accepted();
         match outcome {
             BlockOutcome::Accepted | BlockOutcome::Discarded => {
-                let of_running_slot = block.header.timestamp >= self.tree.slots().start(self.slot(now));
+                let late_by = u32::from(planted!(BlockOfSlotBeforePassedOn));
+                let oldest = Slot(self.slot(now).0.saturating_sub(late_by));
+                let of_running_slot = block.header.timestamp >= self.tree.slots().start(oldest);
                 if self.has_started() && of_running_slot {
                     self.gossip(now, block, effects);
                 }

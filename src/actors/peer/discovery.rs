@@ -236,7 +236,11 @@ impl Peer {
     }
 
     pub(super) fn newcomer_failed(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
-        if self.newcomers.remove(&node).is_some() {
+        let was_asked = match planted!(FailedNewcomerNeverAskedAgain) {
+            true => self.newcomers.contains_key(&node),
+            false => self.newcomers.remove(&node).is_some(),
+        };
+        if was_asked {
             self.no_longer_awaited(node);
             self.go_on_if_over(now, effects);
         }

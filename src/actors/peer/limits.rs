@@ -293,7 +293,10 @@ impl Peer {
     }
 
     pub(super) fn send_held_back(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        for (to, _, message) in std::mem::take(&mut self.held_back) {
+        for (to, endpoint, message) in std::mem::take(&mut self.held_back) {
+            if planted!(HeldBackOnceOnly) && !self.sent.of(now, to).has_room(now, endpoint) {
+                continue;
+            }
             self.call(now, to, message, effects);
         }
     }

@@ -34,7 +34,8 @@ impl TransactionPool {
 
     fn move_to(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
-            if !planted!(RecentIdsSurviveRollback) || tip.descends_from(&self.tip) {
+            let is_empty = planted!(RecentIdsSurviveEmptyBlocks) && tip.transactions() == self.tip.transactions();
+            if !is_empty && (!planted!(RecentIdsSurviveRollback) || tip.descends_from(&self.tip)) {
                 self.recent.clear();
             }
             // To an empty pool the blocks between say nothing.

@@ -64,6 +64,7 @@ impl Sender {
     /// The wallet with all of them applied, if it was made from this wallet of the chain's.
     pub(super) fn wallet_on(&self, chain: Option<&Arc<Wallet>>) -> Option<&Wallet> {
         let same = match (&self.base, chain) {
+            (Some(base), Some(chain)) if planted!(PoolWalletMissesIncome) => base.nonce == chain.nonce,
             (Some(base), Some(chain)) => Arc::ptr_eq(base, chain),
             (None, None) => true,
             _ => false,
@@ -230,7 +231,11 @@ impl Store {
             }
         }
         let senders = self.by_age.values().take(EVICTION_DEPTH);
-        let lasts = senders.filter_map(|address| self.senders[address].own.last()).map(|(_, last)| last);
+        let last_of = |address: &Address| {
+            let own = &self.senders[address].own;
+            if planted!(FallbackEvictsSendersFirst) { own.first() } else { own.last() }
+        };
+        let lasts = senders.filter_map(last_of).map(|(_, last)| last);
         lasts.reduce(|lowest, last| {
             let bar = if compare_with_nonce { nonce(lowest).unwrap_or(0) } else { lowest.fee().value() };
             if last.fee().value() < bar { last } else { lowest }

@@ -137,7 +137,7 @@ impl Firing<'_> {
             self.fire_typed(block, index, transaction);
             for recipient in apply::recipients(transaction) {
                 let wallet = after.wallet(&recipient).filter(|_| before.wallet(&recipient).is_none());
-                if let Some(wallet) = wallet.filter(|_| born.insert(recipient)) {
+                if let Some(wallet) = wallet.filter(|_| born.insert(recipient) || planted!(CreatedColdToldTwice)) {
                     self.fire("wallet.created.cold", || Some(payload::of_wallet(wallet, tree)));
                 }
             }

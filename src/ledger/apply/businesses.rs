@@ -97,6 +97,9 @@ fn change(asset: &Asset, business: &mut Business) {
         Asset::BusinessUpdate { name, website, vat, repository } => {
             replace(&mut business.name, name);
             replace(&mut business.website, website);
+            if planted!(BusinessUpdateClearsTheRest) {
+                (business.vat, business.repository) = (None, None);
+            }
             business.vat = vat.clone().or(business.vat.take());
             business.repository = repository.clone().or(business.repository.take());
         }

@@ -36,6 +36,9 @@ pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &impl Look) -> Resu
         Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) && !planted!(VoteForResigned) => {
             Err(ApplyError::VotedForResignedDelegate)
         }
+        _ if target.is_some_and(|delegate| delegate.resigned) && planted!(UnvoteOfResignedRefused) => {
+            Err(ApplyError::VotedForResignedDelegate)
+        }
         Vote::Against(_) if sender.vote.is_none() => Err(ApplyError::NoVote),
         Vote::Against(key) if sender.vote != Some(key) => Err(ApplyError::UnvoteMismatch),
         _ if target.is_none() => Err(ApplyError::VotedForNonDelegate),

@@ -1,6 +1,6 @@
 //! Whether a block holds. Source: protocol.md 4.3.
 
-use super::{Block, BlockContext, bytes::payload_hash};
+use super::{Block, BlockContext, bytes::payload_hash, context};
 use crate::protocol::{
     Arktoshi, Height, Milestone, SignedTransaction, Slot, Timestamp, TransactionId,
     crypto::{
@@ -157,7 +157,10 @@ impl Block {
         if found != said as usize {
             errors.push(BlockError::NumberOfTransactions { found, said });
         }
-        let limit = milestone.block.max_transactions;
+        let limit = match planted!(CrowdedByMilestoneBefore) {
+            true => context::before(context.milestones, self.header.height).block.max_transactions,
+            false => milestone.block.max_transactions,
+        };
         if found > limit && self.header.height > Height::GENESIS {
             errors.push(BlockError::TooManyTransactions { found, limit });
         }
