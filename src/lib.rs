@@ -11,6 +11,7 @@
 //! ledger             what a chain means
 //! protocol           what bytes mean
 //! statistics         what many observations say: numbers alone, beside the others
+//! files              which files of others are read, and how much of them: beside the others, too
 //! ```
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub mod actors;
 pub mod api;
 pub mod check;
 pub mod cli;
+pub mod files;
 pub mod ledger;
 pub mod protocol;
 pub mod report;

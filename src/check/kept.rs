@@ -8,6 +8,7 @@ use super::{
     finding::interned,
     search::{Done, Found, Networks, Search, Summary, play},
 };
+use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{
@@ -19,6 +20,8 @@ use std::{
 
 /// The file in the folder of a search's findings.
 const FILE: &str = "search.json";
+/// Bytes it can have: a range for each run that was done out of order, and a row for each cause.
+const FILE_LIMIT: u64 = 1 << 30;
 
 /// What makes two searches the same: with another of these, counts of both must not be added up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +129,7 @@ impl Kept {
     /// It cannot be read, or it is another search's.
     pub fn load(folder: &Path, guard: &Guard, search: &Search, networks: &Networks) -> Result<Self, KeptError> {
         let path = folder.join(FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match files::read_text(&path, FILE_LIMIT) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(KeptError::File { path, doing: "read", source }),

@@ -12,6 +12,7 @@ use crate::{
         search::{Found, Networks, RUN_SEED, Search, Summary},
         swarm::Frame,
     },
+    files::{self, TEXT_LIMIT},
     ledger::Rules,
     protocol::crypto::CryptoMode,
     scenario::Scenario,
@@ -23,7 +24,7 @@ use known::Known;
 use span::Span;
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Mutex, OnceLock,
@@ -71,8 +72,8 @@ pub struct Check {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
     /// Runs at a time; one for each core, if not given.
-    #[arg(long)]
-    jobs: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
     /// Runs spent on making each finding small; 0 leaves it as it was found.
     #[arg(long, default_value_t = 400)]
     budget: usize,
@@ -183,7 +184,7 @@ impl Check {
         let crypto = self.crypto.or_else(|| base.is_none().then_some(CryptoMode::Modelled));
         let frame =
             Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour: self.behaviour };
-        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
         let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
         Ok(Search { frame, runs, seed: self.seed, jobs })
     }
@@ -312,10 +313,11 @@ impl Check {
         let text = minimal.to_toml();
         for number in 1_u32.. {
             let path = self.out.join(minimal.file_name(number));
-            match fs::read_to_string(&path) {
-                Ok(other) if other != text => {}
-                Ok(_) => return Ok(path),
-                Err(_) => return self.write_file(path, &text),
+            match files::read_text(&path, TEXT_LIMIT) {
+                Ok(other) if other == text => return Ok(path),
+                Err(why) if why.kind() == io::ErrorKind::NotFound => return self.write_file(path, &text),
+                // Something else lies there, and stays.
+                Ok(_) | Err(_) => {}
             }
         }
         unreachable!("there are more numbers than files")

@@ -1,12 +1,15 @@
 //! `dposlab check --planted`: how soon faults planted on purpose are found, and how small what finds them is made. In builds with the feature `planted` only.
 
 use super::{Failure, output};
-use crate::check::{
-    power::{self, Measured, Small},
-    search::Search,
+use crate::{
+    check::{
+        power::{self, Measured, Small},
+        search::Search,
+    },
+    files::{self, TEXT_LIMIT},
 };
 use serde_json::json;
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 /// Plants one fault or all, and prints the table.
 ///
@@ -62,7 +65,8 @@ pub(super) fn run(
 
 /// The names in a list; a line that begins with `#` is none.
 fn read(file: &Path) -> Result<BTreeSet<String>, Failure> {
-    let text = fs::read_to_string(file).map_err(|why| Failure::usage(format!("--missed {}: {why}", file.display())))?;
+    let text = files::read_text(file, TEXT_LIMIT)
+        .map_err(|why| Failure::usage(format!("--missed {}: cannot be read: {why}", file.display())))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let names: BTreeSet<String> = lines.map(str::to_owned).collect();
     match names.iter().find(|name| power::named(name).is_none()) {

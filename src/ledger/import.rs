@@ -37,10 +37,10 @@ pub enum ImportReason {
 ///
 /// # Errors
 /// The first line that is not a block that follows the one before: nothing after it is looked at.
-pub fn import<'a>(tree: &BlockTree, lines: impl Iterator<Item = &'a str>) -> Result<Arc<Link>, ImportError> {
+pub fn import<L: AsRef<str>>(tree: &BlockTree, lines: impl Iterator<Item = L>) -> Result<Arc<Link>, ImportError> {
     let mut tip = tree.genesis().clone();
-    for (index, line) in lines.enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        tip = import_line(tree, &tip, line).map_err(|reason| ImportError { line: index + 1, reason })?;
+    for (index, line) in lines.enumerate().filter(|(_, line)| !line.as_ref().trim().is_empty()) {
+        tip = import_line(tree, &tip, line.as_ref()).map_err(|reason| ImportError { line: index + 1, reason })?;
     }
     Ok(tip)
 }

@@ -243,18 +243,24 @@ impl Scenario {
     }
 
     fn check_delegate(&self, key: &str, name: &str) -> Checked {
-        let known = self.usernames();
-        if known.iter().any(|known| known == name) {
+        if self.has_delegate(name) {
             return Ok(());
         }
-        Err(Mistake::new(key, format!("'{name}'"), names(&known)))
+        Err(Mistake::new(key, format!("'{name}'"), names(&self.usernames())))
+    }
+
+    /// Whether a delegate has this username, without making all of them: lists of delegates may be long.
+    fn has_delegate(&self, name: &str) -> bool {
+        let number = name.strip_prefix("genesis_").filter(|number| !number.starts_with(['0', '+']));
+        let number = number.and_then(|number| number.parse::<u32>().ok());
+        number.is_some_and(|number| (1..=self.network.delegates + self.network.standby).contains(&number))
     }
 
     /// An account, a delegate or an address.
     fn check_party(&self, key: &str, name: &str) -> Checked {
         let account = name.strip_prefix("account_").and_then(|number| number.parse::<u32>().ok());
         let known = account.is_some_and(|number| (1..=ACCOUNTS_LIMIT).contains(&number))
-            || self.usernames().iter().any(|known| known == name)
+            || self.has_delegate(name)
             || name.parse::<Address>().is_ok();
         if known {
             return Ok(());

@@ -5,10 +5,8 @@
 //! and line it came from, or to the value that replaced it.
 
 use super::{Override, Scenario, ScenarioError, file::Place, limits::Mistake, schema::keys_beside};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use crate::files::{self, Identity, TEXT_LIMIT};
+use std::path::{Path, PathBuf};
 use toml::{
     Table, Value,
     de::{DeTable, DeValue},
@@ -16,6 +14,13 @@ use toml::{
 
 /// Lists whose entries add up over included files.
 const LISTS: [&str; 4] = ["fault", "workload", "action", "assert"];
+
+/// How deep files can include each other.
+const DEPTH_LIMIT: usize = 16;
+/// Files of a scenario, one that is included twice counted twice.
+const FILES_LIMIT: usize = 256;
+/// Of so many keys of a table or entries of a list each is tried in the search for a mistake; of more, halves are tried first.
+const TRIED_EACH: usize = 32;
 
 /// One file that was read.
 struct Source {
@@ -29,6 +34,10 @@ struct Sources {
     files: Vec<Source>,
     /// For each entry of a list: its list, its file, and its index there.
     entries: Vec<(&'static str, usize, usize)>,
+    /// The files that include the one that is being read, the first one first.
+    open: Vec<Option<Identity>>,
+    /// Bytes of all texts.
+    bytes: u64,
 }
 
 /// A step of a path into a table.
@@ -41,7 +50,7 @@ pub(super) enum Step {
 /// Reads the scenario of a file, whose text may be given.
 pub fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
     let mut sources = Sources::default();
-    let mut table = sources.read(file, text, &mut Vec::new())?;
+    let mut table = sources.read(file, text)?;
     for set in overrides {
         set.apply(&mut table).map_err(|source| ScenarioError::Unfitting { file: file.to_path_buf(), source })?;
     }
@@ -61,32 +70,30 @@ pub fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<S
 
 impl Sources {
     /// The table of a file with those it includes below it.
-    fn read(&mut self, file: &Path, text: Option<&str>, open: &mut Vec<PathBuf>) -> Result<Table, ScenarioError> {
+    fn read(&mut self, file: &Path, text: Option<&str>) -> Result<Table, ScenarioError> {
         let text = match text {
             Some(text) => text.to_owned(),
-            None => fs::read_to_string(file)
+            None => files::read_text(file, TEXT_LIMIT)
                 .map_err(|source| ScenarioError::Unreadable { file: file.to_path_buf(), source })?,
         };
+        self.bytes += text.len() as u64;
         let mut own: Table = toml::from_str(&text).map_err(|error| syntax(&text, file, &error))?;
         let index = self.files.len();
         self.files.push(Source { file: file.to_path_buf(), text });
-        open.push(file.to_path_buf());
+        self.open.push(Identity::at(file));
         let mut merged = Table::new();
         let mut entries = Vec::new();
         if let Some(Value::Array(includes)) = own.get("include") {
             let folder = file.parent().unwrap_or(Path::new(""));
             for name in includes.iter().filter_map(Value::as_str) {
                 let included = folder.join(name);
-                if open.contains(&included) {
-                    let place = self.place(&[Step::Key("include".to_owned())], file, &[]);
-                    return Err(ScenarioError::Circle { place, file: included });
-                }
-                let below = self.read(&included, None, open)?;
+                self.check_include(file, &included)?;
+                let below = self.read(&included, None)?;
                 entries.append(&mut self.entries);
                 merge(&mut merged, below);
             }
         }
-        open.pop();
+        self.open.pop();
         for list in LISTS {
             let count = own.get(list).and_then(Value::as_array).map_or(0, Vec::len);
             entries.extend((0..count).map(|entry| (list, index, entry)));
@@ -97,6 +104,35 @@ impl Sources {
         merged.remove("description");
         merge(&mut merged, std::mem::take(&mut own));
         Ok(merged)
+    }
+
+    /// Whether a file may include another one now.
+    fn check_include(&self, file: &Path, included: &Path) -> Result<(), ScenarioError> {
+        let place = || {
+            let including = self.files.iter().rev().find(|source| source.file == file);
+            let include = [Step::Key("include".to_owned())];
+            including.map_or_else(|| Place::File(file.to_path_buf()), |source| source.place(&include).0)
+        };
+        let included_by = Identity::at(included).is_some_and(|found| self.open.contains(&Some(found)));
+        if included_by {
+            return Err(ScenarioError::Circle { place: place(), file: included.to_path_buf() });
+        }
+        let refused = |found: String, allowed: String| {
+            Err(ScenarioError::NotAllowed { place: place(), key: "include".to_owned(), found, allowed })
+        };
+        match () {
+            () if self.open.len() > DEPTH_LIMIT => {
+                refused(format!("{} files that include each other", self.open.len()), format!("at most {DEPTH_LIMIT}"))
+            }
+            () if self.files.len() >= FILES_LIMIT => {
+                refused(format!("more than {FILES_LIMIT} files in all"), format!("at most {FILES_LIMIT}"))
+            }
+            () if self.bytes > TEXT_LIMIT => {
+                let (found, allowed) = (files::in_words(self.bytes), files::in_words(TEXT_LIMIT));
+                refused(format!("{found} in all files"), format!("at most {allowed}"))
+            }
+            () => Ok(()),
+        }
     }
 
     /// Where the value at a path came from.
@@ -207,27 +243,48 @@ fn attempt(table: &Table) -> Result<Scenario, String> {
 /// The path of the key a message is about: left out, it changes the message. One whose absence mends everything is
 /// preferred, and a `kind` is suspected last, for without it the rest means nothing.
 fn culprit(table: &Table, message: &str) -> Vec<Step> {
-    let mut whole = Value::Table(table.clone());
+    let whole = Value::Table(table.clone());
     let mut path = Vec::new();
     loop {
-        let found = steps(at(&mut whole, &path)).into_iter().filter_map(|step| {
-            let mut without = whole.clone();
-            remove(at(&mut without, &path), &step);
-            let Value::Table(without) = without else { return None };
-            let rank = match attempt(&without) {
-                Ok(_) => 0,
-                // What is missing is missing still, or something else now is.
-                Err(_) if message.starts_with("missing field") => return None,
-                Err(other) if other == message => return None,
-                Err(_) if step == Step::Key("kind".to_owned()) => 2,
-                Err(_) => 1,
-            };
-            Some((rank, step))
+        let steps = narrowed(&whole, &path, message);
+        let found = steps.into_iter().filter_map(|step| {
+            let rank = rank_without(&whole, &path, std::slice::from_ref(&step), message)?;
+            Some((if rank == 1 && step == Step::Key("kind".to_owned()) { 2 } else { rank }, step))
         });
         match found.min_by_key(|(rank, _)| *rank) {
             Some((_, step)) => path.push(step),
             None => return path,
         }
+    }
+}
+
+/// The steps on from a path among which the culprit is: of many, the half without which the message changes, again and
+/// again, since each try reads everything.
+fn narrowed(whole: &Value, path: &[Step], message: &str) -> Vec<Step> {
+    let mut steps = steps(at(&mut whole.clone(), path));
+    while steps.len() > TRIED_EACH {
+        let second = steps.split_off(steps.len() / 2);
+        if rank_without(whole, path, &steps, message).is_none() {
+            steps = second;
+        }
+    }
+    steps
+}
+
+/// What becomes of a message without some of the steps on from a path: 0 if nothing is wrong then, 1 if something else is,
+/// and `None` if the message stays.
+fn rank_without(whole: &Value, path: &[Step], steps: &[Step], message: &str) -> Option<u8> {
+    let mut without = whole.clone();
+    let container = at(&mut without, path);
+    // From the last one on, for those behind an entry of a list move up.
+    steps.iter().rev().for_each(|step| remove(container, step));
+    let Value::Table(without) = without else { return None };
+    match attempt(&without) {
+        Ok(_) => Some(0),
+        // What is missing is missing still, or something else now is.
+        Err(_) if message.starts_with("missing field") => None,
+        Err(other) if other == message => None,
+        Err(_) => Some(1),
     }
 }
 
@@ -297,6 +354,7 @@ fn syntax(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
 mod tests {
     use super::*;
     use crate::sim::Latency;
+    use std::{fs, os::unix::fs::symlink};
 
     fn set(text: &str, sets: &[&str]) -> Result<Scenario, String> {
         let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("well formed")).collect();
@@ -418,6 +476,75 @@ mod tests {
         put("base.toml", "include = [\"top.toml\"]\n");
         let circle = Scenario::load(&top).expect_err("a circle").to_string();
         assert!(circle.contains(":1: key 'include'") && circle.contains("includes itself"), "{circle}");
+    }
+
+    #[test]
+    fn no_include_is_endless() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+        let wrong = |name: &str| Scenario::load(&folder.path().join(name)).expect_err("it is refused").to_string();
+        fs::create_dir(folder.path().join("sub")).expect("it can be made");
+        symlink("top.toml", folder.path().join("link.toml")).expect("it can be made");
+        fs::hard_link(folder.path().join("link.toml"), folder.path().join("other.toml")).expect("it can be made");
+        for spelling in ["top.toml", "./top.toml", "sub/../top.toml", "link.toml", "other.toml"] {
+            put("top.toml", &format!("include = [\"{spelling}\"]\n"));
+            let circle = wrong("top.toml");
+            assert!(circle.contains("top.toml:1: key 'include'") && circle.ends_with("includes itself"), "{circle}");
+        }
+        for number in 0..40 {
+            put(&format!("{number}.toml"), &format!("include = [\"{}.toml\"]\n", number + 1));
+        }
+        let deep = wrong("0.toml");
+        assert!(
+            deep.ends_with("16.toml:1: key 'include': found 17 files that include each other, allowed is at most 16"),
+            "{deep}"
+        );
+        // Twice as many with each level.
+        for number in 0..15 {
+            put(&format!("{number}.toml"), &format!("include = [\"{0}.toml\", \"{0}.toml\"]\n", number + 1));
+        }
+        put("15.toml", "");
+        let wide = wrong("0.toml");
+        assert!(wide.ends_with("key 'include': found more than 256 files in all, allowed is at most 256"), "{wide}");
+        for (name, what) in [("/dev/zero", "a device"), (".", "a folder"), ("", "a folder")] {
+            put("top.toml", &format!("include = [\"{name}\"]\n"));
+            let refused = wrong("top.toml");
+            assert!(
+                refused.ends_with(&format!("cannot be read: found {what}, allowed is a file")),
+                "{name}: {refused}"
+            );
+        }
+        put("large.toml", &" ".repeat(TEXT_LIMIT as usize + 1));
+        let large = wrong("large.toml");
+        assert!(large.ends_with("large.toml: cannot be read: found 16.0 MiB, allowed are 16 MiB"), "{large}");
+    }
+
+    #[test]
+    fn one_mistake_among_many_keys_or_entries_is_found_soon() {
+        // Each of them tried would take minutes.
+        let keys: String = (0..30_000).map(|number| format!("key{number} = {number}\n")).collect();
+        let unknown = error(&format!("version = 1\nrounds = 3\n{keys}"));
+        assert!(unknown.starts_with("s.toml:3: key 'key0': unknown field `key0`"), "{}", &unknown[..80]);
+        let heal = "[[fault]]\nkind = \"heal\"\n";
+        let faults = format!("{}[[fault]]\nkind = \"heel\"\n{}", heal.repeat(3_000), heal.repeat(2_000));
+        let wrong = error(&format!("version = 1\nrounds = 3\n{faults}"));
+        assert!(wrong.starts_with("s.toml:6004: key 'fault[3000].kind': unknown variant `heel`"), "{}", &wrong[..80]);
+        let delegates: Vec<String> = (0..200_000).map(|number| format!("\"genesis_{}\"", number % 51 + 1)).collect();
+        let many =
+            format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [{}]\n", delegates.join(","));
+        assert!(set(&many, &[]).is_ok());
+        assert!(
+            set(&many.replacen("_7\"", "_99\"", 1), &[])
+                .is_err_and(|why| why.contains("found 'genesis_99', allowed is"))
+        );
+    }
+
+    #[test]
+    fn a_path_is_no_deeper_than_a_scenario() {
+        let deep = format!("{}=1", vec!["a"; 50_000].join("."));
+        let why = deep.parse::<Override>().expect_err("it is too deep").to_string();
+        assert_eq!(why, format!("'{}...' is no path: allowed are 32 keys and indexes", "a.".repeat(20)));
+        assert!(format!("a{}=1", "[0]".repeat(50_000)).parse::<Override>().is_err());
     }
 
     #[test]

@@ -29,6 +29,9 @@ enum Step {
     Index(usize),
 }
 
+/// Keys and indexes of a path: more than any value of a scenario is deep.
+const PATH_LIMIT: usize = 32;
+
 /// Why a text is no override, or why it does not fit a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
@@ -37,6 +40,8 @@ pub enum OverrideError {
     NoValue(String),
     #[error("'{0}' is no path: give keys joined by points, an entry of a list by its index: fault[0].rounds")]
     BadPath(String),
+    #[error("'{0}...' is no path: allowed are {PATH_LIMIT} keys and indexes")]
+    LongPath(String),
     #[error("'{path}': '{at}' is no table, so it has no key '{key}'")]
     NoTable { path: String, at: String, key: String },
     #[error("'{path}': '{at}' has {found} entries, so there is no [{index}]")]
@@ -153,10 +158,16 @@ fn parse_path(text: &str) -> Result<Vec<Step>, OverrideError> {
             return Err(bad());
         }
         path.push(Step::Key(key.to_owned()));
+        if path.len() > PATH_LIMIT {
+            return Err(OverrideError::LongPath(text.chars().take(40).collect()));
+        }
         let mut rest = indexes;
         while !rest.is_empty() {
             let (index, after) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).ok_or_else(bad)?;
             path.push(Step::Index(index.parse().map_err(|_| bad())?));
+            if path.len() > PATH_LIMIT {
+                return Err(OverrideError::LongPath(text.chars().take(40).collect()));
+            }
             rest = after;
         }
     }

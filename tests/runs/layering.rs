@@ -8,17 +8,33 @@ use std::{
 };
 
 /// Each room, and the rooms below it that it may name.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("statistics", &[]),
-    ("protocol", &[]),
+    ("files", &[]),
+    ("protocol", &["files"]),
     ("ledger", &["protocol"]),
     ("actors", &["ledger", "protocol"]),
     ("sim", &["actors", "ledger", "protocol"]),
-    ("scenario", &["sim", "actors", "ledger", "protocol"]),
-    ("report", &["statistics", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("api", &["scenario", "sim", "actors", "ledger", "protocol"]),
-    ("check", &["planted", "statistics", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("cli", &["api", "check", "report", "planted", "statistics", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("scenario", &["files", "sim", "actors", "ledger", "protocol"]),
+    ("report", &["statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("api", &["files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("check", &["planted", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    (
+        "cli",
+        &[
+            "api",
+            "check",
+            "report",
+            "planted",
+            "statistics",
+            "files",
+            "scenario",
+            "sim",
+            "actors",
+            "ledger",
+            "protocol",
+        ],
+    ),
 ];
 
 /// Words that stand for what a room must know nothing of.

@@ -1,9 +1,12 @@
 //! Webhooks on disk: a folder a node, a file a webhook, replaced as a whole, so that a change costs no more than what it
 //! changes. Readable by their owner only, since secrets are in them.
 
-use crate::actors::{
-    NodeId,
-    webhook::{WEBHOOKS_MAX, Webhook},
+use crate::{
+    actors::{
+        NodeId,
+        webhook::{WEBHOOKS_MAX, Webhook},
+    },
+    files::{self, TEXT_LIMIT},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -103,7 +106,7 @@ impl DataDir {
 
 fn read(file: &Path) -> Result<Kept<Webhook>, StoreError> {
     let path = file.display().to_string();
-    let bytes = fs::read(file).map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
+    let bytes = files::read(file, TEXT_LIMIT).map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
     serde_json::from_slice(&bytes).map_err(|source| StoreError::NotUnderstood { path, source })
 }
 
@@ -113,6 +116,10 @@ impl Store {
     /// # Errors
     /// It cannot be written; what was kept before is still there.
     pub fn keep(&mut self, webhook: &Webhook) -> io::Result<()> {
+        self.write(webhook).map_err(|why| self.named(&webhook.id, &why))
+    }
+
+    fn write(&mut self, webhook: &Webhook) -> io::Result<()> {
         let next = self.numbers.values().max().map_or(1, |last| last + 1);
         let number = self.numbers.get(&webhook.id).copied().unwrap_or(next);
         let file = self.file(&webhook.id);
@@ -136,8 +143,7 @@ impl Store {
     /// # Errors
     /// Its file cannot be removed.
     pub fn forget(&mut self, id: &str) -> io::Result<()> {
-        fs::remove_file(self.file(id))?;
-        self.sync()?;
+        fs::remove_file(self.file(id)).and_then(|()| self.sync()).map_err(|why| self.named(id, &why))?;
         self.numbers.remove(id);
         Ok(())
     }
@@ -145,6 +151,11 @@ impl Store {
     /// Ids are UUIDs, so they are names of files.
     fn file(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
+    }
+
+    /// An error with the name of a webhook's file.
+    fn named(&self, id: &str, why: &io::Error) -> io::Error {
+        io::Error::new(why.kind(), format!("{}: {why}", self.file(id).display()))
     }
 
     fn sync(&self) -> io::Result<()> {

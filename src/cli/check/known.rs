@@ -1,7 +1,10 @@
 //! Findings that somebody knows, by their signatures: a text file, one a line; lines that begin with `#` are for people.
 
-use crate::check::{Signature, assertions::names};
-use std::{collections::BTreeSet, fs, path::Path};
+use crate::{
+    check::{Signature, assertions::names},
+    files::{self, TEXT_LIMIT},
+};
+use std::{collections::BTreeSet, path::Path};
 
 /// The signatures of known findings.
 #[derive(Debug, Default)]
@@ -13,8 +16,8 @@ impl Known {
     /// # Errors
     /// The file cannot be read, or a line names no invariant: which line, what was found, what is allowed.
     pub(super) fn load(file: &Path) -> Result<Self, String> {
-        let text =
-            fs::read_to_string(file).map_err(|why| format!("--known {}: cannot be read: {why}", file.display()))?;
+        let text = files::read_text(file, TEXT_LIMIT)
+            .map_err(|why| format!("--known {}: cannot be read: {why}", file.display()))?;
         Self::read(&text).map_err(|why| format!("--known {}: {why}", file.display()))
     }
 

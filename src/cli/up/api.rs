@@ -9,6 +9,7 @@ use crate::{
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
+    files::{self, TEXT_LIMIT},
     sim::{LiveHandle, Observer, Plan},
 };
 use clap::Args;
@@ -134,7 +135,7 @@ impl ApiOptions {
             (LabMode::Loopback, None) => Ok(LabAccess::Loopback),
             (LabMode::Token, Some(file)) => {
                 let wrong = |why: String| Failure::usage(format!("--lab-token {}: {why}", file.display()));
-                let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+                let text = files::read_text(file, TEXT_LIMIT).map_err(|why| wrong(format!("cannot be read: {why}")))?;
                 LabToken::new(&text).map(LabAccess::Token).map_err(wrong)
             }
             (LabMode::Token, None) => Err(Failure::usage("--lab token wants the token's file: --lab-token FILE")),

@@ -3,6 +3,7 @@
 use crate::{
     actors::SimTime,
     cli::Failure,
+    files::{self, TEXT_LIMIT},
     ledger::{BlockTree, Link, Rules, import::import, rules::Gossip},
     protocol::{KeyPair, NetworkConfig, Slot},
     scenario::{
@@ -12,7 +13,7 @@ use crate::{
     sim::{NodePlan, Plan, SeedTree},
 };
 use serde::Deserialize;
-use std::{fs, ops::RangeInclusive, path::Path, sync::Arc};
+use std::{ops::RangeInclusive, path::Path, sync::Arc};
 
 /// Slot lengths [s] in which delegates can forge, and which a person would wait for.
 const BLOCKTIMES: RangeInclusive<u32> = 5..=3_600;
@@ -50,10 +51,18 @@ impl UpNetwork {
     /// A file cannot be read or understood, or a passphrase is no delegate's.
     pub fn load(dir: &Path, secrets: &Path, gossip: Gossip) -> Result<Self, Failure> {
         let config = NetworkConfig::load(dir).map_err(Failure::usage)?;
+        let text = files::read_text(secrets, TEXT_LIMIT)
+            .map_err(|why| Failure::usage(format!("--secrets {}: cannot be read: {why}", secrets.display())))?;
+        Self::of(config, dir, &text, secrets, gossip)
+    }
+
+    /// [`UpNetwork::load`] of what was read; `dir` and `secrets` are named in errors.
+    ///
+    /// # Errors
+    /// As [`UpNetwork::load`].
+    pub fn of(config: NetworkConfig, dir: &Path, text: &str, secrets: &Path, gossip: Gossip) -> Result<Self, Failure> {
         let secrets_file = secrets.display();
-        let text = fs::read_to_string(secrets)
-            .map_err(|why| Failure::usage(format!("--secrets {secrets_file}: cannot be read: {why}")))?;
-        let Secrets { secrets } = serde_json::from_str(&text).map_err(|why| {
+        let Secrets { secrets } = serde_json::from_str(text).map_err(|why| {
             Failure::usage(format!("--secrets {secrets_file}: {why}; expected {{\"secrets\": [\"passphrase\", ...]}}"))
         })?;
         if secrets.is_empty() {
@@ -99,9 +108,21 @@ impl UpNetwork {
     /// The file cannot be read, or holds a block that cannot follow: the line and the reason are named.
     pub fn import(&self, file: &Path) -> Result<Arc<Link>, Failure> {
         let name = file.display();
-        let text =
-            fs::read_to_string(file).map_err(|why| Failure::usage(format!("--chain {name}: cannot be read: {why}")))?;
-        import(&self.tree, text.lines()).map_err(|why| Failure::usage(format!("--chain {name}: {why}")))
+        let unreadable = |why| Failure::usage(format!("--chain {name}: cannot be read: {why}"));
+        let mut broken = None;
+        // One line in memory at a time: a chain may be large.
+        let lines = files::Lines::open(file).map_err(unreadable)?.map_while(|line| match line {
+            Ok(line) => Some(line),
+            Err(why) => {
+                broken = Some(why);
+                None
+            }
+        });
+        let imported = import(&self.tree, lines);
+        match broken {
+            Some(why) => Err(unreadable(why)),
+            None => imported.map_err(|why| Failure::usage(format!("--chain {name}: {why}"))),
+        }
     }
 
     /// The key each node forges with.

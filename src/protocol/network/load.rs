@@ -1,7 +1,10 @@
 //! A network directory: `genesisBlock.json`, `milestones.json`, `network.json`, `exceptions.json`.
 
 use super::{Exceptions, Genesis, Network, NetworkConfig};
-use crate::protocol::{Milestones, block::BlockDecodeError, milestones::MilestoneError};
+use crate::{
+    files::{self, TEXT_LIMIT},
+    protocol::{Milestones, block::BlockDecodeError, milestones::MilestoneError},
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +28,14 @@ pub enum NetworkError {
 impl NetworkConfig {
     /// The network a directory describes. The files are read whole; everything is checked before it returns.
     pub fn load(directory: &Path) -> Result<Self, NetworkError> {
-        let file = |name: &str| read(&directory.join(name));
+        Self::of(|name| read(&directory.join(name)))
+    }
+
+    /// The network of its four files, each asked for by its name.
+    ///
+    /// # Errors
+    /// As [`NetworkConfig::load`].
+    pub fn of(file: impl Fn(&str) -> Result<Value, NetworkError>) -> Result<Self, NetworkError> {
         let network = Network::from_json(&file("network.json")?)?;
         let milestones = Milestones::from_json(&file("milestones.json")?)?;
         let exceptions = Exceptions::from_json(&file("exceptions.json")?)
@@ -52,7 +62,8 @@ impl NetworkConfig {
 
 fn read(path: &Path) -> Result<Value, NetworkError> {
     let file = path.to_owned();
-    let text = std::fs::read_to_string(path).map_err(|source| NetworkError::Read { file: file.clone(), source })?;
+    let text =
+        files::read_text(path, TEXT_LIMIT).map_err(|source| NetworkError::Read { file: file.clone(), source })?;
     serde_json::from_str(&text).map_err(|source| NetworkError::Json { file, source })
 }
 

@@ -1,5 +1,6 @@
 //! The first event in which two traces differ.
 
+use crate::files;
 use serde_json::Value;
 use std::{
     fs::File,
@@ -58,7 +59,7 @@ struct Lines {
 
 impl Lines {
     fn open(file: &Path) -> Result<Self, DiffError> {
-        let input = File::open(file).map_err(|source| DiffError::Unreadable { file: file.to_path_buf(), source })?;
+        let input = files::open(file).map_err(|source| DiffError::Unreadable { file: file.to_path_buf(), source })?;
         let mut lines = Self { file: file.to_path_buf(), input: BufReader::new(input), number: 0, line: Vec::new() };
         lines.next()?;
         let header: Option<Value> = serde_json::from_slice(&lines.line).ok();

@@ -1,0 +1,40 @@
+//! Files of others: which are read, and how much of them.
+//!
+//! Every file that a user names is opened here. A pipe or a device could be endless or never answer, so only regular files
+//! are read, links to them included, and nothing is waited for. Every read has a limit. An error is an [`std::io::Error`]
+//! whose text says what was found and what is allowed; the caller puts the file's name before it.
+
+mod input;
+mod lines;
+
+pub use input::{Identity, open, read, read_text};
+pub use lines::{LINE_LIMIT, Lines, read_line};
+
+/// Bytes of a file that a person writes: scenarios, secrets, lists, parts of a network.
+pub const TEXT_LIMIT: u64 = 16 << 20;
+/// Bytes of a recorded chain whose transactions a workload hands in; they are kept in memory.
+pub const CHAIN_LIMIT: u64 = 256 << 20;
+
+/// A number of bytes in the largest unit that leaves no digit away, or with one digit behind the point.
+pub fn in_words(bytes: u64) -> String {
+    const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match UNITS.iter().find(|(_, bits)| bytes >> bits > 0) {
+        None => format!("{bytes} bytes"),
+        Some((unit, bits)) if bytes.trailing_zeros() >= *bits => format!("{} {unit}", bytes >> bits),
+        Some((unit, bits)) => {
+            let tenths = (u128::from(bytes) * 10) >> bits;
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_in_units() {
+        let told = [0, 1_023, 1_024, 1_536, TEXT_LIMIT, 8_500_000_000, u64::MAX].map(in_words);
+        assert_eq!(told, ["0 bytes", "1023 bytes", "1 KiB", "1.5 KiB", "16 MiB", "7.9 GiB", "16777215.9 TiB"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! A regular file, opened without waiting and read within a limit.
+
+use super::in_words;
+use std::{
+    fs::{self, File, FileType, Metadata, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("found {0}, allowed is a file")]
+    NoFile(&'static str),
+    #[error("found {found}, allowed are {}", in_words(*allowed))]
+    TooLarge { found: String, allowed: u64 },
+    #[error("found bytes that are no text: {0}")]
+    NoText(#[from] std::string::FromUtf8Error),
+}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> Self {
+        Self::new(io::ErrorKind::InvalidData, refused)
+    }
+}
+
+/// Which file it is, whatever path leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    number: u64,
+}
+
+impl Identity {
+    /// Of an open file.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|found| Self::told(&found))
+    }
+
+    /// Of what lies at a path; `None` where nothing does.
+    pub fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|found| Self::told(&found))
+    }
+
+    fn told(found: &Metadata) -> Self {
+        Self { device: found.dev(), number: found.ino() }
+    }
+}
+
+/// Opens a regular file for reading; a link is followed.
+///
+/// # Errors
+/// It cannot be opened, or is a folder, a pipe, a socket or a device.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Looked at before it is opened, for opening alone can do something to a device.
+    refuse(fs::metadata(path)?.file_type())?;
+    // And again afterwards, for another one may lie there by then. Nothing is waited for.
+    let flags = rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    refuse(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Reads a whole file of at most so many bytes.
+///
+/// # Errors
+/// As [`open`]; or it is larger.
+pub fn read(path: &Path, allowed: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    if length > allowed {
+        return Err(Refused::TooLarge { found: in_words(length), allowed }.into());
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    // Some files do not say how long they are, and others grow.
+    file.take(allowed + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > allowed {
+        true => Err(Refused::TooLarge { found: "more".to_owned(), allowed }.into()),
+        false => Ok(bytes),
+    }
+}
+
+/// [`read`] of text.
+///
+/// # Errors
+/// As [`read`]; or it is no UTF-8.
+pub fn read_text(path: &Path, allowed: u64) -> io::Result<String> {
+    Ok(String::from_utf8(read(path, allowed)?).map_err(Refused::from)?)
+}
+
+fn refuse(found: FileType) -> Result<(), Refused> {
+    let what = match () {
+        () if found.is_file() => return Ok(()),
+        () if found.is_dir() => "a folder",
+        () if found.is_fifo() => "a pipe",
+        () if found.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(Refused::NoFile(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_files_are_read_and_only_so_far() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("four"), "four").expect("it can be written");
+        symlink(path("four"), path("link")).expect("it can be made");
+        symlink("/dev/zero", path("zeros")).expect("it can be made");
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("it can be made");
+        let text = |name: &str, allowed| read_text(&path(name), allowed).map_err(|why| why.to_string());
+        assert_eq!(text("four", 4), Ok("four".to_owned()));
+        assert_eq!(text("link", 4), Ok("four".to_owned()));
+        assert_eq!(text("four", 3), Err("found 4 bytes, allowed are 3 bytes".to_owned()));
+        assert_eq!(text("pipe", 9), Err("found a pipe, allowed is a file".to_owned()));
+        assert_eq!(text("zeros", 9), Err("found a device, allowed is a file".to_owned()));
+        assert_eq!(text("", 9), Err("found a folder, allowed is a file".to_owned()));
+        assert!(text("none", 9).is_err_and(|why| why.contains("No such file")));
+        // It says that it is empty, and is not.
+        let maps = read(Path::new("/proc/self/maps"), 9).expect_err("it is longer").to_string();
+        assert_eq!(maps, "found more, allowed are 9 bytes");
+        fs::write(path("bytes"), [0xff]).expect("it can be written");
+        assert!(text("bytes", 9).is_err_and(|why| why.starts_with("found bytes that are no text: invalid utf-8")));
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_any_path() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a"), "").expect("it can be written");
+        fs::write(path("b"), "").expect("it can be written");
+        symlink("a", path("link")).expect("it can be made");
+        fs::hard_link(path("a"), path("hard")).expect("it can be made");
+        let a = Identity::of(&open(&path("a")).expect("it is there")).expect("the system says");
+        for same in ["a", "./a", "../a", "link", "hard"] {
+            let same = same.replace("..", &format!("../{}", folder.path().file_name().unwrap().display()));
+            assert_eq!(Identity::at(&path(&same)), Some(a), "{same}");
+        }
+        assert_ne!(Identity::at(&path("b")), Some(a));
+        assert_eq!(Identity::at(&path("c")), None);
+    }
+}
