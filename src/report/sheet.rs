@@ -57,6 +57,8 @@ pub fn column(name: impl Into<String>, kind: Kind) -> Column {
 
 /// A table on its way into a file, `NAME.csv` and `NAME.parquet`; both appear whole or not at all.
 pub struct Sheet {
+    /// The two files without their endings.
+    stem: PathBuf,
     columns: Vec<Column>,
     csv: csv::Writer<BufWriter<Pending>>,
     parquet: SerializedFileWriter<BufWriter<Pending>>,
@@ -68,10 +70,10 @@ pub struct Sheet {
 pub enum SheetError {
     #[error("{}: {source}", file.display())]
     Io { file: PathBuf, source: io::Error },
-    #[error(transparent)]
-    Csv(#[from] csv::Error),
-    #[error(transparent)]
-    Parquet(#[from] ParquetError),
+    #[error("{}: {source}", file.display())]
+    Csv { file: PathBuf, source: csv::Error },
+    #[error("{}: {source}", file.display())]
+    Parquet { file: PathBuf, source: ParquetError },
 }
 
 /// A file that takes its name only when it is whole.
@@ -130,15 +132,18 @@ impl Sheet {
     /// # Errors
     /// A file cannot be created.
     pub fn create(folder: &Path, name: &str, columns: Vec<Column>) -> Result<Self, SheetError> {
-        let open = |ending: &str| {
-            let file = folder.join(format!("{name}.{ending}"));
+        let stem = folder.join(name);
+        let open = |file: PathBuf| {
             Pending::create(&file).map(BufWriter::new).map_err(|source| SheetError::Io { file, source })
         };
-        let mut csv = csv::Writer::from_writer(open("csv")?);
-        csv.write_record(columns.iter().map(|column| &column.name))?;
-        let properties = WriterProperties::builder().set_created_by("dposlab".to_owned()).build();
-        let parquet = SerializedFileWriter::new(open("parquet")?, schema(&columns)?, Arc::new(properties))?;
-        Ok(Self { columns, csv, parquet, group: Vec::new() })
+        let mut csv = csv::Writer::from_writer(open(stem.with_extension("csv"))?);
+        csv.write_record(columns.iter().map(|column| &column.name)).map_err(|source| csv_error(&stem, source))?;
+        let properties = Arc::new(WriterProperties::builder().set_created_by("dposlab".to_owned()).build());
+        let out = open(stem.with_extension("parquet"))?;
+        let schema = schema(&columns).map_err(|source| parquet_error(&stem, source))?;
+        let parquet = SerializedFileWriter::new(out, schema, properties);
+        let parquet = parquet.map_err(|source| parquet_error(&stem, source))?;
+        Ok(Self { stem, columns, csv, parquet, group: Vec::new() })
     }
 
     /// One more row, with a cell for each column.
@@ -147,7 +152,7 @@ impl Sheet {
     /// It cannot be written.
     pub fn row(&mut self, row: Vec<Cell>) -> Result<(), SheetError> {
         assert_eq!(row.len(), self.columns.len(), "a row has a cell for each column");
-        self.csv.write_record(row.iter().map(text))?;
+        self.csv.write_record(row.iter().map(text)).map_err(|source| csv_error(&self.stem, source))?;
         self.group.push(row);
         if self.group.len() == GROUP {
             self.write_group()?;
@@ -163,17 +168,21 @@ impl Sheet {
         if !self.group.is_empty() {
             self.write_group()?;
         }
-        let csv = self.csv.into_inner().map_err(|error| csv::Error::from(io::Error::other(error.to_string())))?;
-        let parquet = self.parquet.into_inner()?;
-        for out in [csv, parquet] {
-            let pending = out.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
-            let file = pending.path.clone();
-            pending.finish().map_err(|source| SheetError::Io { file, source })?;
+        let io = |ending: &str, source| SheetError::Io { file: self.stem.with_extension(ending), source };
+        let csv = self.csv.into_inner().map_err(|error| io("csv", error.into_error()))?;
+        let parquet = self.parquet.into_inner().map_err(|source| parquet_error(&self.stem, source))?;
+        for (out, ending) in [(csv, "csv"), (parquet, "parquet")] {
+            let pending = out.into_inner().map_err(|error| io(ending, error.into_error()))?;
+            pending.finish().map_err(|source| io(ending, source))?;
         }
         Ok(())
     }
 
     fn write_group(&mut self) -> Result<(), SheetError> {
+        self.try_group().map_err(|source| parquet_error(&self.stem, source))
+    }
+
+    fn try_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.parquet.next_row_group()?;
         for (index, column) in self.columns.iter().enumerate() {
             write_column(&mut group, column.kind, self.group.iter().map(|row| &row[index]))?;
@@ -182,6 +191,28 @@ impl Sheet {
         self.group.clear();
         Ok(())
     }
+}
+
+/// The error of the file that ends in `.csv`; of the disk where it is the disk's.
+fn csv_error(stem: &Path, source: csv::Error) -> SheetError {
+    let file = stem.with_extension("csv");
+    match source.is_io_error() {
+        true => SheetError::Io { file, source: source.into() },
+        false => SheetError::Csv { file, source },
+    }
+}
+
+/// The same of the file that ends in `.parquet`.
+fn parquet_error(stem: &Path, source: ParquetError) -> SheetError {
+    let file = stem.with_extension("parquet");
+    let source = match source {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(source) => return SheetError::Io { file, source: *source },
+            Err(inner) => ParquetError::External(inner),
+        },
+        other => other,
+    };
+    SheetError::Parquet { file, source }
 }
 
 fn schema(columns: &[Column]) -> Result<Arc<Type>, ParquetError> {

@@ -18,12 +18,14 @@ pub mod rows;
 
 use super::bundle;
 use crate::{
+    files::{self, CHAIN_LIMIT, TEXT_LIMIT},
     protocol::crypto::sha256,
     scenario::{Override, Scenario, ScenarioError, Variation, overrides::OverrideError},
 };
-use rows::RowsError;
+use rows::{Rows, RowsError};
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeSet,
     fs, io,
     ops::Range,
     path::{Path, PathBuf},
@@ -33,7 +35,13 @@ use std::{
 /// The file in a sweep's folder that says what it is.
 const MANIFEST: &str = "sweep.json";
 /// The version of that file and of `rows.bin`, and of what the digests in it are made of.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+/// Runs of a sweep; `rows.bin` has then some 30 gigabytes.
+const RUNS_LIMIT: u64 = 100_000_000;
+/// Combinations of varied values; the scenario of each is in memory.
+const CELLS_LIMIT: u64 = 10_000;
+/// Parts of a sweep.
+const SHARDS_LIMIT: u64 = 100_000;
 
 /// What a sweep runs; written into its folder, so that nothing else goes on there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +52,7 @@ pub struct Manifest {
     /// The version of dposlab.
     pub version: String,
     pub scenario: String,
-    /// SHA256 of the scenario as it was read, with what it includes and what is set.
+    /// SHA256 of the scenario as it was read, with what it includes and what is set, and of the files that it names.
     pub scenario_digest: String,
     pub seeds: Seeds,
     pub set: Vec<String>,
@@ -109,8 +117,10 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
         match parsed {
-            Some((index, of)) if (1..=of).contains(&index) => Ok(Self { index, of }),
-            _ => Err(format!("'{text}' is no part: give I/N with I from 1 to N, such as 1/8")),
+            Some((index, of)) if of <= SHARDS_LIMIT && (1..=of).contains(&index) => Ok(Self { index, of }),
+            _ => {
+                Err(format!("'{text}' is no part: give I/N with I from 1 to N and N up to {SHARDS_LIMIT}, such as 1/8"))
+            }
         }
     }
 }
@@ -172,6 +182,13 @@ pub enum SweepError {
     NoManifest { file: PathBuf, why: String },
     #[error("{} holds another sweep: key '{key}': found {found}, this one has {expected}", folder.display())]
     AnotherSweep { folder: PathBuf, key: &'static str, found: String, expected: String },
+    #[error("{}: found {found} {what}, allowed are {allowed}", scenario.display())]
+    TooMany { scenario: PathBuf, what: &'static str, found: u128, allowed: u64 },
+    #[error("{} holds the rows of another sweep, and no {MANIFEST} says which: the command that began it makes that again",
+            folder.join("rows.bin").display())]
+    UnknownRows { folder: PathBuf },
+    #[error("{} holds the rows of another sweep than {MANIFEST} beside it says", folder.join("rows.bin").display())]
+    OtherRows { folder: PathBuf },
     #[error("{} is in use by another process", folder.display())]
     InUse { folder: PathBuf },
     #[error("{} lacks {missing} of its {total} runs; the command that began it goes on where it was", folder.display())]
@@ -187,7 +204,10 @@ pub enum SweepError {
 impl SweepError {
     /// Whether the caller is at fault.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Io { .. } | Self::Rows(_) | Self::Sheet(_))
+        match self {
+            Self::Rows(error) => matches!(error.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::NotFound),
+            other => !matches!(other, Self::Io { .. } | Self::Sheet(_)),
+        }
     }
 }
 
@@ -210,6 +230,16 @@ impl Sweep {
                 return Err(SweepError::Twice(variation.path.clone()));
             }
         }
+        let (cells, seeds_each) =
+            (vary.iter().map(|vary| vary.values.len() as u128), u128::from(seeds.end - seeds.first));
+        let cells = cells.fold(1, u128::saturating_mul);
+        let counts =
+            [("combinations of values", cells, CELLS_LIMIT), ("runs", cells.saturating_mul(seeds_each), RUNS_LIMIT)];
+        if let Some((what, found, allowed)) =
+            counts.into_iter().find(|(_, found, allowed)| *found > u128::from(*allowed))
+        {
+            return Err(SweepError::TooMany { scenario: file.to_path_buf(), what, found, allowed });
+        }
         let base = Scenario::load_with(file, set);
         let mut cells = Vec::new();
         for varied in combinations(vary) {
@@ -218,7 +248,8 @@ impl Sweep {
             cells.push(Cell { varied, sets: overrides.iter().map(ToString::to_string).collect(), scenario });
         }
         // A file may need a varied value to be whole.
-        let described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
+        let mut described = format!("{:?}", base.as_ref().unwrap_or(&cells[0].scenario));
+        described.push_str(&of_files(&cells)?);
         let manifest = Manifest {
             sweep: VERSION,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -233,12 +264,25 @@ impl Sweep {
         Ok(Self { manifest, cells })
     }
 
-    /// The sweep that a folder holds. Its scenario must be where it was, and as it was.
+    /// The sweep that a folder holds, and its rows, for this process alone. Its scenario must be where it was, and as it was.
     ///
     /// # Errors
-    /// The folder holds none, or the scenario has changed.
-    pub fn of(folder: &Path) -> Result<Self, SweepError> {
+    /// The folder holds none, the scenario has changed, the rows are another sweep's, or another process works there.
+    pub fn of(folder: &Path) -> Result<(Self, Rows), SweepError> {
+        let file = folder.join(MANIFEST);
+        if fs::symlink_metadata(&file).is_err() {
+            let why = "there is none; the command that began the sweep makes it again".to_owned();
+            return Err(SweepError::NoManifest { file, why });
+        }
+        let rows = Rows::open(folder, false)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
         let manifest = Manifest::read(folder)?;
+        if rows.sweep()?.is_some_and(|sweep| sweep != manifest.digest()) {
+            return Err(SweepError::OtherRows { folder: folder.to_path_buf() });
+        }
+        Ok((Self::described(&manifest, folder)?, rows))
+    }
+
+    fn described(manifest: &Manifest, folder: &Path) -> Result<Self, SweepError> {
         let set = manifest.set.iter().map(|set| set.parse()).collect::<Result<Vec<Override>, _>>()?;
         let vary = manifest.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>()?;
         let file = PathBuf::from(&manifest.scenario);
@@ -297,22 +341,48 @@ impl Manifest {
     /// There is none, or it is of another version.
     pub fn read(folder: &Path) -> Result<Self, SweepError> {
         let file = folder.join(MANIFEST);
-        let text = fs::read_to_string(&file).map_err(|source| SweepError::Io { file: file.clone(), source });
-        let text = text.map_err(|error| SweepError::NoManifest { file: file.clone(), why: error.to_string() })?;
-        serde_json::from_str(&text).map_err(|why| SweepError::NoManifest { file, why: why.to_string() })
+        let no_manifest = |why: String| SweepError::NoManifest { file: file.clone(), why };
+        let text = files::read_text(&file, TEXT_LIMIT).map_err(|why| no_manifest(why.to_string()))?;
+        serde_json::from_str(&text).map_err(|why| no_manifest(why.to_string()))
     }
 
-    /// Makes the folder this sweep's. Where one was begun there already, it must be this one.
+    /// Makes the folder this sweep's, for this process alone, and answers its rows. Where one was begun there already, it
+    /// must be this one. A manifest that was lost is written again where the rows are this sweep's.
     ///
     /// # Errors
-    /// It is another one, or the folder cannot be written to.
-    pub fn claim(&self, folder: &Path) -> Result<(), SweepError> {
+    /// It is another one, another process works there, or the folder cannot be written to.
+    pub fn claim(&self, folder: &Path) -> Result<Rows, SweepError> {
         let io = |source| SweepError::Io { file: folder.to_path_buf(), source };
         fs::create_dir_all(folder).map_err(io)?;
-        if folder.join(MANIFEST).exists() {
-            return Self::read(folder)?.check_same(self, folder);
+        // The lock first: of two that begin at once, one finds what the other has written, or that it is at work.
+        let rows = Rows::open(folder, true)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
+        let is_told = fs::symlink_metadata(folder.join(MANIFEST)).is_ok();
+        if is_told {
+            Self::read(folder)?.check_same(self, folder)?;
         }
-        Ok(super::sheet::write_whole(&folder.join(MANIFEST), bundle::pretty(self).as_bytes())?)
+        let bound = rows.sweep()?;
+        match (bound, is_told) {
+            (Some(sweep), true) if sweep != self.digest() => {
+                Err(SweepError::OtherRows { folder: folder.to_path_buf() })
+            }
+            (Some(sweep), false) if sweep != self.digest() => {
+                Err(SweepError::UnknownRows { folder: folder.to_path_buf() })
+            }
+            _ => {
+                if !is_told {
+                    super::sheet::write_whole(&folder.join(MANIFEST), bundle::pretty(self).as_bytes())?;
+                }
+                if bound.is_none() {
+                    rows.bind(self.digest())?;
+                }
+                Ok(rows)
+            }
+        }
+    }
+
+    /// What the rows of this sweep are marked with.
+    fn digest(&self) -> [u8; 32] {
+        sha256(&serde_json::to_vec(self).expect("it is made of what JSON can hold"))
     }
 
     fn check_same(&self, expected: &Self, folder: &Path) -> Result<(), SweepError> {
@@ -337,6 +407,17 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// What the files are that the scenarios name.
+fn of_files(cells: &[Cell]) -> Result<String, SweepError> {
+    let names: BTreeSet<&str> = cells.iter().flat_map(|cell| cell.scenario.files()).collect();
+    let of = |name: &str| {
+        let file = PathBuf::from(name);
+        let bytes = files::read(&file, CHAIN_LIMIT).map_err(|source| SweepError::Io { file, source })?;
+        Ok(format!("{name}: {}\n", hex::encode(sha256(&bytes))))
+    };
+    names.into_iter().map(of).collect()
 }
 
 /// All combinations, the last path running fastest.

@@ -217,6 +217,14 @@ impl Workload {
 }
 
 impl Scenario {
+    /// The files that it names and that are read when it is played.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.workloads.iter().filter_map(|workload| match &workload.kind {
+            WorkloadKind::Chain(chain) => Some(chain.file.as_str()),
+            WorkloadKind::Generate(_) | WorkloadKind::List(_) => None,
+        })
+    }
+
     /// The sources of a plan: those of the workloads, then those of faults that are clients' doing.
     pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> Vec<PlannedSource> {
         let names = Names::new(plan);

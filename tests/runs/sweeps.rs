@@ -165,7 +165,7 @@ fn parts_that_are_merged_are_the_whole() {
         assert!(error.contains(part) && error.trim_end().lines().count() == 1, "{error}");
     };
     refused(merge(&["part-1", "part-3"], "whole-2"), "parts are missing: 2/3");
-    refused(merge(&["part-1", "part-3", "part-1"], "whole-2"), "does not fit");
+    refused(merge(&["part-1", "part-3", "part-1"], "whole-2"), "part-1: is given twice");
     refused(merge(&["part-1", "nothing"], "whole-2"), "sweep.json");
     ok(&mut place.sweep("10..17", parts[1], &["--shard", shards[1]]));
     let merged = merge(&["part-3", "part-1", "part-2"], "merged");
@@ -263,4 +263,148 @@ fn what_is_no_sweep_is_refused_before_the_first_run() {
     case(&["--out", &out, "--seeds", "0..2", "--vary", "network.latency.max_ms=100,700"], "another sweep: key 'seeds'");
     fs::write(&file, SCENARIO.replace("rounds = 6", "rounds = 5")).expect("it can be written");
     case(&["--out", &out, "--seeds", "0..1", "--vary", "network.latency.max_ms=100,700"], "key 'scenario_digest'");
+}
+
+/// What refuses a command, in one line, with exit code 2.
+fn refusal(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "{error}");
+    error
+}
+
+/// Two sweeps into one folder, begun at the same time: one has it, and the other is told so. Which of them is not for the
+/// test to say, but the folder never holds rows of both.
+#[test]
+fn two_sweeps_at_once_into_one_folder_never_mix() {
+    let place = Place::new();
+    let alone = ["first", "second"];
+    let scenarios = [SCENARIO.replace("rounds = 6", "rounds = 2"), SCENARIO.replace("rounds = 6", "rounds = 3")];
+    let sweep = |which: usize, out: &str| {
+        let mut command = dposlab();
+        command.args([
+            "sweep",
+            &place.path(&format!("{which}.toml")),
+            "--seeds",
+            "0..4",
+            "--jobs",
+            "1",
+            "--out",
+            &place.path(out),
+        ]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    for which in 0..2 {
+        let text = scenarios[which].replace("from = 2, to = 3", "from = 2, to = 2");
+        fs::write(place.path(&format!("{which}.toml")), text).expect("it can be written");
+        ok(&mut sweep(which, alone[which]));
+    }
+    for round in 0..12 {
+        let out = format!("both-{round}");
+        let spawn = |which| sweep(which, &out).spawn().expect("the binary was built for this test");
+        // Each begins first in turn.
+        let (one, other) = (round % 2, 1 - round % 2);
+        let (first, second) = (spawn(one), spawn(other));
+        let ended =
+            [(one, first), (other, second)].map(|(which, child)| (which, child.wait_with_output().expect("it ends")));
+        let winners: Vec<usize> =
+            ended.iter().filter(|(_, output)| output.status.success()).map(|(which, _)| *which).collect();
+        assert_eq!(winners.len(), 1, "one has the folder: {ended:?}");
+        assert!(place.results(alone[winners[0]]) == place.results(&out), "and its results are as if it had been alone");
+        let (_, loser) = ended.iter().find(|(_, output)| !output.status.success()).expect("the other one");
+        let why = refusal(loser);
+        assert!(why.contains("is in use by another process") || why.contains("holds another sweep: key '"), "{why}");
+    }
+}
+
+#[test]
+fn a_folder_whose_manifest_or_rows_are_anothers_is_refused() {
+    let place = Place::new();
+    let file = |out: &str, name: &str| Path::new(&place.path(out)).join(name);
+    for (out, seeds) in [("one", "0..2"), ("two", "0..3")] {
+        ok(&mut place.sweep(seeds, out, &[]));
+    }
+    let again = |seeds: &str, out: &str| place.sweep(seeds, out, &[]).output().expect("the binary was built");
+    let merge = |part: &str, out: &str| run(&["merge", &place.path(part), "--out", &place.path(out)]);
+    let why = refusal(&again("0..3", "one"));
+    assert!(why.contains("one holds another sweep: key 'seeds': found 0..2, this one has 0..3"), "{why}");
+    // The manifest is lost: the command that began the sweep makes it again, and no other one goes on there.
+    let manifest = fs::read(file("one", "sweep.json")).expect("it is there");
+    let whole = place.results("one");
+    fs::remove_file(file("one", "sweep.json")).expect("it is there");
+    let why = refusal(&again("0..3", "one"));
+    assert!(why.contains("rows.bin holds the rows of another sweep, and no sweep.json says which"), "{why}");
+    let why = refusal(&merge("one", "merged"));
+    assert!(why.contains("sweep.json: is no sweep's: there is none; the command that began the sweep"), "{why}");
+    ok(&mut place.sweep("0..2", "one", &[]));
+    assert!(manifest == fs::read(file("one", "sweep.json")).expect("it is there again"));
+    assert!(whole == place.results("one"));
+    // A manifest beside the rows of another sweep.
+    fs::copy(file("two", "sweep.json"), file("one", "sweep.json")).expect("it can be written");
+    for output in [again("0..3", "one"), merge("one", "merged")] {
+        let why = refusal(&output);
+        assert!(why.contains("rows.bin holds the rows of another sweep than sweep.json beside it says"), "{why}");
+    }
+    // Rows without a beginning, as an older version wrote them.
+    let rows = fs::read(file("two", "rows.bin")).expect("it is there");
+    fs::write(file("two", "rows.bin"), &rows[64..]).expect("it can be written");
+    let why = refusal(&again("0..3", "two"));
+    assert!(
+        why.contains("two/rows.bin: found another beginning, allowed are rows of a sweep of this version"),
+        "{why}"
+    );
+    // Rows that are lost are played again.
+    fs::remove_file(file("two", "rows.bin")).expect("it is there");
+    ok(&mut place.sweep("0..3", "two", &[]));
+    assert!(rows == fs::read(file("two", "rows.bin")).expect("it is there again"));
+}
+
+#[test]
+fn a_file_that_a_scenario_names_is_part_of_its_sweep() {
+    let place = Place::new();
+    let chain = fs::read_to_string(root().join("fuzz/seeds/chain/blocks.jsonl")).expect("it is in the repository");
+    fs::write(place.path("chain.jsonl"), &chain).expect("it can be written");
+    let workload = format!("\n[[workload]]\nkind = \"chain\"\nfile = '{}'\n", place.path("chain.jsonl"));
+    fs::write(place.path("s.toml"), format!("{SCENARIO}{workload}")).expect("it can be written");
+    ok(&mut place.sweep("0..1", "out", &[]));
+    fs::write(place.path("chain.jsonl"), format!("{chain}\n")).expect("it can be written");
+    let why = refusal(&place.sweep("0..1", "out", &[]).output().expect("the binary was built"));
+    assert!(why.contains("holds another sweep: key 'scenario_digest'"), "{why}");
+}
+
+#[test]
+fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
+    let place = Place::new();
+    let sweep = |more: &[&str]| {
+        let arguments: Vec<&str> = more.to_vec();
+        let (file, out) = (place.path("s.toml"), place.path("out"));
+        let mut all = vec!["sweep", &file, "--out", &out];
+        all.extend(arguments);
+        refusal(&run(&all))
+    };
+    let last = "18446744073709551615";
+    let all = format!("0..{last}");
+    let why = sweep(&["--seeds", &all]);
+    assert!(why.contains(&format!("found {last} runs, allowed are 100000000")), "{why}");
+    let values: Vec<String> = (1..=200).map(|number| number.to_string()).collect();
+    let [one, two] = ["network.latency.max_ms", "rounds"].map(|path| format!("{path}={}", values.join(",")));
+    let why = sweep(&["--seeds", &all, "--vary", &one, "--vary", &two]);
+    assert!(why.contains("found 40000 combinations of values, allowed are 10000"), "{why}");
+    let shard = format!("{last}/{last}");
+    let output = run(&["sweep", &place.path("s.toml"), "--out", &place.path("out"), "--shard", &shard]);
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(why.contains("is no part: give I/N with I from 1 to N and N up to 100000"), "{why}");
+    // The parts of a folder that says so itself.
+    ok(&mut place.sweep("0..2", "part", &["--shard", "1/100000"]));
+    let why = refusal(&run(&["merge", &place.path("part"), "--out", &place.path("out")]));
+    assert!(
+        why.contains("parts are missing: 2/100000, 3/100000,") && why.contains("11/100000, and 99989 more"),
+        "{why}"
+    );
+    let manifest = Path::new(&place.path("part")).join("sweep.json");
+    let text = fs::read_to_string(&manifest).expect("it is there").replace("1/100000", &format!("1/{last}"));
+    fs::write(&manifest, text).expect("it can be written");
+    let why = refusal(&run(&["merge", &place.path("part"), "--out", &place.path("out")]));
+    assert!(why.contains("sweep.json: is no sweep's: ") && why.contains("is no part"), "{why}");
 }

@@ -45,7 +45,7 @@ impl Progress {
 pub type MakeJudge = fn(&Scenario, &Plan) -> Result<Judge, String>;
 
 /// Plays what is not done yet, on so many threads, until all is done or `stop` is set; runs being played then are played
-/// to their end. `progress` hears of every batch of rows that is safe on the disk.
+/// to their end. `progress` hears of every batch of rows that is safe on the disk. Answers the rows, which stay locked.
 ///
 /// # Errors
 /// The scenario asserts what cannot be judged, the folder holds another sweep, another process works there, or a row cannot be written.
@@ -56,16 +56,15 @@ pub fn play(
     stop: &AtomicBool,
     judge: MakeJudge,
     mut progress: impl FnMut(Progress),
-) -> Result<Progress, SweepError> {
+) -> Result<(Progress, Rows), SweepError> {
     check_assertions(sweep, judge)?;
-    sweep.manifest.claim(folder)?;
-    let rows = Rows::open(folder)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
+    let rows = sweep.manifest.claim(folder)?;
     let mut state = found(sweep, &rows)?;
     progress(state);
     let next = Mutex::new(sweep.places());
     // So few that what waits for the disk is little, and so many that nobody waits for it.
     let (sender, finished) = mpsc::sync_channel::<Result<(Place, Row), RowsError>>(4 * jobs.max(1));
-    thread::scope(|scope| {
+    let played = thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             let (sender, next, rows) = (sender.clone(), &next, &rows);
             scope.spawn(move || {
@@ -99,8 +98,9 @@ pub fn play(
             rows.sync()?;
             progress(state);
         }
-        Ok(state)
-    })
+        Ok::<_, SweepError>(state)
+    })?;
+    Ok((played, rows))
 }
 
 /// Assertions that cannot be judged are found out before the first run, once for each list of them.
@@ -119,7 +119,8 @@ fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
 /// What is done already.
 fn found(sweep: &Sweep, rows: &Rows) -> Result<Progress, SweepError> {
     let mut state = Progress { total: sweep.len(), ..Progress::default() };
-    for place in sweep.places() {
+    let written = rows.places()?;
+    for place in sweep.places().take_while(|place| sweep.row_of(*place) < written) {
         if let Some(row) = rows.read(sweep.row_of(place))? {
             state.done += 1;
             state.found += 1;

@@ -3,20 +3,28 @@
 //! played them.
 
 use super::{
-    Manifest, Place, Sweep, SweepError,
+    Manifest, Place, Shard, Sweep, SweepError,
     columns::{self, FIGURES, Status},
     rows::Rows,
 };
-use crate::report::{
-    bundle::pretty,
-    page,
-    sheet::{Cell, Kind, Sheet, column, write_whole},
-    statistics::{Distribution, DistributionReport, Share, ShareReport},
-    survival::{Survival, SurvivalReport},
+use crate::{
+    files::Identity,
+    report::{
+        bundle::pretty,
+        page,
+        sheet::{Cell, Kind, Sheet, column, write_whole},
+        statistics::{Distribution, DistributionReport, Share, ShareReport},
+        survival::{Survival, SurvivalReport},
+    },
 };
 use serde::Serialize;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
+/// Missing parts that are named.
+const PARTS_NAMED: usize = 10;
 /// Failed runs that the summary names; the others stand in `failures.csv`.
 const FAILURES_NAMED: usize = 100;
 
@@ -80,12 +88,12 @@ pub struct AssertionSummary {
     pub undecided: u64,
 }
 
-/// Reads all rows once and writes the results.
+/// Reads all rows of the folder once and writes the results there.
 ///
 /// # Errors
 /// A run is missing, or a file cannot be written.
-pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
-    let rows = Rows::open(folder)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
+pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, SweepError> {
+    rows.check_there()?;
     let mut runs = Sheet::create(folder, "runs", columns::table(&sweep.cells))?;
     let failure_columns = [
         ("run", Kind::Count),
@@ -158,10 +166,20 @@ pub fn write(sweep: &Sweep, folder: &Path) -> Result<Summary, SweepError> {
 /// # Errors
 /// The folders are not all parts of one sweep, a part is missing or not done, or a file cannot be written.
 pub fn merge(parts: &[&Path], folder: &Path) -> Result<Summary, SweepError> {
-    let sweeps = parts.iter().map(|part| Sweep::of(part)).collect::<Result<Vec<_>, _>>()?;
+    for (index, part) in parts.iter().enumerate() {
+        let same = |other: &&Path| Identity::at(other).is_some_and(|other| Identity::at(part) == Some(other));
+        if parts[..index].iter().any(same) {
+            return Err(SweepError::Parts(format!("{}: is given twice", part.display())));
+        }
+        if same(&folder) {
+            return Err(SweepError::Parts(format!("--out {}: is one of the parts", folder.display())));
+        }
+    }
+    let (sweeps, rows): (Vec<_>, Vec<_>) =
+        parts.iter().map(|part| Sweep::of(part)).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let whole = Manifest { shard: None, ..sweeps[0].manifest.clone() };
     let of = sweeps[0].manifest.shard.map_or(1, |shard| shard.of);
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     for (sweep, part) in sweeps.iter().zip(parts) {
         Manifest { shard: None, ..sweep.manifest.clone() }.check_same(&whole, part)?;
         let index = sweep.manifest.shard.map_or(1, |shard| shard.index);
@@ -169,32 +187,30 @@ pub fn merge(parts: &[&Path], folder: &Path) -> Result<Summary, SweepError> {
             let shard = sweep.manifest.shard.map_or("the whole".to_owned(), String::from);
             return Err(SweepError::Parts(format!("{}: part {shard} does not fit beside the others", part.display())));
         }
-        found.push(index);
+        found.insert(index);
     }
-    let lacking: Vec<String> =
-        (1..=of).filter(|index| !found.contains(index)).map(|index| format!("{index}/{of}")).collect();
-    if !lacking.is_empty() {
-        return Err(SweepError::Parts(format!("parts are missing: {}", lacking.join(", "))));
+    let lacking = of - found.len() as u64;
+    if lacking > 0 {
+        let named = (1..=of).filter(|index| !found.contains(index)).take(PARTS_NAMED);
+        let named: Vec<String> = named.map(|index| format!("{index}/{of}")).collect();
+        let more = match lacking.saturating_sub(PARTS_NAMED as u64) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        return Err(SweepError::Parts(format!("parts are missing: {}{more}", named.join(", "))));
     }
-    if parts.iter().any(|part| fs::canonicalize(part).ok() == fs::canonicalize(folder).ok()) {
-        return Err(SweepError::Parts(format!("--out {}: is one of the parts", folder.display())));
-    }
-    whole.claim(folder)?;
+    let into = whole.claim(folder)?;
+    let shards: Vec<Option<Shard>> = sweeps.iter().map(|sweep| sweep.manifest.shard).collect();
     let merged = Sweep { manifest: whole, cells: sweeps.into_iter().next().expect("there is a first part").cells };
-    let into = Rows::open(folder)?.ok_or_else(|| SweepError::InUse { folder: folder.to_path_buf() })?;
-    for part in parts {
-        let sweep = Sweep { manifest: Manifest::read(part)?, cells: Vec::new() };
-        let from = Rows::open(part)?.ok_or_else(|| SweepError::InUse { folder: part.to_path_buf() })?;
-        copy(&merged, &sweep, part, &from, &into)?;
+    for ((part, shard), from) in parts.iter().zip(shards).zip(&rows) {
+        copy(&merged, shard, part, from, &into)?;
     }
     into.sync()?;
-    drop(into);
-    write(&merged, folder)
+    write(&merged, &into, folder)
 }
 
-fn copy(merged: &Sweep, part: &Sweep, folder: &Path, from: &Rows, into: &Rows) -> Result<(), SweepError> {
-    let part = Sweep { manifest: part.manifest.clone(), cells: Vec::new() };
-    let (first, step) = part.manifest.shard.map_or((0, 1), |shard| (shard.index - 1, shard.of));
+fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &Rows) -> Result<(), SweepError> {
+    let (first, step) = part.map_or((0, 1), |shard| (shard.index - 1, shard.of));
     let (mut missing, mut total) = (0, 0);
     for run in (first..merged.runs()).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
         total += 1;

@@ -1,14 +1,18 @@
 //! `rows.bin`: a place of a fixed size for the row of each run, so that rows may come in any order, and come again.
 //!
+//! The file begins with the digest of the sweep whose rows it holds, so that no other sweep takes them for its own. Whoever
+//! has it open has locked it, and with it the whole folder.
+//!
 //! A row is: a word that says which figures are there, one for the status, one for how the run ended, one for the assertions
 //! that broke, one for those that are undecided, one for each figure, 32 bytes of digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
 //! written, fails the checksum and counts as not done.
 
 use super::columns::{FIGURES, Status};
+use crate::files::{self, Identity};
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -19,6 +23,9 @@ const WORDS: usize = HEAD + FIGURES.len();
 const HEAD: usize = 5;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
+/// What the file begins with: these bytes, the digest of its sweep, and a checksum of both.
+const MAGIC: [u8; 28] = *b"dposlab rows of one sweep 4\n";
+const HEADER: usize = MAGIC.len() + DIGEST + 4;
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,18 +58,80 @@ pub struct RowsError {
 }
 
 impl Rows {
-    /// The rows in a folder, for this process alone; `None` where another process has them.
+    /// The rows in a folder, for this process alone; `None` where another process has them. The file is made where there is
+    /// none, if so wanted.
     ///
     /// # Errors
-    /// The file cannot be opened.
-    pub fn open(folder: &Path) -> Result<Option<Self>, RowsError> {
+    /// The file cannot be opened, or is none.
+    pub fn open(folder: &Path, create: bool) -> Result<Option<Self>, RowsError> {
         let path = folder.join(NAME);
         let wrong = |source| RowsError { file: path.clone(), source };
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
+        if !create || fs::symlink_metadata(&path).is_ok() {
+            files::open(&path).map_err(wrong)?;
+        }
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let options = OpenOptions::new().read(true).write(true).create(create).custom_flags(flags).clone();
+        let file = options.open(&path).map_err(wrong)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { file, path })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(wrong(source)),
+        }
+    }
+
+    /// The digest of the sweep whose rows these are; `None` where there are none yet.
+    ///
+    /// # Errors
+    /// The file cannot be read, or begins with something else.
+    pub fn sweep(&self) -> Result<Option<[u8; DIGEST]>, RowsError> {
+        let length = self.file.metadata().map_err(|source| self.wrong(source))?.len();
+        let mut header = [0; HEADER];
+        if length >= HEADER as u64 {
+            self.file.read_exact_at(&mut header, 0).map_err(|source| self.wrong(source))?;
+        }
+        let (content, sum) = header.split_at(HEADER - 4);
+        let digest = content.strip_prefix(&MAGIC).filter(|_| crc32fast::hash(content).to_le_bytes() == sum);
+        match digest {
+            Some(digest) => Ok(Some(digest.try_into().expect("it is what is left of the header"))),
+            // A crash may have torn the header; no row comes before it is on the disk.
+            None if length <= HEADER as u64 => Ok(None),
+            None => {
+                let why = "found another beginning, allowed are rows of a sweep of this version";
+                Err(self.wrong(io::Error::new(io::ErrorKind::InvalidData, why)))
+            }
+        }
+    }
+
+    /// Makes these the rows of a sweep; there must be none yet.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn bind(&self, sweep: [u8; DIGEST]) -> Result<(), RowsError> {
+        let mut header = [&MAGIC[..], &sweep].concat();
+        let sum = crc32fast::hash(&header);
+        header.extend(sum.to_le_bytes());
+        self.file.write_all_at(&header, 0).and_then(|()| self.file.sync_all()).map_err(|source| self.wrong(source))
+    }
+
+    /// Places that may hold rows: none behind them does.
+    ///
+    /// # Errors
+    /// The system does not say how long the file is.
+    pub fn places(&self) -> Result<u64, RowsError> {
+        let length = self.file.metadata().map_err(|source| self.wrong(source))?.len();
+        Ok(length.saturating_sub(HEADER as u64).div_ceil(SIZE as u64))
+    }
+
+    /// Whether the file still lies where it was opened.
+    ///
+    /// # Errors
+    /// It was moved or taken away, or another one lies there.
+    pub fn check_there(&self) -> Result<(), RowsError> {
+        let (opened, there) =
+            (Identity::of(&self.file).map_err(|source| self.wrong(source))?, Identity::at(&self.path));
+        match there == Some(opened) {
+            true => Ok(()),
+            false => Err(self.wrong(io::Error::new(io::ErrorKind::NotFound, "was taken away while the sweep went on"))),
         }
     }
 
@@ -72,7 +141,7 @@ impl Rows {
     /// The file cannot be read.
     pub fn read(&self, row: u64) -> Result<Option<Row>, RowsError> {
         let mut bytes = [0; SIZE];
-        match self.file.read_exact_at(&mut bytes, row * SIZE as u64) {
+        match self.file.read_exact_at(&mut bytes, place(row)) {
             Ok(()) => Ok(decode(row, &bytes)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             Err(source) => Err(self.wrong(source)),
@@ -84,7 +153,7 @@ impl Rows {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, row: u64, content: &Row) -> Result<(), RowsError> {
-        self.file.write_all_at(&encode(row, content), row * SIZE as u64).map_err(|source| self.wrong(source))
+        self.file.write_all_at(&encode(row, content), place(row)).map_err(|source| self.wrong(source))
     }
 
     /// Waits until all rows written are on the disk.
@@ -95,9 +164,25 @@ impl Rows {
         self.file.sync_data().map_err(|source| self.wrong(source))
     }
 
+    /// Takes these bytes for rows without their checksums, and writes them with.
+    #[doc(hidden)]
+    pub fn fill(&self, bytes: &[u8]) -> Result<(), RowsError> {
+        for (row, content) in (0..).zip(bytes.chunks_exact(SIZE - 4)) {
+            let sum = checksum(row, content).to_le_bytes();
+            let whole = [content, &sum].concat();
+            self.file.write_all_at(&whole, place(row)).map_err(|source| self.wrong(source))?;
+        }
+        Ok(())
+    }
+
     fn wrong(&self, source: io::Error) -> RowsError {
         RowsError { file: self.path.clone(), source }
     }
+}
+
+/// Where a row begins, in bytes.
+fn place(row: u64) -> u64 {
+    HEADER as u64 + row * SIZE as u64
 }
 
 fn encode(row: u64, content: &Row) -> [u8; SIZE] {
@@ -156,8 +241,8 @@ mod tests {
     #[test]
     fn rows_come_in_any_order_and_what_is_torn_is_not_there() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let rows = Rows::open(folder.path()).expect("it can be opened").expect("nobody else has it");
-        assert!(Rows::open(folder.path()).expect("it can be opened").is_none(), "one process at a time");
+        let rows = Rows::open(folder.path(), true).expect("it can be opened").expect("nobody else has it");
+        assert!(Rows::open(folder.path(), true).expect("it can be opened").is_none(), "one process at a time");
         rows.write(5, &row(5.0)).expect("it is written");
         rows.write(2, &row(2.0)).expect("it is written");
         assert_eq!(rows.read(5).expect("it is read"), Some(row(5.0)));
@@ -168,12 +253,31 @@ mod tests {
         for byte in [0, 20, SIZE as u64 / 2, SIZE as u64 - 1] {
             rows.write(5, &row(5.0)).expect("it is written");
             let mut torn = [0];
-            rows.file.read_exact_at(&mut torn, 5 * SIZE as u64 + byte).expect("it is read");
-            rows.file.write_all_at(&[torn[0] ^ 1], 5 * SIZE as u64 + byte).expect("it is written");
+            rows.file.read_exact_at(&mut torn, place(5) + byte).expect("it is read");
+            rows.file.write_all_at(&[torn[0] ^ 1], place(5) + byte).expect("it is written");
             assert_eq!(rows.read(5).expect("it is read"), None, "byte {byte} is not as it was written");
         }
-        rows.file.set_len(2 * SIZE as u64 + 9).expect("it is cut");
+        rows.file.set_len(place(2) + 9).expect("it is cut");
         assert_eq!(rows.read(2).expect("it is read"), None, "half a row at the end");
+    }
+
+    #[test]
+    fn rows_belong_to_one_sweep() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let open = || Rows::open(folder.path(), true).expect("it can be opened").expect("nobody else has it");
+        assert!(Rows::open(folder.path(), false).is_err(), "none is made where none is wanted");
+        assert_eq!(open().sweep().expect("it is read"), None);
+        open().bind([7; DIGEST]).expect("it is written");
+        open().write(0, &row(1.0)).expect("it is written");
+        assert_eq!(open().sweep().expect("it is read"), Some([7; DIGEST]));
+        let rows = open();
+        rows.file.write_all_at(&[9], 40).expect("it is written");
+        assert!(rows.sweep().is_err_and(|why| why.to_string().contains("rows.bin: found another beginning")));
+        rows.file.set_len(40).expect("it is cut");
+        assert_eq!(rows.sweep().expect("it is read"), None, "a header that a crash has torn");
+        rows.check_there().expect("it is there");
+        fs::remove_file(folder.path().join(NAME)).expect("it is there");
+        assert!(rows.check_there().is_err_and(|why| why.to_string().contains("was taken away")));
     }
 
     #[test]
