@@ -8,6 +8,7 @@ pub mod file;
 pub mod judge;
 mod limits;
 mod load;
+pub mod memory;
 pub mod overrides;
 pub mod run;
 mod schema;

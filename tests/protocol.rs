@@ -13,6 +13,8 @@ mod support;
 mod allocations;
 #[path = "protocol/laws.rs"]
 mod laws;
+#[path = "protocol/memory.rs"]
+mod memory;
 #[path = "protocol/recorded.rs"]
 mod recorded;
 #[path = "protocol/vectors.rs"]

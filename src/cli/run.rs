@@ -1,6 +1,6 @@
 //! `dposlab run`: plays a scenario and prints what came of it.
 
-use super::{Failure, interrupt::stop_on_interrupt};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory};
 use crate::{
     check,
     protocol::{Height, crypto::CryptoMode},
@@ -69,6 +69,8 @@ pub struct Run {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// After a fault, what takes no longer than this is not told.
@@ -92,6 +94,7 @@ impl Run {
             mode.map(|mode| format!("crypto={}", mode.get_name()).parse()).transpose().map_err(Failure::usage)?,
         );
         let scenario = Scenario::load_with(&self.scenario, &self.set).map_err(Failure::usage)?;
+        self.memory.check(&self.scenario, &scenario.memory(), 1)?;
         let crypto = scenario.crypto;
         crypto.during(|| if self.check_determinism { self.run_twice(&scenario) } else { self.run_once(&scenario) })
     }

@@ -1,6 +1,6 @@
 //! `dposlab sweep`: many runs of one scenario, and what they say together.
 
-use super::{Failure, interrupt::stop_on_interrupt};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory};
 use crate::{
     check,
     report::sweep::{
@@ -8,7 +8,7 @@ use crate::{
         engine::{Progress, play},
         results::{self, CellSummary, Summary},
     },
-    scenario::{Override, Variation},
+    scenario::{Override, Variation, memory::Need},
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -52,6 +52,8 @@ pub struct Sweep {
     /// Print the summary as one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 const EXAMPLES: &str = "\
@@ -77,13 +79,15 @@ impl Sweep {
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
         let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, self.shard).map_err(failure)?;
-        let stop = stop_on_interrupt()?;
         let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let most = plan.cells.iter().map(|cell| cell.scenario.memory()).max_by_key(Need::bytes).unwrap_or_default();
+        self.memory.check(&self.scenario, &most, plan.len().min(jobs as u64))?;
+        let stop = stop_on_interrupt()?;
         let bar = progress_bar(plan.len());
         let mut found = None;
         let progress = play(&plan, &self.out, jobs, &stop, check::judge, |progress| show(&bar, &mut found, progress));
         bar.finish_and_clear();
-        let progress = progress.map_err(failure)?;
+        let (progress, rows) = progress.map_err(failure)?;
         if progress.done < progress.total {
             return Err(Failure::broken(format!(
                 "interrupted: {} of {} runs are done and kept in {}; the same command goes on from there",
@@ -92,7 +96,7 @@ impl Sweep {
                 self.out.display()
             )));
         }
-        let summary = results::write(&plan, &self.out).map_err(failure)?;
+        let summary = results::write(&plan, &rows, &self.out).map_err(failure)?;
         tell(&summary, &self.out, self.json)
     }
 }

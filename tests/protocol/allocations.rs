@@ -1,4 +1,4 @@
-//! How often reading a transfer asks for memory. Counted on the thread of the test alone.
+//! How often reading a transfer asks for memory, and how much anything has of it. Counted on the thread of the test alone.
 
 use crate::support::Rules;
 use dposlab::protocol::{Arktoshi, KeyPair, SignedTransaction, Transaction, transaction::Dialect};
@@ -11,16 +11,36 @@ struct Counting;
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
+    /// Bytes that this thread has asked for and not given back; what another one gives back counts there.
+    static BYTES: Cell<i64> = const { Cell::new(0) };
+    static BYTES_MAX: Cell<i64> = const { Cell::new(0) };
+}
+
+fn has(more: i64) {
+    let bytes = BYTES.with(|bytes| bytes.replace(bytes.get() + more)) + more;
+    BYTES_MAX.with(|most| most.set(most.get().max(bytes)));
+}
+
+/// The most bytes that some work had at a time, on the thread that does it.
+pub fn most_bytes<T>(work: impl FnOnce() -> T) -> i64 {
+    let before = BYTES.with(Cell::get);
+    BYTES_MAX.with(|most| most.set(before));
+    let made = work();
+    let most = BYTES_MAX.with(Cell::get) - before;
+    drop(made);
+    most
 }
 
 // SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
+        has(layout.size() as i64);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        has(-(layout.size() as i64));
         unsafe { System.dealloc(pointer, layout) }
     }
 }

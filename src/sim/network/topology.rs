@@ -80,6 +80,19 @@ impl Topology {
         }
     }
 
+    /// Neighbours of so many nodes, all together: two for each link, and those counted twice that an edge gives twice.
+    pub fn neighbours(&self, nodes: u32) -> u64 {
+        let nodes = u64::from(nodes);
+        let others = nodes.saturating_sub(1);
+        match self {
+            Self::Mesh => nodes * others,
+            Self::Regular(degree) => nodes * u64::from(*degree),
+            Self::Ring(reach) => nodes * others.min(2 * u64::from(*reach)),
+            Self::Star => 2 * others,
+            Self::Edges(edges) => 2 * edges.len() as u64,
+        }
+    }
+
     /// The same for so many nodes, or what comes next to it where they cannot have it.
     pub fn fitted(self, nodes: u32) -> Self {
         let others = nodes.saturating_sub(1);
