@@ -3,6 +3,8 @@
 mod announce;
 mod api;
 pub(super) mod network;
+#[doc(hidden)]
+pub mod stop;
 
 use super::{
     Failure,
@@ -15,7 +17,7 @@ use crate::{
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, LiveHandle, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
+    sim::{Live, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
 };
 use announce::Announcer;
 use api::ApiOptions;
@@ -29,10 +31,8 @@ use std::{
     sync::Arc,
     thread,
 };
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-};
+use stop::{Interrupts, Parent};
+use tokio::sync::watch;
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
 ///
@@ -84,6 +84,9 @@ pub struct Up {
     #[arg(long, value_name = "MB", default_value_t = 64, requires = "log",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     log_size: u32,
+    /// Stop when the process that started this one ends, however it ends; or the process of this number.
+    #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    exit_with_parent: Option<u32>,
     /// Print JSON, one object a line, for scripts.
     #[arg(long)]
     json: bool,
@@ -103,9 +106,6 @@ Other testnets:
   dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
   dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
-
-/// How long a testnet may take to stop.
-const STOP_SECONDS: u32 = 3;
 
 /// When a network starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +154,7 @@ impl Up {
     /// # Errors
     /// The port is in use, the network folder cannot be read, or an actor died.
     pub fn run(self) -> Result<(), Failure> {
+        let parent = self.exit_with_parent.map(Parent::of).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
         let network = match (&self.network_dir, &self.secrets) {
@@ -182,7 +183,7 @@ impl Up {
         };
         let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
         let ended = on_current_thread(async {
-            let interrupts = Interrupts::listen().map_err(Failure::broken)?;
+            let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
             let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal);
@@ -272,48 +273,4 @@ fn left_out_text(lines: u64) -> String {
 
 fn left_out_json(lines: u64) -> String {
     serde_json::json!({ "event": "left_out", "lines": lines }).to_string()
-}
-
-/// Ends the process when it has not ended by itself in time, or at the next signal.
-#[expect(clippy::disallowed_methods, reason = "whoever stops a process waits in real time")]
-fn end_in_time() {
-    let again = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // Without a handler the process still ends in time.
-        let _no_handler = signal_hook::flag::register(signal, again.clone());
-    }
-    for _ in 0..STOP_SECONDS * 50 {
-        thread::sleep(std::time::Duration::from_millis(20));
-        if again.load(std::sync::atomic::Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    }
-    eprintln!("dposlab: still busy {STOP_SECONDS} s after it was told to stop; ended now");
-    std::process::exit(1);
-}
-
-/// Ctrl-C, or what asks a service to end. Listened for before anyone can know that the testnet is there.
-struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Interrupts {
-    fn listen() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// Stops the run at the first of them, or when nobody reads what is printed any more. The second one, or three
-    /// seconds, end the process wherever it is: whatever a client has made busy must not keep it alive.
-    fn stop(mut self, handle: LiveHandle, printer: Printer) {
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                () = printer.closed() => {}
-            }
-            thread::spawn(end_in_time);
-            handle.stop();
-        });
-    }
 }
