@@ -50,6 +50,6 @@ pub use limits::Limits;
 pub use log::LogTail;
 pub use reply::Reply;
 pub use request::Request;
-pub use server::{BindError, Listener, Server};
+pub use server::{BindError, Listener, Server, answer_bytes};
 pub use view::View;
 pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};

@@ -2,8 +2,11 @@
 
 pub mod check;
 pub mod diff;
+#[doc(hidden)]
+pub mod fuzz;
 mod interrupt;
 mod log_file;
+mod memory;
 pub mod merge;
 pub mod output;
 #[cfg(feature = "planted")]

@@ -14,7 +14,8 @@ use hyper_util::{
 use socket2::SockRef;
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpListener,
     sync::watch,
     task::JoinSet,
 };
@@ -147,7 +148,7 @@ impl Server {
 /// Answers the requests of one connection, until either side closes it.
 async fn converse(
     context: Arc<ApiContext>,
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     remote: SocketAddr,
     admitted: Admitted,
     mut stopped: watch::Receiver<bool>,
@@ -178,6 +179,27 @@ async fn converse(
     }
     connection.as_mut().graceful_shutdown();
     let _left = connection.await;
+}
+
+/// What a connection is answered on which these bytes arrive, and then no more. Runs on any tokio runtime with time.
+pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
+    let remote = SocketAddr::from((context.host, 1));
+    let connections = Connections::new(1);
+    let Some(admitted) = connections.admit(remote.ip()) else { return Vec::new() };
+    let (stopping, stopped) = watch::channel(false);
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let (mut answers, mut requests) = tokio::io::split(client);
+    let ask = async {
+        // The server may have had enough before the end.
+        let _hung_up = requests.write_all(bytes).await;
+        let _hung_up = requests.shutdown().await;
+        let mut answered = Vec::new();
+        let _hung_up = answers.read_to_end(&mut answered).await;
+        answered
+    };
+    let ((), answered) = tokio::join!(converse(Arc::new(context), server, remote, admitted, stopped), ask);
+    drop(stopping);
+    answered
 }
 
 /// A request that HTTP allows, with the client's address; otherwise what is answered to it.

@@ -7,15 +7,15 @@ use super::{
 use crate::{
     protocol::Slot,
     report::{
-        session::{Replayed, SessionFile, replay},
+        session::{Replayed, Session, SessionFile, replay},
         trace::{TraceFormat, TraceWriter, line::Header},
     },
     scenario::run::among_actors,
-    sim::SeedTree,
+    sim::{Plan, SeedTree},
 };
 use clap::Args;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Repeat a live session that `dposlab up --record FILE` has recorded, exactly.
 ///
@@ -37,6 +37,9 @@ pub struct Replay {
     json: bool,
 }
 
+/// The last slot that a session can begin with: `up --start` allows no later one with the shortest slots.
+const START_LIMIT: u32 = 800_000_000;
+
 const EXAMPLES: &str = "\
 Example:
   dposlab up --record session.jsonl           use it, then Ctrl-C
@@ -53,27 +56,9 @@ impl Replay {
             false => Failure::broken(error),
         };
         let file = SessionFile::open(&self.file).map_err(wrong)?;
-        let session = file.session.clone();
-        let seeds = SeedTree::new(session.seed);
-        let network = match (&session.network_dir, &session.secrets) {
-            (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, session.gossip)?,
-            _ => UpNetwork::generate(seeds, session.delegates, session.gossip)?,
-        };
-        let nethash = network.tree.config().network.nethash.to_string();
-        if nethash != session.nethash {
-            return Err(Failure::usage(format!(
-                "{}: key 'nethash': recorded {}, the network is {nethash} now",
-                self.file.display(),
-                session.nethash
-            )));
-        }
-        let tip = match &session.chain {
-            Some(chain) => network.import(chain)?,
-            None => network.tree.genesis().clone(),
-        };
-        let plan = plan(&network, tip, Slot(session.start), seeds);
+        let plan = planned(&self.file, &file.session)?;
         let about = self.file.display().to_string();
-        let header = Header::new(about, session.seed, Vec::new(), self.trace_network, &plan);
+        let header = Header::new(about, file.session.seed, Vec::new(), self.trace_network, &plan);
         let trace = match &self.trace {
             Some(path) => {
                 Some(TraceWriter::create(path, TraceFormat::of(path), &header, &plan).map_err(Failure::usage)?)
@@ -99,4 +84,41 @@ impl Replay {
             false => format!("{}: {inputs} inputs, {events} events, {end}\ndigest:  {digest}", self.file.display()),
         });
     }
+}
+
+/// The run that a session began as. `file` is named in errors.
+///
+/// # Errors
+/// Its network is not there any more, or is not the one it was.
+pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
+    let file = file.display();
+    let seeds = SeedTree::new(session.seed);
+    let network = match (&session.network_dir, &session.secrets) {
+        (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, session.gossip)?,
+        (None, None) => UpNetwork::generate(seeds, session.delegates, session.gossip)?,
+        _ => {
+            return Err(Failure::usage(format!(
+                "{file}:1: keys 'network_dir' and 'secrets': found one, allowed are both"
+            )));
+        }
+    };
+    let nethash = network.tree.config().network.nethash.to_string();
+    if nethash != session.nethash {
+        let recorded = &session.nethash;
+        return Err(Failure::usage(format!(
+            "{file}:1: key 'nethash': recorded {recorded}, the network is {nethash} now"
+        )));
+    }
+    let tip = match &session.chain {
+        Some(chain) => network.import(chain)?,
+        None => network.tree.genesis().clone(),
+    };
+    let earliest = network.tree.slots().slot(tip.block().header.timestamp).0.saturating_add(1);
+    if session.start < earliest || session.start > START_LIMIT {
+        let start = session.start;
+        return Err(Failure::usage(format!(
+            "{file}:1: key 'start': found {start}, allowed is {earliest} to {START_LIMIT}"
+        )));
+    }
+    Ok(plan(&network, tip, Slot(session.start), seeds))
 }

@@ -6,8 +6,10 @@
 use super::trace::TraceWriter;
 use crate::{
     actors::{Event, NodeId, SimTime, message::Transactions},
+    files,
     ledger::rules::Gossip,
-    protocol::{Height, NetworkConfig, SignedTransaction, transaction::Dialect},
+    protocol::{Height, NetworkConfig, SignedTransaction, Timestamp, transaction::Dialect},
+    scenario::testnet::DELEGATES_LIMIT,
     sim::{
         Observer, Plan, Tips, TraceDigest,
         live::Journal,
@@ -24,6 +26,8 @@ use std::{
 
 /// The version of the lines' form, and of what the digests in them are made of, that this build writes and reads.
 const SCHEMA: u32 = 2;
+/// The last instant that a block can name.
+const LAST: SimTime = SimTime::from_seconds(Timestamp(u32::MAX));
 
 /// How a session began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,8 +143,8 @@ pub enum SessionError {
     Unreadable { file: PathBuf, source: io::Error },
     #[error("{}:{line}: is no line of `dposlab up --record FILE`: {why}", file.display())]
     Malformed { file: PathBuf, line: usize, why: String },
-    #[error("{}: key 'session': found {found}, allowed is {SCHEMA}", file.display())]
-    Schema { file: PathBuf, found: u32 },
+    #[error("{}:{line}: key '{key}': found {found}, allowed is {allowed}", file.display())]
+    NotAllowed { file: PathBuf, line: usize, key: &'static str, found: u64, allowed: String },
     #[error("{}:{line}: node {node} is none of {nodes}", file.display())]
     NoNode { file: PathBuf, line: usize, node: u32, nodes: usize },
     #[error("{}:{line}: the session differs: {what} recorded {expected}, replayed {found}", file.display())]
@@ -155,7 +159,7 @@ impl SessionError {
     /// Whether the file is at fault, not the replay.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Unreadable { .. } | Self::Malformed { .. } | Self::Schema { .. } | Self::NoNode { .. } => true,
+            Self::Unreadable { .. } | Self::Malformed { .. } | Self::NotAllowed { .. } | Self::NoNode { .. } => true,
             Self::Differs { .. } | Self::Died(_) | Self::NotSpawned(_) => false,
         }
     }
@@ -164,7 +168,7 @@ impl SessionError {
 /// A recorded session, read line by line.
 pub struct SessionFile {
     file: PathBuf,
-    input: BufReader<File>,
+    input: Box<dyn BufRead>,
     line: usize,
     pub session: Session,
 }
@@ -175,18 +179,33 @@ impl SessionFile {
     /// # Errors
     /// It is none, or of another version.
     pub fn open(file: &Path) -> Result<Self, SessionError> {
+        let input = files::open(file);
+        let input = input.map_err(|source| SessionError::Unreadable { file: file.to_path_buf(), source })?;
+        Self::read(file, Box::new(BufReader::new(input)))
+    }
+
+    /// [`SessionFile::open`] of what is read from elsewhere; `file` is named in errors.
+    ///
+    /// # Errors
+    /// As [`SessionFile::open`].
+    pub fn read(file: &Path, mut input: Box<dyn BufRead>) -> Result<Self, SessionError> {
         let unreadable = |source| SessionError::Unreadable { file: file.to_path_buf(), source };
-        let mut input = BufReader::new(File::open(file).map_err(unreadable)?);
         let mut first = String::new();
-        input.read_line(&mut first).map_err(unreadable)?;
+        files::read_line(&mut input, &mut first).map_err(unreadable)?;
         let malformed = |why: serde_json::Error| SessionError::Malformed {
             file: file.to_path_buf(),
             line: 1,
             why: why.to_string(),
         };
         let session: Session = serde_json::from_str(&first).map_err(malformed)?;
+        let refused = |key, found: u32, allowed: String| {
+            Err(SessionError::NotAllowed { file: file.to_path_buf(), line: 1, key, found: found.into(), allowed })
+        };
         if session.session != SCHEMA {
-            return Err(SessionError::Schema { file: file.to_path_buf(), found: session.session });
+            return refused("session", session.session, SCHEMA.to_string());
+        }
+        if session.network_dir.is_none() && !(1..=DELEGATES_LIMIT).contains(&session.delegates) {
+            return refused("delegates", session.delegates, format!("1 to {DELEGATES_LIMIT}"));
         }
         Ok(Self { file: file.to_path_buf(), input, line: 1, session })
     }
@@ -195,7 +214,7 @@ impl SessionFile {
     fn next(&mut self) -> Result<Option<Entry>, SessionError> {
         let mut text = String::new();
         self.line += 1;
-        let read = self.input.read_line(&mut text);
+        let read = files::read_line(&mut self.input, &mut text);
         read.map_err(|source| SessionError::Unreadable { file: self.file.clone(), source })?;
         if !text.ends_with('\n') {
             return Ok(None);
@@ -242,6 +261,12 @@ pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWrit
         let (Entry::Submit { at, delivered, digest: expected, .. } | Entry::End { at, delivered, digest: expected }) =
             &entry;
         let at = SimTime::from_micros(*at);
+        let now = stage.world().now();
+        if at < now || at > LAST {
+            let allowed = format!("{} to {}", now.micros(), LAST.micros());
+            let (file, line) = (file.file, file.line);
+            return Err(SessionError::NotAllowed { file, line, key: "at", found: at.micros(), allowed });
+        }
         while stage.world().delivered() < *delivered && stage.step(at).await? {}
         if stage.world().delivered() != *delivered {
             return Err(file.differs("inputs delivered", delivered, stage.world().delivered()));

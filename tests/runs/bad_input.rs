@@ -1,7 +1,13 @@
 //! A mistake of the caller's ends with one clear line and exit code 2.
 
-use crate::support::run;
-use std::{fs, net::TcpListener};
+use crate::support::{dposlab, root, run};
+use serde_json::Value;
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
 
 /// The one line on standard error, of a command that must end with exit code 2.
 fn refused(arguments: &[&str]) -> String {
@@ -62,4 +68,163 @@ fn a_network_folder_that_is_none() {
     }
     let error = refused(&["up", "--port", "0", "--network-dir", &dir, "--secrets", &secrets]);
     assert!(error.contains(".json"), "{error}");
+}
+
+/// Every argument that names a file, with everything that is none: nothing is waited for, and nothing is read without end.
+#[test]
+fn what_is_no_file_is_refused_wherever_a_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: &str| fs::write(path(name), text).expect("it can be written");
+    rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .expect("a pipe can be made");
+    // A network that is one, for what comes behind it.
+    let seed = root().join("fuzz/seeds/chain/network.json");
+    let parts: Value = serde_json::from_slice(&fs::read(seed).expect("it is in the repository")).expect("JSON");
+    fs::create_dir(path("whole")).expect("it can be made");
+    for name in ["network", "milestones", "exceptions", "genesisBlock", "secrets"] {
+        write(&format!("whole/{name}.json"), &parts[name].to_string());
+    }
+    write("secrets", "{\"secrets\": [\"one\"]}");
+    fs::create_dir(path("network")).expect("it can be made");
+    fs::create_dir(path("sweep")).expect("it can be made");
+    let found = [("/dev/zero".to_owned(), "a device"), (path("pipe"), "a pipe"), (path("."), "a folder")];
+    for (file, what) in &found {
+        write("include.toml", &format!("include = ['{file}']\n"));
+        write("chain.toml", &format!("version = 1\nrounds = 1\n[[workload]]\nkind = \"chain\"\nfile = '{file}'\n"));
+        for (folder, name) in [("network", "network.json"), ("sweep", "sweep.json")] {
+            let at = format!("{}/{name}", path(folder));
+            // There is none the first time.
+            let _not_there = fs::remove_file(&at);
+            std::os::unix::fs::symlink(file, at).expect("it can be made");
+        }
+        write("sweep/rows.bin", "");
+        let (include, chain) = (path("include.toml"), path("chain.toml"));
+        let (network, secrets, part, out) = (path("network"), path("secrets"), path("sweep"), path("out"));
+        let up = ["up", "--port", "0"];
+        let (whole, its_secrets) = (path("whole"), path("whole/secrets.json"));
+        let cases: [&[&str]; 13] = [
+            &["run", file],
+            &["run", &include],
+            &["run", &chain],
+            &["sweep", file, "--out", &out],
+            &["merge", &part, "--out", &out],
+            &["check", file, "--runs", "1", "--out", &out],
+            &["check", "--known", file, "--runs", "1", "--out", &out],
+            &["replay", file],
+            &["diff", file, file],
+            &[&up[..], &["--network-dir", &network, "--secrets", &secrets]].concat(),
+            &[&up[..], &["--network-dir", &whole, "--secrets", file]].concat(),
+            &[&up[..], &["--network-dir", &whole, "--secrets", &its_secrets, "--chain", file]].concat(),
+            &[&up[..], &["--lab", "token", "--lab-token", file]].concat(),
+        ];
+        for arguments in cases {
+            let error = refused(arguments);
+            assert!(error.contains(&format!("found {what}, allowed is a file")), "{arguments:?}: {error}");
+        }
+    }
+}
+
+/// A command in a shell that first limits how large its files may be, in units of 512 bytes.
+fn limited(units: u32, arguments: &[&str]) -> Output {
+    let script = format!("trap '' XFSZ; ulimit -f {units}; exec \"$0\" \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_dposlab")]).args(arguments);
+    shell.current_dir(root()).output().expect("a shell")
+}
+
+/// The one line on standard error of a command that failed, but not by its caller's fault.
+fn failed(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "one line: {error}");
+    error
+}
+
+#[test]
+fn a_full_disk_is_told_with_the_file() {
+    const FULL: &str = "No space left on device";
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let scenario = path("s.toml");
+    fs::write(&scenario, "version = 1\nrounds = 2\n[network]\ndelegates = 3\n").expect("it can be written");
+    let full = |at: &str| std::os::unix::fs::symlink("/dev/full", at).expect("it can be made");
+    let error = failed(&run(&["run", &scenario, "--trace", "/dev/full"]));
+    assert!(error.contains("/dev/full") && error.contains(FULL), "{error}");
+    // Each file of a run and of a sweep in turn is on a disk that is full.
+    let files = |out: &str| {
+        let entries =
+            fs::read_dir(out).expect("it was written").map(|entry| entry.expect("it can be listed").file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().expect("text")).collect();
+        names.sort();
+        names
+    };
+    for command in [["run", "--seed", "1"], ["sweep", "--seeds", "0..1"]] {
+        let play = |out: &str| run(&[command[0], &scenario, command[1], command[2], "--out", out]);
+        let whole = path(&format!("whole-{}", command[0]));
+        assert!(play(&whole).status.success());
+        // Rows and traces do not take their names at the end; `rows.bin` is none that a device could be.
+        for name in files(&whole).iter().filter(|name| *name != "rows.bin") {
+            let out = path(&format!("{}-{name}", command[0]));
+            fs::create_dir(&out).expect("it can be made");
+            let part = if name == "events.jsonl" { "" } else { ".part" };
+            full(&format!("{out}/{name}{part}"));
+            let error = failed(&play(&out));
+            assert!(
+                error.contains(&format!("/{name}: {FULL}"))
+                    || error.contains(&format!("/{name} cannot be written: {FULL}")),
+                "{error}"
+            );
+        }
+    }
+    let output = limited(0, &["sweep", &scenario, "--seeds", "0..1", "--out", &path("limited")]);
+    assert!(failed(&output).contains("/sweep.json: File too large"), "{}", failed(&output));
+    fs::create_dir(path("findings")).expect("it can be made");
+    let output = limited(0, &["check", "--runs", "1", "--draw", "--out", &path("findings")]);
+    assert!(failed(&output).contains(".toml: cannot be written: File too large"), "{}", failed(&output));
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_not_begun() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let scenario = folder.path().join("large.toml").display().to_string();
+    fs::write(&scenario, "version = 1\nrounds = 1\n[network]\nrelays = 10000\n").expect("it can be written");
+    let out = folder.path().join("out").display().to_string();
+    let error = refused(&["run", &scenario, "--allow-memory", "3GiB"]);
+    for part in [
+        "large.toml: needs about ",
+        " GiB (10051 nodes ",
+        ", 101012550 neighbours of nodes ",
+        "3 GiB are allowed; --allow-memory ",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let error =
+        refused(&["sweep", &scenario, "--seeds", "0..9", "--jobs", "4", "--allow-memory", "16GiB", "--out", &out]);
+    assert!(error.contains("needs about 4 times ") && error.contains("16 GiB are allowed"), "{error}");
+    assert!(!Path::new(&out).exists(), "nothing was begun");
+    // What the system has: here as much as a shell lets it have.
+    let script = "ulimit -v 2000000; exec \"$0\" run \"$1\"";
+    let shell =
+        Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_dposlab"), &scenario]).output().expect("a shell");
+    let error = String::from_utf8_lossy(&shell.stderr).into_owned();
+    assert_eq!(shell.status.code(), Some(2), "{error}");
+    assert!(error.contains("1.9 GiB are available"), "{error}");
+}
+
+#[test]
+fn a_recording_that_cannot_be_begun_is_told() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let record = folder.path().join("session").display().to_string();
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" up --port 0 --pace manual --delegates 3 --record \"$1\"";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_dposlab"), &record])
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains(&format!("--record {record}: File too large")), "{error}");
+    let again = dposlab().args(["replay", &record]).output().expect("the binary was built");
+    assert_eq!(again.status.code(), Some(2), "an empty recording is none");
 }
