@@ -25,9 +25,9 @@ pub struct Need {
 /// What a process has before it plays anything.
 const BASE: u64 = 32 << 20;
 /// A node with its pool and its clock.
-const NODE: u64 = 16 * 1_024;
+const NODE: u64 = 20 * 1_024;
 /// A neighbour of a node: what the node knows of it, and messages on their way between the two.
-const NEIGHBOUR: u64 = 60;
+const NEIGHBOUR: u64 = 50;
 /// A block without transactions: itself, what it changed, and what the tables of a run say of it.
 const BLOCK: u64 = 1_300;
 /// What each of the first blocks takes more for a delegate: of the newest, states and what nodes have heard are kept.
@@ -56,7 +56,7 @@ impl Need {
     }
 }
 
-/// `5.8 GiB (10051 nodes 157.0 MiB, ...)`, the parts of a megabyte and more.
+/// `4.9 GiB (10051 nodes 196.3 MiB, ...)`, the parts of a megabyte and more.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let large = self.parts().into_iter().filter(|(_, _, bytes)| *bytes >= 1 << 20);
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(need("relays = 9\ntopology = \"star\""), of(60, 118));
         assert_eq!(need("topology = { edges = [[0, 1], [1, 2]] }"), of(51, 4));
         let told = need("relays = 10000").to_string();
-        assert!(told.starts_with("5.8 GiB (10051 nodes 157.0 MiB, 101012550 neighbours of nodes 5.6 GiB"), "{told}");
+        assert!(told.starts_with("4.9 GiB (10051 nodes 196.3 MiB, 101012550 neighbours of nodes 4.7 GiB"), "{told}");
         let busy = need("[[workload]]\nkind = \"generate\"\nper_second = 10\n");
         assert_eq!(busy.transactions, 8_160);
     }

@@ -33,11 +33,10 @@ fn a_run_takes_what_it_is_said_to_need() {
         format!("rounds = {rounds}\ncrypto = \"modelled\"\n[network]\ndelegates = {delegates}\n{more}")
     };
     let cases = [
-        ("many nodes on a full mesh", network(1, 11, "relays = 600")),
-        ("more nodes on a full mesh", network(1, 11, "relays = 1000")),
-        ("many nodes with few neighbours", network(1, 11, "relays = 1001\ntopology = { regular = 8 }")),
+        ("many nodes on a full mesh", network(1, 11, "relays = 500")),
+        ("many nodes with few neighbours", network(1, 11, "relays = 401\ntopology = { regular = 8 }")),
         ("many delegates", network(1, 150, "")),
-        ("many blocks", network(600, 5, "")),
+        ("many blocks", network(400, 5, "")),
         ("many rounds of many delegates", network(10, 101, "topology = { regular = 8 }")),
         ("many transactions", network(15, 5, "[[workload]]\nkind = \"generate\"\nper_second = 3")),
     ];
