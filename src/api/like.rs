@@ -87,7 +87,7 @@ enum Read {
 fn read_byte(text: &[u8]) -> Option<(Read, &[u8])> {
     let octal = |digits: &[u8]| {
         let is_octal = digits[0] <= b'3' && digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
-        is_octal.then(|| digits.iter().fold(0_u8, |byte, digit| byte << 3 | (digit - b'0')))
+        is_octal.then(|| digits.iter().fold(0_u8, |byte, digit| (byte << 3) | (digit - b'0')))
     };
     match text {
         [] => None,

@@ -229,7 +229,7 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
     asked
 }
 
-/// Cuts lists, and masks what is drawn from the machine's own randomness.
+/// Cuts lists, and masks what is drawn from the machine's own randomness, or was free on it.
 fn presentable(value: Value, webhook: &str) -> Value {
     let text = |text: String| text.replace(webhook, SOME_ID);
     match value {
@@ -241,6 +241,8 @@ fn presentable(value: Value, webhook: &str) -> Value {
                 let value = match &*name {
                     "id" if is_webhook => SOME_ID.into(),
                     "token" if is_webhook => SOME_ID.replace('-', "").repeat(2).into(),
+                    // Any free one was taken.
+                    "@arkecosystem/core-api" if value.as_u64() > Some(1_024) => 4_003.into(),
                     _ => presentable(value, webhook),
                 };
                 (name, value)

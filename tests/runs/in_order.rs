@@ -208,7 +208,7 @@ fn a_pool_keeps_what_needs_a_block_that_is_still_to_come() {
     let funding = bench.sign(funding, 1, 1, FEE);
     let spent = Arc::new(transfer(&newcomer, 1));
     from_peer(&mut bench, &[spent.clone(), funding.clone()]);
-    assert_eq!(ids(&bench.chosen()), ids(&[funding.clone()]), "unconfirmed coin cannot be spent");
+    assert_eq!(ids(&bench.chosen()), ids(std::slice::from_ref(&funding)), "unconfirmed coin cannot be spent");
     bench.forge(vec![funding]);
     assert_eq!(ids(&bench.chosen()), ids(&[spent]));
 }

@@ -288,7 +288,7 @@ impl<'s> Search<'s> {
         if let Candidates::All(chain) = candidates {
             // What has a zero byte may begin in one field and end in the next, over what is looked for.
             let has_patterns = self.call.context.settings.dialect == Dialect::Core26;
-            let is_plain = |text: &&str| !text.contains('\0') && !(has_patterns && Pattern::is_one(text));
+            let is_plain = |text: &&str| !(text.contains('\0') || has_patterns && Pattern::is_one(text));
             let text = self.call.parameters.text("vendorField").filter(is_plain);
             let text = text.map(|text| Finder::new(text.as_bytes()));
             for entry in chain.blocks() {
