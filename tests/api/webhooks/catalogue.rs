@@ -40,7 +40,7 @@ impl Narration {
             let owner = before.state.round().owner(Slot(slot)).public_key;
             self.tell("forger.missing", owner.address(23).to_string());
         }
-        if link.height().0 % ROUND == 0 {
+        if link.height().0.is_multiple_of(ROUND) {
             self.tell("round.applied", Value::Null);
         }
         for (index, one) in block.transactions.iter().enumerate() {
