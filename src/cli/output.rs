@@ -202,6 +202,8 @@ mod tests {
             lines += 1;
             printer.flush().expect("a vector takes all");
         }
+        // It tells between two lines: others may still wait behind.
+        printer.flush().expect("a vector takes all");
         let written = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         let told: u64 = written.lines().filter_map(|line| line.strip_suffix(" left out")?.parse::<u64>().ok()).sum();
         let printed = written.lines().filter(|line| !line.ends_with(" left out")).count() as u64;
