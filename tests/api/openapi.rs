@@ -83,6 +83,14 @@ fn loads(page: &str) -> Vec<&str> {
 }
 
 #[test]
+fn an_answer_without_a_body_has_no_content() {
+    let context = at_genesis(Dialect::Documented).1;
+    let description = get(&context, "/api/openapi.json").body;
+    let deleted = &description["paths"]["/api/webhooks/{id}"]["delete"]["responses"]["204"];
+    assert!(deleted.is_object() && deleted.get("content").is_none(), "{deleted}");
+}
+
+#[test]
 fn the_page_loads_nothing_from_elsewhere() {
     let context = at_genesis(Dialect::Documented).1;
     let entrance = get(&context, "/api/docs");

@@ -55,7 +55,7 @@ impl Example {
         }
         let status = self.recorded["status"].to_string();
         let answer = self.recorded.get("answer").filter(|answer| !answer.is_null());
-        let contents = operation["responses"][status]["content"].as_object_mut();
+        let contents = operation.pointer_mut(&format!("/responses/{status}/content")).and_then(Value::as_object_mut);
         for (_, content) in contents.into_iter().flatten().filter(|_| answer.is_some()) {
             content["example"] = answer.cloned().unwrap_or_default();
         }
