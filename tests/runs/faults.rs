@@ -296,6 +296,13 @@ fn a_node_is_down_from_its_first_cause_to_the_end_of_its_last_and_that_is_told_o
         fault("restart", 0, 50, ""),
         fault("pause", 0, 60, &until(62)),
         fault("restart", 0, 61, ""),
+        // Crashed twice, one within the other and one after the other's begin; a restart brings it back all the same.
+        fault("crash", 1, 70, &until(74)),
+        fault("crash", 1, 71, &until(73)),
+        fault("crash", 2, 75, &until(77)),
+        fault("crash", 2, 76, &until(78)),
+        fault("crash", 3, 80, &until(84)),
+        fault("restart", 3, 82, ""),
     ];
     let scenario = scenario(&faults.concat());
     let seeds = SeedTree::new(7);
@@ -317,6 +324,47 @@ fn a_node_is_down_from_its_first_cause_to_the_end_of_its_last_and_that_is_told_o
             (50, 0, None),
             (60, 0, pause),
             (62, 0, None),
+            (70, 1, crash),
+            (74, 1, None),
+            (75, 2, crash),
+            (78, 2, None),
+            (80, 3, crash),
+            (82, 3, None),
         ]
     );
+}
+
+/// A crash takes the pool with it, be it the first or the last of two that overlap.
+#[test]
+fn of_two_crashes_at_once_one_is_enough_to_lose_the_pool() {
+    let lost = |first: bool, second: bool| {
+        let crash = |from: u32, until: u32, keep_pool: bool| {
+            format!(
+                "[[fault]]\nkind = \"crash\"\nnodes = [1]\nkeep_pool = {keep_pool}\nfrom = {{ seconds = {from} }}\nuntil = {{ \
+                 seconds = {until} }}\n"
+            )
+        };
+        let scenario = scenario(&[crash(10, 30, first), crash(20, 40, second)].concat());
+        let seeds = SeedTree::new(7);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let lost = PoolsLost::default();
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(lost.clone())];
+        scenario.play(&plan, StageKind::Inline, observers, |_: Height| {}).expect("no actor dies");
+        *lost.0.lock().expect("no one panics while holding it")
+    };
+    assert_eq!([lost(true, true), lost(true, false), lost(false, true), lost(false, false)], [0, 1, 1, 1]);
+}
+
+/// Counts pools that crashes took.
+#[derive(Clone, Default)]
+struct PoolsLost(Arc<Mutex<u32>>);
+
+impl Observer for PoolsLost {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {}
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        if matches!(event, NetworkEvent::PoolLost { .. }) {
+            *self.0.lock().expect("no one panics while holding it") += 1;
+        }
+    }
 }

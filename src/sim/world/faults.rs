@@ -8,13 +8,15 @@ use crate::{
         network::interference::{Action, Cut, MessageRule, NodeSet},
     },
 };
-use std::{mem, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
 /// What is in force.
 pub struct Faults {
     state: Vec<State>,
     /// Deviations that are on: whose, and by which fault.
     deviations: Vec<(usize, ActorId, Arc<Deviation>)>,
+    /// Nodes that one crash, which is over, takes the pool from, and that another one still keeps down.
+    without_pool: BTreeSet<NodeId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +31,7 @@ enum State {
 impl Faults {
     /// So many faults, none of which has begun.
     pub fn new(count: usize) -> Self {
-        Self { state: vec![State::Ahead; count], deviations: Vec::new() }
+        Self { state: vec![State::Ahead; count], deviations: Vec::new(), without_pool: BTreeSet::new() }
     }
 
     /// What the actors of a node are told to do against the protocol.
@@ -91,7 +93,7 @@ impl World {
         let State::On(concerned) = mem::replace(&mut self.faults.state[index], State::Over) else { return };
         let kind = self.plan.faults[index].kind.clone();
         match &kind {
-            FaultKind::Crash(crash) => concerned.iter().for_each(|node| self.come_back(*node, crash.keep_pool)),
+            FaultKind::Crash(crash) => concerned.iter().for_each(|node| self.crash_over(*node, crash.keep_pool)),
             FaultKind::Pause(_) => concerned.iter().for_each(|node| self.resume(*node)),
             FaultKind::Slow(slow) => {
                 concerned.iter().for_each(|node| self.nodes.speed_up(*node, millis(slow.step_ms)));
@@ -187,8 +189,25 @@ impl World {
         self.tell(&event);
     }
 
+    /// A crash is over: its node comes back, unless another crash in force keeps it down.
+    fn crash_over(&mut self, node: NodeId, keep_pool: bool) {
+        if !self.is_kept_down(node) {
+            self.come_back(node, keep_pool);
+        } else if !keep_pool && !self.nodes.is_up(node) {
+            self.faults.without_pool.insert(node);
+        }
+    }
+
+    fn is_kept_down(&self, node: NodeId) -> bool {
+        let mut faults = self.plan.faults.iter().zip(&self.faults.state);
+        faults.any(|(fault, state)| {
+            matches!(&fault.kind, FaultKind::Crash(_)) && matches!(state, State::On(nodes) if nodes.contains(&node))
+        })
+    }
+
     /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
     fn come_back(&mut self, node: NodeId, keep_pool: bool) {
+        let keep_pool = !self.faults.without_pool.remove(&node) && keep_pool;
         if self.nodes.is_up(node) {
             return;
         }
