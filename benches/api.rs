@@ -14,7 +14,7 @@ use dposlab::{
     ledger::{BlockTree, Link},
     protocol::{Address, Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction},
     scenario::{Testnet, run::on_current_thread, testnet::rules_for},
-    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, NodePlan, Observer, Pace, Plan, SeedTree, Stage},
 };
 use std::{
     collections::BTreeMap,
@@ -297,7 +297,7 @@ fn submissions() {
     let (sender, handles) = std::sync::mpsc::channel();
     thread::spawn(move || {
         on_current_thread(async {
-            let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
+            let stage = Stage::ractor(&plan, observers).await.expect("names of its own");
             let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
             sender.send(handle).expect("somebody waits for it");
             live.run().await.expect("no actor dies");

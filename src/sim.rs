@@ -15,6 +15,7 @@
 
 pub mod clock;
 pub mod fault;
+pub mod intervention;
 pub mod live;
 pub mod network;
 pub mod plan;
@@ -28,11 +29,13 @@ pub mod weights;
 pub mod world;
 
 pub use fault::{Fault, FaultKind, Trigger};
+pub use intervention::{Intervention, Outcome};
 pub use live::{Live, LiveHandle, Pace};
 pub use network::{Latency, NetworkModel};
 pub use plan::{NodePlan, Plan};
 pub use seeds::SeedTree;
 pub use source::{PlannedSource, Source};
+pub use stage::Stage;
 pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
 pub use weights::Weights;

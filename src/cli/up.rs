@@ -17,7 +17,7 @@ use crate::{
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
     scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, Pace, Plan, SeedTree, TraceDigest, live::Journal, stage::ractor::RactorStage},
+    sim::{Live, Pace, Plan, SeedTree, Stage, TraceDigest, live::Journal},
 };
 use announce::Announcer;
 use api::ApiOptions;
@@ -186,7 +186,7 @@ impl Up {
         let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
         let ended = on_current_thread(async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
-            let stage = RactorStage::spawn(&plan, observers).await.map_err(Failure::broken)?;
+            let stage = Stage::ractor(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal);
             let (servers, webhooks) = served.start(&handle);

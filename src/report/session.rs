@@ -10,11 +10,7 @@ use crate::{
     ledger::rules::Gossip,
     protocol::{Height, NetworkConfig, SignedTransaction, Timestamp, transaction::Dialect},
     scenario::testnet::DELEGATES_LIMIT,
-    sim::{
-        Observer, Plan, Tips, TraceDigest,
-        live::Journal,
-        stage::ractor::{ActorDied, RactorStage},
-    },
+    sim::{Intervention, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -123,10 +119,14 @@ impl SessionWriter {
 }
 
 impl Journal for SessionWriter {
-    fn submitted(&mut self, at: SimTime, delivered: u64, node: NodeId, transactions: &Transactions) {
-        let digest = self.digest.digest().to_string();
-        let transactions = transactions.iter().map(|transaction| hex::encode(transaction.bytes())).collect();
-        self.entry(&Entry::Submit { at: at.micros(), delivered, digest, node: node.0, transactions });
+    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+        let (at, digest) = (at.micros(), self.digest.digest().to_string());
+        self.entry(&match what {
+            Intervention::Submit { node, transactions } => {
+                let transactions = transactions.iter().map(|transaction| hex::encode(transaction.bytes())).collect();
+                Entry::Submit { at, delivered, digest, node: node.0, transactions }
+            }
+        });
     }
 
     fn ended(&mut self, at: SimTime, delivered: u64) {
@@ -254,7 +254,7 @@ pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWrit
     let watch = Watch::new(plan);
     let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(watch.clone())];
     observers.extend(trace.map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
-    let spawned = RactorStage::spawn(plan, observers).await;
+    let spawned = Stage::ractor(plan, observers).await;
     let mut stage = spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?;
     let (mut inputs, mut ended) = (0, false);
     while let Some(entry) = file.next()? {
@@ -283,7 +283,7 @@ pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWrit
                 }
                 let decoded = decode(plan.tree.config(), watch.height(node), &transactions);
                 let decoded = decoded.map_err(|why| file.malformed(why))?;
-                stage.submit(NodeId(node), decoded).await?;
+                stage.intervene(Intervention::Submit { node: NodeId(node), transactions: decoded }).await?;
                 inputs += 1;
             }
             Entry::End { .. } => ended = true,

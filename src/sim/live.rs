@@ -4,7 +4,7 @@
 //! never *which*: what comes from outside is stamped with the virtual instant at which it came in.
 #![expect(clippy::disallowed_methods, reason = "pacing a live testnet is what the wall clock is for")]
 
-use super::stage::ractor::{ActorDied, RactorStage};
+use super::{Intervention, Outcome, Stage, stage::ractor::ActorDied};
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     protocol::{Slot, slots::Slots},
@@ -61,7 +61,7 @@ impl fmt::Display for Pace {
 }
 
 enum Command {
-    Submit { node: NodeId, transactions: Transactions, reply: oneshot::Sender<Submission> },
+    Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
     Advance { slots: u32, reply: oneshot::Sender<Advanced> },
     SetPace { pace: Pace, reply: oneshot::Sender<()> },
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
@@ -99,7 +99,16 @@ impl LiveHandle {
     /// # Errors
     /// The run has stopped; so for all calls.
     pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
-        self.ask(|reply| Command::Submit { node, transactions, reply }).await
+        let what = Intervention::Submit { node, transactions };
+        self.intervene(what).await.map(|Outcome::Submitted(submission)| submission)
+    }
+
+    /// Does something to the run at the instant at which it comes in, and answers what came of it.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn intervene(&self, what: Intervention) -> Result<Outcome, Stopped> {
+        self.ask(|reply| Command::Intervene { what, reply }).await
     }
 
     /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers when they are
@@ -142,8 +151,8 @@ impl LiveHandle {
 
 /// Writes down what comes into a live run from outside, before it is played.
 pub trait Journal: Send {
-    /// Transactions are about to be handed in at a node, after so many inputs were delivered to actors.
-    fn submitted(&mut self, at: SimTime, delivered: u64, node: NodeId, transactions: &Transactions);
+    /// Something is about to come in, after so many inputs were delivered to actors.
+    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention);
 
     /// The run was stopped.
     fn ended(&mut self, at: SimTime, delivered: u64);
@@ -151,7 +160,7 @@ pub trait Journal: Send {
 
 /// A live run.
 pub struct Live {
-    stage: RactorStage,
+    stage: Stage,
     slots: Slots,
     commands: mpsc::UnboundedReceiver<Command>,
     pace: Pace,
@@ -167,7 +176,7 @@ pub struct Live {
 
 impl Live {
     /// A run at its first instant, and the handle to it.
-    pub fn new(stage: RactorStage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
+    pub fn new(stage: Stage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = (stage.world().now(), Instant::now());
         let (advances, stopped_by, stopping, journal) = (VecDeque::new(), None, false, None);
@@ -270,13 +279,13 @@ impl Live {
     async fn obey(&mut self, command: Command) -> Result<(), ActorDied> {
         // A reply nobody waits for any more: the client has gone.
         match command {
-            Command::Submit { node, transactions, reply } => {
+            Command::Intervene { what, reply } => {
                 if let Some(journal) = &mut self.journal {
                     let world = self.stage.world();
-                    journal.submitted(world.now(), world.delivered(), node, &transactions);
+                    journal.comes_in(world.now(), world.delivered(), &what);
                 }
-                let submission = self.stage.submit(node, transactions).await?;
-                let _client_gone = reply.send(submission);
+                let outcome = self.stage.intervene(what).await?;
+                let _client_gone = reply.send(outcome);
             }
             Command::Advance { slots, reply } => self.advances.push_back((slots, reply)),
             Command::SetPace { pace, reply } => {

@@ -6,7 +6,7 @@ use dposlab::{
     ledger::{BlockTree, Link, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
     scenario::{run::on_current_thread, testnet::Testnet},
-    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, Stage},
 };
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -115,7 +115,7 @@ pub fn host(plan: Plan, observers: Vec<Box<dyn Observer>>) -> (LiveHandle, JoinH
     let (sender, handles) = mpsc::channel();
     let simulation = thread::spawn(move || {
         on_current_thread(async {
-            let stage = RactorStage::spawn(&plan, observers).await.expect("names of its own");
+            let stage = Stage::ractor(&plan, observers).await.expect("names of its own");
             let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
             sender.send(handle).expect("the test waits for it");
             live.run().await.expect("no actor dies");

@@ -8,7 +8,7 @@ use dposlab::{
         up::stop::Interrupts,
     },
     scenario::{Scenario, run::on_current_thread},
-    sim::{Live, Observer, Pace, SeedTree, stage::ractor::RactorStage},
+    sim::{Live, Observer, Pace, SeedTree, Stage},
 };
 use std::{
     io::{BufRead, BufReader, Read},
@@ -86,7 +86,7 @@ fn be_busy() {
     let plan = scenario.plan(&scenario.testnet(seeds), seeds);
     on_current_thread(async {
         let interrupts = Interrupts::listen(None).expect("the system takes a handler");
-        let stage = RactorStage::spawn(&plan, vec![Box::new(Busy)]).await.expect("names of its own");
+        let stage = Stage::ractor(&plan, vec![Box::new(Busy)]).await.expect("names of its own");
         let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Max);
         let printer = Printer::new(std::io::sink(), Manner::Wait);
         interrupts.stop(handle, printer);

@@ -35,15 +35,36 @@ impl InlineStage {
         &self.world
     }
 
+    pub(super) fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         let through = until.just_before();
         while let Some(delivery) = self.next(through) {
-            let Delivery { index, to, now, what } = delivery;
-            self.hand_over(index, now, what);
-            self.world.absorb(to, &mut self.effects);
+            self.play(delivery);
         }
         self.world.rest_until(until);
+    }
+
+    /// Moves the clock on, over a time in which nothing is due.
+    pub fn rest_until(&mut self, until: SimTime) {
+        self.world.rest_until(until);
+    }
+
+    /// Plays one event due at `through` or before, and says whether there was one. Somebody may ask the observers after it.
+    pub fn step(&mut self, through: SimTime) -> bool {
+        let Some(delivery) = self.next(through) else { return false };
+        self.play(delivery);
+        self.world.rest();
+        true
+    }
+
+    fn play(&mut self, delivery: Delivery) {
+        let Delivery { index, to, now, what } = delivery;
+        self.hand_over(index, now, what);
+        self.world.absorb(to, &mut self.effects);
     }
 
     /// Most of what is handed to an actor is a message to a peer, which reads it where it lies.

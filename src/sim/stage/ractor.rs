@@ -4,7 +4,7 @@
 //! and not the runtime's. Runs on a current-thread runtime.
 
 use crate::{
-    actors::{ActorId, Effect, Hosted as Machine, NodeId, Role, SimTime, Stimulus, Submission, message::Transactions},
+    actors::{ActorId, Effect, Hosted as Machine, Role, SimTime, Stimulus},
     sim::{Observer, Plan, World, world::Delivery},
 };
 use ractor::{
@@ -59,6 +59,10 @@ impl RactorStage {
         &self.world
     }
 
+    pub(super) fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
     /// Plays all events due before `until`; the clock then stands there.
     ///
     /// # Errors
@@ -95,17 +99,6 @@ impl RactorStage {
             }
             Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(self.died(*id)),
         }
-    }
-
-    /// Hands transactions in at a node's API and waits for the pool's answer; the clock does not move.
-    ///
-    /// # Errors
-    /// An actor died.
-    pub async fn submit(&mut self, node: NodeId, transactions: Transactions) -> Result<Submission, ActorDied> {
-        let now = self.world.now();
-        let request = self.world.submit(node, transactions);
-        while self.step(now).await? {}
-        Ok(self.world.take_answer(request).expect("peer and pool of a node answer without the clock moving"))
     }
 
     /// Stops every actor, in the order of their start, and then the supervisor.
