@@ -28,6 +28,7 @@ pub use time::SimTime;
 pub use webhook::{Webhook, WebhookDispatcher};
 
 /// Any of the actors, so that a stage can hold them in one list.
+#[derive(Clone)]
 pub enum Actor {
     Peer(Box<Peer>),
     Pool(Box<TransactionPool>),

@@ -21,6 +21,7 @@ pub mod network;
 pub mod plan;
 pub mod queue;
 pub mod seeds;
+pub mod snapshots;
 pub mod source;
 pub mod stage;
 pub mod tips;

@@ -22,6 +22,8 @@ mod recorded;
 mod replayed;
 #[path = "api/searches.rs"]
 mod searches;
+#[path = "api/snapshots.rs"]
+mod snapshots;
 #[path = "api/submitted.rs"]
 mod submitted;
 #[path = "api/support.rs"]

@@ -30,6 +30,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_secs(2);
 
 /// The forger of one delegate's key.
+#[derive(Clone)]
 pub struct Delegate {
     node: NodeId,
     /// `None` on a node that does not forge.
@@ -60,6 +61,7 @@ enum Due {
 }
 
 /// A slot being worked on.
+#[derive(Clone)]
 struct Work {
     slot: Slot,
     round: RoundView,

@@ -52,6 +52,7 @@ const TABLED: u32 = 128;
 
 /// The peer of one node. What every message is held against comes first and together: with many peers, waiting for memory
 /// is most of the work, and it comes in lines of 64 bytes.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Peer {
     node: NodeId,
@@ -162,6 +163,11 @@ impl Peer {
     /// All blocks, of all forks.
     pub fn tree(&self) -> &Arc<BlockTree> {
         &self.tree
+    }
+
+    /// Bytes it takes beside its own and beside what others share with it: an estimate.
+    pub fn bytes(&self) -> usize {
+        self.neighbours.bytes() + self.limits.bytes() + self.sent.bytes()
     }
 
     /// The block the node stands on.

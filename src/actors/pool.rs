@@ -29,6 +29,7 @@ pub use verdict::{PoolError, PoolRejection, Submission};
 const PAYLOAD_MARGIN: usize = 10_240;
 
 /// The pool of one node.
+#[derive(Clone)]
 pub struct TransactionPool {
     node: NodeId,
     tree: Arc<BlockTree>,
@@ -53,6 +54,16 @@ impl TransactionPool {
     /// The pending transactions, in forging order. Source: consensus.md 5.5.
     pub fn pending(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
         self.store.in_forging_order()
+    }
+
+    /// The pending transactions, in the order of arrival.
+    pub fn by_arrival(&self) -> Vec<Arc<SignedTransaction>> {
+        self.store.by_arrival()
+    }
+
+    /// Bytes it takes beside its own and beside what others share with it: an estimate.
+    pub fn bytes(&self) -> usize {
+        self.store.bytes()
     }
 
     /// The tip the pool has followed its node's chain to.

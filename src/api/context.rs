@@ -8,7 +8,10 @@ use super::{
     log::LogTail,
     webhooks::Report,
 };
-use crate::sim::LiveHandle;
+use crate::sim::{
+    LiveHandle,
+    snapshots::{CameIn, SnapshotInfo},
+};
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr},
@@ -33,6 +36,8 @@ pub struct ApiContext {
     pub webhooks: Option<Webhooks>,
     /// Takes lines for the log, about what goes wrong.
     pub report: Report,
+    /// Writes a snapshot, by what came in before it, as a file; `None` where nobody can.
+    pub write_state: Option<WriteState>,
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
@@ -54,11 +59,15 @@ impl ApiContext {
             log: None,
             webhooks: None,
             report: Arc::new(|_| {}),
+            write_state: None,
             limiter: Arc::default(),
             receiving,
         }
     }
 }
+
+/// Writes a snapshot as a file, by all that came in before it.
+pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + Sync>;
 
 /// The ports the node says it listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

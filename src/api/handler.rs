@@ -10,6 +10,7 @@ pub mod lab;
 pub mod locks;
 pub mod node;
 pub mod peers;
+pub mod snapshots;
 pub mod submit;
 pub mod transactions;
 pub mod types;

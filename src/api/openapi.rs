@@ -195,6 +195,10 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
         Shown::Text => {
             put("200", json!({"description": route.about, "content": {"text/plain": {"schema": {"type": "string"}}}}))
         }
+        Shown::Bytes => {
+            let content = json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}});
+            put("200", json!({"description": route.about, "content": content}));
+        }
         Shown::Site if route.arguments.is_empty() => put("301", json!({"description": route.about})),
         Shown::Site => {
             let kinds = ["text/html", "text/css", "text/javascript", "image/png", "application/octet-stream"];

@@ -4,8 +4,8 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, submit, transactions, types, votes,
-        wallets, webhooks,
+        Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, snapshots, submit, transactions,
+        types, votes, wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
@@ -101,6 +101,8 @@ pub enum Shown {
     Whole(Shape),
     /// Plain text.
     Text,
+    /// A file.
+    Bytes,
     /// A page or what belongs to it.
     Site,
 }
@@ -344,6 +346,12 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/snapshots", Query::Ignored, snapshots::take).shows("Keeps the whole network as it is now: every node, pool, timer, message under way and random stream, and the clock.", Shown::Created(snapshots::SHAPE)).with_body(&[snapshots::NEW]).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots", Query::Ignored, snapshots::list).shows("The snapshots, oldest first.", Shown::Data(snapshots::LIST_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots/{id}", Query::Ignored, snapshots::show).shows("One snapshot.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Delete, "/lab/snapshots/{id}", Query::Ignored, snapshots::delete).shows("Deletes a snapshot.", Shown::Nothing).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/snapshots/{id}/revert", Query::Ignored, snapshots::revert).shows("Puts the whole network where it was when the snapshot was taken. A snapshot can be gone back to any number of times, later ones too.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots/{id}/file", Query::Ignored, snapshots::file).shows("The network of a snapshot as a file for `dposlab up --from`.", Shown::Bytes).of(snapshots::PATH_ID).on_loopback(),
 ];
 
 #[cfg(test)]

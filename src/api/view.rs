@@ -241,10 +241,24 @@ impl Observer for View {
         self.0.now.store(now.micros(), Ordering::Relaxed);
     }
 
-    /// A node that crashed and is back without its pool has nothing pending.
+    /// A node that crashed and is back without its pool has nothing pending; one that went back stands elsewhere.
     fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
-        if matches!(event, NetworkEvent::PoolLost { node } if *node == self.0.node) {
-            self.update(|head| head.pending = Pending::default());
+        match event {
+            NetworkEvent::PoolLost { node } if *node == self.0.node => {
+                self.update(|head| head.pending = Pending::default());
+            }
+            NetworkEvent::Moved { node, to, pending, .. } if *node == self.0.node => {
+                let applied = self.0.tree.applied(to);
+                self.update(|head| {
+                    head.stand_on(to, &applied, unix(&self.0.tree, &applied));
+                    if let Some(pending) = pending {
+                        head.pending = Pending::default();
+                        head.pending.extend(pending);
+                    }
+                });
+            }
+            NetworkEvent::Moved { node, to, .. } => self.0.neighbours.saw(*node, to),
+            _ => {}
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::{
             Observation, PeerState, States, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookInput,
         },
     },
-    sim::Observer,
+    sim::{NetworkEvent, Observer, tips::path},
 };
 use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor};
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
@@ -290,6 +290,18 @@ impl Observer for WebhookObserver {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
         if node == self.0.view.node() {
             self.0.observed(now, event);
+        }
+    }
+
+    /// A node that goes back to a snapshot leaves blocks and takes others, and its webhooks hear of each, newest first and
+    /// oldest first.
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        if let NetworkEvent::Moved { node, from, to, .. } = event
+            && *node == self.0.view.node()
+        {
+            let (left, taken) = path(from, to);
+            left.into_iter().for_each(|link| self.0.observed(now, &Event::BlockReverted(link)));
+            taken.into_iter().for_each(|link| self.0.observed(now, &Event::BlockApplied(link)));
         }
     }
 }

@@ -145,7 +145,8 @@ impl Observer for Teller {
             NetworkEvent::NodeDown { node, cause } => format!("{node} goes down ({})", cause.word()),
             NetworkEvent::NodeUp { node } => format!("{node} is up again"),
             NetworkEvent::PoolLost { node } => format!("{node} has lost its pool"),
-            NetworkEvent::Lost { .. } => return,
+            // Nothing goes back while runs are checked.
+            NetworkEvent::Lost { .. } | NetworkEvent::Moved { .. } => return,
         };
         heard.lines.push(Line { now, at: None, what });
     }

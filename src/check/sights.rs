@@ -110,7 +110,8 @@ impl Sights {
             | NetworkEvent::Lost { .. }
             | NetworkEvent::NodeDown { .. }
             | NetworkEvent::NodeUp { .. }
-            | NetworkEvent::PoolLost { .. } => {}
+            | NetworkEvent::PoolLost { .. }
+            | NetworkEvent::Moved { .. } => {}
         }
     }
 

@@ -52,7 +52,10 @@ impl Told {
             NetworkEvent::FaultEnded { kind, .. } => (None, Happened::Fault { kind, began: false }),
             NetworkEvent::NodeDown { node, cause } => (Some(*node), Happened::Down(*cause)),
             NetworkEvent::NodeUp { node } => (Some(*node), Happened::Up),
-            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } | NetworkEvent::PoolLost { .. } => return None,
+            NetworkEvent::Sent { .. }
+            | NetworkEvent::Lost { .. }
+            | NetworkEvent::PoolLost { .. }
+            | NetworkEvent::Moved { .. } => return None,
         };
         Some(Self { now, node, what })
     }

@@ -73,7 +73,7 @@ pub fn recording(bytes: &[u8]) {
     let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(8)));
     let end = begin.micros().saturating_add(u64::from(SLOTS) * 8_000_000);
     let is_long = bytes.split(|byte| *byte == b'\n').skip(1).any(|line| match serde_json::from_slice(line) {
-        Ok(Entry::Submit { at, .. } | Entry::End { at, .. }) => at > end,
+        Ok(Entry { at, .. }) => at > end,
         Err(_) => false,
     });
     if is_large || is_long {

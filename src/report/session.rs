@@ -3,15 +3,21 @@
 //! One JSON object a line: the [`Session`], then an [`Entry`] for each input and one for the end. A line is in the file
 //! before its input is played, so what a killed session leaves can be played again as well.
 
+mod entry;
+
 use super::trace::TraceWriter;
+
 use crate::{
-    actors::{Event, NodeId, SimTime, message::Transactions},
+    actors::{Event, NodeId, SimTime},
     files,
     ledger::rules::Gossip,
-    protocol::{Height, NetworkConfig, SignedTransaction, Timestamp, transaction::Dialect},
+    protocol::{Height, NetworkConfig, Timestamp},
     scenario::testnet::DELEGATES_LIMIT,
-    sim::{Intervention, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied},
+    sim::{
+        Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied,
+    },
 };
+pub use entry::{Came, Entry};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -21,7 +27,7 @@ use std::{
 };
 
 /// The version of the lines' form, and of what the digests in them are made of, that this build writes and reads.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 /// The last instant that a block can name.
 const LAST: SimTime = SimTime::from_seconds(Timestamp(u32::MAX));
 
@@ -45,17 +51,6 @@ pub struct Session {
     pub start: u32,
     /// Of the network, so that a folder that has changed is noticed.
     pub nethash: String,
-}
-
-/// What came after the beginning. All name the virtual instant in microseconds, the number of inputs that had been
-/// delivered to actors by then, and the digest of the events so far.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "entry", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Entry {
-    /// Transactions, as wire bytes in hex, were handed in at a node.
-    Submit { at: u64, delivered: u64, digest: String, node: u32, transactions: Vec<String> },
-    /// The session was stopped.
-    End { at: u64, delivered: u64, digest: String },
 }
 
 impl Session {
@@ -108,11 +103,12 @@ impl SessionWriter {
         self.file.write_all(&text)
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    fn entry(&mut self, at: SimTime, delivered: u64, came: Came) {
+        let entry = Entry { at: at.micros(), delivered, digest: self.digest.digest().to_string(), came };
         if self.broken.lock().expect("no one panics while holding it").is_some() {
             return;
         }
-        if let Err(error) = self.line(entry) {
+        if let Err(error) = self.line(&entry) {
             *self.broken.lock().expect("no one panics while holding it") = Some(error);
         }
     }
@@ -120,18 +116,11 @@ impl SessionWriter {
 
 impl Journal for SessionWriter {
     fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
-        let (at, digest) = (at.micros(), self.digest.digest().to_string());
-        self.entry(&match what {
-            Intervention::Submit { node, transactions } => {
-                let transactions = transactions.iter().map(|transaction| hex::encode(transaction.bytes())).collect();
-                Entry::Submit { at, delivered, digest, node: node.0, transactions }
-            }
-        });
+        self.entry(at, delivered, what.into());
     }
 
     fn ended(&mut self, at: SimTime, delivered: u64) {
-        let digest = self.digest.digest().to_string();
-        self.entry(&Entry::End { at: at.micros(), delivered, digest });
+        self.entry(at, delivered, Came::End);
     }
 }
 
@@ -258,50 +247,38 @@ pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWrit
     let mut stage = spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?;
     let (mut inputs, mut ended) = (0, false);
     while let Some(entry) = file.next()? {
-        let (Entry::Submit { at, delivered, digest: expected, .. } | Entry::End { at, delivered, digest: expected }) =
-            &entry;
-        let at = SimTime::from_micros(*at);
+        let Entry { at, delivered, digest: expected, came } = entry;
+        let at = SimTime::from_micros(at);
         let now = stage.world().now();
         if at < now || at > LAST {
             let allowed = format!("{} to {}", now.micros(), LAST.micros());
             let (file, line) = (file.file, file.line);
             return Err(SessionError::NotAllowed { file, line, key: "at", found: at.micros(), allowed });
         }
-        while stage.world().delivered() < *delivered && stage.step(at).await? {}
-        if stage.world().delivered() != *delivered {
+        if !stage.play_to(at, delivered).await? {
             return Err(file.differs("inputs delivered", delivered, stage.world().delivered()));
         }
-        stage.rest_until(at);
-        if digest.digest().to_string() != *expected {
+        if digest.digest().to_string() != expected {
             return Err(file.differs("digest", expected, digest.digest()));
         }
-        match entry {
-            Entry::Submit { node, transactions, .. } => {
-                if node as usize >= plan.nodes.len() {
-                    let nodes = plan.nodes.len();
-                    return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
-                }
-                let decoded = decode(plan.tree.config(), watch.height(node), &transactions);
-                let decoded = decoded.map_err(|why| file.malformed(why))?;
-                stage.intervene(Intervention::Submit { node: NodeId(node), transactions: decoded }).await?;
+        if let Came::Submit { node, .. } = came
+            && node as usize >= plan.nodes.len()
+        {
+            let nodes = plan.nodes.len();
+            return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
+        }
+        let config = plan.tree.config();
+        match came.intervention(config, |node| watch.height(node)).map_err(|why| file.malformed(why))? {
+            Some(what) => {
+                stage.intervene(what).await?;
                 inputs += 1;
             }
-            Entry::End { .. } => ended = true,
+            None => ended = true,
         }
     }
     let end_us = stage.world().now().micros();
     stage.stop().await;
     Ok(Replayed { inputs, events: digest.events(), digest: digest.digest().to_string(), end_us, ended })
-}
-
-/// Transactions as the API read them: by the milestone of the chain they came to.
-fn decode(config: &NetworkConfig, height: Height, transactions: &[String]) -> Result<Transactions, String> {
-    let context = config.transaction_context(height).with_dialect(Dialect::Stored);
-    let decode = |text: &String| {
-        let bytes = hex::decode(text).map_err(|why| why.to_string())?;
-        SignedTransaction::from_bytes(&bytes, &context).map(Arc::new).map_err(|why| why.to_string())
-    };
-    transactions.iter().map(decode).collect::<Result<Vec<_>, _>>().map(Into::into)
 }
 
 /// Knows at which height each node is.
@@ -321,5 +298,9 @@ impl Watch {
 impl Observer for Watch {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         self.0.lock().expect("no one panics while holding it").follow(node, event);
+    }
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        self.0.lock().expect("no one panics while holding it").follow_network(event);
     }
 }

@@ -280,6 +280,7 @@ impl Parties {
 }
 
 /// Plays a script.
+#[derive(Clone)]
 pub(super) struct Script {
     tree: Arc<BlockTree>,
     parties: Parties,

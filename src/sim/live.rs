@@ -64,6 +64,7 @@ enum Command {
     Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
     Advance { slots: u32, reply: oneshot::Sender<Advanced> },
     SetPace { pace: Pace, reply: oneshot::Sender<()> },
+    Look(Box<dyn FnOnce(&Stage) + Send>),
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
     Stop,
 }
@@ -100,7 +101,10 @@ impl LiveHandle {
     /// The run has stopped; so for all calls.
     pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
         let what = Intervention::Submit { node, transactions };
-        self.intervene(what).await.map(|Outcome::Submitted(submission)| submission)
+        match self.intervene(what).await? {
+            Outcome::Submitted(submission) => Ok(submission),
+            other => unreachable!("a pool's decision, not {other:?}"),
+        }
     }
 
     /// Does something to the run at the instant at which it comes in, and answers what came of it.
@@ -134,6 +138,19 @@ impl LiveHandle {
     /// The run has stopped.
     pub async fn now(&self) -> Result<(SimTime, Pace), Stopped> {
         self.ask(|reply| Command::Now { reply }).await
+    }
+
+    /// Looks at the run between two events. It stands still meanwhile, so the look is short.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Stage) -> T + Send + 'static) -> Result<T, Stopped> {
+        self.ask(|reply| {
+            Command::Look(Box::new(move |stage| {
+                let _client_gone = reply.send(look(stage));
+            }))
+        })
+        .await
     }
 
     /// Ends the run; the work in hand is finished first.
@@ -284,7 +301,11 @@ impl Live {
                     let world = self.stage.world();
                     journal.comes_in(world.now(), world.delivered(), &what);
                 }
+                let goes_back = matches!(what, Intervention::Revert { .. });
                 let outcome = self.stage.intervene(what).await?;
+                if goes_back {
+                    self.went_back();
+                }
                 let _client_gone = reply.send(outcome);
             }
             Command::Advance { slots, reply } => self.advances.push_back((slots, reply)),
@@ -295,6 +316,7 @@ impl Live {
                 self.end_waiting_advances(pace);
                 let _client_gone = reply.send(());
             }
+            Command::Look(look) => look(&self.stage),
             Command::Now { reply } => {
                 let _client_gone = reply.send((self.stage.world().now(), self.pace));
             }
@@ -335,6 +357,13 @@ impl Live {
         for (_, reply) in self.advances.drain(..) {
             let _client_gone = reply.send(Advanced { slots: 0, now, stopped_by: Some(pace) });
         }
+    }
+
+    /// The clock stands elsewhere: what was counted from before does not count any more, and an advance is over.
+    fn went_back(&mut self) {
+        self.set_anchor();
+        self.stopped_by = Some(self.pace);
+        self.end_waiting_advances(self.pace);
     }
 
     fn stop_asked(&mut self) -> Result<(), ActorDied> {

@@ -118,7 +118,7 @@ pub struct Tally {
 }
 
 /// The network of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Network {
     links: Links,
     model: NetworkModel,
@@ -334,7 +334,7 @@ impl Busy {
 }
 
 /// Latencies of links by sender and receiver, where a table of all fits beside what every message looks at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     /// Nodes; 0 where there are too many.
     nodes: u32,

@@ -5,9 +5,9 @@ use super::{
     network::{Links, Network},
 };
 use crate::{
-    actors::{Actor, ActorId, Delegate, NodeId, Peer, Role, SimTime, TransactionPool},
+    actors::{Actor, ActorId, Delegate, Hosted, NodeId, Peer, Role, SimTime, TransactionPool},
     ledger::{BlockTree, Link},
-    protocol::{KeyPair, Round},
+    protocol::{KeyPair, Round, SignedTransaction},
 };
 use std::{ops::RangeInclusive, sync::Arc};
 
@@ -105,4 +105,10 @@ impl Plan {
 /// The place of an actor in [`Plan::actors`].
 pub(super) fn index(id: ActorId) -> usize {
     id.node.0 as usize * ROLES.len() + id.role as usize
+}
+
+/// The transactions that wait in a node's pool, in the order of arrival, of all actors of a plan.
+pub(super) fn pool_of(actors: &[Hosted], node: NodeId) -> Vec<Arc<SignedTransaction>> {
+    let hosted = &actors[index(ActorId { node, role: Role::Pool })];
+    hosted.pool().map(TransactionPool::by_arrival).unwrap_or_default()
 }

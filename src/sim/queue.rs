@@ -127,6 +127,11 @@ impl<T: Copy> EventQueue<T> {
         self.front.iter().chain(behind).map(|(_, event)| event)
     }
 
+    /// Bytes that it takes, without the room of what is empty.
+    pub fn bytes(&self) -> usize {
+        size_of::<[Level<T>; LEVELS]>() + self.iter().count() * size_of::<(u64, T)>()
+    }
+
     /// The time of the next event.
     pub fn next_time(&self) -> Option<SimTime> {
         let earliest = match self.front.last() {
@@ -286,6 +291,19 @@ fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, keys: &mut Vec<u32>, f
     keys.sort_unstable();
     front.extend(keys.iter().rev().map(|key| bucket[(key % (1 << PLACE)) as usize]));
     bucket.clear();
+}
+
+impl<T: Copy> Clone for EventQueue<T> {
+    /// The same events in the same order, without the room of buckets that hold nothing.
+    fn clone(&self) -> Self {
+        let behind = self.levels.iter().flat_map(|level| &level.buckets).flatten();
+        let mut events: Vec<(u64, T)> = self.front.iter().rev().chain(behind).copied().collect();
+        // Equal times stay in the order of scheduling, for the sort is stable and no bucket mixes it up.
+        events.sort_by_key(|(time, _)| *time);
+        let mut copy = Self { last: self.last, until: self.last, ..Self::new() };
+        events.into_iter().for_each(|(time, event)| copy.push(SimTime::from_micros(time), event));
+        copy
+    }
 }
 
 impl<T: Copy> Default for EventQueue<T> {

@@ -5,6 +5,7 @@ use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::Link,
 };
+use dyn_clone::DynClone;
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -13,13 +14,15 @@ use std::{
 };
 
 /// Hands in transactions while a run goes on. What it does is a function of what it is told and of its own seed.
-pub trait Source: Send {
+pub trait Source: Send + DynClone {
     /// Called when it begins and at each instant it asked for; `tip` ends the highest chain of the network.
     fn poll(&mut self, now: SimTime, tip: &Arc<Link>) -> Poll;
 
     /// A node has answered what was handed in; most sources do not care.
     fn answered(&mut self, _now: SimTime, _submission: &Submission) {}
 }
+
+dyn_clone::clone_trait_object!(Source);
 
 /// What a [`Source`] wants.
 #[derive(Default)]
@@ -65,6 +68,10 @@ impl Tally {
         self.lock().clone()
     }
 
+    pub(super) fn set(&self, counts: &Counts) {
+        *self.lock() = counts.clone();
+    }
+
     pub(super) fn reset(&self) {
         *self.lock() = Counts::default();
     }
@@ -84,6 +91,12 @@ impl Tally {
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl From<&Counts> for Tally {
+    fn from(counts: &Counts) -> Self {
+        Self(Arc::new(Mutex::new(counts.clone())))
     }
 }
 

@@ -3,13 +3,22 @@
 pub mod inline;
 pub mod ractor;
 
-use super::{Intervention, Observer, Outcome, Plan, World};
+use super::{
+    Intervention, Observer, Outcome, Plan, World,
+    snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
+    world::Moment,
+};
 use crate::actors::SimTime;
 use inline::InlineStage;
 use ractor::{ActorDied, RactorStage};
 
-/// A run that goes on event by event, on either stage.
-pub enum Stage {
+/// A run that goes on event by event, on either stage, with its snapshots.
+pub struct Stage {
+    host: Host,
+    snapshots: Snapshots,
+}
+
+enum Host {
     Inline(Box<InlineStage>),
     Ractor(RactorStage),
 }
@@ -17,7 +26,8 @@ pub enum Stage {
 impl Stage {
     /// A run in this thread, at its first instant.
     pub fn inline(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Self {
-        Self::Inline(Box::new(InlineStage::new(plan, observers)))
+        let host = Host::Inline(Box::new(InlineStage::new(plan, observers)));
+        Self { host, snapshots: Snapshots::new(plan) }
     }
 
     /// A run whose actors are ractor's, at its first instant.
@@ -25,15 +35,21 @@ impl Stage {
     /// # Errors
     /// An actor cannot be spawned.
     pub async fn ractor(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Self, ::ractor::SpawnErr> {
-        RactorStage::spawn(plan, observers).await.map(Self::Ractor)
+        let host = Host::Ractor(RactorStage::spawn(plan, observers).await?);
+        Ok(Self { host, snapshots: Snapshots::new(plan) })
     }
 
     /// Clock and queue of the run.
     pub fn world(&self) -> &World {
-        match self {
-            Self::Inline(stage) => stage.world(),
-            Self::Ractor(stage) => stage.world(),
+        match &self.host {
+            Host::Inline(stage) => stage.world(),
+            Host::Ractor(stage) => stage.world(),
         }
+    }
+
+    /// Its snapshots.
+    pub fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
     }
 
     /// Plays one event due at `through` or before, and says whether there was one.
@@ -41,48 +57,146 @@ impl Stage {
     /// # Errors
     /// An actor died.
     pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
-        match self {
-            Self::Inline(stage) => Ok(stage.step(through)),
-            Self::Ractor(stage) => stage.step(through).await,
+        match &mut self.host {
+            Host::Inline(stage) => Ok(stage.step(through)),
+            Host::Ractor(stage) => stage.step(through).await,
         }
     }
 
     /// Moves the clock on, over a time in which nothing is due.
     pub fn rest_until(&mut self, until: SimTime) {
-        match self {
-            Self::Inline(stage) => stage.rest_until(until),
-            Self::Ractor(stage) => stage.rest_until(until),
+        match &mut self.host {
+            Host::Inline(stage) => stage.rest_until(until),
+            Host::Ractor(stage) => stage.rest_until(until),
         }
     }
 
-    /// Does what comes in from outside, now, and answers what came of it. The clock does not move.
+    /// Keeps so many bytes of moments, in place of [`super::snapshots::MOMENTS_MAX`].
+    pub fn keep_moments(&mut self, bytes: usize) {
+        self.snapshots.make_room(bytes);
+    }
+
+    /// Does what comes in from outside, now, and answers what came of it.
     ///
     /// # Errors
     /// An actor died.
     pub async fn intervene(&mut self, what: Intervention) -> Result<Outcome, ActorDied> {
+        let (now, delivered) = (self.world().now(), self.world().delivered());
+        if !what.is_about_snapshots() {
+            self.snapshots.comes_in(now, delivered, &what);
+        }
         match what {
             Intervention::Submit { node, transactions } => {
                 let request = self.world_mut().submit(node, transactions);
-                let now = self.world().now();
                 while self.step(now).await? {}
                 let answer = self.world_mut().take_answer(request);
                 Ok(Outcome::Submitted(answer.expect("peer and pool of a node answer without the clock moving")))
             }
+            Intervention::TakeSnapshot { name } => {
+                let moment = self.moment().await?;
+                Ok(Outcome::Snapshot(self.snapshots.take(name, moment)))
+            }
+            Intervention::Revert { to } => Ok(Outcome::Snapshot(self.revert(to).await?)),
+            Intervention::DeleteSnapshot { id } => {
+                let info = self.snapshots.get(id).cloned();
+                self.snapshots.delete(id);
+                Ok(Outcome::Snapshot(info))
+            }
         }
+    }
+
+    /// Goes to the moment of a snapshot; `None` if there is none of this number.
+    async fn revert(&mut self, to: SnapshotId) -> Result<Option<SnapshotInfo>, ActorDied> {
+        let Some(info) = self.snapshots.get(to).cloned() else { return Ok(None) };
+        if self.snapshots.moment(to).is_none() {
+            let moment = self.on_the_way_to(to).arrive(&info).await?;
+            self.snapshots.keep(to, moment);
+        }
+        let kept = "it is kept, or was made again";
+        let actors = self.snapshots.moment(to).expect(kept).actors().to_vec();
+        let was = match &mut self.host {
+            Host::Inline(stage) => stage.exchange(actors),
+            Host::Ractor(stage) => stage.exchange(actors).await?,
+        };
+        let moment = self.snapshots.moment(to).expect(kept);
+        match &mut self.host {
+            Host::Inline(stage) => stage.world_mut().become_as(moment, &was),
+            Host::Ractor(stage) => stage.world_mut().become_as(moment, &was),
+        }
+        self.snapshots.went_back(to);
+        Ok(Some(info))
+    }
+
+    /// A run of its own that goes on from here, in this thread and watched by nobody: to see what would come.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn copy(&mut self) -> Result<InlineStage, ActorDied> {
+        self.moment().await.map(|moment| InlineStage::at(&moment))
+    }
+
+    /// All of the run as it is now.
+    async fn moment(&mut self) -> Result<Moment, ActorDied> {
+        match &mut self.host {
+            Host::Inline(stage) => Ok(stage.moment()),
+            Host::Ractor(stage) => stage.moment().await,
+        }
+    }
+
+    /// Plays until so many inputs were delivered to actors, none of them later than `at`, and says whether it came there;
+    /// the clock then stands at `at`.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn play_to(&mut self, at: SimTime, delivered: u64) -> Result<bool, ActorDied> {
+        while self.world().delivered() < delivered && self.step(at).await? {}
+        if self.world().delivered() != delivered {
+            return Ok(false);
+        }
+        self.rest_until(at);
+        Ok(true)
     }
 
     /// Stops every actor.
     pub async fn stop(self) {
-        match self {
-            Self::Inline(_) => {}
-            Self::Ractor(stage) => stage.stop().await,
+        match self.host {
+            Host::Inline(_) => {}
+            Host::Ractor(stage) => stage.stop().await,
         }
     }
 
+    /// From the nearest moment before it that is kept.
+    fn on_the_way_to(&self, id: SnapshotId) -> Again {
+        let (plan, way) = (self.snapshots.plan(), self.snapshots.way(id));
+        let stage = match way.from {
+            Some(moment) => InlineStage::at(moment),
+            None => InlineStage::new(plan, Vec::new()),
+        };
+        let stage = Self { host: Host::Inline(Box::new(stage)), snapshots: Snapshots::new(plan) };
+        Again { stage, inputs: way.inputs.into_iter().cloned().collect() }
+    }
+
     fn world_mut(&mut self) -> &mut World {
-        match self {
-            Self::Inline(stage) => stage.world_mut(),
-            Self::Ractor(stage) => stage.world_mut(),
+        match &mut self.host {
+            Host::Inline(stage) => stage.world_mut(),
+            Host::Ractor(stage) => stage.world_mut(),
         }
+    }
+}
+
+/// A run of its own, in this thread and watched by nobody, that is to come to a snapshot whose moment is not kept.
+struct Again {
+    stage: Stage,
+    inputs: Vec<CameIn>,
+}
+
+impl Again {
+    async fn arrive(mut self, at: &SnapshotInfo) -> Result<Moment, ActorDied> {
+        for CameIn { at, delivered, what } in self.inputs {
+            self.stage.play_to(at, delivered).await?;
+            Box::pin(self.stage.intervene(what)).await?;
+        }
+        self.stage.play_to(at.at, at.delivered).await?;
+        self.stage.moment().await
     }
 }

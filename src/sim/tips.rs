@@ -62,6 +62,10 @@ impl Tips {
         match event {
             NetworkEvent::NodeDown { node, .. } => self.set_down(*node, true),
             NetworkEvent::NodeUp { node } => self.set_down(*node, false),
+            NetworkEvent::Moved { node, to, .. } => {
+                self.stand(*node, to);
+                false
+            }
             _ => false,
         }
     }
@@ -237,4 +241,22 @@ pub fn common_height(one: &Arc<Link>, other: &Arc<Link>) -> Height {
         }
     }
     Height(low)
+}
+
+/// The blocks that a node leaves on the way from one to another, the newest first, and those that it takes, the oldest
+/// first.
+pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>) {
+    let common = common_height(from, to);
+    let above = |tip: &Arc<Link>| {
+        let (mut at, mut links) = (tip.clone(), Vec::new());
+        while at.height() > common
+            && let Some(parent) = at.parent().cloned()
+        {
+            links.push(mem::replace(&mut at, parent));
+        }
+        links
+    };
+    let mut taken = above(to);
+    taken.reverse();
+    (above(from), taken)
 }

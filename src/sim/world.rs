@@ -11,6 +11,7 @@ mod agenda;
 mod coming;
 mod faults;
 mod halt;
+mod moment;
 mod names;
 mod nodes;
 
@@ -27,6 +28,7 @@ use crate::{
         Wake, message::Transactions,
     },
     ledger::Link,
+    protocol::SignedTransaction,
 };
 use agenda::Agenda;
 use coming::{Arrival, Coming, Next};
@@ -37,6 +39,7 @@ use std::{mem, sync::Arc};
 
 pub use coming::{Copied, Kept, Waking};
 pub use halt::HaltCause;
+pub use moment::Moment;
 pub use names::Names;
 
 /// Someone who watches a run; may not change it.
@@ -118,6 +121,9 @@ pub enum NetworkEvent<'a> {
     NodeUp { node: NodeId },
     /// A node has come back without the transactions that waited in its pool.
     PoolLost { node: NodeId },
+    /// The run went back, or over, to another moment: a node that stood on `from` stands on `to` now, and these wait in its
+    /// pool, in the order of arrival, if they are others than before. Told of every node.
+    Moved { node: NodeId, from: &'a Arc<Link>, to: &'a Arc<Link>, pending: Option<&'a [Arc<SignedTransaction>]> },
 }
 
 /// Why a node that was live is down.
@@ -160,7 +166,7 @@ pub enum What {
 }
 
 /// What waits in the queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Item {
     /// For an actor, if its node is still the one it was when this was sent.
     Input {
@@ -196,7 +202,7 @@ const FROM_SOURCE: u64 = 1 << 63;
 
 /// Clock, queue and network of one run.
 pub struct World {
-    plan: Plan,
+    plan: Arc<Plan>,
     now: SimTime,
     queue: Coming,
     network: Network,
@@ -204,7 +210,7 @@ pub struct World {
     agenda: Agenda,
     faults: Faults,
     ahead: Ahead,
-    names: Names,
+    names: Arc<Names>,
     sources: Vec<Option<Box<dyn Source>>>,
     observers: Vec<Box<dyn Observer>>,
     /// Some observer wants to hear of messages.
@@ -233,7 +239,7 @@ impl World {
             agenda: Agenda::new(plan),
             faults: Faults::new(plan.faults.len()),
             ahead: Ahead::new(plan),
-            names: Names::new(plan),
+            names: Arc::new(Names::new(plan)),
             sources: plan.sources.iter().map(|_| None).collect(),
             tells_messages: observers.iter().any(|observer| observer.wants_messages()),
             tells_acts: observers.iter().any(|observer| observer.wants_acts()),
@@ -242,7 +248,7 @@ impl World {
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
-            plan: plan.clone(),
+            plan: Arc::new(plan.clone()),
         };
         plan.sources.iter().for_each(|source| source.tally.reset());
         world.plan_agenda();

@@ -71,14 +71,14 @@ impl Network {
         self.send(&format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n"))
     }
 
-    fn post(&self, target: &str, body: &Value) -> Answered {
+    pub fn post(&self, target: &str, body: &Value) -> Answered {
         let body = body.to_string();
         let length = body.len();
         let head = format!("POST {target} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n");
         self.send(&format!("{head}content-length: {length}\r\n\r\n{body}"))
     }
 
-    fn advance(&self, slots: u32) -> Value {
+    pub fn advance(&self, slots: u32) -> Value {
         let answered = self.post("/lab/advance", &json!({ "slots": slots }));
         assert_eq!(answered.status, 200, "{}", answered.body);
         answered.body["data"].clone()

@@ -221,7 +221,10 @@ impl Observer for Traffic {
             NetworkEvent::Lost { .. } => counts.1 += 1,
             NetworkEvent::FaultBegan { index, .. } => counts.2.push((*index, true)),
             NetworkEvent::FaultEnded { index, .. } => counts.2.push((*index, false)),
-            NetworkEvent::NodeDown { .. } | NetworkEvent::NodeUp { .. } | NetworkEvent::PoolLost { .. } => {}
+            NetworkEvent::NodeDown { .. }
+            | NetworkEvent::NodeUp { .. }
+            | NetworkEvent::PoolLost { .. }
+            | NetworkEvent::Moved { .. } => {}
         }
     }
 

@@ -8,7 +8,7 @@ use dposlab::{
     cli::fuzz,
     ledger::Link,
     protocol::{Arktoshi, Milestone, Nonce, Transaction},
-    report::session::{Entry, Session},
+    report::session::{Came, Entry, Session},
     scenario::{Scenario, Testnet, testnet::rules_for},
     sim::{NodePlan, Plan, SeedTree, stage::inline::InlineStage},
 };
@@ -200,12 +200,9 @@ fn seeds_are_as_code_makes_them() {
         Transaction::transfer(account.address, Arktoshi::coins(1)).network(23).nonce(Nonce(1)).sign(&account.keys);
     let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_owned();
     let session = Session::new(1, 3, dposlab::ledger::rules::Gossip::Once, 1, config);
-    let submit = |node| Entry::Submit {
-        at: 8_000_000,
-        delivered: 0,
-        digest: digest.clone(),
-        node,
-        transactions: vec![hex::encode(transfer.bytes())],
+    let submit = |node| {
+        let came = Came::Submit { node, transactions: vec![hex::encode(transfer.bytes())] };
+        Entry { at: 8_000_000, delivered: 0, digest: digest.clone(), came }
     };
     let recording = |session: &Session, node| format!("{}\n{}\n", json!(session), json!(submit(node)));
     let body = json!({ "transactions": [transfer.to_json()] }).to_string();

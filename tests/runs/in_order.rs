@@ -27,6 +27,7 @@ use std::{
 const ROOM: usize = 150;
 
 /// Transfers of so many senders in turn, so many each, all handed in at one node in one instant.
+#[derive(Clone)]
 struct Burst {
     testnet: Arc<Testnet>,
     senders: usize,

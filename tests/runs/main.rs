@@ -30,6 +30,7 @@ mod replays;
 mod reports;
 mod scenarios;
 mod searching;
+mod snapshots;
 mod spells;
 mod stopping;
 mod support;

@@ -35,7 +35,7 @@ fn record(file: &Path, pace: &[&str]) -> Value {
     up.interrupt();
     let text = fs::read_to_string(file).expect("it is there");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
-    assert_eq!(lines.iter().filter(|line| line["entry"] == "submit").count(), 4);
+    assert_eq!(lines.iter().filter(|line| line["came"]["submit"].is_object()).count(), 4);
     assert_eq!(lines[0]["seed"], 3);
     lines.last().expect("it has lines").clone()
 }
@@ -46,7 +46,7 @@ fn a_session_is_repeated_with_the_same_digest_whatever_its_pace_was() {
     for pace in [["--pace", "manual"], ["--speed", "max"], ["--speed", "300"]] {
         let file = folder.path().join(format!("{}.jsonl", pace[1]));
         let end = record(&file, &pace);
-        assert_eq!(end["entry"], "end");
+        assert_eq!(end["came"], "end");
         let file = file.display().to_string();
         let output = run(&["replay", &file, "--json"]);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -57,6 +57,33 @@ fn a_session_is_repeated_with_the_same_digest_whatever_its_pace_was() {
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(told.contains(end["digest"].as_str().expect("a digest")), "{told}");
     }
+}
+
+#[test]
+fn snapshots_and_what_went_back_to_them_are_repeated() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let file = folder.path().join("session.jsonl");
+    let up = Up::start(&["--delegates", "7", "--pace", "manual", "--record", file.to_str().expect("a path in UTF-8")]);
+    let post = |path: &str, body: Value| up.post(path, &body);
+    up.advance(5);
+    submit(&up, &[transfer(&up, 1)]);
+    assert_eq!(post("/lab/snapshots", json!({"name": "with a pending transfer"})).0, 201);
+    up.advance(9);
+    submit(&up, &[transfer(&up, 2)]);
+    assert_eq!(post("/lab/snapshots", json!({})).0, 201);
+    assert_eq!(post("/lab/snapshots/1/revert", json!({})).0, 200);
+    up.advance(3);
+    assert_eq!(post("/lab/snapshots/2/revert", json!({})).0, 200);
+    assert_eq!(post("/lab/snapshots/9/revert", json!({})).0, 404);
+    up.advance(4);
+    assert_eq!(up.delete("/lab/snapshots/1"), 204);
+    up.interrupt();
+    let text = fs::read_to_string(&file).expect("it is there");
+    let last: Value = serde_json::from_str(text.lines().last().expect("it has lines")).expect("JSON");
+    let output = run(&["replay", file.to_str().expect("a path in UTF-8"), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let replayed: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
+    assert_eq!((&replayed["digest"], &replayed["end_us"]), (&last["digest"], &last["at"]));
 }
 
 #[test]
@@ -84,7 +111,7 @@ fn a_session_that_differs_or_is_none_is_told_apart() {
     case(&text[..text.len() - 30], 0, "4 inputs");
     case(&text[..text.len() - 30], 0, "it was not stopped in order");
     case(&text.replacen("\"seed\":3", "\"seed\":\"three\"", 1), 2, "changed.jsonl:1:");
-    case(&text.replacen("\"session\":3", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 3");
+    case(&text.replacen("\"session\":4", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 4");
     case(&text.replacen("\"node\":0", "\"node\":70", 1), 2, "node 70 is none of 7");
     case(&text.replacen("\"seed\":3", "\"seed\":4", 1), 2, "key 'nethash'");
     case("", 2, "changed.jsonl:1:");

@@ -53,6 +53,12 @@ impl Up {
         (response.status().as_u16(), response.body_mut().read_json().expect("JSON"))
     }
 
+    /// Deletes what is at a path below the server's root, and answers the status.
+    pub fn delete(&self, path: &str) -> u16 {
+        let url = format!("{}{path}", self.api().trim_end_matches("/api"));
+        ureq::delete(url).call().expect("it answers").status().as_u16()
+    }
+
     pub fn advance(&self, slots: u32) {
         let (status, body) = self.post("/lab/advance", &json!({ "slots": slots }));
         assert_eq!(status, 200, "{body}");

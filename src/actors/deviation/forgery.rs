@@ -36,7 +36,7 @@ pub fn twin(block: &Block, keys: &KeyPair, milestones: &Milestones) -> Block {
 }
 
 /// More transactions of a delegate than fit into a block: megabytes, so they are kept for as long as they will do.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Oversize {
     transactions: Vec<Arc<SignedTransaction>>,
     bytes: usize,

@@ -4,7 +4,7 @@ use super::{Deviation, FalseClaim, Lie, forgery};
 use crate::{
     actors::{
         Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
-        Wake,
+        TransactionPool, Wake,
         message::{RoundView, Transactions},
     },
     protocol::{Block, BlockId, Slot},
@@ -17,6 +17,7 @@ const OUT_OF_TURN: u64 = u64::MAX;
 const INTO_SLOT: Duration = Duration::from_secs(2);
 
 /// What the world does to an actor.
+#[derive(Clone)]
 pub enum Stimulus {
     /// It hears something.
     Input(Input),
@@ -27,13 +28,14 @@ pub enum Stimulus {
 }
 
 /// An actor as a stage holds it: honest, until a fault makes it deviate.
+#[derive(Clone)]
 pub struct Hosted {
     actor: Actor,
     deviance: Option<Box<Deviance>>,
 }
 
 /// The ways in which an actor deviates.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Deviance {
     deviations: Vec<Arc<Deviation>>,
     /// The nodes its node is connected to, ascending.
@@ -85,6 +87,24 @@ impl Hosted {
             (Actor::Peer(peer), None) => Some(peer),
             _ => None,
         }
+    }
+
+    /// The pool, if it is one.
+    pub fn pool(&self) -> Option<&TransactionPool> {
+        match &self.actor {
+            Actor::Pool(pool) => Some(pool),
+            Actor::Peer(_) | Actor::Delegate(_) => None,
+        }
+    }
+
+    /// Bytes it takes beside what others share with it: an estimate.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + match &self.actor {
+                Actor::Peer(peer) => size_of::<Peer>() + peer.bytes(),
+                Actor::Pool(pool) => size_of::<TransactionPool>() + pool.bytes(),
+                Actor::Delegate(_) => size_of::<Delegate>(),
+            }
     }
 
     /// Has the processor fetch what a message will be held against: with thousands of nodes, waiting for memory is most

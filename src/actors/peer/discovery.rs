@@ -31,7 +31,7 @@ const TAKEN: usize = 50;
 pub(super) type Newcomers = BTreeMap<NodeId, bool>;
 
 /// A discovery that runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Discovery {
     step: u32,
     /// Whoever is found is wanted, to see who is on which chain.

@@ -9,6 +9,7 @@ use rand_chacha::{ChaCha8Core, ChaCha8Rng};
 
 /// The numbers of a stream, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
 /// which: a stream itself does not tell where its next number lies.
+#[derive(Clone)]
 #[repr(C)]
 pub(super) struct Draws {
     next: u8,

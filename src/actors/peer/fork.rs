@@ -22,7 +22,7 @@ use rand::Rng;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// What a node remembers of missed slots and health checks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ForkWatch {
     /// Slots missed since the round began, or since they last caused a check.
     missed: u32,

@@ -21,6 +21,7 @@ const TRANSACTION_FANOUT: usize = 20;
 const BUNDLE_TIME: Duration = Duration::from_millis(100);
 
 /// The reference's "ping block".
+#[derive(Clone)]
 pub(super) struct Passing {
     pub block: Arc<Block>,
     pub seen: u32,

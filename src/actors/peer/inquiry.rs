@@ -24,7 +24,7 @@ pub(super) enum Purpose {
 }
 
 /// Questions not answered yet, by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Inquiries {
     asked: u64,
     open: Vec<(Inquiry, Open)>,

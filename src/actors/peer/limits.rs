@@ -74,7 +74,7 @@ impl Endpoint {
 }
 
 /// Messages counted, by who sends or gets them and what for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Limits {
     /// By the number of the node, where that is low: most networks are small.
     low: Vec<Windows>,
@@ -153,6 +153,11 @@ impl Windows {
 }
 
 impl Limits {
+    /// Bytes it takes beside its own.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.low) + self.high.len() * 2 * size_of::<Windows>()
+    }
+
     fn is_blocked(&mut self, now: SimTime, node: NodeId) -> bool {
         match self.blocked.get(&node) {
             Some(until) if now < *until => true,

@@ -16,6 +16,7 @@ const FEW: usize = 8;
 const NOWHERE: u8 = u8::MAX;
 
 /// The peers of a node, ascending by number. What finds the record of a node comes first.
+#[derive(Clone)]
 #[repr(C)]
 pub(super) struct Neighbours {
     all: Box<[Neighbour]>,
@@ -105,6 +106,12 @@ impl Neighbour {
 }
 
 impl Neighbours {
+    /// Bytes it takes beside its own and beside what others share with it.
+    pub(super) fn bytes(&self) -> usize {
+        let numbers = if self.numbers.spilled() { size_of_val(&*self.numbers) } else { 0 };
+        size_of_val(&*self.all) + self.places.len() + numbers
+    }
+
     /// Connected to all it was given, who stand at one height with it.
     pub(super) fn connected(own: NodeId, given: Arc<[NodeId]>, height: Height) -> Self {
         let verified = Verified::one_chain(height, height);

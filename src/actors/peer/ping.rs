@@ -23,7 +23,7 @@ pub(super) enum PingFor {
 }
 
 /// The pings that run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pings {
     /// Number of the last one.
     last: u32,
@@ -32,7 +32,7 @@ pub(super) struct Pings {
     sent: [Option<SimTime>; PINGS_PER_SECOND as usize],
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ping {
     number: u32,
     purpose: PingFor,

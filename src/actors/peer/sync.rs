@@ -40,7 +40,7 @@ const VAIN_LIMIT: u32 = 5;
 const NOT_READY_LIMIT: u32 = 5;
 
 /// Where a node is between its chain and the network's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SyncState {
     /// Downloads in a row that brought nothing (`noBlockCounter`).
     vain: u32,
@@ -54,7 +54,7 @@ pub(super) struct SyncState {
     not_ready: Option<(BlockId, u32)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Phase {
     /// Looks for peers, to catch up for the first time.
     Starting,
@@ -67,13 +67,13 @@ enum Phase {
 }
 
 /// Consecutive chunks on their way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Download {
     above: Height,
     chunks: Vec<Chunk>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Chunk {
     /// Peers to be asked yet, the next one last.
     to_ask: Vec<NodeId>,

@@ -33,7 +33,7 @@ const VERIFY_TIME: Duration = Duration::from_secs(60);
 pub(super) type Probes = BTreeMap<NodeId, Probe>;
 
 /// A peer being verified.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Probe {
     claimed: Arc<Block>,
     /// This node's tip when the peer said where it stands.
@@ -52,7 +52,7 @@ pub(super) struct Asked {
 }
 
 /// What the peer is being asked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Step {
     /// Which of these blocks it has; they are ascending, and none above `highest` can be common.
     Common { asked: Asked, highest: Height },

@@ -23,7 +23,7 @@ use std::{
 const HELD_BLOCKS: u32 = 150;
 
 /// Transactions to be taken later: never more than a pool may have pending.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Held {
     /// By nonce, with the height at which they came. No list is empty.
     by_sender: BTreeMap<Address, BTreeMap<Place, (Height, Arc<SignedTransaction>)>>,

@@ -19,11 +19,14 @@ use std::{
 /// Source: consensus.md 5.4.
 const EVICTION_DEPTH: usize = 100;
 
+/// Bytes that a pending transaction takes in the orders it is kept in: an estimate.
+const EACH: usize = 300;
+
 /// Place in the order of arrival.
 pub(super) type Arrival = u64;
 
 /// All pending transactions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Store {
     pending: IndexMap<TransactionId, (Arrival, Arc<SignedTransaction>), IdHash>,
     /// Highest fee first, then first come.
@@ -43,6 +46,7 @@ pub(super) struct Store {
 }
 
 /// A sender with pending transactions.
+#[derive(Clone)]
 pub(super) struct Sender {
     entered: Arrival,
     /// By arrival, which is by nonce.
@@ -74,6 +78,11 @@ impl Sender {
 }
 
 impl Store {
+    /// Bytes it takes beside its own and beside the transactions, which others share.
+    pub(super) fn bytes(&self) -> usize {
+        self.pending.len() * EACH + self.senders.len() * size_of::<(Address, Sender)>()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -267,7 +276,7 @@ impl Store {
 }
 
 /// Ids handed in since the last block, the oldest dropped first. Source: consensus.md 5.1 row 1.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RecentIds {
     ids: IndexSet<TransactionId, IdHash>,
     by_age: VecDeque<TransactionId>,

@@ -100,6 +100,13 @@ pub enum Payload<'a> {
     BlockReverted { block: BlockLine },
     #[serde(rename = "chain.rolled-back")]
     RolledBack { from: TipLine, to: TipLine, cause: String },
+    #[serde(rename = "chain.moved")]
+    Moved {
+        from: TipLine,
+        to: TipLine,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pending: Option<Vec<TransactionLine>>,
+    },
     #[serde(rename = "forger.suspended")]
     ForgingSuspended { reached: u32, in_quorum: u32 },
     #[serde(rename = "forger.started")]
@@ -261,6 +268,10 @@ impl<'a> Line<'a> {
             NetworkEvent::NodeDown { node, cause } => (Some(node.0), Payload::NodeDown { cause: cause.word() }),
             NetworkEvent::NodeUp { node } => (Some(node.0), Payload::NodeUp {}),
             NetworkEvent::PoolLost { node } => (Some(node.0), Payload::PoolReplaced { transactions: Vec::new() }),
+            NetworkEvent::Moved { node, from, to, pending } => {
+                let pending = pending.map(|pending| pending.iter().map(|one| transaction_line(one)).collect());
+                (Some(node.0), Payload::Moved { from: tip_line(from), to: tip_line(to), pending })
+            }
         };
         Self { at: now.micros(), node, payload }
     }
@@ -277,6 +288,7 @@ impl Payload<'_> {
             Self::BlockDisregarded { .. } => "block.disregarded",
             Self::BlockReverted { .. } => "block.reverted",
             Self::RolledBack { .. } => "chain.rolled-back",
+            Self::Moved { .. } => "chain.moved",
             Self::ForgingSuspended { .. } => "forger.suspended",
             Self::ForgerStarted { .. } => "forger.started",
             Self::ForgerFailed { .. } => "forger.failed",
@@ -460,6 +472,7 @@ mod tests {
             Payload::BlockDisregarded { block: block() },
             Payload::BlockReverted { block: block() },
             Payload::RolledBack { from: tip(), to: tip(), cause: "forked".into() },
+            Payload::Moved { from: tip(), to: tip(), pending: Some(vec![transaction()]) },
             Payload::ForgingSuspended { reached: 1, in_quorum: 0 },
             Payload::ForgerStarted { delegate: key.to_string() },
             Payload::ForgerFailed { reason: "why" },

@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
 
 /// Transactions of a list, in its order, evenly spaced.
+#[derive(Clone)]
 pub struct Listed {
     network: Network,
     plan: List,
@@ -19,6 +20,7 @@ pub struct Listed {
 }
 
 /// Transactions of a chain, each block's at its time.
+#[derive(Clone)]
 pub struct Replayed {
     network: Network,
     blocks: VecDeque<Recorded>,
@@ -26,6 +28,7 @@ pub struct Replayed {
 }
 
 /// One block of a file.
+#[derive(Clone)]
 pub struct Recorded {
     timestamp: Timestamp,
     transactions: Vec<Vec<u8>>,

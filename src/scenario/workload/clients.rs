@@ -24,6 +24,7 @@ const INTO_SLOT: Duration = Duration::from_millis(300);
 
 /// Worthless transactions, of three sorts in turn: from a wallet that has nothing, with a gap before its nonce, and with
 /// a signature that does not hold.
+#[derive(Clone)]
 pub struct Spammer {
     network: Network,
     plan: SpamPool,
@@ -32,6 +33,7 @@ pub struct Spammer {
 }
 
 /// Transfers of the accounts that pay the least fee that pools take.
+#[derive(Clone)]
 pub struct Flooder {
     network: Network,
     plan: LowFeeFlood,
@@ -41,6 +43,7 @@ pub struct Flooder {
 }
 
 /// Accounts that change sides in the same block.
+#[derive(Clone)]
 pub struct Swing {
     network: Network,
     plan: VoteSwing,
@@ -48,6 +51,7 @@ pub struct Swing {
 }
 
 /// Delegates that resign together.
+#[derive(Clone)]
 pub struct Resignations {
     network: Network,
     who: Vec<NodeId>,

@@ -16,7 +16,10 @@ use crate::{
 use rand::{Rng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 /// Wallets funded by one transaction.
 const FUNDED_AT_ONCE: usize = 64;
@@ -30,6 +33,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
 const TRIES: usize = 8;
 
 /// Makes transactions of every type.
+#[derive(Clone)]
 pub struct Generator {
     network: Network,
     plan: Generate,
@@ -80,6 +84,7 @@ struct Pending {
     id: Option<TransactionId>,
 }
 
+#[derive(Clone, Copy)]
 enum Funding {
     NotYet,
     Asked,
@@ -92,7 +97,7 @@ impl Generator {
         let byte = network.tree.config().network.pub_key_hash;
         let sender = |(number, (keys, second)): (u32, &(KeyPair, PrivateKey))| {
             let (keys, second) = (keys.clone(), second.clone());
-            let second = LazyPair::new(Box::new(|| KeyPair::from(second)));
+            let second: LazyPair = Arc::new(LazyLock::new(Box::new(|| KeyPair::from(second))));
             let address = keys.address(byte);
             (Sender { keys, address, second, number, made: 0 }, Pending::default())
         };

@@ -12,12 +12,13 @@ use crate::{
 use indexmap::IndexMap;
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
-use std::cell::LazyCell;
+use std::sync::{Arc, LazyLock};
 
 /// Blocks beyond a round for which a lock is made.
 const LOCK_MARGIN: u32 = 20;
 
 /// Someone who sends: its keys, and its second pair once it has registered that.
+#[derive(Clone)]
 pub struct Sender {
     pub keys: KeyPair,
     pub address: Address,
@@ -29,10 +30,11 @@ pub struct Sender {
     pub made: u32,
 }
 
-/// A pair whose public key is computed when it is asked for.
-pub type LazyPair = LazyCell<KeyPair, Box<dyn FnOnce() -> KeyPair + Send>>;
+/// A pair whose public key is computed when it is asked for. Copies of a workload share it.
+pub type LazyPair = Arc<LazyLock<KeyPair, Box<dyn FnOnce() -> KeyPair + Send>>>;
 
 /// A lock whose secret is known.
+#[derive(Clone)]
 pub struct OpenLock {
     pub id: TransactionId,
     pub secret: [u8; 32],

@@ -54,7 +54,7 @@ pub enum Action {
 }
 
 /// All that is in force, by the index of its fault.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Interference {
     nodes: u32,
     cuts: Vec<(usize, Cut)>,

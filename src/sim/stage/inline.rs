@@ -5,7 +5,7 @@ use crate::{
     sim::{
         Observer, Plan, World,
         queue::Soon,
-        world::{Delivery, What},
+        world::{Delivery, Moment, What},
     },
 };
 
@@ -28,6 +28,22 @@ impl InlineStage {
         let world = World::new(plan, actors.iter().map(|(id, _)| *id), observers);
         let actors: Vec<Hosted> = actors.into_iter().map(|(_, actor)| actor.into()).collect();
         Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
+    }
+
+    /// A run that goes on from a moment of another, watched by nobody.
+    pub fn at(moment: &Moment) -> Self {
+        let (world, actors) = moment.parts();
+        Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
+    }
+
+    /// All of the run as it is now.
+    pub fn moment(&self) -> Moment {
+        Moment::of(&self.world, self.actors.clone())
+    }
+
+    /// Puts other actors in the place of those it has, which are answered.
+    pub(super) fn exchange(&mut self, actors: Vec<Hosted>) -> Vec<Hosted> {
+        std::mem::replace(&mut self.actors, actors)
     }
 
     /// Clock and queue of the run.

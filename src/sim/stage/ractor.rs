@@ -5,7 +5,10 @@
 
 use crate::{
     actors::{ActorId, Effect, Hosted as Machine, Role, SimTime, Stimulus},
-    sim::{Observer, Plan, World, world::Delivery},
+    sim::{
+        Observer, Plan, World,
+        world::{Delivery, Moment},
+    },
 };
 use ractor::{
     Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent, concurrency::Duration,
@@ -73,6 +76,37 @@ impl RactorStage {
         Ok(())
     }
 
+    /// All of the run as it is now.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn moment(&mut self) -> Result<Moment, ActorDied> {
+        let mut actors = Vec::with_capacity(self.hosts.len());
+        for (id, host) in &self.hosts {
+            match host.call(HostMessage::Copy, None::<Duration>).await {
+                Ok(CallResult::Success(machine)) => actors.push(*machine),
+                Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => return Err(self.died(*id)),
+            }
+        }
+        Ok(Moment::of(&self.world, actors))
+    }
+
+    /// Puts other actors in the place of those it has, which are answered.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub(super) async fn exchange(&mut self, actors: Vec<Machine>) -> Result<Vec<Machine>, ActorDied> {
+        let mut was = Vec::with_capacity(self.hosts.len());
+        for ((id, host), machine) in self.hosts.iter().zip(actors) {
+            let machine = Box::new(machine);
+            match host.call(|reply| HostMessage::Become(machine, reply), None::<Duration>).await {
+                Ok(CallResult::Success(machine)) => was.push(*machine),
+                Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => return Err(self.died(*id)),
+            }
+        }
+        Ok(was)
+    }
+
     /// Moves the clock on, over a time in which nothing is due.
     pub fn rest_until(&mut self, until: SimTime) {
         self.world.rest_until(until);
@@ -134,6 +168,10 @@ struct Host;
 enum HostMessage {
     /// Something happened at this instant; replies once with the effects, in the buffer given.
     Deliver(SimTime, Stimulus, Vec<Effect>, RpcReplyPort<Vec<Effect>>),
+    /// Replies with a copy of the machine.
+    Copy(RpcReplyPort<Box<Machine>>),
+    /// Hosts this machine from now on; replies with the one before.
+    Become(Box<Machine>, RpcReplyPort<Box<Machine>>),
 }
 
 impl Actor for Host {
@@ -157,6 +195,8 @@ impl Actor for Host {
                 // The stage gave up waiting: the run is over and nobody wants the effects.
                 let _stage_is_gone = reply.send(effects);
             }
+            HostMessage::Copy(reply) => _ = reply.send(Box::new(machine.clone())),
+            HostMessage::Become(other, reply) => _ = reply.send(Box::new(std::mem::replace(machine, *other))),
         }
         Ok(())
     }

@@ -12,12 +12,14 @@ use crate::{
 };
 
 /// Everything that begins and ends: the faults of a plan, then its sources, by one index.
+#[derive(Clone)]
 pub struct Agenda {
     entries: Vec<(Trigger, Option<Trigger>)>,
     waiting: Vec<Waiting>,
 }
 
 /// A beginning or an end that waits for something to happen.
+#[derive(Clone)]
 struct Waiting {
     index: usize,
     ends: bool,

@@ -15,7 +15,7 @@ use slab::Slab;
 use std::mem;
 
 /// Everything that will happen, as far as it is known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Coming {
     queue: EventQueue<Due>,
     items: Slab<Item>,
@@ -26,7 +26,7 @@ pub struct Coming {
 }
 
 /// Wake-ups: plain values, so that it is known where each lies without looking there.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Wakes {
     all: Vec<Wake>,
     /// Places of those that are over.
@@ -129,6 +129,7 @@ pub struct Kept(u32);
 pub struct Waking(u32);
 
 /// A message from peer to peer, or what several say alike.
+#[derive(Clone)]
 struct Shared {
     message: Message,
     /// Copies still under way.
@@ -274,6 +275,14 @@ impl Coming {
 
     pub fn next_time(&self) -> Option<SimTime> {
         self.queue.next_time()
+    }
+
+    /// Bytes that it takes: an estimate.
+    pub fn bytes(&self) -> usize {
+        self.queue.bytes()
+            + self.items.len() * size_of::<Item>()
+            + self.wakes.all.len() * size_of::<Wake>()
+            + self.messages.len() * size_of::<Shared>()
     }
 
     /// Who sends what is under way, and to whom. Looks at everything that is to come.

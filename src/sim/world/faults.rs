@@ -11,6 +11,7 @@ use crate::{
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
 /// What is in force.
+#[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
     /// Deviations that are on: whose, and by which fault.
@@ -32,6 +33,11 @@ impl Faults {
     /// So many faults, none of which has begun.
     pub fn new(count: usize) -> Self {
         Self { state: vec![State::Ahead; count], deviations: Vec::new(), without_pool: BTreeSet::new() }
+    }
+
+    /// Those in force, ascending.
+    pub fn began(&self) -> Vec<usize> {
+        (0..).zip(&self.state).filter(|(_, state)| matches!(state, State::On(_))).map(|(index, _)| index).collect()
     }
 
     /// What the actors of a node are told to do against the protocol.

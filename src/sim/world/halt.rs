@@ -77,6 +77,7 @@ impl HaltCause {
 }
 
 /// What the world notes in order to prove a halt.
+#[derive(Clone)]
 pub(super) struct Ahead {
     /// Faults' beginnings and ends that lie in the queue.
     pub(super) scheduled: u32,

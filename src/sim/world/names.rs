@@ -12,6 +12,7 @@ use crate::{
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The names of a plan's nodes.
+#[derive(Clone)]
 pub struct Names {
     nodes: u32,
     delegates: BTreeMap<String, NodeId>,

@@ -9,6 +9,7 @@ use rand::Rng;
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 /// All nodes.
+#[derive(Clone)]
 pub struct Nodes {
     /// What every event looks at; small, for that.
     brief: Vec<Brief>,
@@ -25,7 +26,7 @@ struct Brief {
     special: bool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct NodeState {
     down: bool,
     /// Pauses in force.

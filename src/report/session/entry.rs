@@ -1,0 +1,84 @@
+//! A line of a session's file: something came in, and when.
+
+use crate::{
+    actors::{NodeId, message::Transactions},
+    protocol::{Height, NetworkConfig, SignedTransaction, transaction::Dialect},
+    sim::{Intervention, snapshots::SnapshotId},
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Something came in from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The virtual instant [µs].
+    pub at: u64,
+    /// Inputs that had been delivered to actors by then.
+    pub delivered: u64,
+    /// Of the events so far.
+    pub digest: String,
+    pub came: Came,
+}
+
+/// What came in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Came {
+    /// Transactions, as wire bytes in hex, were handed in at a node.
+    Submit { node: u32, transactions: Vec<String> },
+    /// A snapshot was taken; they are numbered from 1 on.
+    TakeSnapshot { name: Option<String> },
+    /// The run went to a snapshot.
+    Revert { to: u64 },
+    /// A snapshot was deleted.
+    DeleteSnapshot { id: u64 },
+    /// The session was stopped.
+    End,
+}
+
+impl From<&Intervention> for Came {
+    fn from(what: &Intervention) -> Self {
+        match what {
+            Intervention::Submit { node, transactions } => {
+                let transactions = transactions.iter().map(|transaction| hex::encode(transaction.bytes())).collect();
+                Self::Submit { node: node.0, transactions }
+            }
+            Intervention::TakeSnapshot { name } => Self::TakeSnapshot { name: name.clone() },
+            Intervention::Revert { to } => Self::Revert { to: to.0 },
+            Intervention::DeleteSnapshot { id } => Self::DeleteSnapshot { id: id.0 },
+        }
+    }
+}
+
+impl Came {
+    /// What it does to a run; nothing, if it is the end. `height` says where a node is.
+    ///
+    /// # Errors
+    /// Transactions cannot be understood.
+    pub fn intervention(
+        self,
+        config: &NetworkConfig,
+        height: impl Fn(u32) -> Height,
+    ) -> Result<Option<Intervention>, String> {
+        Ok(Some(match self {
+            Self::Submit { node, transactions } => {
+                Intervention::Submit { node: NodeId(node), transactions: decode(config, height(node), &transactions)? }
+            }
+            Self::TakeSnapshot { name } => Intervention::TakeSnapshot { name },
+            Self::Revert { to } => Intervention::Revert { to: SnapshotId(to) },
+            Self::DeleteSnapshot { id } => Intervention::DeleteSnapshot { id: SnapshotId(id) },
+            Self::End => return Ok(None),
+        }))
+    }
+}
+
+/// Transactions as the API read them: by the milestone of the chain they came to.
+fn decode(config: &NetworkConfig, height: Height, transactions: &[String]) -> Result<Transactions, String> {
+    let context = config.transaction_context(height).with_dialect(Dialect::Stored);
+    let decode = |text: &String| {
+        let bytes = hex::decode(text).map_err(|why| why.to_string())?;
+        SignedTransaction::from_bytes(&bytes, &context).map(Arc::new).map_err(|why| why.to_string())
+    };
+    transactions.iter().map(decode).collect::<Result<Vec<_>, _>>().map(Into::into)
+}

@@ -1,0 +1,231 @@
+//! Snapshots of a live run, as a tree of what came in between them.
+//!
+//! ```text
+//!   the beginning ──inputs──► 1 ──inputs──► 2          each: where it is, and what came in since the one before
+//!                             └───inputs──► 3          some: the moment itself, ready to go back to
+//! ```
+//!
+//! A moment of a network of 51 delegates takes some 200 KB, so only so many are kept. The moment of another snapshot is made
+//! again when somebody goes back to it: from the nearest one before it that is kept, by playing what came in since.
+
+use super::{Intervention, Plan, world::Moment};
+use crate::{
+    actors::SimTime,
+    protocol::{BlockId, Height},
+};
+use std::collections::BTreeMap;
+
+/// Snapshots that one run can have.
+pub const SNAPSHOTS_MAX: usize = 10_000;
+/// Bytes of moments that are kept, where nothing else is said.
+pub const MOMENTS_MAX: usize = 40 << 20;
+/// The snapshot that every run begins with, and that cannot be deleted.
+const BEGINNING: SnapshotId = SnapshotId(0);
+
+/// The number of a snapshot in its run, from 1 on; 0 is the beginning of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SnapshotId(pub u64);
+
+/// A snapshot as it is told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotInfo {
+    pub id: SnapshotId,
+    pub name: Option<String>,
+    /// The virtual instant.
+    pub at: SimTime,
+    /// Inputs delivered to actors before it.
+    pub delivered: u64,
+    /// The tip that most live nodes stood on.
+    pub height: Height,
+    pub tip: BlockId,
+}
+
+/// Something that came in, and when: after so many inputs delivered to actors.
+#[derive(Clone, Debug)]
+pub struct CameIn {
+    pub at: SimTime,
+    pub delivered: u64,
+    pub what: Intervention,
+}
+
+/// How to come to a snapshot: from this moment, or from the beginning of the run, by what came in after it.
+pub struct Way<'s> {
+    pub from: Option<&'s Moment>,
+    pub inputs: Vec<&'s CameIn>,
+}
+
+/// All snapshots of a run.
+pub struct Snapshots {
+    plan: Plan,
+    all: BTreeMap<SnapshotId, Kept>,
+    next: u64,
+    /// The snapshot that the run was last at, and what has come in since.
+    last: SnapshotId,
+    since: Vec<CameIn>,
+    /// Bytes of moments that may be kept.
+    room: usize,
+}
+
+struct Kept {
+    info: SnapshotInfo,
+    before: SnapshotId,
+    inputs: Vec<CameIn>,
+    moment: Option<Moment>,
+    /// Others come after it, so it stays though nobody can go back to it any more.
+    is_deleted: bool,
+}
+
+impl Snapshots {
+    /// Those of a run that begins with this plan: none.
+    pub fn new(plan: &Plan) -> Self {
+        let (all, since) = (BTreeMap::new(), Vec::new());
+        Self { plan: plan.clone(), all, next: 1, last: BEGINNING, since, room: MOMENTS_MAX }
+    }
+
+    /// The plan that the run began with.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Something comes into the run, which is no snapshot and goes back to none.
+    pub fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+        self.since.push(CameIn { at, delivered, what: what.clone() });
+    }
+
+    /// Keeps a moment of the run; `None` if there are [`SNAPSHOTS_MAX`] already.
+    pub fn take(&mut self, name: Option<String>, moment: Moment) -> Option<SnapshotInfo> {
+        if self.list().count() >= SNAPSHOTS_MAX {
+            return None;
+        }
+        let id = SnapshotId(self.next);
+        self.next += 1;
+        let tip = moment.tips().winning();
+        let (height, tip) = (tip.height(), tip.id());
+        let info = SnapshotInfo { id, name, at: moment.now(), delivered: moment.delivered(), height, tip };
+        let inputs = std::mem::take(&mut self.since);
+        let kept = Kept { info: info.clone(), before: self.last, inputs, moment: Some(moment), is_deleted: false };
+        self.all.insert(id, kept);
+        self.last = id;
+        self.drop_moments(id);
+        Some(info)
+    }
+
+    /// All that can be gone back to, by their numbers.
+    pub fn list(&self) -> impl Iterator<Item = &SnapshotInfo> {
+        self.all.values().filter(|kept| !kept.is_deleted).map(|kept| &kept.info)
+    }
+
+    /// One that can be gone back to.
+    pub fn get(&self, id: SnapshotId) -> Option<&SnapshotInfo> {
+        self.all.get(&id).filter(|kept| !kept.is_deleted).map(|kept| &kept.info)
+    }
+
+    /// The moment of a snapshot, if it is kept.
+    pub fn moment(&self, id: SnapshotId) -> Option<&Moment> {
+        self.all.get(&id)?.moment.as_ref()
+    }
+
+    /// Keeps the moment of a snapshot that was made again.
+    pub fn keep(&mut self, id: SnapshotId, moment: Moment) {
+        if let Some(kept) = self.all.get_mut(&id) {
+            kept.moment = Some(moment);
+            self.drop_moments(id);
+        }
+    }
+
+    /// Keeps so many bytes of moments from now on.
+    pub fn make_room(&mut self, bytes: usize) {
+        self.room = bytes;
+        self.drop_moments(self.last);
+    }
+
+    /// Bytes of the moments that are kept: an estimate.
+    pub fn bytes(&self) -> usize {
+        self.all.values().filter_map(|kept| kept.moment.as_ref()).map(Moment::bytes).sum()
+    }
+
+    /// The run is at a snapshot again.
+    pub fn went_back(&mut self, to: SnapshotId) {
+        self.last = to;
+        self.since.clear();
+        self.forget_unused();
+    }
+
+    /// Deletes one, and says whether it was there.
+    pub fn delete(&mut self, id: SnapshotId) -> bool {
+        let Some(kept) = self.all.get_mut(&id).filter(|kept| !kept.is_deleted) else { return false };
+        kept.is_deleted = true;
+        kept.moment = None;
+        self.forget_unused();
+        true
+    }
+
+    /// How to come to a snapshot.
+    ///
+    /// # Panics
+    /// There is none of this number.
+    pub fn way(&self, id: SnapshotId) -> Way<'_> {
+        self.way_from(id, |kept| kept.moment.as_ref())
+    }
+
+    /// All that came in before a snapshot, from the beginning of the run on.
+    ///
+    /// # Panics
+    /// There is none of this number.
+    pub fn history(&self, id: SnapshotId) -> Vec<&CameIn> {
+        self.way_from(id, |_| None).inputs
+    }
+
+    fn way_from<'s>(&'s self, id: SnapshotId, moment: impl Fn(&'s Kept) -> Option<&'s Moment>) -> Way<'s> {
+        let (mut at, mut parts) = (id, Vec::new());
+        let from = loop {
+            if at == BEGINNING {
+                break None;
+            }
+            let kept = &self.all[&at];
+            if let Some(moment) = moment(kept) {
+                break Some(moment);
+            }
+            parts.push(&kept.inputs);
+            at = kept.before;
+        };
+        Way { from, inputs: parts.into_iter().rev().flatten().collect() }
+    }
+
+    /// Forgets deleted ones that nothing comes after.
+    fn forget_unused(&mut self) {
+        loop {
+            let used: Vec<SnapshotId> =
+                self.all.values().map(|kept| kept.before).chain(std::iter::once(self.last)).collect();
+            let count = self.all.len();
+            self.all.retain(|id, kept| !kept.is_deleted || used.contains(id));
+            if self.all.len() == count {
+                return;
+            }
+        }
+    }
+
+    /// Drops moments until the rest has room, but never that of `newest`: first those that are soonest made again.
+    fn drop_moments(&mut self, newest: SnapshotId) {
+        let mut bytes = self.bytes();
+        while bytes > self.room {
+            let soonest = self.all.iter().filter(|(id, kept)| **id != newest && kept.moment.is_some());
+            let soonest = soonest.min_by_key(|(id, kept)| (self.cost(kept), **id)).map(|(id, _)| *id);
+            let Some(kept) = soonest.and_then(|id| self.all.get_mut(&id)) else { return };
+            bytes -= kept.moment.take().map_or(0, |moment| moment.bytes());
+        }
+    }
+
+    /// Inputs to be delivered until the moment of a snapshot is made again.
+    fn cost(&self, kept: &Kept) -> u64 {
+        let mut before = kept.before;
+        while before != BEGINNING {
+            let earlier = &self.all[&before];
+            if earlier.moment.is_some() {
+                return kept.info.delivered.saturating_sub(earlier.info.delivered);
+            }
+            before = earlier.before;
+        }
+        kept.info.delivered
+    }
+}

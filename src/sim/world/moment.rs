@@ -1,0 +1,139 @@
+//! The world at one instant, to go back to.
+
+use super::{DownCause, NetworkEvent, World};
+use crate::{
+    actors::{Hosted, NodeId, SimTime},
+    protocol::SignedTransaction,
+    sim::{plan, source::Counts, tips::Tips},
+};
+use std::{mem, sync::Arc};
+
+/// Everything of a run at one instant: clock, queue, network, faults, clients, every actor and every random stream. Blocks
+/// are shared with the run.
+#[derive(Clone)]
+pub struct Moment {
+    world: World,
+    /// What became of what each source handed in.
+    tallies: Vec<Counts>,
+    /// In the order of [`crate::sim::Plan::actors`].
+    actors: Vec<Hosted>,
+}
+
+impl Moment {
+    /// The instant between two events at which a world and its actors are.
+    pub fn of(world: &World, actors: Vec<Hosted>) -> Self {
+        let tallies = world.plan.sources.iter().map(|source| source.tally.counts()).collect();
+        Self { world: world.clone(), tallies, actors }
+    }
+
+    /// What its clock shows.
+    pub fn now(&self) -> SimTime {
+        self.world.now
+    }
+
+    /// Inputs delivered to actors before it.
+    pub fn delivered(&self) -> u64 {
+        self.world.delivered
+    }
+
+    /// Where its nodes stand.
+    pub fn tips(&self) -> &Tips {
+        self.world.tips()
+    }
+
+    /// Its actors.
+    pub fn actors(&self) -> &[Hosted] {
+        &self.actors
+    }
+
+    /// A world of its own, watched by nobody, and its actors.
+    pub fn parts(&self) -> (World, Vec<Hosted>) {
+        let mut world = self.world.clone();
+        if !self.tallies.is_empty() {
+            let sources = &mut Arc::make_mut(&mut world.plan).sources;
+            sources.iter_mut().zip(&self.tallies).for_each(|(source, counts)| source.tally = counts.into());
+        }
+        (world, self.actors.clone())
+    }
+
+    /// Bytes it takes beside what others share with it: an estimate, from the number and the sizes of what it holds.
+    pub fn bytes(&self) -> usize {
+        self.world.queue.bytes() + self.actors.iter().map(Hosted::bytes).sum::<usize>() + size_of::<World>()
+    }
+
+    /// The transactions that wait in a node's pool.
+    pub fn pending(&self, node: NodeId) -> Vec<Arc<SignedTransaction>> {
+        plan::pool_of(&self.actors, node)
+    }
+}
+
+impl Clone for World {
+    /// The same world, watched by nobody.
+    fn clone(&self) -> Self {
+        Self {
+            plan: self.plan.clone(),
+            now: self.now,
+            queue: self.queue.clone(),
+            network: self.network.clone(),
+            nodes: self.nodes.clone(),
+            agenda: self.agenda.clone(),
+            faults: self.faults.clone(),
+            ahead: self.ahead.clone(),
+            names: self.names.clone(),
+            sources: self.sources.clone(),
+            observers: Vec::new(),
+            tells_messages: false,
+            tells_acts: false,
+            answers: self.answers.clone(),
+            arrivals: Vec::new(),
+            requests: self.requests,
+            delivered: self.delivered,
+        }
+    }
+}
+
+impl World {
+    /// Goes back, or over, to a moment of this run. Those who watch stay, and are told what is different now; `was` are
+    /// the actors that the run had until now.
+    pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted]) {
+        let mut left = mem::replace(self, moment.world.clone());
+        self.observers = mem::take(&mut left.observers);
+        (self.tells_messages, self.tells_acts) = (left.tells_messages, left.tells_acts);
+        if !moment.tallies.is_empty() {
+            let sources = &mut Arc::make_mut(&mut self.plan).sources;
+            for ((source, left), counts) in sources.iter_mut().zip(&left.plan.sources).zip(&moment.tallies) {
+                source.tally = left.tally.clone();
+                source.tally.set(counts);
+            }
+        }
+        self.tell_faults(&left);
+        for node in (0..self.plan.nodes.len() as u32).map(NodeId) {
+            let (from, to) = (left.nodes.tip(node).clone(), self.nodes.tip(node).clone());
+            let pending = moment.pending(node);
+            let had = plan::pool_of(was, node);
+            let same = had.len() == pending.len() && had.iter().zip(&pending).all(|(a, b)| a.id() == b.id());
+            self.tell(&NetworkEvent::Moved { node, from: &from, to: &to, pending: (!same).then_some(&pending) });
+            match (left.nodes.is_live(node), self.nodes.is_live(node)) {
+                (true, false) if self.nodes.is_up(node) => {
+                    self.tell(&NetworkEvent::NodeDown { node, cause: DownCause::Pause });
+                }
+                (true, false) => self.tell(&NetworkEvent::NodeDown { node, cause: DownCause::Crash }),
+                (false, true) => self.tell(&NetworkEvent::NodeUp { node }),
+                _ => {}
+            }
+        }
+        self.rest_until(self.now);
+    }
+
+    /// Tells which faults are in force now that were not, and the other way round.
+    fn tell_faults(&mut self, left: &Self) {
+        let (before, now) = (left.faults.began(), self.faults.began());
+        for index in before.iter().copied().filter(|index| !now.contains(index)) {
+            self.tell(&NetworkEvent::FaultEnded { index, kind: left.plan.faults[index].kind.name() });
+        }
+        let plan = self.plan.clone();
+        for index in now.iter().copied().filter(|index| !before.contains(index)) {
+            self.tell(&NetworkEvent::FaultBegan { index, kind: plan.faults[index].kind.name() });
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Snapshots over HTTP: the whole API is where it was, the pool too, and bad input changes nothing.
+
+use crate::live::Network;
+use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use serde_json::{Value, json};
+
+/// What a client can see of the chain, the wallets and the pool.
+const SEEN: [&str; 9] = [
+    "/api/blocks?limit=100",
+    "/api/blockchain",
+    "/api/delegates",
+    "/api/node/syncing",
+    "/api/peers",
+    "/api/transactions?limit=100",
+    "/api/transactions/unconfirmed",
+    "/api/wallets",
+    "/lab/pace",
+];
+
+fn seen(network: &Network) -> Vec<Value> {
+    SEEN.iter()
+        .map(|path| {
+            let answered = network.get(path);
+            assert_eq!(answered.status, 200, "{path}: {}", answered.body);
+            answered.body
+        })
+        .collect()
+}
+
+/// Hands in a transfer from the first account to somebody.
+fn submit(network: &Network, nonce: u64) {
+    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    let transfer = Transaction::transfer(recipient, Arktoshi::coins(5)).network(23).nonce(Nonce(nonce));
+    let transfer = transfer.sign(&network.testnet.accounts[0].keys);
+    let answered = network.post("/api/transactions", &json!({ "transactions": [transfer.to_json()] }));
+    assert_eq!(answered.body["data"]["accept"], json!([transfer.id().to_string()]), "{}", answered.body);
+}
+
+fn take(network: &Network, body: Value) -> Value {
+    let answered = network.post("/lab/snapshots", &body);
+    assert_eq!(answered.status, 201, "{}", answered.body);
+    answered.body["data"].clone()
+}
+
+fn revert(network: &Network, id: &Value) -> Value {
+    let answered = network.post(&format!("/lab/snapshots/{id}/revert"), &json!({}));
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    answered.body["data"].clone()
+}
+
+#[test]
+fn the_whole_api_goes_back_and_forth() {
+    let network = Network::start(3);
+    network.advance(7);
+    submit(&network, 1);
+    // The transfer waits: it was handed in where it is not the next slot's turn to forge, or it is in the next block.
+    let (early, was) = (take(&network, json!({"name": "one waits"})), seen(&network));
+    assert_eq!(was[6]["meta"]["totalCount"], 1, "{}", was[6]);
+    network.advance(20);
+    submit(&network, 2);
+    let (late, then) = (take(&network, json!({})), seen(&network));
+    assert_ne!(was, then);
+    assert_eq!((&early["id"], &early["name"]), (&json!(1), &json!("one waits")));
+    assert_eq!(
+        (&late["id"], &late["name"], &late["height"]),
+        (&json!(2), &Value::Null, &then[1]["data"]["block"]["height"])
+    );
+
+    for _ in 0..2 {
+        assert_eq!(revert(&network, &json!(1)), early);
+        assert_eq!(seen(&network), was);
+        assert_eq!(revert(&network, &json!(2)), late);
+        assert_eq!(seen(&network), then);
+    }
+    // The same inputs give the same blocks.
+    revert(&network, &json!(1));
+    network.advance(20);
+    submit(&network, 2);
+    assert_eq!(seen(&network), then);
+    // Other inputs give others, and what is gone is gone.
+    revert(&network, &json!(1));
+    let gone = then[0]["data"][0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(network.get(&format!("/api/blocks/{gone}")).status, 404);
+    submit(&network, 2);
+    network.advance(20);
+    assert_ne!(seen(&network), then);
+    let all = network.get("/lab/snapshots").body;
+    assert_eq!(all["data"], json!([early, late]));
+    assert_eq!(network.get("/lab/snapshots/2").body["data"], late);
+}
+
+#[test]
+fn bad_input_changes_nothing() {
+    let network = Network::start(4);
+    network.advance(3);
+    take(&network, json!({}));
+    let was = seen(&network);
+    for (path, body, status, part) in [
+        ("/lab/snapshots", json!({"name": 5}), 422, "\"name\" must be a string"),
+        ("/lab/snapshots", json!({"name": "x".repeat(101)}), 422, "100"),
+        ("/lab/snapshots", json!({"named": "x"}), 422, "\"named\" is not allowed"),
+        ("/lab/snapshots/7/revert", json!({}), 404, "no snapshot of this number"),
+        ("/lab/snapshots/0/revert", json!({}), 422, "\"id\" must be larger than or equal to 1"),
+        ("/lab/snapshots/one/revert", json!({}), 422, "\"id\" must be a number"),
+        ("/lab/snapshots/99999999999999999999/revert", json!({}), 422, "\"id\""),
+        ("/lab/snapshots/1/reverse", json!({}), 404, "Not Found"),
+    ] {
+        let answered = network.post(path, &body);
+        let message = answered.body["message"].as_str().unwrap_or_default();
+        assert_eq!(answered.status, status, "{path} {body}: {}", answered.body);
+        assert!(message.contains(part), "{path} {body}: {message}");
+    }
+    let delete = |id: u32| network.send(&format!("DELETE /lab/snapshots/{id} HTTP/1.1\r\nhost: test\r\n\r\n")).status;
+    assert_eq!((delete(5), delete(1), delete(1)), (404, 204, 404));
+    assert_eq!(network.get("/lab/snapshots").body["data"], json!([]));
+    assert_eq!(seen(&network), was);
+}
+
+/// Whoever waits for an advance is told that it did not come to its end.
+#[test]
+fn a_revert_ends_an_advance() {
+    let network = Network::start(5);
+    network.advance(3);
+    take(&network, json!({}));
+    let answered = std::thread::scope(|scope| {
+        let advance = scope.spawn(|| network.post("/lab/advance", &json!({"slots": 1_000_000})));
+        while network.get("/api/node/status").body["data"]["now"].as_u64() < Some(20) {}
+        revert(&network, &json!(1));
+        advance.join().expect("it is answered")
+    });
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    assert!(answered.body["data"]["slots"].as_u64() < Some(1_000_000), "{}", answered.body);
+    assert_eq!(network.get("/api/node/status").body["data"]["now"], 4);
+}
