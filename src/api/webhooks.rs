@@ -296,7 +296,7 @@ impl Observer for WebhookObserver {
     /// A node that goes back to a snapshot leaves blocks and takes others, and its webhooks hear of each, newest first and
     /// oldest first.
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        if let NetworkEvent::Moved { node, from, to, .. } = event
+        if let NetworkEvent::Moved { node, from, to, begins: false, .. } = event
             && *node == self.0.view.node()
         {
             let (left, taken) = path(from, to);

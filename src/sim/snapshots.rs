@@ -92,6 +92,11 @@ impl Snapshots {
         self.since.push(CameIn { at, delivered, what: what.clone() });
     }
 
+    /// The run begins elsewhere: this has come in before.
+    pub fn begin_with(&mut self, history: Vec<CameIn>) {
+        self.since = history;
+    }
+
     /// Keeps a moment of the run; `None` if there are [`SNAPSHOTS_MAX`] already.
     pub fn take(&mut self, name: Option<String>, moment: Moment) -> Option<SnapshotInfo> {
         if self.list().count() >= SNAPSHOTS_MAX {
@@ -108,6 +113,11 @@ impl Snapshots {
         self.last = id;
         self.drop_moments(id);
         Some(info)
+    }
+
+    /// What has come in since the last snapshot that was taken or gone back to.
+    pub fn since(&self) -> &[CameIn] {
+        &self.since
     }
 
     /// All that can be gone back to, by their numbers.

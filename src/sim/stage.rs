@@ -8,7 +8,7 @@ use super::{
     snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
-use crate::actors::SimTime;
+use crate::actors::{Hosted, SimTime};
 use inline::InlineStage;
 use ractor::{ActorDied, RactorStage};
 
@@ -114,15 +114,13 @@ impl Stage {
         }
         let kept = "it is kept, or was made again";
         let actors = self.snapshots.moment(to).expect(kept).actors().to_vec();
-        let was = match &mut self.host {
-            Host::Inline(stage) => stage.exchange(actors),
-            Host::Ractor(stage) => stage.exchange(actors).await?,
-        };
+        let was = self.exchange(actors).await?;
         let moment = self.snapshots.moment(to).expect(kept);
-        match &mut self.host {
-            Host::Inline(stage) => stage.world_mut().become_as(moment, &was),
-            Host::Ractor(stage) => stage.world_mut().become_as(moment, &was),
-        }
+        let world = match &mut self.host {
+            Host::Inline(stage) => stage.world_mut(),
+            Host::Ractor(stage) => stage.world_mut(),
+        };
+        world.become_as(moment, &was, false);
         self.snapshots.went_back(to);
         Ok(Some(info))
     }
@@ -135,8 +133,30 @@ impl Stage {
         self.moment().await.map(|moment| InlineStage::at(&moment))
     }
 
+    /// Begins at a moment of the same plan instead, to which this history has led.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn begin_at(&mut self, moment: &Moment, history: Vec<CameIn>) -> Result<(), ActorDied> {
+        let actors = moment.actors().to_vec();
+        let was = self.exchange(actors).await?;
+        self.world_mut().become_as(moment, &was, true);
+        self.snapshots.begin_with(history);
+        Ok(())
+    }
+
+    async fn exchange(&mut self, actors: Vec<Hosted>) -> Result<Vec<Hosted>, ActorDied> {
+        match &mut self.host {
+            Host::Inline(stage) => Ok(stage.exchange(actors)),
+            Host::Ractor(stage) => stage.exchange(actors).await,
+        }
+    }
+
     /// All of the run as it is now.
-    async fn moment(&mut self) -> Result<Moment, ActorDied> {
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn moment(&mut self) -> Result<Moment, ActorDied> {
         match &mut self.host {
             Host::Inline(stage) => Ok(stage.moment()),
             Host::Ractor(stage) => stage.moment().await,

@@ -123,7 +123,14 @@ pub enum NetworkEvent<'a> {
     PoolLost { node: NodeId },
     /// The run went back, or over, to another moment: a node that stood on `from` stands on `to` now, and these wait in its
     /// pool, in the order of arrival, if they are others than before. Told of every node.
-    Moved { node: NodeId, from: &'a Arc<Link>, to: &'a Arc<Link>, pending: Option<&'a [Arc<SignedTransaction>]> },
+    Moved {
+        node: NodeId,
+        from: &'a Arc<Link>,
+        to: &'a Arc<Link>,
+        pending: Option<&'a [Arc<SignedTransaction>]>,
+        /// The run begins there: what is between the two blocks has not happened in it.
+        begins: bool,
+    },
 }
 
 /// Why a node that was live is down.

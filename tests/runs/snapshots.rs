@@ -125,9 +125,9 @@ fn what_follows_a_revert_is_what_followed_the_snapshot() {
         let seeds = SeedTree::new(7);
         scenario.crypto.during(|| {
             let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-            let slots = [40 + 7 * number as u32, 60];
+            let slots = [20 + 4 * number as u32, 20];
             hold(&plan, StageKind::Inline, slots, usize::MAX, &file.display().to_string());
-            if number % 8 == 0 {
+            if number % 12 == 0 {
                 hold(&plan, StageKind::Ractor, slots, usize::MAX, &file.display().to_string());
             }
         });
@@ -136,13 +136,13 @@ fn what_follows_a_revert_is_what_followed_the_snapshot() {
 
 #[test]
 fn it_is_the_same_where_the_moment_has_to_be_played_again() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         let scenario = draw(&Frame { delegates: Some(7), rounds: Some(9), ..Frame::default() }, seed);
         let seeds = SeedTree::new(seed);
         scenario.crypto.during(|| {
             let plan = scenario.plan(&scenario.testnet(seeds), seeds);
             let kind = if seed % 6 == 0 { StageKind::Ractor } else { StageKind::Inline };
-            let (kept, again) = (thrice(&plan, kind, 20, 20, usize::MAX), thrice(&plan, kind, 20, 20, 0));
+            let (kept, again) = (thrice(&plan, kind, 15, 10, usize::MAX), thrice(&plan, kind, 15, 10, 0));
             assert!(kept == again, "seed {seed} on {kind:?}: a moment that was played again is another one");
         });
     }

@@ -268,7 +268,7 @@ impl<'a> Line<'a> {
             NetworkEvent::NodeDown { node, cause } => (Some(node.0), Payload::NodeDown { cause: cause.word() }),
             NetworkEvent::NodeUp { node } => (Some(node.0), Payload::NodeUp {}),
             NetworkEvent::PoolLost { node } => (Some(node.0), Payload::PoolReplaced { transactions: Vec::new() }),
-            NetworkEvent::Moved { node, from, to, pending } => {
+            NetworkEvent::Moved { node, from, to, pending, .. } => {
                 let pending = pending.map(|pending| pending.iter().map(|one| transaction_line(one)).collect());
                 (Some(node.0), Payload::Moved { from: tip_line(from), to: tip_line(to), pending })
             }

@@ -94,8 +94,8 @@ impl Clone for World {
 
 impl World {
     /// Goes back, or over, to a moment of this run. Those who watch stay, and are told what is different now; `was` are
-    /// the actors that the run had until now.
-    pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted]) {
+    /// the actors that the run had until now. With `begins` nothing has happened in it yet.
+    pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted], begins: bool) {
         let mut left = mem::replace(self, moment.world.clone());
         self.observers = mem::take(&mut left.observers);
         (self.tells_messages, self.tells_acts) = (left.tells_messages, left.tells_acts);
@@ -112,7 +112,8 @@ impl World {
             let pending = moment.pending(node);
             let had = plan::pool_of(was, node);
             let same = had.len() == pending.len() && had.iter().zip(&pending).all(|(a, b)| a.id() == b.id());
-            self.tell(&NetworkEvent::Moved { node, from: &from, to: &to, pending: (!same).then_some(&pending) });
+            let pending = (!same).then_some(&*pending);
+            self.tell(&NetworkEvent::Moved { node, from: &from, to: &to, pending, begins });
             match (left.nodes.is_live(node), self.nodes.is_live(node)) {
                 (true, false) if self.nodes.is_up(node) => {
                     self.tell(&NetworkEvent::NodeDown { node, cause: DownCause::Pause });

@@ -1,0 +1,176 @@
+//! The network of a snapshot as a file: how its session began, and all that came in before the snapshot. Playing that again
+//! gives the same network, to the last timer and random number.
+//!
+//! The first line is a [`Head`]; after it come the lines of a session's file, without digests and without an end.
+
+use super::{Came, Entry, LAST, Session, SessionError, SessionFile};
+use crate::{
+    actors::{NodeId, SimTime},
+    files,
+    protocol::crypto::sha256,
+    sim::{
+        Observer, Plan, Stage,
+        snapshots::{CameIn, SnapshotInfo},
+        world::Moment,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{BufReader, Cursor, Read},
+    path::{Path, PathBuf},
+};
+
+/// The version of the form that this build writes and reads.
+const SCHEMA: u32 = 1;
+/// Bytes of a file that is read.
+pub const STATE_MAX: u64 = 1 << 30;
+
+/// Which snapshot it is, and what the rest of the file must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// The version of the form.
+    pub state: u32,
+    /// SHA-256 of all bytes after the first line, in hex.
+    pub checksum: String,
+    pub name: Option<String>,
+    /// The virtual instant [µs].
+    pub at: u64,
+    /// Inputs that had been delivered to actors by then.
+    pub delivered: u64,
+    /// The tip that most live nodes stood on.
+    pub height: u32,
+    pub tip: String,
+}
+
+/// The file of a snapshot.
+pub fn write(session: &Session, info: &SnapshotInfo, history: &[CameIn]) -> Vec<u8> {
+    let mut rest = Vec::new();
+    line(&mut rest, session);
+    for CameIn { at, delivered, what } in history {
+        line(&mut rest, &Entry { at: at.micros(), delivered: *delivered, digest: None, came: what.into() });
+    }
+    let head = Head {
+        state: SCHEMA,
+        checksum: hex::encode(sha256(&rest)),
+        name: info.name.clone(),
+        at: info.at.micros(),
+        delivered: info.delivered,
+        height: info.height.0,
+        tip: info.tip.to_string(),
+    };
+    let mut file = Vec::with_capacity(rest.len() + 300);
+    line(&mut file, &head);
+    file.extend(rest);
+    file
+}
+
+fn line(out: &mut Vec<u8>, line: &impl Serialize) {
+    serde_json::to_writer(&mut *out, line).expect("texts and numbers become JSON, and a vector takes all");
+    out.push(b'\n');
+}
+
+/// A file whose checksum holds.
+pub struct StateFile {
+    path: PathBuf,
+    head: Head,
+    session: SessionFile,
+}
+
+/// Where a file leads to.
+pub struct Arrived {
+    pub moment: Moment,
+    /// All that came in on the way.
+    pub history: Vec<CameIn>,
+}
+
+impl StateFile {
+    /// Opens a file and holds it against its checksum.
+    ///
+    /// # Errors
+    /// It cannot be read, is none, is of another version, or is damaged.
+    pub fn open(path: &Path) -> Result<Self, SessionError> {
+        let unreadable = |source| SessionError::Unreadable { file: path.to_path_buf(), source };
+        let mut bytes = Vec::new();
+        let file = files::open(path).map_err(unreadable)?;
+        file.take(STATE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        Self::read(path, &bytes)
+    }
+
+    /// [`StateFile::open`] of bytes that were read; `path` is named in errors.
+    ///
+    /// # Errors
+    /// As [`StateFile::open`].
+    pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, SessionError> {
+        let file = || path.to_path_buf();
+        if bytes.len() as u64 > STATE_MAX {
+            let (found, allowed) = (bytes.len() as u64, format!("up to {STATE_MAX} bytes"));
+            return Err(SessionError::NotAllowed { file: file(), line: 1, key: "file", found, allowed });
+        }
+        let no_state = |why: String| SessionError::NoState { file: file(), why };
+        let end =
+            bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| no_state("it has no first line".into()))?;
+        let (first, rest) = (&bytes[..end], &bytes[end + 1..]);
+        let head: Head = serde_json::from_slice(first).map_err(|why| no_state(format!("line 1: {why}")))?;
+        if head.state != SCHEMA {
+            let (found, allowed) = (u64::from(head.state), SCHEMA.to_string());
+            return Err(SessionError::NotAllowed { file: file(), line: 1, key: "state", found, allowed });
+        }
+        let found = hex::encode(sha256(rest));
+        if found != head.checksum {
+            return Err(SessionError::Damaged { file: file(), expected: head.checksum, found });
+        }
+        let session = SessionFile::read(path, Box::new(BufReader::new(Cursor::new(rest.to_vec()))))?;
+        Ok(Self { path: file(), head, session })
+    }
+
+    /// How the session began.
+    pub fn session(&self) -> &Session {
+        &self.session.session
+    }
+
+    /// Plays from the plan that the session began with to the snapshot.
+    ///
+    /// # Errors
+    /// A line cannot be understood, or the network is another one in the end.
+    pub async fn arrive(mut self, plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Arrived, SessionError> {
+        let mut stage = Stage::inline(plan, observers);
+        while let Some(Entry { at, delivered, came, .. }) = self.session.next()? {
+            let at = self.reach(&mut stage, at, delivered).await?;
+            if let Came::Submit { node, .. } = came
+                && node as usize >= plan.nodes.len()
+            {
+                let (file, line, nodes) = (self.path, self.session.line, plan.nodes.len());
+                return Err(SessionError::NoNode { file, line, node, nodes });
+            }
+            let height = |node| stage.world().tips().of(NodeId(node)).height();
+            let what = came.intervention(plan.tree.config(), height).map_err(|why| self.session.malformed(why))?;
+            let what = what.filter(|what| !what.is_about_snapshots());
+            let Some(what) = what else { return Err(self.session.malformed("no part of a snapshot's file")) };
+            debug_assert_eq!(stage.world().now(), at);
+            stage.intervene(what).await?;
+        }
+        self.reach(&mut stage, self.head.at, self.head.delivered).await?;
+        let tip = stage.world().tips().winning().clone();
+        if (tip.height().0, tip.id().to_string()) != (self.head.height, self.head.tip.clone()) {
+            let expected = format!("{} at height {}", self.head.tip, self.head.height);
+            let found = format!("{} at height {}", tip.id(), tip.height());
+            return Err(SessionError::Differs { file: self.path, line: 1, what: "tip", expected, found });
+        }
+        let history = stage.snapshots().since().to_vec();
+        Ok(Arrived { moment: stage.moment().await?, history })
+    }
+
+    async fn reach(&self, stage: &mut Stage, at: u64, delivered: u64) -> Result<SimTime, SessionError> {
+        let (at, now) = (SimTime::from_micros(at), stage.world().now());
+        if at < now || at > LAST {
+            let allowed = format!("{} to {}", now.micros(), LAST.micros());
+            let (file, line) = (self.path.clone(), self.session.line);
+            return Err(SessionError::NotAllowed { file, line, key: "at", found: at.micros(), allowed });
+        }
+        if !stage.play_to(at, delivered).await? {
+            return Err(self.session.differs("inputs delivered", delivered, stage.world().delivered()));
+        }
+        Ok(at)
+    }
+}
