@@ -1,0 +1,87 @@
+//! What others hold of a live run, and what they can ask of it.
+
+use super::{ADVANCE_LIMIT, Advanced, Pace};
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    sim::{Intervention, Outcome},
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// What is asked of a live run, with where the answer goes.
+pub(super) enum Command {
+    Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
+    Advance { slots: u32, reply: oneshot::Sender<Advanced> },
+    SetPace { pace: Pace, reply: oneshot::Sender<()> },
+    Now { reply: oneshot::Sender<(SimTime, Pace)> },
+    Stop,
+}
+
+/// What others hold of a live run. Cheap to clone.
+#[derive(Clone)]
+pub struct LiveHandle(pub(super) mpsc::UnboundedSender<Command>);
+
+/// The run has ended, so nothing can be asked of it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulation has stopped")]
+pub struct Stopped;
+
+impl LiveHandle {
+    /// A handle to a run that has ended, for looking at what it left.
+    pub fn ended() -> Self {
+        Self(mpsc::unbounded_channel().0)
+    }
+
+    /// Hands transactions in at a node; answers once its pool has decided.
+    ///
+    /// # Errors
+    /// The run has stopped; so for all calls.
+    pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
+        let what = Intervention::Submit { node, transactions };
+        self.intervene(what).await.map(|Outcome::Submitted(submission)| submission)
+    }
+
+    /// Does something to the run at the instant at which it comes in, and answers what came of it.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn intervene(&self, what: Intervention) -> Result<Outcome, Stopped> {
+        self.ask(|reply| Command::Intervene { what, reply }).await
+    }
+
+    /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers when they are
+    /// over, or when somebody set the pace.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn advance(&self, slots: u32) -> Result<Advanced, Stopped> {
+        self.ask(|reply| Command::Advance { slots: slots.min(ADVANCE_LIMIT), reply }).await
+    }
+
+    /// Changes the pace from now on. Ends an advance that is going on, and those that wait behind it.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn set_pace(&self, pace: Pace) -> Result<(), Stopped> {
+        self.ask(|reply| Command::SetPace { pace, reply }).await
+    }
+
+    /// The virtual instant, and the pace.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn now(&self) -> Result<(SimTime, Pace), Stopped> {
+        self.ask(|reply| Command::Now { reply }).await
+    }
+
+    /// Ends the run; the work in hand is finished first.
+    pub fn stop(&self) {
+        // Stopped already is what was wanted.
+        let _stopped_already = self.0.send(Command::Stop);
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(command(reply)).map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+}
