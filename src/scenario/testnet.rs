@@ -105,6 +105,11 @@ impl Testnet {
         Self { config, delegates, accounts, others: Arc::default() }
     }
 
+    /// A network from elsewhere, of which these delegates' keys are known, and of nobody else.
+    pub fn loaded(config: Arc<NetworkConfig>, delegates: Vec<NamedDelegate>) -> Self {
+        Self { config, delegates, accounts: Vec::new(), others: Arc::default() }
+    }
+
     /// The block tree of this network under these rules.
     ///
     /// # Errors

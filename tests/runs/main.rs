@@ -16,6 +16,7 @@ mod honest;
 mod in_order;
 mod layering;
 mod ledger_laws;
+mod lived;
 mod mathematics;
 mod milestones;
 mod missed_slots;

@@ -84,7 +84,7 @@ fn a_session_that_differs_or_is_none_is_told_apart() {
     case(&text[..text.len() - 30], 0, "4 inputs");
     case(&text[..text.len() - 30], 0, "it was not stopped in order");
     case(&text.replacen("\"seed\":3", "\"seed\":\"three\"", 1), 2, "changed.jsonl:1:");
-    case(&text.replacen("\"session\":3", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 3");
+    case(&text.replacen("\"session\":4", "\"session\":9", 1), 2, "key 'session': found 9, allowed is 4");
     case(&text.replacen("\"node\":0", "\"node\":70", 1), 2, "node 70 is none of 7");
     case(&text.replacen("\"seed\":3", "\"seed\":4", 1), 2, "key 'nethash'");
     case("", 2, "changed.jsonl:1:");
