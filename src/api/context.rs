@@ -3,6 +3,7 @@
 use super::{
     View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
+    funds::Funds,
     guard::LabAccess,
     limits::{Limits, Receiving},
     log::LogTail,
@@ -31,6 +32,8 @@ pub struct ApiContext {
     pub log: Option<LogTail>,
     /// The node's webhooks, if it has any to offer.
     pub webhooks: Option<Webhooks>,
+    /// The accounts that pay for `/lab/faucet`, if there are any.
+    pub funds: Option<Arc<Funds>>,
     /// Takes lines for the log, about what goes wrong.
     pub report: Report,
     /// Counts what each client asks.
@@ -53,6 +56,7 @@ impl ApiContext {
             settings,
             log: None,
             webhooks: None,
+            funds: None,
             report: Arc::new(|_| {}),
             limiter: Arc::default(),
             receiving,

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     actors::NodeId,
+    api::Funds,
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
@@ -73,9 +74,10 @@ pub struct Up {
     /// Virtual seconds per real second, or 'max' for as fast as it goes.
     #[arg(long, default_value = "1", value_name = "K|max", value_parser = parse_speed, conflicts_with = "pace")]
     speed: Pace,
-    /// 'manual': nothing happens until POST /lab/advance. POST /lab/pace changes the pace while running.
-    #[arg(long, value_parser = ["manual"])]
-    pace: Option<String>,
+    /// 'manual': nothing happens until POST /lab/advance. 'on-demand': nor then, but a transaction that comes in is in a
+    /// block at once; POST /api/transactions answers after it. POST /lab/pace changes the pace while running.
+    #[arg(long, value_parser = parse_pace, value_name = "manual|on-demand")]
+    pace: Option<Pace>,
     /// The virtual time the network starts at: 'genesis', 'now', or seconds since the network's epoch.
     #[arg(long, default_value = "genesis", value_name = "TIME")]
     start: Start,
@@ -120,6 +122,7 @@ While it runs:
   curl http://127.0.0.1:4003/api/node/status
   curl -X POST http://127.0.0.1:4003/lab/advance -H 'content-type: application/json' -d '{\"slots\": 10}'
   curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
+  curl -X POST http://127.0.0.1:4003/lab/accounts -H 'content-type: application/json' -d '{\"count\": 2, \"balance\": 500000000}'
   curl http://127.0.0.1:4003/lab/webhooks
 Other testnets:
   dposlab up scenarios/partition-uneven.toml        a scenario, live
@@ -158,8 +161,15 @@ impl FromStr for Start {
 
 fn parse_speed(text: &str) -> Result<Pace, String> {
     match text.parse()? {
-        Pace::Manual => Err("for a manual clock say --pace manual".into()),
+        pace @ (Pace::Manual | Pace::OnDemand) => Err(format!("for such a clock say --pace {pace}")),
         pace => Ok(pace),
+    }
+}
+
+fn parse_pace(text: &str) -> Result<Pace, String> {
+    match text.parse() {
+        Ok(pace @ (Pace::Manual | Pace::OnDemand)) => Ok(pace),
+        _ => Err("give 'manual' or 'on-demand'; for a clock that runs say --speed".into()),
     }
 }
 
@@ -205,7 +215,7 @@ impl Up {
             }
             None => (None, None),
         };
-        let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
+        let pace = self.pace.unwrap_or(self.speed);
         let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
             let stage = match self.stage {
@@ -213,8 +223,9 @@ impl Up {
                 StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,
             };
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
-            let live = live.journalled(journal);
-            let (servers, webhooks) = served.start(&handle);
+            let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
+            let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
+            let (servers, webhooks) = served.start(&handle, &funds);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

@@ -161,7 +161,8 @@ fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milest
     Milestones::from_json(&list.into()).expect("changes were checked to begin with rounds when the file was read")
 }
 
-fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
+/// The passphrase and the keys of a name.
+pub fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
     let bytes = seeds.bytes(name);
     let entropy: [u8; 16] = bytes[..16].try_into().expect("16 of 32 bytes");
     let passphrase = generate_passphrase(entropy);

@@ -3,23 +3,28 @@
 //! ```text
 //!   handle.rs ──► commands ──► live.rs: one after the other, between two events
 //!                                 │  pace.rs      when the next event is played
+//!                                 │  on_demand.rs for transactions that wait for a block
 //!                                 └► advance.rs   slots by command, as fast as it goes
 //! ```
 
 mod advance;
 mod handle;
+mod on_demand;
 mod pace;
 
-pub use advance::{ADVANCE_LIMIT, Advanced};
+pub use advance::{ADVANCE_LIMIT, Advanced, Ended, NoNode, Until};
 pub use handle::{LiveHandle, Stopped};
+pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
-use super::{Intervention, Stage, stage::ractor::ActorDied};
+use super::{Intervention, Outcome, Stage, stage::ractor::ActorDied};
 use crate::{actors::SimTime, protocol::slots::Slots};
+use advance::{Asked, Goal, Lookout};
 use handle::Command;
+use on_demand::{Demand, Dropped};
 use pace::Anchor;
 use std::{collections::VecDeque, panic};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// Events played between two looks at the commands, where nothing else gives cause to look.
 const EVENTS_AT_ONCE: usize = 512;
@@ -40,7 +45,13 @@ pub struct Live {
     commands: mpsc::UnboundedReceiver<Command>,
     pace: Pace,
     /// Advances asked for and not begun yet: one runs after the other.
-    advances: VecDeque<(u32, oneshot::Sender<Advanced>)>,
+    advances: VecDeque<Asked>,
+    /// What the one that goes on is to come to; `None` while none does.
+    goal: Option<Goal>,
+    lookout: Lookout,
+    /// Who waits for a block, at the pace that forges on demand.
+    demands: Vec<Demand>,
+    dropped: Dropped,
     /// Set while an advance goes on, by whoever sets the pace: it ends.
     stopped_by: Option<Pace>,
     /// From where the pace counts.
@@ -51,11 +62,28 @@ pub struct Live {
 
 impl Live {
     /// A run at its first instant, and the handle to it.
-    pub fn new(stage: Stage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
+    pub fn new(mut stage: Stage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = Anchor::at(stage.world().now());
-        let (advances, stopped_by, stopping, journal) = (VecDeque::new(), None, false, None);
-        (Self { stage, slots, commands, pace, advances, stopped_by, anchor, stopping, journal }, LiveHandle(sender))
+        let (lookout, dropped) = (Lookout::default(), Dropped::default());
+        stage.watch(Box::new(lookout.clone()));
+        stage.watch(Box::new(dropped.clone()));
+        let live = Self {
+            stage,
+            slots,
+            commands,
+            pace,
+            advances: VecDeque::new(),
+            goal: None,
+            lookout,
+            demands: Vec::new(),
+            dropped,
+            stopped_by: None,
+            anchor,
+            stopping: false,
+            journal: None,
+        };
+        (live, LiveHandle(sender))
     }
 
     /// The same run, written down.
@@ -82,12 +110,13 @@ impl Live {
     async fn play(mut self) -> Result<SimTime, ActorDied> {
         self.set_anchor();
         while !self.stopping {
-            if let Some((slots, reply)) = self.advances.pop_front() {
-                self.advance(slots, reply).await?;
+            if let Some(asked) = self.advances.pop_front() {
+                self.advance(asked).await?;
                 continue;
             }
             match self.pace {
                 Pace::Manual => self.wait_for_command().await?,
+                Pace::OnDemand => self.play_on_demand().await?,
                 Pace::Max => self.play_some(SimTime::from_micros(u64::MAX)).await?,
                 Pace::Speed(speed) => self.follow_wall_clock(speed).await?,
             }
@@ -107,10 +136,14 @@ impl Live {
         }
     }
 
-    /// Plays a handful of events due by `until`, then does what was asked meanwhile.
+    /// Plays a handful of events due by `until`, or fewer if what is waited for comes, then does what was asked meanwhile.
     async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
         for _ in 0..EVENTS_AT_ONCE {
             if !self.stage.step(until).await? {
+                break;
+            }
+            let was_waited_for = !self.demands.is_empty() && self.settle_demands();
+            if self.goal_is_reached() || was_waited_for {
                 break;
             }
         }
@@ -129,15 +162,25 @@ impl Live {
                     let world = self.stage.world();
                     journal.comes_in(world.now(), world.delivered(), &what);
                 }
-                let outcome = self.stage.intervene(what).await?;
-                let _client_gone = reply.send(outcome);
+                let at = match what {
+                    Intervention::Submit { node, .. } => node,
+                };
+                match self.stage.intervene(what).await? {
+                    Outcome::Submitted(taken) if self.pace == Pace::OnDemand && !taken.accept.is_empty() => {
+                        self.demand(at, taken, reply);
+                    }
+                    outcome => {
+                        let _client_gone = reply.send(outcome);
+                    }
+                }
             }
-            Command::Advance { slots, reply } => self.advances.push_back((slots, reply)),
+            Command::Advance(asked) => self.advances.push_back(asked),
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
                 self.set_anchor();
                 self.stopped_by = Some(pace);
                 self.end_waiting_advances(pace);
+                self.answer_demands();
                 let _client_gone = reply.send(());
             }
             Command::Now { reply } => {

@@ -66,7 +66,7 @@ fn the_commands_give_one_digest_and_the_record_needs_no_file() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::copy(root().join("scenarios/spam.toml"), path("base.toml")).expect("it is shipped");
     fs::write(path("lived.toml"), "include = [\"base.toml\"]\n").expect("it can be written");
-    let set = ["--seed", "4", "--set", "network.loss=0.01"];
+    let set = ["--seed", "4", "--set", "fault[0].per_second=5"];
     let output = run(&[&["run", "--json", &path("lived.toml")], &set[..]].concat());
     let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
     let slots = report["end_seconds"].as_u64().expect("a number") / 8 - 1;

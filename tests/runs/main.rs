@@ -14,6 +14,7 @@ mod figures;
 mod fuzzed;
 mod honest;
 mod in_order;
+mod lab;
 mod layering;
 mod ledger_laws;
 mod lived;

@@ -15,7 +15,7 @@ use std::{
     net::SocketAddr,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -29,6 +29,8 @@ pub struct Announcer {
     tree: Arc<BlockTree>,
     blocks: Arc<AtomicU64>,
     scenario: Option<Arc<OfScenario>>,
+    /// What was to be told before the network is up, while it is not.
+    early: Arc<Mutex<Option<Vec<String>>>>,
 }
 
 /// What is told of a scenario that runs live.
@@ -44,7 +46,8 @@ struct OfScenario {
 impl Announcer {
     /// Prints to `printer`, for people or as JSON.
     pub fn new(printer: Printer, json: bool, node: NodeId, tree: Arc<BlockTree>) -> Self {
-        Self { printer, json, node, tree, blocks: Arc::default(), scenario: None }
+        let early = Arc::new(Mutex::new(Some(Vec::new())));
+        Self { printer, json, node, tree, blocks: Arc::default(), scenario: None, early }
     }
 
     /// Tells of the scenario as well, and when its last round is over.
@@ -70,6 +73,16 @@ impl Announcer {
             self.ready_json(network, seed, pace, addresses, log);
         } else {
             self.ready_text(network, seed, pace, addresses, log);
+        }
+        let early = self.early.lock().expect("no one panics while holding it").take();
+        early.into_iter().flatten().for_each(|line| self.printer.line(line));
+    }
+
+    /// Prints a line, once the network is up.
+    fn tell(&self, line: String) {
+        match &mut *self.early.lock().expect("no one panics while holding it") {
+            Some(early) => early.push(line),
+            None => self.printer.line(line),
         }
     }
 
@@ -185,7 +198,7 @@ impl Announcer {
                 block.transactions.len()
             )
         };
-        self.printer.line(line);
+        self.tell(line);
         if let Some(of) = &self.scenario
             && link.height() == of.last
         {
@@ -194,7 +207,7 @@ impl Announcer {
     }
 
     fn last_round_is_over(&self, OfScenario { rounds, last, .. }: &OfScenario) {
-        self.printer.line(match self.json {
+        self.tell(match self.json {
             true => json!({ "event": "last_round_over", "round": rounds, "height": last }).to_string(),
             false => format!("round {rounds}, the scenario's last, is over; it goes on as a testnet"),
         });
@@ -325,6 +338,7 @@ fn pace_in_words(pace: Pace) -> String {
         Pace::Speed(speed) => format!("{speed} virtual seconds a real second"),
         Pace::Max => "as fast as it goes".to_owned(),
         Pace::Manual => "manual: POST /lab/advance {\"slots\": n}".to_owned(),
+        Pace::OnDemand => "on demand: a transaction that comes in is in a block at once".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What others hold of a live run, and what they can ask of it.
 
-use super::{ADVANCE_LIMIT, Advanced, Pace};
+use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::Asked};
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     sim::{Intervention, Outcome},
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 /// What is asked of a live run, with where the answer goes.
 pub(super) enum Command {
     Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
-    Advance { slots: u32, reply: oneshot::Sender<Advanced> },
+    Advance(Asked),
     SetPace { pace: Pace, reply: oneshot::Sender<()> },
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
     Stop,
@@ -31,7 +31,8 @@ impl LiveHandle {
         Self(mpsc::unbounded_channel().0)
     }
 
-    /// Hands transactions in at a node; answers once its pool has decided.
+    /// Hands transactions in at a node; answers once its pool has decided, and at [`Pace::OnDemand`] once a block of its
+    /// chain holds those that it took.
     ///
     /// # Errors
     /// The run has stopped; so for all calls.
@@ -54,7 +55,18 @@ impl LiveHandle {
     /// # Errors
     /// The run has stopped.
     pub async fn advance(&self, slots: u32) -> Result<Advanced, Stopped> {
-        self.ask(|reply| Command::Advance { slots: slots.min(ADVANCE_LIMIT), reply }).await
+        let asked = |reply| Asked { slots: slots.min(ADVANCE_LIMIT), until: None, reply };
+        let advanced = self.ask(|reply| Command::Advance(asked(reply))).await?;
+        Ok(advanced.expect("no node is named"))
+    }
+
+    /// [`LiveHandle::advance`] that ends where something has come, if that is within so many slots.
+    ///
+    /// # Errors
+    /// The run has stopped; within, it names a node that is not there.
+    pub async fn advance_until(&self, until: Until, slots: u32) -> Result<Result<Advanced, NoNode>, Stopped> {
+        let slots = slots.min(ADVANCE_LIMIT);
+        self.ask(|reply| Command::Advance(Asked { slots, until: Some(until), reply })).await
     }
 
     /// Changes the pace from now on. Ends an advance that is going on, and those that wait behind it.

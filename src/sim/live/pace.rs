@@ -18,6 +18,8 @@ pub enum Pace {
     Max,
     /// Only by [`LiveHandle::advance`].
     Manual,
+    /// Only for transactions: from one that comes in to the block that holds it, as fast as it goes.
+    OnDemand,
 }
 
 /// A wait that no testnet outlives.
@@ -32,9 +34,12 @@ impl FromStr for Pace {
         match text {
             "max" => Ok(Self::Max),
             "manual" => Ok(Self::Manual),
+            "on-demand" => Ok(Self::OnDemand),
             number => match number.parse::<f64>() {
                 Ok(speed) if (0.001..=1e6).contains(&speed) => Ok(Self::Speed(speed)),
-                _ => Err(format!("'{text}' is no pace: give a number from 0.001 to 1000000, 'max' or 'manual'")),
+                _ => Err(format!(
+                    "'{text}' is no pace: give a number from 0.001 to 1000000, 'max', 'manual' or 'on-demand'"
+                )),
             },
         }
     }
@@ -46,6 +51,7 @@ impl fmt::Display for Pace {
             Self::Speed(speed) => speed.fmt(f),
             Self::Max => f.write_str("max"),
             Self::Manual => f.write_str("manual"),
+            Self::OnDemand => f.write_str("on-demand"),
         }
     }
 }
