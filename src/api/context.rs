@@ -3,6 +3,7 @@
 use super::{
     View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
+    funds::Funds,
     guard::LabAccess,
     limits::{Limits, Receiving},
     log::LogTail,
@@ -34,6 +35,8 @@ pub struct ApiContext {
     pub log: Option<LogTail>,
     /// The node's webhooks, if it has any to offer.
     pub webhooks: Option<Webhooks>,
+    /// The accounts that pay for `/lab/faucet`, if there are any.
+    pub funds: Option<Arc<Funds>>,
     /// Takes lines for the log, about what goes wrong.
     pub report: Report,
     /// Writes a snapshot, by what came in before it, as a file; `None` where nobody can.
@@ -58,6 +61,7 @@ impl ApiContext {
             settings,
             log: None,
             webhooks: None,
+            funds: None,
             report: Arc::new(|_| {}),
             write_state: None,
             limiter: Arc::default(),

@@ -32,6 +32,9 @@ pub enum ApiError {
     /// The request breaks a rule; the message says which.
     #[error("{0}")]
     Unprocessable(String),
+    /// Things are not so that it could be done now; the message says how they are.
+    #[error("{0}")]
+    Conflict(String),
     #[error("Rate limit exceeded")]
     TooMany,
     /// The run behind the API has ended. The cause goes to the log, never to the client.
@@ -68,6 +71,7 @@ impl ApiError {
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }

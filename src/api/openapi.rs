@@ -5,12 +5,13 @@ mod examples;
 
 use super::{
     context::Dialect,
+    handler::lab::{money, until},
     parameter::Parameter,
     route::{Access, Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
 };
-use crate::{actors::webhook::Comparison, sim::live::ADVANCE_LIMIT};
+use crate::actors::webhook::Comparison;
 use serde_json::{Map, Value, json};
 
 /// Where a value stands in a request: what is a text there may be more in a body.
@@ -57,6 +58,7 @@ pub fn describe(dialect: Dialect, transactions_max: usize) -> Value {
                                    /lab is off.", None),
                 "NoToken": problem("With --lab token: `Authorization: Bearer TOKEN` is missing or wrong.", None),
                 "NotJson": problem("The body does not say `content-type: application/json`.", None),
+                "Conflict": problem("It cannot be done as things are; the message says how they are.", None),
                 "NotFound": problem("There is no such thing.", examples::missing(dialect)),
                 "Invalid": problem("The request breaks a rule; the message says which.", examples::invalid(dialect)),
                 "TooMany": problem("The client has used up its requests.", None),
@@ -132,8 +134,8 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
         let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
         return Some(json!({"type": "object", "required": ["transactions"], "properties": {"transactions": list}}));
     }
-    if let ("/lab/advance" | "/lab/pace", "post") = (route.path, &*method(route)) {
-        return Some(lab_body(route.path));
+    if let Some(body) = lab_body(route.path).filter(|_| method(route) == "post") {
+        return Some(body);
     }
     let tables = route.body.filter(|_| method(route) != "get")?;
     let (mut properties, mut required) = (Map::new(), Vec::new());
@@ -144,15 +146,21 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
     Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
 }
 
-fn lab_body(path: &str) -> Value {
-    let (name, schema) = match path {
-        "/lab/advance" => ("slots", json!({"type": "integer", "minimum": 1, "maximum": ADVANCE_LIMIT})),
-        _ => {
+fn lab_body(path: &str) -> Option<Value> {
+    match path {
+        "/lab/advance" => Some(until::schema()),
+        "/lab/faucet" => Some(money::faucet_schema()),
+        "/lab/accounts" => Some(money::accounts_schema()),
+        "/lab/pace" => {
             let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
-            ("pace", json!({"anyOf": [speed, {"enum": ["max", "manual"]}]}))
+            let pace = json!({"anyOf": [speed, {"enum": ["max", "manual", "on-demand"]}]});
+            let properties = json!({ "pace": pace });
+            Some(json!({
+                "type": "object", "properties": properties, "required": ["pace"], "additionalProperties": false,
+            }))
         }
-    };
-    json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
+        _ => None,
+    }
 }
 
 /// What every transaction that is posted has; the rest depends on its type, see `/api/transactions/schemas`.
@@ -223,6 +231,9 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
     }
     if !route.arguments.is_empty() || route.may_be_missing {
         put("404", refer("NotFound"));
+    }
+    if route.may_conflict {
+        put("409", refer("Conflict"));
     }
     let is_checked = matches!(route.query, Query::Only(_) | Query::Known(_)) || !route.arguments.is_empty();
     if is_checked || method(route) != "get" {

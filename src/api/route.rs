@@ -4,8 +4,9 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, snapshots, submit, transactions,
-        types, votes, wallets, webhooks,
+        Call, blocks, businesses, delegates, docs, fees,
+        lab::{self, money},
+        locks, node, peers, snapshots, submit, transactions, types, votes, wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
@@ -34,6 +35,8 @@ pub struct Route {
     pub is_dated: bool,
     /// Whether what is asked for may not be there, though no argument of the path names it.
     pub may_be_missing: bool,
+    /// Whether it can be refused because of how things are.
+    pub may_conflict: bool,
     /// What it is for, in a sentence.
     pub about: &'static str,
     /// What its answer looks like.
@@ -157,6 +160,7 @@ impl Route {
             access: Access::Everyone,
             is_dated: false,
             may_be_missing: false,
+            may_conflict: false,
             about: "",
             shown: Shown::Whole(Shape::Any),
             is_of_chain: false,
@@ -185,6 +189,10 @@ impl Route {
 
     const fn or_missing(self) -> Self {
         Self { may_be_missing: true, ..self }
+    }
+
+    const fn or_conflicting(self) -> Self {
+        Self { may_conflict: true, ..self }
     }
 
     const fn shows(self, about: &'static str, shown: Shown) -> Self {
@@ -343,8 +351,10 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
-    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/faucet", Query::Ignored, money::faucet).shows("Pays whom it is told to, by transactions that the funded accounts sign.", Shown::Data(money::PAID_SHAPE)).or_conflicting().on_loopback(),
+    Route::later(Verb::Post, "/lab/accounts", Query::Ignored, money::accounts).shows("Makes new accounts, and has the funded ones pay them.", Shown::Data(money::ACCOUNTS_SHAPE)).or_conflicting().on_loopback(),
     Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/snapshots", Query::Ignored, snapshots::take).shows("Keeps the whole network as it is now: every node, pool, timer, message under way and random stream, and the clock.", Shown::Created(snapshots::SHAPE)).with_body(&[snapshots::NEW]).on_loopback(),
     Route::later(Verb::Get, "/lab/snapshots", Query::Ignored, snapshots::list).shows("The snapshots, oldest first.", Shown::Data(snapshots::LIST_SHAPE)).on_loopback(),

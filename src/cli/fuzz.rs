@@ -3,7 +3,7 @@
 
 use super::{
     replay,
-    up::network::{UpNetwork, plan},
+    up::network::{Secrets, UpNetwork, plain},
 };
 use crate::{
     actors::{NodeId, SimTime},
@@ -41,9 +41,7 @@ pub fn scenario(bytes: &[u8]) {
     let written = scenario.to_toml();
     let again = Scenario::parse(&written, file).unwrap_or_else(|why| panic!("what we write we read: {why}\n{written}"));
     assert_eq!(again.to_toml(), written, "and it says the same");
-    let nodes =
-        scenario.network.delegates as usize + scenario.network.standby as usize + scenario.network.relays as usize;
-    if nodes > NODES || scenario.workloads.len() + scenario.actions.len() + scenario.faults.len() > 20 {
+    if is_large(&scenario) {
         return;
     }
     scenario.crypto.during(|| {
@@ -64,12 +62,21 @@ pub fn scenario(bytes: &[u8]) {
     });
 }
 
+/// Whether beginning it would take long.
+fn is_large(scenario: &Scenario) -> bool {
+    let nodes =
+        scenario.network.delegates as usize + scenario.network.standby as usize + scenario.network.relays as usize;
+    nodes > NODES || scenario.workloads.len() + scenario.actions.len() + scenario.faults.len() > 20
+}
+
 /// A recorded session: refused, or played again as far as it is short.
 pub fn recording(bytes: &[u8]) {
     let file = Path::new("fuzzed.jsonl");
     let Ok(read) = SessionFile::read(file, Box::new(Cursor::new(bytes.to_vec()))) else { return };
     let session = &read.session;
-    let is_large = session.delegates as usize > NODES || session.network_dir.is_some() || session.chain.is_some();
+    let scenario = Scenario::parse(&session.scenario, file);
+    let is_large =
+        scenario.is_ok_and(|scenario| is_large(&scenario)) || session.network_dir.is_some() || session.chain.is_some();
     let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(8)));
     let end = begin.micros().saturating_add(u64::from(SLOTS) * 8_000_000);
     let is_long = bytes.split(|byte| *byte == b'\n').skip(1).any(|line| match serde_json::from_slice(line) {
@@ -79,8 +86,8 @@ pub fn recording(bytes: &[u8]) {
     if is_large || is_long {
         return;
     }
-    let Ok(plan) = replay::planned(file, session) else { return };
-    if let Err(error) = among_actors(played_again(read, &plan, None)) {
+    let Ok((network, plan)) = replay::planned(file, session) else { return };
+    if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, None))) {
         assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");
         assert!(error.to_string().starts_with("fuzzed.jsonl:"), "it names the file: {error}");
     }
@@ -135,17 +142,17 @@ fn network(parts: &Value) {
     let part = |name: &str| Ok::<_, NetworkError>(parts[name.trim_end_matches(".json")].clone());
     let Ok(config) = NetworkConfig::of(part) else { return };
     let name = Path::new("fuzzed");
-    let Ok(network) = UpNetwork::of(config, name, &parts["secrets"].to_string(), name, Gossip::Reference) else {
-        return;
-    };
+    let Ok(secrets) = Secrets::parse(&parts["secrets"].to_string(), name) else { return };
+    let Ok(scenario) = plain(secrets.count(), Gossip::Reference, &[]) else { return };
+    let Ok(network) = UpNetwork::of(config, name, secrets, name, scenario, SeedTree::new(1)) else { return };
     let lines = parts["chain"].as_array().into_iter().flatten().map(Value::to_string);
     let Ok(tip) = import(&network.tree, lines) else { return };
-    if network.delegates.len() > NODES {
+    if network.testnet.delegates.len() > NODES {
         return;
     }
     let slots = network.tree.slots();
     let first = Slot(slots.slot(tip.block().header.timestamp).0.saturating_add(1));
-    let plan = plan(&network, tip, first, SeedTree::new(1));
+    let plan = network.plan(tip, first);
     let mut stage = InlineStage::new(&plan, Vec::new());
     (1..=SLOTS).for_each(|slot| {
         stage.run_until(SimTime::from_seconds(slots.start(Slot(first.0.saturating_add(slot)))));

@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    up::network::{UpNetwork, plan},
+    up::network::{Secrets, UpNetwork},
 };
 use crate::{
     protocol::Slot,
@@ -10,7 +10,7 @@ use crate::{
         session::{Replayed, Session, SessionFile, replay},
         trace::{TraceFormat, TraceWriter, line::Header},
     },
-    scenario::run::among_actors,
+    scenario::{Scenario, run::among_actors},
     sim::{Plan, SeedTree},
 };
 use clap::Args;
@@ -56,7 +56,7 @@ impl Replay {
             false => Failure::broken(error),
         };
         let file = SessionFile::open(&self.file).map_err(wrong)?;
-        let plan = planned(&self.file, &file.session)?;
+        let (network, plan) = planned(&self.file, &file.session)?;
         let about = self.file.display().to_string();
         let header = Header::new(about, file.session.seed, Vec::new(), self.trace_network, &plan);
         let trace = match &self.trace {
@@ -65,7 +65,8 @@ impl Replay {
             }
             None => None,
         };
-        let replayed = among_actors(replay(file, &plan, trace.as_ref())).map_err(wrong)?;
+        let crypto = network.scenario.crypto;
+        let replayed = crypto.during(|| among_actors(replay(file, &plan, trace.as_ref()))).map_err(wrong)?;
         if let Some(trace) = trace {
             trace.finish().map_err(Failure::broken)?;
         }
@@ -86,16 +87,18 @@ impl Replay {
     }
 }
 
-/// The run that a session began as. `file` is named in errors.
+/// The network that a session ran on, and the run that it began as. `file` is named in errors.
 ///
 /// # Errors
 /// Its network is not there any more, or is not the one it was.
-pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
+pub(super) fn planned(file: &Path, session: &Session) -> Result<(UpNetwork, Plan), Failure> {
+    let named = format!("{}:1: key 'scenario'", file.display());
+    let scenario = Scenario::parse(&session.scenario, Path::new(&named)).map_err(Failure::usage)?;
     let file = file.display();
     let seeds = SeedTree::new(session.seed);
     let network = match (&session.network_dir, &session.secrets) {
-        (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, session.gossip)?,
-        (None, None) => UpNetwork::generate(seeds, session.delegates, session.gossip)?,
+        (Some(dir), Some(secrets)) => UpNetwork::load(dir, Secrets::load(secrets)?, secrets, scenario, seeds)?,
+        (None, None) => UpNetwork::generate(scenario, seeds)?,
         _ => {
             return Err(Failure::usage(format!(
                 "{file}:1: keys 'network_dir' and 'secrets': found one, allowed are both"
@@ -120,5 +123,6 @@ pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
             "{file}:1: key 'start': found {start}, allowed is {earliest} to {START_LIMIT}"
         )));
     }
-    Ok(plan(&network, tip, Slot(session.start), seeds))
+    let plan = network.plan(tip, Slot(session.start));
+    Ok((network, plan))
 }

@@ -9,24 +9,26 @@ pub mod stop;
 use super::{
     Failure,
     log_file::LogFile,
+    memory::Memory,
     output::{Manner, Printer},
 };
 use crate::{
     actors::NodeId,
+    api::Funds,
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
-    scenario::{run::on_current_thread, testnet::DELEGATES_LIMIT},
+    scenario::{Override, Scenario, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
     sim::{Live, Pace, Plan, SeedTree, Stage, TraceDigest, live::Journal},
 };
 use announce::Announcer;
 use api::ApiOptions;
 use clap::Args;
-use network::UpNetwork;
+use network::{Secrets, UpNetwork};
 use std::{
     io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
     thread,
@@ -37,9 +39,17 @@ use tokio::sync::watch;
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
 ///
 /// Keys, accounts and genesis follow from the seed. SDKs set to their `testnet` preset work with it: docs/sdk.md.
+///
+/// With a scenario file its network, rules, faults and clients run live, at any pace; while nothing comes in from outside,
+/// event for event as in `dposlab run`. Where its last round ends, it goes on as a testnet. What it asserts, and when it is
+/// to be ended, is for `dposlab run`. Clients sign really, so everybody does: `crypto = "modelled"` is taken for "real".
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Up {
+    /// A scenario to run live, a TOML file (see scenarios/). It says what the network is: --delegates, --gossip and
+    /// --network-dir are not allowed beside it, --set is.
+    #[arg(conflicts_with_all = ["delegates", "gossip", "network_dir"])]
+    scenario: Option<PathBuf>,
     /// Port of the API.
     #[arg(long, default_value_t = 4003)]
     port: u16,
@@ -53,12 +63,21 @@ pub struct Up {
     #[arg(long, default_value_t = 51, value_parser = clap::value_parser!(u32).range(1..=i64::from(DELEGATES_LIMIT)),
           conflicts_with = "network_dir")]
     delegates: u32,
+    /// Replace a value of the scenario, or of what `up` runs without one: 'network.loss=0.05'. May be given again,
+    /// and wins over all other options.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
+    /// What hosts the actors: 'ractor', each observable by itself, or 'inline', about five times as fast. The outcome is
+    /// the same.
+    #[arg(long, value_enum, default_value = "ractor")]
+    stage: StageKind,
     /// Virtual seconds per real second, or 'max' for as fast as it goes.
     #[arg(long, default_value = "1", value_name = "K|max", value_parser = parse_speed, conflicts_with = "pace")]
     speed: Pace,
-    /// 'manual': nothing happens until POST /lab/advance. POST /lab/pace changes the pace while running.
-    #[arg(long, value_parser = ["manual"])]
-    pace: Option<String>,
+    /// 'manual': nothing happens until POST /lab/advance. 'on-demand': nor then, but a transaction that comes in is in a
+    /// block at once; POST /api/transactions answers after it. POST /lab/pace changes the pace while running.
+    #[arg(long, value_parser = parse_pace, value_name = "manual|on-demand")]
+    pace: Option<Pace>,
     /// The virtual time the network starts at: 'genesis', 'now', or seconds since the network's epoch.
     #[arg(long, default_value = "genesis", value_name = "TIME")]
     start: Start,
@@ -94,6 +113,8 @@ pub struct Up {
     json: bool,
     #[command(flatten)]
     api: ApiOptions,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 const EXAMPLES: &str = "\
@@ -101,8 +122,11 @@ While it runs:
   curl http://127.0.0.1:4003/api/node/status
   curl -X POST http://127.0.0.1:4003/lab/advance -H 'content-type: application/json' -d '{\"slots\": 10}'
   curl -X POST http://127.0.0.1:4003/lab/pace -H 'content-type: application/json' -d '{\"pace\": 100}'
+  curl -X POST http://127.0.0.1:4003/lab/accounts -H 'content-type: application/json' -d '{\"count\": 2, \"balance\": 500000000}'
   curl http://127.0.0.1:4003/lab/webhooks
 Other testnets:
+  dposlab up scenarios/partition-uneven.toml        a scenario, live
+  dposlab up --set network.loss=0.05                the same network as without, which loses messages
   dposlab up --api-nodes 3                          three nodes, each with its own API: ports 4003, 4004, 4005
   dposlab up --data-dir ./testnet                   webhooks are there again after a restart
   dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
@@ -137,8 +161,15 @@ impl FromStr for Start {
 
 fn parse_speed(text: &str) -> Result<Pace, String> {
     match text.parse()? {
-        Pace::Manual => Err("for a manual clock say --pace manual".into()),
+        pace @ (Pace::Manual | Pace::OnDemand) => Err(format!("for such a clock say --pace {pace}")),
         pace => Ok(pace),
+    }
+}
+
+fn parse_pace(text: &str) -> Result<Pace, String> {
+    match text.parse() {
+        Ok(pace @ (Pace::Manual | Pace::OnDemand)) => Ok(pace),
+        _ => Err("give 'manual' or 'on-demand'; for a clock that runs say --speed".into()),
     }
 }
 
@@ -159,20 +190,21 @@ impl Up {
         let parent = self.exit_with_parent.map(Parent::of).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
-        let network = match (&self.network_dir, &self.secrets) {
-            (Some(dir), Some(secrets)) => UpNetwork::load(dir, secrets, self.gossip)?,
-            _ => UpNetwork::generate(SeedTree::new(self.seed), self.delegates, self.gossip)?,
-        };
+        let (network, was_modelled) = self.network()?;
         let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
         let plan = self.plan(&network, tip);
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), plan.tree.clone());
+        let announcer = match &self.scenario {
+            Some(file) => announcer.of_scenario(file, &network.scenario, was_modelled),
+            None => announcer,
+        };
         let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref())?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
-        let journal = self.journal(&plan)?;
+        let journal = self.journal(&network.scenario, &plan)?;
         if let Some((_, digest)) = &journal {
             observers.push(Box::new(digest.clone()));
         }
@@ -183,13 +215,17 @@ impl Up {
             }
             None => (None, None),
         };
-        let pace = if self.pace.is_some() { Pace::Manual } else { self.speed };
-        let ended = on_current_thread(async {
+        let pace = self.pace.unwrap_or(self.speed);
+        let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
-            let stage = Stage::ractor(&plan, observers).await.map_err(Failure::broken)?;
+            let stage = match self.stage {
+                StageKind::Inline => Stage::inline(&plan, observers),
+                StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,
+            };
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
-            let live = live.journalled(journal);
-            let (servers, webhooks) = served.start(&handle);
+            let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
+            let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
+            let (servers, webhooks) = served.start(&handle, &funds);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);
@@ -203,7 +239,8 @@ impl Up {
             let _ended_already = stop_api.send(true);
             api.join().map_err(|_| Failure::broken("the API server panicked"))??;
             ended
-        });
+        };
+        let ended = network.scenario.crypto.during(|| on_current_thread(live));
         announcer.stopped(ended.as_ref().ok().copied());
         printer.flush().map_err(|why| Failure::broken(format!("standard output: {why}")))?;
         if let (Some(log), Some(file)) = (log, &self.log) {
@@ -221,6 +258,23 @@ impl Up {
         }
     }
 
+    /// The network of the options, and whether signatures were to be modelled on it.
+    fn network(&self) -> Result<(UpNetwork, bool), Failure> {
+        let secrets = self.secrets.as_deref().map(Secrets::load).transpose()?;
+        let scenario = match &self.scenario {
+            Some(file) => Scenario::load_with(file, &self.set),
+            None => network::plain(secrets.as_ref().map_or(self.delegates, Secrets::count), self.gossip, &self.set),
+        };
+        let (scenario, was_modelled) = network::made_live(scenario.map_err(Failure::usage)?);
+        let seeds = SeedTree::new(self.seed);
+        self.memory.check(self.scenario.as_deref().unwrap_or(Path::new("dposlab up")), &scenario.memory(), 1)?;
+        let network = match (&self.network_dir, secrets, &self.secrets) {
+            (Some(dir), Some(secrets), Some(file)) => UpNetwork::load(dir, secrets, file, scenario, seeds)?,
+            _ => UpNetwork::generate(scenario, seeds)?,
+        };
+        Ok((network, was_modelled))
+    }
+
     fn log_printer(&self) -> Result<Option<Printer>, Failure> {
         let Some(path) = &self.log else { return Ok(None) };
         let file = LogFile::open(path, u64::from(self.log_size) << 20);
@@ -229,7 +283,7 @@ impl Up {
     }
 
     /// The journal that was asked for, and the digest that must watch the run for it.
-    fn journal(&self, plan: &Plan) -> Result<Option<(SessionWriter, TraceDigest)>, Failure> {
+    fn journal(&self, scenario: &Scenario, plan: &Plan) -> Result<Option<(SessionWriter, TraceDigest)>, Failure> {
         let Some(file) = &self.record else { return Ok(None) };
         let wrong = |why: io::Error| {
             let why = match why.kind() {
@@ -244,7 +298,7 @@ impl Up {
             network_dir: absolute(&self.network_dir)?,
             secrets: absolute(&self.secrets)?,
             chain: absolute(&self.chain)?,
-            ..Session::new(self.seed, self.delegates, self.gossip, start, plan.tree.config())
+            ..Session::new(self.seed, scenario, start, plan.tree.config())
         };
         let digest = TraceDigest::default();
         SessionWriter::create(file, &session, digest.clone()).map(|writer| Some((writer, digest))).map_err(wrong)
@@ -259,7 +313,7 @@ impl Up {
             Start::At(timestamp) => slots.slot(timestamp),
         };
         let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
-        network::plan(network, tip, Slot(slot.0.max(earliest)), SeedTree::new(self.seed))
+        network.plan(tip, Slot(slot.0.max(earliest)))
     }
 }
 

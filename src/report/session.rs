@@ -11,9 +11,8 @@ use super::trace::TraceWriter;
 use crate::{
     actors::{Event, NodeId, SimTime},
     files,
-    ledger::rules::Gossip,
     protocol::{Height, NetworkConfig, Timestamp},
-    scenario::testnet::DELEGATES_LIMIT,
+    scenario::Scenario,
     sim::{
         Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied,
     },
@@ -41,9 +40,8 @@ pub struct Session {
     /// The version of dposlab that recorded it.
     pub version: String,
     pub seed: u64,
-    /// Of a generated network.
-    pub delegates: u32,
-    pub gossip: Gossip,
+    /// The text of the scenario, with what it includes and with values that were replaced: files may move.
+    pub scenario: String,
     /// Of a loaded network: its folder, the file of passphrases, the chain it began on.
     pub network_dir: Option<PathBuf>,
     pub secrets: Option<PathBuf>,
@@ -56,13 +54,12 @@ pub struct Session {
 
 impl Session {
     /// How a session begins that this build records.
-    pub fn new(seed: u64, delegates: u32, gossip: Gossip, start: u32, config: &NetworkConfig) -> Self {
+    pub fn new(seed: u64, scenario: &Scenario, start: u32, config: &NetworkConfig) -> Self {
         Self {
             session: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
-            delegates,
-            gossip,
+            scenario: scenario.to_toml(),
             network_dir: None,
             secrets: None,
             chain: None,
@@ -198,9 +195,6 @@ impl SessionFile {
         };
         if session.session != SCHEMA {
             return refused("session", session.session, SCHEMA.to_string());
-        }
-        if session.network_dir.is_none() && !(1..=DELEGATES_LIMIT).contains(&session.delegates) {
-            return refused("delegates", session.delegates, format!("1 to {DELEGATES_LIMIT}"));
         }
         Ok(Self { file: file.to_path_buf(), input, line: 1, session })
     }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     actors::SimTime,
-    ledger::{Rules, rules::Gossip},
-    protocol::{Height, Slot},
+    ledger::{BlockRejected, BlockTree, Link, Rules, rules::Gossip},
+    protocol::{Height, NetworkConfig, Slot},
     sim::{
         Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
         World,
@@ -104,18 +104,38 @@ impl Scenario {
         self.rules.contains_key("minimum_network_reach")
     }
 
+    /// The blocks of a network under the rules of this scenario, its genesis block among them.
+    ///
+    /// # Errors
+    /// The genesis block does not fit the network; that of a generated one does.
+    pub fn tree(&self, config: Arc<NetworkConfig>, seeds: SeedTree) -> Result<Arc<BlockTree>, BlockRejected> {
+        let links = self.network.model.topology.links(self.network.nodes(), seeds);
+        BlockTree::new(config, Arc::new(self.rules(links.least_degree()))).map(Arc::new)
+    }
+
     /// The plan of a run on that network. It begins with the first slot after genesis.
     pub fn plan(&self, testnet: &Testnet, seeds: SeedTree) -> Plan {
+        let tree = self.tree(testnet.config.clone(), seeds);
+        let tree = tree.expect("a generated genesis registers as many delegates as it needs");
+        let tip = tree.genesis().clone();
+        self.plan_on(testnet, tree, tip, Slot(1), seeds)
+    }
+
+    /// The plan of a run that begins on a chain, with a slot after its end. `tree` is this scenario's ([`Scenario::tree`]).
+    pub fn plan_on(
+        &self,
+        testnet: &Testnet,
+        tree: Arc<BlockTree>,
+        tip: Arc<Link>,
+        first: Slot,
+        seeds: SeedTree,
+    ) -> Plan {
         let model = &self.network.model;
         let links = model.topology.links(self.network.nodes(), seeds);
-        let tree = testnet
-            .tree(self.rules(links.least_degree()))
-            .expect("a generated genesis registers as many delegates as it needs");
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         let relays = (0..self.network.relays).map(|_| None);
         let nodes = forgers.chain(relays).map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
-        let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
-        let tip = tree.genesis().clone();
+        let start = SimTime::from_seconds(tree.slots().start(first));
         let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
         self.switch_off(&mut plan);

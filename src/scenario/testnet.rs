@@ -105,6 +105,11 @@ impl Testnet {
         Self { config, delegates, accounts, others: Arc::default() }
     }
 
+    /// A network from elsewhere, of which these delegates' keys are known, and of nobody else.
+    pub fn loaded(config: Arc<NetworkConfig>, delegates: Vec<NamedDelegate>) -> Self {
+        Self { config, delegates, accounts: Vec::new(), others: Arc::default() }
+    }
+
     /// The block tree of this network under these rules.
     ///
     /// # Errors
@@ -156,7 +161,8 @@ fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milest
     Milestones::from_json(&list.into()).expect("changes were checked to begin with rounds when the file was read")
 }
 
-fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
+/// The passphrase and the keys of a name.
+pub fn secret(seeds: SeedTree, name: &str) -> (String, KeyPair) {
     let bytes = seeds.bytes(name);
     let entropy: [u8; 16] = bytes[..16].try_into().expect("16 of 32 bytes");
     let passphrase = generate_passphrase(entropy);

@@ -17,7 +17,7 @@ use crate::{
     ledger::BlockTree,
     protocol::Kind,
     sim::{
-        FaultKind, Plan, PlannedSource, SeedTree, Source, Trigger,
+        Fault, FaultKind, Plan, PlannedSource, SeedTree, Source, Trigger,
         fault::Nodes,
         source::{MakeSource, Tally},
         world::Names,
@@ -223,6 +223,20 @@ impl Scenario {
             WorkloadKind::Chain(chain) => Some(chain.file.as_str()),
             WorkloadKind::Generate(_) | WorkloadKind::List(_) => None,
         })
+    }
+
+    /// Whether somebody hands in transactions while it is played.
+    pub fn has_clients(&self) -> bool {
+        let by_clients = |fault: &Fault| {
+            matches!(
+                fault.kind,
+                FaultKind::SpamPool(_)
+                    | FaultKind::LowFeeFlood(_)
+                    | FaultKind::VoteSwing(_)
+                    | FaultKind::MassResignation(_)
+            )
+        };
+        !self.workloads.is_empty() || !self.actions.is_empty() || self.faults.iter().any(by_clients)
     }
 
     /// The sources of a plan: those of the workloads, then those of faults that are clients' doing.

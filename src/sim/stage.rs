@@ -52,6 +52,11 @@ impl Stage {
         &self.snapshots
     }
 
+    /// Has somebody watch the run from now on.
+    pub fn watch(&mut self, observer: Box<dyn Observer>) {
+        self.world_mut().watch(observer);
+    }
+
     /// Plays one event due at `through` or before, and says whether there was one.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use crate::{
         ActorId, Effect, Event, Input, Message, NodeId, PoolError, RequestId, Role, SimTime, Stimulus, Submission,
         Wake, message::Transactions,
     },
-    ledger::Link,
+    ledger::{BlockTree, Link},
     protocol::SignedTransaction,
 };
 use agenda::Agenda;
@@ -260,6 +260,23 @@ impl World {
         plan.sources.iter().for_each(|source| source.tally.reset());
         world.plan_agenda();
         world
+    }
+
+    /// Has somebody watch from now on.
+    pub(super) fn watch(&mut self, observer: Box<dyn Observer>) {
+        self.tells_messages |= observer.wants_messages();
+        self.tells_acts |= observer.wants_acts();
+        self.observers.push(observer);
+    }
+
+    /// The blocks of the network.
+    pub fn tree(&self) -> &Arc<BlockTree> {
+        &self.plan.tree
+    }
+
+    /// The names of the nodes.
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 
     /// The virtual instant.

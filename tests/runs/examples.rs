@@ -218,6 +218,8 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         post("/api/webhooks", "/api/webhooks", new_webhook()),
         ("put", "/api/webhooks/{id}", format!("/api/webhooks/{}", node.webhook), Some(change)),
         ("delete", "/api/webhooks/{id}", format!("/api/webhooks/{}", node.webhook), None),
+        post("/lab/faucet", "/lab/faucet", json!({"recipient": recipient, "amount": "150000000"})),
+        post("/lab/accounts", "/lab/accounts", json!({"count": 2, "balance": "500000000"})),
         post("/lab/pace", "/lab/pace", json!({"pace": "manual"})),
         post("/lab/advance", "/lab/advance", json!({"slots": 10})),
     ];

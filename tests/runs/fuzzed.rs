@@ -6,10 +6,10 @@ use crate::support::root;
 use dposlab::{
     actors::NodeId,
     cli::fuzz,
-    ledger::Link,
+    ledger::{Link, rules::Gossip},
     protocol::{Arktoshi, Milestone, Nonce, Transaction},
     report::session::{Came, Entry, Session},
-    scenario::{Scenario, Testnet, testnet::rules_for},
+    scenario::{Scenario, Testnet, file::NetworkSection, testnet::rules_for},
     sim::{NodePlan, Plan, SeedTree, stage::inline::InlineStage},
 };
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
@@ -199,7 +199,11 @@ fn seeds_are_as_code_makes_them() {
     let transfer =
         Transaction::transfer(account.address, Arktoshi::coins(1)).network(23).nonce(Nonce(1)).sign(&account.keys);
     let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_owned();
-    let session = Session::new(1, 3, dposlab::ledger::rules::Gossip::Once, 1, config);
+    let of = |delegates: u32| {
+        let network = NetworkSection { delegates, gossip: Some(Gossip::Once), ..NetworkSection::default() };
+        Scenario { network, ..Scenario::parse("version = 1\nrounds = 1\n", Path::new("seed.toml")).expect("it is one") }
+    };
+    let session = Session::new(1, &of(3), 1, config);
     let submit = |node| {
         let came = Came::Submit { node, transactions: vec![hex::encode(transfer.bytes())] };
         Entry { at: 8_000_000, delivered: 0, digest: Some(digest.clone()), came }
@@ -217,8 +221,11 @@ fn seeds_are_as_code_makes_them() {
         ("chain/network.json", network.to_string()),
         ("recording/of-three", recording(&session, 0)),
         ("recording/of-no-such-node", recording(&session, 3)),
-        ("recording/of-no-delegates", recording(&Session { delegates: 0, ..session.clone() }, 0)),
-        ("recording/of-too-many-delegates", recording(&Session { delegates: u32::MAX, ..session.clone() }, 0)),
+        ("recording/of-no-delegates", recording(&Session { scenario: of(0).to_toml(), ..session.clone() }, 0)),
+        (
+            "recording/of-too-many-delegates",
+            recording(&Session { scenario: of(u32::MAX).to_toml(), ..session.clone() }, 0),
+        ),
         ("recording/of-the-last-slot", recording(&Session { start: u32::MAX, ..session.clone() }, 0)),
         ("http/transfer", post("/api/transactions", &body)),
         ("http/advance", post("/lab/advance", "{\"slots\":1}")),

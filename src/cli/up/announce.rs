@@ -6,6 +6,8 @@ use crate::{
     api::LogTail,
     cli::output::Printer,
     ledger::{BlockTree, Link},
+    protocol::Height,
+    scenario::Scenario,
     sim::{Observer, Pace},
 };
 use serde_json::json;
@@ -13,7 +15,7 @@ use std::{
     net::SocketAddr,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -26,12 +28,43 @@ pub struct Announcer {
     node: NodeId,
     tree: Arc<BlockTree>,
     blocks: Arc<AtomicU64>,
+    scenario: Option<Arc<OfScenario>>,
+    /// What was to be told before the network is up, while it is not.
+    early: Arc<Mutex<Option<Vec<String>>>>,
+}
+
+/// What is told of a scenario that runs live.
+struct OfScenario {
+    name: String,
+    description: String,
+    notes: Vec<String>,
+    rounds: u32,
+    /// Where the last of them ends.
+    last: Height,
 }
 
 impl Announcer {
     /// Prints to `printer`, for people or as JSON.
     pub fn new(printer: Printer, json: bool, node: NodeId, tree: Arc<BlockTree>) -> Self {
-        Self { printer, json, node, tree, blocks: Arc::default() }
+        let early = Arc::new(Mutex::new(Some(Vec::new())));
+        Self { printer, json, node, tree, blocks: Arc::default(), scenario: None, early }
+    }
+
+    /// Tells of the scenario as well, and when its last round is over.
+    #[must_use]
+    pub fn of_scenario(self, file: &Path, scenario: &Scenario, was_modelled: bool) -> Self {
+        let mut notes = scenario.notes();
+        if was_modelled {
+            notes.push("crypto is \"real\" in place of \"modelled\", for clients sign really".to_owned());
+        }
+        let of = OfScenario {
+            name: file.display().to_string(),
+            description: scenario.description.clone(),
+            notes,
+            rounds: scenario.rounds,
+            last: scenario.last_height(),
+        };
+        Self { scenario: Some(Arc::new(of)), ..self }
     }
 
     /// The network is up: all a developer needs to use it.
@@ -41,13 +74,23 @@ impl Announcer {
         } else {
             self.ready_text(network, seed, pace, addresses, log);
         }
+        let early = self.early.lock().expect("no one panics while holding it").take();
+        early.into_iter().flatten().for_each(|line| self.printer.line(line));
+    }
+
+    /// Prints a line, once the network is up.
+    fn tell(&self, line: String) {
+        match &mut *self.early.lock().expect("no one panics while holding it") {
+            Some(early) => early.push(line),
+            None => self.printer.line(line),
+        }
     }
 
     fn ready_text(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
         let config = network.tree.config();
         let symbol = &config.network.token;
         let mut lines = vec![
-            format!("dposlab {}: {} delegates forging", env!("CARGO_PKG_VERSION"), network.delegates.len()),
+            format!("dposlab {}: {} delegates forging", env!("CARGO_PKG_VERSION"), network.scenario.network.delegates),
             String::new(),
         ];
         for (node, address) in addresses.iter().enumerate() {
@@ -60,11 +103,16 @@ impl Announcer {
             format!("  pace     {}", pace_in_words(pace)),
         ]);
         lines.extend(log.map(|log| format!("  log      {}", log.display())));
+        if let Some(of) = &self.scenario {
+            let about = if of.description.is_empty() { String::new() } else { format!(": {}", of.description) };
+            lines.push(format!("  scenario {}{about}", of.name));
+            lines.extend(of.notes.iter().map(|note| format!("  note     {note}")));
+        }
         lines.push(String::new());
-        if !network.accounts.is_empty() {
+        if !network.testnet.accounts.is_empty() {
             lines.push("  Funded accounts (address, balance, passphrase), for tests only:".to_owned());
         }
-        for account in &network.accounts {
+        for account in &network.testnet.accounts {
             let address = account.keys.public().address(config.network.pub_key_hash);
             lines.push(format!("  {address}  {} {symbol}  {}", coins(account.balance.value()), account.passphrase));
         }
@@ -75,7 +123,7 @@ impl Announcer {
 
     fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
         let config = network.tree.config();
-        let accounts = network.accounts.iter().map(|account| {
+        let accounts = network.testnet.accounts.iter().map(|account| {
             json!({
                 "address": account.keys.public().address(config.network.pub_key_hash).to_string(),
                 "publicKey": account.keys.public().to_string(),
@@ -83,7 +131,7 @@ impl Announcer {
                 "passphrase": account.passphrase,
             })
         });
-        let delegates = network.delegates.iter().map(|delegate| {
+        let delegates = network.testnet.delegates.iter().map(|delegate| {
             json!({
                 "username": delegate.username,
                 "address": delegate.keys.public().address(config.network.pub_key_hash).to_string(),
@@ -101,6 +149,8 @@ impl Announcer {
             "pace": pace.to_string(),
             "nethash": config.network.nethash,
             "log": log.map(|log| log.display().to_string()),
+            "scenario": self.scenario.as_ref().map(|of| &of.name),
+            "notes": self.scenario.as_ref().map_or(&[][..], |of| &of.notes),
             "accounts": accounts.collect::<Vec<_>>(),
             "delegates": delegates.collect::<Vec<_>>(),
         });
@@ -148,7 +198,19 @@ impl Announcer {
                 block.transactions.len()
             )
         };
-        self.printer.line(line);
+        self.tell(line);
+        if let Some(of) = &self.scenario
+            && link.height() == of.last
+        {
+            self.last_round_is_over(of);
+        }
+    }
+
+    fn last_round_is_over(&self, OfScenario { rounds, last, .. }: &OfScenario) {
+        self.tell(match self.json {
+            true => json!({ "event": "last_round_over", "round": rounds, "height": last }).to_string(),
+            false => format!("round {rounds}, the scenario's last, is over; it goes on as a testnet"),
+        });
     }
 }
 
@@ -276,6 +338,7 @@ fn pace_in_words(pace: Pace) -> String {
         Pace::Speed(speed) => format!("{speed} virtual seconds a real second"),
         Pace::Max => "as fast as it goes".to_owned(),
         Pace::Manual => "manual: POST /lab/advance {\"slots\": n}".to_owned(),
+        Pace::OnDemand => "on demand: a transaction that comes in is in a block at once".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::announce::LogWriter;
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Dialect, LabAccess, LabToken, Limits, Listener, LogTail, RateLimit, Server, Settings, View,
+        ApiContext, Dialect, Funds, LabAccess, LabToken, Limits, Listener, LogTail, RateLimit, Server, Settings, View,
         WebhookSettings, WebhookThread, Webhooks, Whitelist,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
@@ -222,13 +222,14 @@ impl ServedNodes {
         self.nodes.iter().map(|node| node.listener.local_address()).collect()
     }
 
-    /// Makes the servers; the threads of the webhooks stay behind, to be stopped after them.
-    pub fn start(self, live: &LiveHandle) -> (Vec<Server>, WebhookThread) {
+    /// Makes the servers, which pay from these accounts; the threads of the webhooks stay behind, to be stopped after them.
+    pub fn start(self, live: &LiveHandle, funds: &Arc<Funds>) -> (Vec<Server>, WebhookThread) {
         let Self { nodes, thread, settings } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
                 webhooks: Some(node.webhooks),
+                funds: Some(funds.clone()),
                 report: node.report,
                 settings: settings.clone(),
                 ..ApiContext::new(node.view, live.clone())

@@ -1,83 +1,156 @@
-//! The network `dposlab up` runs: generated from a seed, or loaded from a folder.
+//! The network `dposlab up` runs: what a scenario says, generated from a seed, or loaded from a folder.
 
 use crate::{
-    actors::SimTime,
     cli::Failure,
     files::{self, TEXT_LIMIT},
-    ledger::{BlockTree, Link, Rules, import::import, rules::Gossip},
-    protocol::{KeyPair, NetworkConfig, Slot},
-    scenario::{
-        Account, Testnet,
-        testnet::{NamedDelegate, rules_for},
-    },
-    sim::{NodePlan, Plan, SeedTree},
+    ledger::{BlockTree, Link, import::import, rules::Gossip},
+    protocol::{KeyPair, NetworkConfig, Slot, crypto::CryptoMode},
+    scenario::{Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, workload::WorkloadKind},
+    sim::{Plan, SeedTree},
 };
 use serde::Deserialize;
-use std::{ops::RangeInclusive, path::Path, sync::Arc};
+use std::{
+    ops::RangeInclusive,
+    path::{self, Path},
+    sync::Arc,
+};
 
 /// Slot lengths [s] in which delegates can forge, and which a person would wait for.
 const BLOCKTIMES: RangeInclusive<u32> = 5..=3_600;
 
-/// A network and those of its delegates that forge here.
+/// A network, the scenario that runs on it, and the keys of those who forge here.
 pub struct UpNetwork {
+    pub scenario: Scenario,
+    /// On a loaded network nobody's but the forging delegates' keys are known.
+    pub testnet: Testnet,
     pub tree: Arc<BlockTree>,
-    /// The forging delegates, each on a node of its own.
-    pub delegates: Vec<NamedDelegate>,
-    /// Funded accounts; none on a loaded network.
-    pub accounts: Vec<Account>,
+    pub seeds: SeedTree,
 }
 
-/// The file `--secrets` names.
-#[derive(Deserialize)]
+/// The file `--secrets` names: the passphrases of the delegates that forge.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Secrets {
+pub struct Secrets {
     secrets: Vec<String>,
 }
 
-impl UpNetwork {
-    /// The network of a seed.
+/// What `up` runs if no file says otherwise: so many delegates on the default network. Where blocks go straight to
+/// everybody, so do transactions, and they are taken in the order of their nonces: what one node accepted, the next
+/// forger knows.
+///
+/// # Errors
+/// A value does not fit.
+pub fn plain(delegates: u32, gossip: Gossip, set: &[Override]) -> Result<Scenario, ScenarioError> {
+    let (gossip, in_order) = match gossip {
+        Gossip::Once => ("once", true),
+        Gossip::Reference => ("reference", false),
+    };
+    let text = format!(
+        "version = 1\ndescription = \"a testnet\"\nrounds = 1\n[network]\ndelegates = {delegates}\ngossip = \"{gossip}\"\n\
+         [rules.node]\ntransactions_in_order = {in_order}\n"
+    );
+    Scenario::parse_with(&text, Path::new("dposlab up"), set)
+}
+
+/// The scenario as it can run live and be recorded: clients sign really, so everybody does, and files that are read when
+/// it is played are found from anywhere. Says whether signatures were to be modelled.
+pub fn made_live(mut scenario: Scenario) -> (Scenario, bool) {
+    let was_modelled = scenario.crypto == CryptoMode::Modelled;
+    if was_modelled {
+        scenario.crypto = CryptoMode::Real;
+    }
+    for workload in &mut scenario.workloads {
+        if let WorkloadKind::Chain(chain) = &mut workload.kind
+            && let Ok(absolute) = path::absolute(&chain.file)
+        {
+            chain.file = absolute.display().to_string();
+        }
+    }
+    (scenario, was_modelled)
+}
+
+impl Secrets {
+    /// Reads the file.
     ///
     /// # Errors
-    /// None for the numbers of delegates the command line allows.
-    pub fn generate(seeds: SeedTree, delegates: u32, gossip: Gossip) -> Result<Self, Failure> {
-        let testnet = Testnet::generate(seeds, delegates);
-        let tree = testnet.tree(rules(testnet.delegates.len(), gossip)).map_err(Failure::broken)?;
-        Ok(Self { tree, delegates: testnet.delegates, accounts: testnet.accounts })
+    /// It cannot be read or understood, or names nobody or somebody twice.
+    pub fn load(file: &Path) -> Result<Self, Failure> {
+        let text = files::read_text(file, TEXT_LIMIT)
+            .map_err(|why| Failure::usage(format!("--secrets {}: cannot be read: {why}", file.display())))?;
+        Self::parse(&text, file)
     }
 
-    /// The network of a folder, with the delegates of a file of passphrases.
+    /// [`Secrets::load`] of what was read; `file` is named in errors.
     ///
     /// # Errors
-    /// A file cannot be read or understood, or a passphrase is no delegate's.
-    pub fn load(dir: &Path, secrets: &Path, gossip: Gossip) -> Result<Self, Failure> {
-        let config = NetworkConfig::load(dir).map_err(Failure::usage)?;
-        let text = files::read_text(secrets, TEXT_LIMIT)
-            .map_err(|why| Failure::usage(format!("--secrets {}: cannot be read: {why}", secrets.display())))?;
-        Self::of(config, dir, &text, secrets, gossip)
-    }
-
-    /// [`UpNetwork::load`] of what was read; `dir` and `secrets` are named in errors.
-    ///
-    /// # Errors
-    /// As [`UpNetwork::load`].
-    pub fn of(config: NetworkConfig, dir: &Path, text: &str, secrets: &Path, gossip: Gossip) -> Result<Self, Failure> {
-        let secrets_file = secrets.display();
-        let Secrets { secrets } = serde_json::from_str(text).map_err(|why| {
-            Failure::usage(format!("--secrets {secrets_file}: {why}; expected {{\"secrets\": [\"passphrase\", ...]}}"))
+    /// As [`Secrets::load`].
+    pub fn parse(text: &str, file: &Path) -> Result<Self, Failure> {
+        let file = file.display();
+        let Self { secrets } = serde_json::from_str(text).map_err(|why| {
+            Failure::usage(format!("--secrets {file}: {why}; expected {{\"secrets\": [\"passphrase\", ...]}}"))
         })?;
         if secrets.is_empty() {
             return Err(Failure::usage(format!(
-                "--secrets {secrets_file}: key 'secrets': found no passphrase, at least one delegate must forge"
+                "--secrets {file}: key 'secrets': found no passphrase, at least one delegate must forge"
             )));
         }
         for (index, secret) in secrets.iter().enumerate() {
             if let Some(first) = secrets[..index].iter().position(|other| other == secret) {
                 return Err(Failure::usage(format!(
-                    "--secrets {secrets_file}: key 'secrets[{index}]': the same passphrase as secrets[{first}]; a \
-                     delegate forges on one node"
+                    "--secrets {file}: key 'secrets[{index}]': the same passphrase as secrets[{first}]; a delegate forges \
+                     on one node"
                 )));
             }
         }
+        Ok(Self { secrets })
+    }
+
+    /// How many delegates forge.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.secrets.len()).unwrap_or(u32::MAX)
+    }
+}
+
+impl UpNetwork {
+    /// The network that a scenario describes, under a seed.
+    ///
+    /// # Errors
+    /// None for a scenario that was read.
+    pub fn generate(scenario: Scenario, seeds: SeedTree) -> Result<Self, Failure> {
+        let testnet = scenario.testnet(seeds);
+        let tree = scenario.tree(testnet.config.clone(), seeds).map_err(Failure::broken)?;
+        Ok(Self { scenario, testnet, tree, seeds })
+    }
+
+    /// The network of a folder, with the delegates of a file of passphrases, which is named in errors.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood, a passphrase is no delegate's, or the scenario asks for what a loaded network
+    /// has not.
+    pub fn load(
+        dir: &Path,
+        secrets: Secrets,
+        file: &Path,
+        scenario: Scenario,
+        seeds: SeedTree,
+    ) -> Result<Self, Failure> {
+        let config = NetworkConfig::load(dir).map_err(Failure::usage)?;
+        Self::of(config, dir, secrets, file, scenario, seeds)
+    }
+
+    /// [`UpNetwork::load`] of what was read; `dir` is named in errors.
+    ///
+    /// # Errors
+    /// As [`UpNetwork::load`].
+    pub fn of(
+        config: NetworkConfig,
+        dir: &Path,
+        secrets: Secrets,
+        file: &Path,
+        scenario: Scenario,
+        seeds: SeedTree,
+    ) -> Result<Self, Failure> {
+        check_loaded(&scenario, secrets.count())?;
         let blocktime = config.slots().blocktime();
         if !BLOCKTIMES.contains(&blocktime) {
             return Err(Failure::usage(format!(
@@ -88,10 +161,13 @@ impl UpNetwork {
                 BLOCKTIMES.end()
             )));
         }
-        let rules = Arc::new(rules(secrets.len(), gossip));
-        let tree = BlockTree::new(Arc::new(config), rules)
+        let config = Arc::new(config);
+        let tree = scenario
+            .tree(config.clone(), seeds)
             .map_err(|why| Failure::usage(format!("--network-dir {}: genesisBlock.json: {why}", dir.display())))?;
+        let secrets_file = file.display();
         let delegates = secrets
+            .secrets
             .into_iter()
             .enumerate()
             .map(|(index, passphrase)| {
@@ -99,7 +175,7 @@ impl UpNetwork {
                     .map_err(|why| Failure::usage(format!("--secrets {secrets_file}: key 'secrets[{index}]': {why}")))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { tree: Arc::new(tree), delegates, accounts: Vec::new() })
+        Ok(Self { scenario, testnet: Testnet::loaded(config, delegates), tree, seeds })
     }
 
     /// Puts the blocks of a file on top of genesis, and answers the last.
@@ -125,26 +201,32 @@ impl UpNetwork {
         }
     }
 
-    /// The key each node forges with.
-    pub fn forgers(&self) -> Vec<Option<KeyPair>> {
-        self.delegates.iter().map(|delegate| Some(delegate.keys.clone())).collect()
+    /// A run of the scenario that begins on a chain, with a slot after its end.
+    pub fn plan(&self, tip: Arc<Link>, first: Slot) -> Plan {
+        self.scenario.plan_on(&self.testnet, self.tree.clone(), tip, first, self.seeds)
     }
 }
 
-/// A run of this network that begins with a slot, each delegate on a node of its own.
-pub fn plan(network: &UpNetwork, tip: Arc<Link>, start: Slot, seeds: SeedTree) -> Plan {
-    let tree = network.tree.clone();
-    let nodes = network.forgers().into_iter().map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
-    let start = SimTime::from_seconds(tree.slots().start(start));
-    Plan::new(tree, tip, nodes, seeds, start)
-}
-
-/// Where blocks go straight to everybody, so do transactions, and they are taken in the order of their nonces: what one
-/// node accepted, the next forger knows.
-fn rules(delegates: usize, gossip: Gossip) -> Rules {
-    let mut rules = Rules { gossip, ..rules_for(delegates) };
-    rules.node.transactions_in_order = gossip == Gossip::Once;
-    rules
+/// Delegates and milestones of a loaded network are those of its folder, and nobody's coin is at hand.
+fn check_loaded(scenario: &Scenario, secrets: u32) -> Result<(), Failure> {
+    let network = &scenario.network;
+    let refused = |keys: &str, why: &str| {
+        Err(Failure::usage(format!("dposlab up: key {keys}: not allowed with --network-dir: {why}")))
+    };
+    if network.delegates != secrets {
+        return refused("'network.delegates'", "those of --secrets forge");
+    }
+    if network.standby != 0 {
+        return refused("'network.standby'", "the genesis block says who is registered");
+    }
+    if network.reward.is_some() || !network.milestones.is_empty() {
+        return refused("'network.reward' or 'network.milestones'", "milestones.json says them");
+    }
+    if scenario.has_clients() {
+        let why = "clients need the funded accounts of a generated network";
+        return refused("'workload', 'action' or 'fault' by clients", why);
+    }
+    Ok(())
 }
 
 fn delegate(tree: &BlockTree, passphrase: String) -> Result<NamedDelegate, String> {

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A node: by its number, or by the username of its delegate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -9,6 +10,15 @@ use serde::{Deserialize, Serialize};
 pub enum NodeRef {
     Number(u32),
     Delegate(String),
+}
+
+impl fmt::Display for NodeRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Delegate(name) => write!(f, "'{name}'"),
+        }
+    }
 }
 
 /// Some nodes.

@@ -1,0 +1,239 @@
+//! Playing slots by command, as fast as it goes: so many of them, or until something has happened.
+
+use super::{Live, Pace};
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    ledger::Link,
+    protocol::{Height, Round, Slot, TransactionId},
+    sim::{
+        Observer, World,
+        fault::{EventKind, EventTrigger},
+        stage::ractor::ActorDied,
+    },
+};
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard},
+};
+use tokio::sync::oneshot;
+
+/// Slots that one command may advance by.
+pub const ADVANCE_LIMIT: u32 = 1_000_000;
+
+/// What an advance is to come to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Until {
+    /// The node's chain has this height.
+    Height { node: NodeId, height: Height },
+    /// The node's next block is of this round.
+    Round { node: NodeId, round: Round },
+    /// A block of the node's chain holds the transaction.
+    Transaction { node: NodeId, id: TransactionId },
+    /// The clock shows this instant.
+    Time(SimTime),
+    /// Something has happened at a node so often, from now on.
+    Event(EventTrigger),
+}
+
+/// What came of an advance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Advanced {
+    /// Whole slots that were played.
+    pub slots: u32,
+    /// The instant it ended at; within a slot, if it ended there.
+    pub now: SimTime,
+    pub ended: Ended,
+}
+
+/// Why an advance ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ended {
+    /// All slots were played.
+    Played,
+    /// What it was to come to has come.
+    Reached,
+    /// Somebody set the pace meanwhile.
+    PaceSet(Pace),
+    /// The run went back to a snapshot meanwhile.
+    WentBack,
+}
+
+/// No such node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("found {found}, allowed is the number of a node, 0 to {last}, or the username of the delegate on one", last = nodes - 1)]
+pub struct NoNode {
+    pub found: String,
+    pub nodes: u32,
+}
+
+/// An advance that was asked for.
+pub(super) struct Asked {
+    pub slots: u32,
+    pub until: Option<Until>,
+    pub reply: oneshot::Sender<Result<Advanced, NoNode>>,
+}
+
+/// What the advance that goes on is to come to, looked at after each event.
+pub(super) struct Goal {
+    until: Option<Until>,
+    /// The tip of the node in question when it was looked at last.
+    tip: Option<Arc<Link>>,
+    is_reached: bool,
+}
+
+impl Goal {
+    fn new(until: Option<Until>) -> Self {
+        Self { until, tip: None, is_reached: false }
+    }
+
+    /// Whether it is reached. What was reached stays so.
+    pub(super) fn look(&mut self, world: &World, lookout: &Lookout) -> bool {
+        let Some(until) = self.until.as_ref().filter(|_| !self.is_reached) else { return self.is_reached };
+        let node = match until {
+            Until::Height { node, .. } | Until::Round { node, .. } | Until::Transaction { node, .. } => *node,
+            Until::Time(at) => {
+                self.is_reached = world.now() >= *at;
+                return self.is_reached;
+            }
+            Until::Event(_) => {
+                self.is_reached = lookout.has_seen();
+                return self.is_reached;
+            }
+        };
+        let tip = world.tips().of(node);
+        if self.tip.as_ref().is_some_and(|seen| seen.is(tip)) {
+            return false;
+        }
+        self.tip = Some(tip.clone());
+        self.is_reached = match until {
+            Until::Height { height, .. } => tip.height() >= *height,
+            Until::Round { round, .. } => world.tree().schedule().at(tip.height().next()).round >= *round,
+            Until::Transaction { id, .. } => world.tree().block_of(tip, id).is_some(),
+            Until::Time(_) | Until::Event(_) => false,
+        };
+        self.is_reached
+    }
+
+    /// The instant beyond which it has no business.
+    fn instant(&self) -> Option<SimTime> {
+        match self.until {
+            Some(Until::Time(at)) => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// Watches for the event that an advance waits for. Clones watch for one.
+#[derive(Clone, Default)]
+pub(super) struct Lookout(Arc<Mutex<Option<Sought>>>);
+
+struct Sought {
+    kind: EventKind,
+    node: Option<NodeId>,
+    left: u32,
+}
+
+impl Lookout {
+    fn seek(&self, sought: Option<Sought>) {
+        *self.lock() = sought;
+    }
+
+    fn has_seen(&self) -> bool {
+        self.lock().as_ref().is_some_and(|sought| sought.left == 0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Sought>> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Observer for Lookout {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        if let Some(sought) = &mut *self.lock()
+            && sought.node.is_none_or(|wanted| wanted == node)
+            && sought.kind == EventKind::of(event)
+        {
+            sought.left = sought.left.saturating_sub(1);
+        }
+    }
+}
+
+impl Live {
+    /// From the running slot on, to the end of the last of so many slots, or to what is to come. What else is asked
+    /// meanwhile is done between two handfuls of events, so that a long advance can be watched, fed and stopped; one that
+    /// a stop of the run ends is not answered.
+    pub(super) async fn advance(&mut self, Asked { slots, until, reply }: Asked) -> Result<(), ActorDied> {
+        // A reply nobody waits for any more: the client has gone.
+        match sought(until.as_ref(), self.stage.world()) {
+            Ok(sought) => self.lookout.seek(sought),
+            Err(no_node) => {
+                let _client_gone = reply.send(Err(no_node));
+                return Ok(());
+            }
+        }
+        self.stopped_by = None;
+        self.goal = Some(Goal::new(until));
+        let played = self.play_slots(slots).await;
+        let goal = mem::take(&mut self.goal);
+        self.lookout.seek(None);
+        let played = played?;
+        if self.stopping {
+            return Ok(());
+        }
+        self.set_anchor();
+        let ended = match self.stopped_by {
+            _ if goal.is_some_and(|goal| goal.is_reached) => Ended::Reached,
+            Some(why) => why,
+            None => Ended::Played,
+        };
+        let _client_gone = reply.send(Ok(Advanced { slots: played, now: self.stage.world().now(), ended }));
+        Ok(())
+    }
+
+    /// Plays so many slots at most, and answers how many whole ones it were.
+    async fn play_slots(&mut self, slots: u32) -> Result<u32, ActorDied> {
+        let first = self.slots.slot(self.stage.world().now().seconds());
+        let instant = self.goal.as_ref().and_then(Goal::instant);
+        let mut played = 0;
+        while played < slots && !self.is_ended() {
+            let end = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(played + 1))));
+            let until = instant.map_or(end, |instant| instant.min(end));
+            let is_due = |live: &Self| live.stage.world().next_time().is_some_and(|next| next < until);
+            while is_due(self) && !self.is_ended() {
+                self.play_some(until.just_before()).await?;
+            }
+            if !is_due(self) && !self.stopping && !self.goal_is_reached() {
+                self.stage.rest_until(until);
+                played += u32::from(until == end);
+            }
+        }
+        Ok(played)
+    }
+
+    /// Whether the advance that goes on has ended before all its slots.
+    fn is_ended(&mut self) -> bool {
+        self.stopping || self.stopped_by.is_some() || self.goal_is_reached()
+    }
+
+    /// Whether an advance goes on that has come to what it was to come to.
+    pub(super) fn goal_is_reached(&mut self) -> bool {
+        self.goal.as_mut().is_some_and(|goal| goal.look(self.stage.world(), &self.lookout))
+    }
+
+    /// Those that wait for the one that is going on are not played any more.
+    pub(super) fn end_waiting_advances(&mut self, ended: Ended) {
+        let now = self.stage.world().now();
+        for Asked { reply, .. } in self.advances.drain(..) {
+            let _client_gone = reply.send(Ok(Advanced { slots: 0, now, ended }));
+        }
+    }
+}
+
+/// The event that is waited for, if it is one.
+fn sought(until: Option<&Until>, world: &World) -> Result<Option<Sought>, NoNode> {
+    let Some(Until::Event(EventTrigger { kind, node, count })) = until else { return Ok(None) };
+    let nodes = u32::try_from(world.tips().nodes()).unwrap_or(u32::MAX);
+    let found = |node| world.names().node(node).ok_or_else(|| NoNode { found: node.to_string(), nodes });
+    let node = node.as_ref().map(found).transpose()?;
+    Ok(Some(Sought { kind: *kind, node, left: *count }))
+}

@@ -1,0 +1,116 @@
+//! What others hold of a live run, and what they can ask of it.
+
+use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::Asked};
+use crate::{
+    actors::{NodeId, SimTime, Submission, message::Transactions},
+    sim::{Intervention, Outcome, Stage},
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// What is asked of a live run, with where the answer goes.
+pub(super) enum Command {
+    Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
+    Advance(Asked),
+    SetPace { pace: Pace, reply: oneshot::Sender<()> },
+    Look(Box<dyn FnOnce(&Stage) + Send>),
+    Now { reply: oneshot::Sender<(SimTime, Pace)> },
+    Stop,
+}
+
+/// What others hold of a live run. Cheap to clone.
+#[derive(Clone)]
+pub struct LiveHandle(pub(super) mpsc::UnboundedSender<Command>);
+
+/// The run has ended, so nothing can be asked of it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulation has stopped")]
+pub struct Stopped;
+
+impl LiveHandle {
+    /// A handle to a run that has ended, for looking at what it left.
+    pub fn ended() -> Self {
+        Self(mpsc::unbounded_channel().0)
+    }
+
+    /// Hands transactions in at a node; answers once its pool has decided, and at [`Pace::OnDemand`] once a block of its
+    /// chain holds those that it took.
+    ///
+    /// # Errors
+    /// The run has stopped; so for all calls.
+    pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
+        let what = Intervention::Submit { node, transactions };
+        match self.intervene(what).await? {
+            Outcome::Submitted(submission) => Ok(submission),
+            other => unreachable!("a pool's decision, not {other:?}"),
+        }
+    }
+
+    /// Does something to the run at the instant at which it comes in, and answers what came of it.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn intervene(&self, what: Intervention) -> Result<Outcome, Stopped> {
+        self.ask(|reply| Command::Intervene { what, reply }).await
+    }
+
+    /// Plays so many slots from the running one on, at most [`ADVANCE_LIMIT`], as fast as it goes. Answers when they are
+    /// over, or when somebody set the pace.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn advance(&self, slots: u32) -> Result<Advanced, Stopped> {
+        let asked = |reply| Asked { slots: slots.min(ADVANCE_LIMIT), until: None, reply };
+        let advanced = self.ask(|reply| Command::Advance(asked(reply))).await?;
+        Ok(advanced.expect("no node is named"))
+    }
+
+    /// [`LiveHandle::advance`] that ends where something has come, if that is within so many slots.
+    ///
+    /// # Errors
+    /// The run has stopped; within, it names a node that is not there.
+    pub async fn advance_until(&self, until: Until, slots: u32) -> Result<Result<Advanced, NoNode>, Stopped> {
+        let slots = slots.min(ADVANCE_LIMIT);
+        self.ask(|reply| Command::Advance(Asked { slots, until: Some(until), reply })).await
+    }
+
+    /// Changes the pace from now on. Ends an advance that is going on, and those that wait behind it.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn set_pace(&self, pace: Pace) -> Result<(), Stopped> {
+        self.ask(|reply| Command::SetPace { pace, reply }).await
+    }
+
+    /// The virtual instant, and the pace.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn now(&self) -> Result<(SimTime, Pace), Stopped> {
+        self.ask(|reply| Command::Now { reply }).await
+    }
+
+    /// Looks at the run between two events. It stands still meanwhile, so the look is short.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Stage) -> T + Send + 'static) -> Result<T, Stopped> {
+        self.ask(|reply| {
+            Command::Look(Box::new(move |stage| {
+                let _client_gone = reply.send(look(stage));
+            }))
+        })
+        .await
+    }
+
+    /// Ends the run; the work in hand is finished first.
+    pub fn stop(&self) {
+        // Stopped already is what was wanted.
+        let _stopped_already = self.0.send(Command::Stop);
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(command(reply)).map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+}

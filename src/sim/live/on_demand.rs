@@ -1,0 +1,148 @@
+//! Forging on demand: the clock stands until a transaction comes in at a node, and plays until a block of that node's chain
+//! holds it. Transactions that come in meanwhile share the block, or the next one.
+
+use super::{Live, Pace};
+use crate::{
+    actors::{Event, NodeId, SimTime, Submission},
+    ledger::Link,
+    protocol::{Height, Slot, TransactionId},
+    sim::{Observer, Outcome, World, stage::ractor::ActorDied},
+};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio::sync::oneshot;
+
+/// Slots that are played for a transaction at most, the running one included. If no block holds it then, the clock stands
+/// until the next one comes in: two rounds of 51 delegates, and some more.
+pub const ON_DEMAND_SLOTS: u32 = 120;
+
+/// Transactions that have come in at a node and wait for their block.
+pub(super) struct Demand {
+    node: NodeId,
+    missing: BTreeSet<TransactionId>,
+    /// The node's tip when it was looked at last.
+    tip: Option<Arc<Link>>,
+    /// The instant at which it is given up.
+    deadline: SimTime,
+    submission: Submission,
+    reply: oneshot::Sender<Outcome>,
+}
+
+impl Demand {
+    /// Whether nothing is missing any more, or it takes too long.
+    fn is_over(&mut self, world: &World, dropped: &Dropped) -> bool {
+        let tip = world.tips().of(self.node);
+        if !self.tip.as_ref().is_some_and(|seen| seen.is(tip)) {
+            self.tip = Some(tip.clone());
+            self.missing.retain(|id| world.tree().block_of(tip, id).is_none());
+        }
+        dropped.take_out_of(&mut self.missing);
+        self.missing.is_empty() || world.now() >= self.deadline
+    }
+
+    fn answer(self) {
+        // Nobody waits for it any more: the client has gone.
+        let _client_gone = self.reply.send(Outcome::Submitted(self.submission));
+    }
+}
+
+/// Keeps what pools have thrown out, while somebody waits for a block. Clones keep the same.
+#[derive(Clone, Default)]
+pub(super) struct Dropped(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    is_wanted: AtomicBool,
+    ids: Mutex<BTreeSet<TransactionId>>,
+}
+
+impl Dropped {
+    fn want(&self, is_wanted: bool) {
+        self.0.is_wanted.store(is_wanted, Ordering::Relaxed);
+        if !is_wanted {
+            self.lock().clear();
+        }
+    }
+
+    fn take_out_of(&self, missing: &mut BTreeSet<TransactionId>) {
+        let ids = self.lock();
+        missing.retain(|id| !ids.contains(id));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<TransactionId>> {
+        self.0.ids.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Observer for Dropped {
+    fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
+        if let Event::PoolExpired(transaction) | Event::PoolEvicted(transaction) | Event::PoolPurged(transaction) =
+            event
+            && self.0.is_wanted.load(Ordering::Relaxed)
+        {
+            self.lock().insert(transaction.id());
+        }
+    }
+}
+
+impl Live {
+    /// The run with its first block, if it forges on demand: clients sign transactions that are taken from height 2 on.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn begun(mut self) -> Result<Self, ActorDied> {
+        let at_genesis = |live: &Self| live.stage.world().tips().of(NodeId(0)).height() <= Height::GENESIS;
+        let first = self.slots.slot(self.stage.world().now().seconds());
+        let last = SimTime::from_seconds(self.slots.start(Slot(first.0.saturating_add(ON_DEMAND_SLOTS))));
+        while self.pace == Pace::OnDemand && at_genesis(&self) && self.stage.step(last).await? {}
+        Ok(self)
+    }
+
+    /// Stands until something is asked, or plays until every demand is met.
+    pub(super) async fn play_on_demand(&mut self) -> Result<(), ActorDied> {
+        if self.demands.is_empty() {
+            return self.wait_for_command().await;
+        }
+        // Who has asked by now shares the block.
+        while let Ok(command) = self.commands.try_recv() {
+            self.obey(command).await?;
+        }
+        let Some(last) = self.demands.iter().map(|demand| demand.deadline).max() else { return Ok(()) };
+        if self.stage.world().next_time().is_none_or(|next| next > last) {
+            self.stage.rest_until(last);
+            self.answer_demands();
+            return Ok(());
+        }
+        self.play_some(last).await
+    }
+
+    /// The answer about these transactions waits until a block holds those that the pool took.
+    pub(super) fn demand(&mut self, node: NodeId, submission: Submission, reply: oneshot::Sender<Outcome>) {
+        let missing = submission.accept.iter().copied().collect();
+        let running = self.slots.slot(self.stage.world().now().seconds());
+        let deadline = SimTime::from_seconds(self.slots.start(Slot(running.0.saturating_add(ON_DEMAND_SLOTS))));
+        self.dropped.want(true);
+        self.demands.push(Demand { node, missing, tip: None, deadline, submission, reply });
+    }
+
+    /// Answers those whose transactions are in blocks, or will not be. Says whether nobody waits any more.
+    pub(super) fn settle_demands(&mut self) -> bool {
+        let (world, dropped) = (self.stage.world(), &self.dropped);
+        self.demands.extract_if(.., |demand| demand.is_over(world, dropped)).for_each(Demand::answer);
+        if self.demands.is_empty() {
+            self.dropped.want(false);
+        }
+        self.demands.is_empty()
+    }
+
+    /// Answers all of them as things are.
+    pub(super) fn answer_demands(&mut self) {
+        self.demands.drain(..).for_each(Demand::answer);
+        self.dropped.want(false);
+    }
+}

@@ -1,0 +1,266 @@
+//! The test bench over HTTP: forging on demand, advancing until something has come, coin and accounts. All of it is written
+//! down, and replayed.
+
+use crate::{
+    support::{recordings, run},
+    testnet::Up,
+};
+use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use serde_json::{Value, json};
+use std::{fs, path::Path, thread};
+
+fn keys(account: &Value) -> KeyPair {
+    KeyPair::from_passphrase(account["passphrase"].as_str().expect("a passphrase"))
+}
+
+/// A transfer of one coin to nobody in particular.
+fn transfer(keys: &KeyPair, nonce: u64) -> Value {
+    let recipient = KeyPair::from_passphrase("somebody").public().address(23);
+    Transaction::transfer(recipient, Arktoshi::coins(1)).network(23).nonce(Nonce(nonce)).sign(keys).to_json()
+}
+
+/// Hands one in, and answers its id.
+fn submit(up: &Up, transaction: &Value) -> String {
+    let (status, answer) = up.post("/api/transactions", &json!({ "transactions": [transaction] }));
+    assert_eq!((status, &answer["data"]["accept"]), (200, &json!([transaction["id"]])), "{answer}");
+    transaction["id"].as_str().expect("an id").to_owned()
+}
+
+fn confirmed(up: &Up, id: &str) -> Value {
+    up.get(&format!("/transactions/{id}"))["data"].clone()
+}
+
+fn ok(up: &Up, path: &str, body: &Value) -> Value {
+    let (status, answer) = up.post(path, body);
+    assert_eq!(status, 200, "{path} {body}: {answer}");
+    answer["data"].clone()
+}
+
+/// The clock and what is pending: what a refused request may not change.
+fn standing(up: &Up) -> (Value, Value, u64) {
+    let now = ok_get(up, "/lab/pace");
+    (now, up.get("/transactions/unconfirmed")["meta"]["totalCount"].clone(), up.height())
+}
+
+fn ok_get(up: &Up, path: &str) -> Value {
+    let url = format!("{}{path}", up.api().trim_end_matches("/api"));
+    ureq::get(url).call().expect("it answers").body_mut().read_json().expect("JSON")
+}
+
+/// Stops it and replays what it wrote down.
+fn replays(up: Up, record: &Path) {
+    up.interrupt();
+    let text = fs::read_to_string(record).expect("it was recorded");
+    let end: Value = serde_json::from_str(text.lines().last().expect("an end")).expect("JSON");
+    let output = run(&["replay", record.to_str().expect("a path in UTF-8"), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let replayed: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
+    assert_eq!((&replayed["digest"], &replayed["end_us"]), (&end["digest"], &end["at"]));
+    assert!(replayed["inputs"].as_u64() > Some(0), "or nothing came in");
+}
+
+#[test]
+fn on_demand_a_transaction_is_in_a_block_when_the_post_is_answered() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    for stage in ["inline", "ractor"] {
+        let record = folder.path().join(stage);
+        let recorded = record.to_str().expect("a path in UTF-8");
+        let up = Up::start(&["--pace", "on-demand", "--stage", stage, "--delegates", "11", "--record", recorded]);
+        assert_eq!(up.height(), 2, "the first block is there, for transactions of version 2 are taken from then on");
+        let made = ok(&up, "/lab/accounts", &json!({"count": 8, "balance": 1_000_000_000}));
+        assert_eq!(up.height(), 3, "eight accounts, one multipayment, one block");
+        let senders: Vec<KeyPair> = made["accounts"].as_array().expect("a list").iter().map(keys).collect();
+        for nonce in 1..=5 {
+            let id = submit(&up, &transfer(&senders[0], nonce));
+            assert_eq!(confirmed(&up, &id)["nonce"], nonce.to_string());
+            assert_eq!(up.height(), 3 + nonce, "each in the block of the next slot");
+        }
+        assert_eq!(up.get("/transactions/unconfirmed")["meta"]["totalCount"], 0);
+        let height = up.height();
+        thread::scope(|scope| {
+            for sender in &senders[1..] {
+                scope.spawn(|| {
+                    let id = submit(&up, &transfer(sender, 1));
+                    assert_eq!(confirmed(&up, &id)["nonce"], "1");
+                });
+            }
+        });
+        assert!((height + 1..=height + 7).contains(&up.height()), "seven at once, seven blocks at most");
+        assert_eq!(up.height(), up.height(), "the clock stands");
+        let (status, answer) = up.post("/api/transactions", &json!({ "transactions": [transfer(&senders[1], 1)] }));
+        assert_eq!((status, &answer["data"]["accept"]), (200, &json!([])), "refused at once: {answer}");
+        // From any pace to this one and back.
+        assert_eq!(ok(&up, "/lab/pace", &json!({"pace": "manual"}))["pace"], "manual");
+        let (id, height) = (submit(&up, &transfer(&senders[1], 2)), up.height());
+        assert_eq!(ok(&up, "/lab/pace", &json!({"pace": "on-demand"}))["pace"], "on-demand");
+        assert_eq!(up.height(), height, "what waited before waits for the next request");
+        submit(&up, &transfer(&senders[2], 2));
+        assert_eq!(confirmed(&up, &id)["nonce"], "2");
+        assert_eq!(
+            ok(&up, "/lab/advance", &json!({"slots": 4}))["height"],
+            height + 4,
+            "the running slot has its block"
+        );
+        replays(up, &record);
+    }
+}
+
+/// Two requests that cannot be met: nobody forges, and the chain of the node cannot hold them for another reason.
+#[test]
+fn on_demand_it_does_not_play_for_ever() {
+    let all: Vec<String> = (1..=5).map(|number| format!("\"genesis_{number}\"")).collect();
+    let off = format!("fault=[{{ kind = \"offline\", delegates = [{}], from = {{ height = 2 }} }}]", all.join(","));
+    let up = Up::start(&["--pace", "on-demand", "--delegates", "5", "--set", &off, "--stage", "inline"]);
+    let before = ok_get(&up, "/lab/pace")["data"]["now"].as_u64().expect("seconds");
+    let id = submit(&up, &transfer(&keys(&up.ready["accounts"][0]), 1));
+    let after = ok_get(&up, "/lab/pace")["data"]["now"].as_u64().expect("seconds");
+    assert_eq!((after - before).div_ceil(8), 120, "so many slots, and no more");
+    assert_eq!(
+        (up.height(), up.get(&format!("/transactions/unconfirmed/{id}"))["data"]["nonce"].clone()),
+        (2, json!("1"))
+    );
+}
+
+#[test]
+fn an_advance_ends_where_something_has_come_and_says_why() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let record = folder.path().join("session.jsonl");
+    let recorded = record.to_str().expect("a path in UTF-8");
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--seed", "3", "--record", recorded]);
+    let until = |until: Value, limit: u32| ok(&up, "/lab/advance", &json!({ "until": until, "limit": limit }));
+    let ended = until(json!({"height": 7}), 100);
+    assert_eq!((&ended["stopped"], &ended["height"], up.height()), (&json!("reached"), &json!(7), 7));
+    assert_eq!(until(json!({"height": 5}), 100)["slots"], 0, "that is past");
+    let ended = until(json!({"time": 801}), 1_000);
+    assert_eq!((&ended["stopped"], &ended["now"]), (&json!("reached"), &json!(801)), "within a slot");
+    let ended = until(json!({"round": 25}), 1_000);
+    assert_eq!((&ended["stopped"], &ended["height"]), (&json!("reached"), &json!(120)), "rounds have five blocks");
+    let id = submit(&up, &transfer(&keys(&up.ready["accounts"][0]), 1));
+    let ended = until(json!({ "transaction": id }), 10);
+    assert_eq!((&ended["stopped"], confirmed(&up, &id)["nonce"].clone()), (&json!("reached"), json!("1")));
+    let forged = json!({"event": {"kind": "block-forged", "node": "genesis_2"}});
+    assert_eq!(until(forged.clone(), 20)["stopped"], "reached");
+    // All others get the block later, this node's own API among them.
+    let height = up.height();
+    assert_eq!(until(json!({"event": {"kind": "block-applied", "node": 0, "count": 3}}), 20)["stopped"], "reached");
+    assert!((height + 2..=height + 3).contains(&up.height()), "{height} {}", up.height());
+    let ended = until(json!({"event": {"kind": "rolled-back"}}), 4);
+    assert_eq!((&ended["stopped"], &ended["slots"]), (&json!("limit"), &json!(4)));
+    let before = standing(&up);
+    for (body, part) in [
+        (
+            json!({"until": {"event": {"kind": "block-forged", "node": 5}}}),
+            "found 5, allowed is the number of a node, 0 to 4",
+        ),
+        (json!({"until": {"event": {"kind": "block-forged", "node": "genesis_9"}}}), "found 'genesis_9', allowed is"),
+        (json!({"until": {"event": {"kind": "forged"}}}), "expected one of `block-forged`"),
+        (json!({"until": {"blocks": 3}}), "allowed is an object with one of height, time"),
+        (json!({"until": {"height": 7}, "limit": 1_000_001}), "key 'limit': found 1000001"),
+        (json!({"slots": 3, "limit": 3}), "from 1 to 1000000"),
+    ] {
+        let (status, answer) = up.post("/lab/advance", &body);
+        let message = answer["message"].as_str().expect("a text");
+        assert!(status == 422 && message.contains(part), "{body}: {message}");
+    }
+    assert_eq!(standing(&up), before);
+    replays(up, &record);
+}
+
+#[test]
+fn coin_comes_by_real_transactions_of_the_funded_accounts() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let record = folder.path().join("session.jsonl");
+    let recorded = record.to_str().expect("a path in UTF-8");
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--seed", "3", "--record", recorded]);
+    let recipient = KeyPair::from_passphrase("someone new").public().address(23).to_string();
+    let other = KeyPair::from_passphrase("someone else").public().address(23).to_string();
+    let one = json!({"recipient": recipient, "amount": "150000000"});
+    let (status, answer) = up.post("/lab/faucet", &one);
+    assert_eq!(status, 409, "{answer}");
+    assert!(answer["message"].as_str().expect("a text").contains("the chain is at height 1"), "{answer}");
+    up.advance(1);
+    let balance = |address: &str| up.get(&format!("/wallets/{address}"))["data"]["balance"].clone();
+    // The paying account is used by somebody else as well, whose transfer is pending.
+    let payer = keys(&up.ready["accounts"][9]);
+    submit(&up, &transfer(&payer, 1));
+    let paid = ok(&up, "/lab/faucet", &one);
+    let first = paid["transactions"][0].as_str().expect("an id").to_owned();
+    let list = json!([one, {"recipient": other, "amount": 7}, one]);
+    let second = ok(&up, "/lab/faucet", &list)["transactions"][0].as_str().expect("an id").to_owned();
+    up.advance(2);
+    assert_eq!((balance(&recipient), balance(&other)), (json!("450000000"), json!("7")));
+    assert_eq!(
+        (confirmed(&up, &first)["nonce"].clone(), confirmed(&up, &first)["type"].clone()),
+        (json!("2"), json!(0))
+    );
+    assert_eq!(
+        (confirmed(&up, &second)["nonce"].clone(), confirmed(&up, &second)["type"].clone()),
+        (json!("3"), json!(6))
+    );
+    assert_eq!(confirmed(&up, &second)["senderPublicKey"], payer.public().to_string());
+    // More than one account has: what is left of the last one, and the rest of the one before.
+    let much = ok(&up, "/lab/faucet", &json!({"recipient": recipient, "amount": 150_000_000_000_000_u64}));
+    assert_eq!(much["transactions"].as_array().map(Vec::len), Some(2));
+    up.advance(2);
+    assert_eq!(balance(&recipient), "150000450000000");
+    let before = standing(&up);
+    let refused = |path: &str, body: Value, part: &str| {
+        let (status, answer) = up.post(path, &body);
+        let message = answer["message"].as_str().expect("a text");
+        assert!(status == 422 && message.contains(part), "{body}: {status} {message}");
+    };
+    let funds = "arktoshi were asked for, and the funded accounts have 8";
+    refused("/lab/faucet", json!({"recipient": recipient, "amount": "900000000000000"}), funds);
+    refused("/lab/accounts", json!({"count": 1_000, "balance": "1000000000000"}), funds);
+    refused("/lab/accounts", json!({"count": 0, "balance": 1}), "key 'count': found 0, allowed is a whole number");
+    refused("/lab/faucet", json!({"recipient": recipient, "amount": "-5"}), "key 'amount': found \"-5\", allowed is");
+    refused("/lab/faucet", json!({"recipient": "nobody", "amount": 5}), "key 'recipient': found \"nobody\"");
+    refused("/lab/faucet", json!(null), "allowed is an object of 'recipient' and 'amount'");
+    assert_eq!(standing(&up), before);
+    let made = ok(&up, "/lab/accounts", &json!({"count": 250, "balance": 1_000}));
+    assert_eq!(made["transactions"].as_array().map(Vec::len), Some(3), "a hundred in a multipayment");
+    up.advance(2);
+    let accounts = made["accounts"].as_array().expect("a list");
+    for account in [&accounts[0], &accounts[249]] {
+        assert_eq!(balance(account["address"].as_str().expect("an address")), "1000");
+        assert_eq!(keys(account).public().to_string(), account["publicKey"].as_str().expect("a key"));
+    }
+    let again = ok(&up, "/lab/accounts", &json!({"count": 1, "balance": 1_000}));
+    assert!(!accounts.contains(&again["accounts"][0]), "a fresh one");
+    replays(up, &record);
+    let up = Up::start(&["--pace", "on-demand", "--delegates", "7", "--seed", "3"]);
+    let made = ok(&up, "/lab/accounts", &json!({"count": 2, "balance": "1000"}));
+    assert_eq!(made["accounts"].as_array().expect("a list")[..], accounts[..2], "they follow from the seed");
+}
+
+#[test]
+fn many_ask_for_coin_at_once_and_each_is_paid() {
+    let up = Up::start(&["--pace", "on-demand", "--delegates", "5", "--stage", "inline"]);
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let up = &up;
+            scope.spawn(move || {
+                let address = KeyPair::from_passphrase(&format!("number {number}")).public().address(23).to_string();
+                for _ in 0..3 {
+                    ok(up, "/lab/faucet", &json!({"recipient": address, "amount": 11}));
+                }
+                assert_eq!(up.get(&format!("/wallets/{address}"))["data"]["balance"], "33");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_loaded_network_has_no_coin_at_hand() {
+    let network = recordings().join("network");
+    let (dir, secrets) = (network.display().to_string(), network.join("delegates.json").display().to_string());
+    let up = Up::start(&["--pace", "manual", "--network-dir", &dir, "--secrets", &secrets]);
+    for (path, body) in [
+        ("/lab/faucet", json!({"recipient": "ATGRRfTAomMSw7k2nyePRbFiBmvNro4EoF", "amount": 1})),
+        ("/lab/accounts", json!({"count": 1, "balance": 1})),
+    ] {
+        let (status, answer) = up.post(path, &body);
+        let message = answer["message"].as_str().expect("a text");
+        assert!(status == 409 && message.contains("no account's passphrase is known"), "{status} {message}");
+    }
+}
