@@ -2,6 +2,7 @@
 
 mod announce;
 mod api;
+mod beginning;
 pub(super) mod network;
 #[doc(hidden)]
 pub mod stop;
@@ -15,20 +16,20 @@ use super::{
 use crate::{
     actors::NodeId,
     api::Funds,
-    ledger::{Link, rules::Gossip},
-    protocol::{Slot, Timestamp},
-    report::session::{Session, SessionWriter},
-    scenario::{Override, Scenario, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, Pace, Plan, SeedTree, Stage, TraceDigest, live::Journal},
+    ledger::rules::Gossip,
+    protocol::Timestamp,
+    report::session::{Session, SessionWriter, state::Arrived},
+    scenario::{Override, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
+    sim::{Live, Pace, Stage, TraceDigest, live::Journal, snapshots::CameIn},
 };
 use announce::Announcer;
 use api::ApiOptions;
+use beginning::Beginning;
 use clap::Args;
-use network::{Secrets, UpNetwork};
 use std::{
     io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     str::FromStr,
     sync::Arc,
     thread,
@@ -95,6 +96,11 @@ pub struct Up {
     /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,
+    /// Go on from a snapshot, a file of GET /lab/snapshots/ID/file: the same network, at the same instant. The file says what
+    /// the network is and how it began.
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["scenario", "seed", "delegates", "set", "start", "network_dir", "chain", "gossip"])]
+    from: Option<PathBuf>,
     /// Write down how the session began and all that comes in, so that `dposlab replay FILE` repeats it exactly.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -190,9 +196,11 @@ impl Up {
         let parent = self.exit_with_parent.map(Parent::of).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
-        let (network, was_modelled) = self.network()?;
-        let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
-        let plan = self.plan(&network, tip);
+        let digest = TraceDigest::default();
+        let Beginning { network, was_modelled, plan, session, arrived } = match &self.from {
+            Some(file) => Beginning::from_file(file, &digest)?,
+            None => self.beginning()?,
+        };
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
@@ -204,35 +212,37 @@ impl Up {
         let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref())?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
-        let journal = self.journal(&network.scenario, &plan)?;
-        if let Some((_, digest)) = &journal {
-            observers.push(Box::new(digest.clone()));
-        }
-        let (journal, recorded) = match journal {
-            Some((writer, _)) => {
+        let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);
+        let (journal, recorded) = match self.journal(&session, history, &digest)? {
+            Some(writer) => {
+                observers.push(Box::new(digest));
                 let recorded = writer.outcome();
                 (Some(Box::new(writer) as Box<dyn Journal>), Some(recorded))
             }
             None => (None, None),
         };
         let pace = self.pace.unwrap_or(self.speed);
+        let seed = session.seed;
         let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
-            let stage = match self.stage {
+            let mut stage = match self.stage {
                 StageKind::Inline => Stage::inline(&plan, observers),
                 StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,
             };
+            if let Some(Arrived { moment, history }) = arrived {
+                stage.begin_at(&moment, history).await.map_err(Failure::broken)?;
+            }
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds);
+            let (servers, webhooks) = served.start(&handle, &funds, session);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);
                 webhooks.stop();
                 served
             });
-            announcer.ready(&network, self.seed, pace, &addresses, self.log.as_deref());
+            announcer.ready(&network, seed, pace, &addresses, self.log.as_deref());
             interrupts.stop(handle, printer.clone());
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
@@ -258,23 +268,6 @@ impl Up {
         }
     }
 
-    /// The network of the options, and whether signatures were to be modelled on it.
-    fn network(&self) -> Result<(UpNetwork, bool), Failure> {
-        let secrets = self.secrets.as_deref().map(Secrets::load).transpose()?;
-        let scenario = match &self.scenario {
-            Some(file) => Scenario::load_with(file, &self.set),
-            None => network::plain(secrets.as_ref().map_or(self.delegates, Secrets::count), self.gossip, &self.set),
-        };
-        let (scenario, was_modelled) = network::made_live(scenario.map_err(Failure::usage)?);
-        let seeds = SeedTree::new(self.seed);
-        self.memory.check(self.scenario.as_deref().unwrap_or(Path::new("dposlab up")), &scenario.memory(), 1)?;
-        let network = match (&self.network_dir, secrets, &self.secrets) {
-            (Some(dir), Some(secrets), Some(file)) => UpNetwork::load(dir, secrets, file, scenario, seeds)?,
-            _ => UpNetwork::generate(scenario, seeds)?,
-        };
-        Ok((network, was_modelled))
-    }
-
     fn log_printer(&self) -> Result<Option<Printer>, Failure> {
         let Some(path) = &self.log else { return Ok(None) };
         let file = LogFile::open(path, u64::from(self.log_size) << 20);
@@ -282,8 +275,13 @@ impl Up {
         Ok(Some(Printer::new(BufWriter::new(file), Manner::Wait)))
     }
 
-    /// The journal that was asked for, and the digest that must watch the run for it.
-    fn journal(&self, scenario: &Scenario, plan: &Plan) -> Result<Option<(SessionWriter, TraceDigest)>, Failure> {
+    /// The journal that was asked for. `history` has come in before it begins.
+    fn journal(
+        &self,
+        session: &Session,
+        history: &[CameIn],
+        digest: &TraceDigest,
+    ) -> Result<Option<SessionWriter>, Failure> {
         let Some(file) = &self.record else { return Ok(None) };
         let wrong = |why: io::Error| {
             let why = match why.kind() {
@@ -292,35 +290,8 @@ impl Up {
             };
             Failure::usage(format!("--record {}: {why}", file.display()))
         };
-        let start = plan.tree.slots().slot(plan.start.seconds()).0;
-        let absolute = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose().map_err(wrong);
-        let session = Session {
-            network_dir: absolute(&self.network_dir)?,
-            secrets: absolute(&self.secrets)?,
-            chain: absolute(&self.chain)?,
-            ..Session::new(self.seed, scenario, start, plan.tree.config())
-        };
-        let digest = TraceDigest::default();
-        SessionWriter::create(file, &session, digest.clone()).map(|writer| Some((writer, digest))).map_err(wrong)
+        SessionWriter::create(file, session, history, digest.clone()).map(Some).map_err(wrong)
     }
-
-    /// The network begins in the slot asked for, or in the one after `tip` if that is later.
-    fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Plan {
-        let slots = network.tree.slots();
-        let slot = match self.start {
-            Start::Genesis => Slot(1),
-            Start::Now => slots.slot(Timestamp(wall_clock_seconds(slots.epoch_unix()))),
-            Start::At(timestamp) => slots.slot(timestamp),
-        };
-        let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
-        network.plan(tip, Slot(slot.0.max(earliest)))
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "--start now asks for the wall clock")]
-fn wall_clock_seconds(epoch_unix: i64) -> u32 {
-    let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    u32::try_from(i64::try_from(unix).unwrap_or(i64::MAX).saturating_sub(epoch_unix).max(0)).unwrap_or(u32::MAX / 2)
 }
 
 fn left_out_text(lines: u64) -> String {

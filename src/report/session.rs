@@ -14,7 +14,8 @@ use crate::{
     protocol::{Height, NetworkConfig, Timestamp},
     scenario::Scenario,
     sim::{
-        Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied,
+        Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, snapshots::CameIn,
+        stage::ractor::ActorDied,
     },
 };
 pub use entry::{Came, Entry};
@@ -78,13 +79,16 @@ pub struct SessionWriter {
 }
 
 impl SessionWriter {
-    /// A session that is about to begin. `digest` must be among its observers.
+    /// A session that is about to begin, or that goes on after this has come in. `digest` must be among its observers.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn create(file: &Path, session: &Session, digest: TraceDigest) -> io::Result<Self> {
+    pub fn create(file: &Path, session: &Session, history: &[CameIn], digest: TraceDigest) -> io::Result<Self> {
         let mut writer = Self { file: File::create_new(file)?, digest, broken: Arc::default() };
         writer.line(session)?;
+        for came in history {
+            writer.line(&Entry::from(came))?;
+        }
         Ok(writer)
     }
 

@@ -86,6 +86,68 @@ fn snapshots_and_what_went_back_to_them_are_repeated() {
     assert_eq!((&replayed["digest"], &replayed["end_us"]), (&last["digest"], &last["at"]));
 }
 
+/// A testnet that goes on from a file is the one that the snapshot was taken of: the same pool, and the same blocks to come.
+#[test]
+fn a_snapshot_as_a_file_is_the_same_network() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path in UTF-8").to_owned();
+    let seen = |up: &Up| {
+        let lists = ["/blocks?limit=100", "/transactions", "/transactions/unconfirmed", "/wallets", "/delegates"];
+        lists.map(|list| up.get(list))
+    };
+    let up = Up::start(&["--delegates", "7", "--seed", "5", "--pace", "manual", "--set", "network.loss=0.02"]);
+    up.advance(12);
+    submit(&up, &[transfer(&up, 1)]);
+    up.advance(2);
+    submit(&up, &[transfer(&up, 2)]);
+    assert_eq!(up.post("/lab/snapshots", &json!({"name": "to keep"})).0, 201);
+    let bytes = up.bytes("/lab/snapshots/1/file");
+    fs::write(path("kept"), &bytes).expect("it can be written");
+    let was = seen(&up);
+    up.advance(20);
+    let then = seen(&up);
+    up.interrupt();
+    assert_ne!(was, then);
+
+    for stage in ["ractor", "inline"] {
+        let record = path(&format!("{stage}.jsonl"));
+        let up = Up::start(&["--from", &path("kept"), "--pace", "manual", "--stage", stage, "--record", &record]);
+        assert_eq!(seen(&up), was, "{stage}");
+        up.advance(20);
+        assert_eq!(seen(&up), then, "{stage}");
+        // A snapshot of this one holds what came in before it, too.
+        assert_eq!(up.post("/lab/snapshots", &json!({})).0, 201);
+        fs::write(path(stage), up.bytes("/lab/snapshots/1/file")).expect("it can be written");
+        up.interrupt();
+        let output = run(&["replay", &record, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let up = Up::start(&["--from", &path(stage), "--pace", "manual"]);
+        assert_eq!(seen(&up), then, "{stage}");
+        up.interrupt();
+    }
+
+    let refused = |bytes: &[u8], part: &str| {
+        fs::write(path("damaged"), bytes).expect("it can be written");
+        let output = run(&["up", "--port", "0", "--from", &path("damaged")]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("damaged") && told.contains(part), "{part}: {told}");
+    };
+    let first = bytes.iter().position(|byte| *byte == b'\n').expect("it has lines");
+    for at in (first + 1..bytes.len()).step_by(bytes.len() / 9) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        refused(&flipped, "is damaged: its checksum is");
+    }
+    refused(&bytes[..bytes.len() - 1], "is damaged: its checksum is");
+    refused(&bytes[..first / 2], "it has no first line");
+    refused(b"", "it has no first line");
+    refused(b"{\"session\":4}\n", "line 1: ");
+    let text = String::from_utf8(bytes).expect("it is text");
+    refused(text.replacen("\"state\":1", "\"state\":7", 1).as_bytes(), "key 'state': found 7, allowed is 1");
+    refused(text.replacen("\"height\":", "\"height\":1", 1).as_bytes(), "the session differs: tip recorded");
+}
+
 #[test]
 fn a_session_that_differs_or_is_none_is_told_apart() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");

@@ -53,6 +53,12 @@ impl Up {
         (response.status().as_u16(), response.body_mut().read_json().expect("JSON"))
     }
 
+    /// What is at a path below the server's root, as it is sent.
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        let url = format!("{}{path}", self.api().trim_end_matches("/api"));
+        ureq::get(url).call().expect("it answers").body_mut().read_to_vec().expect("bytes")
+    }
+
     /// Deletes what is at a path below the server's root, and answers the status.
     pub fn delete(&self, path: &str) -> u16 {
         let url = format!("{}{path}", self.api().trim_end_matches("/api"));

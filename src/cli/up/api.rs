@@ -5,11 +5,12 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, Dialect, Funds, LabAccess, LabToken, Limits, Listener, LogTail, RateLimit, Server, Settings, View,
-        WebhookSettings, WebhookThread, Webhooks, Whitelist,
+        WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
+    report::session::{Session, state},
     sim::{LiveHandle, Observer, Plan},
 };
 use clap::Args;
@@ -223,13 +224,15 @@ impl ServedNodes {
     }
 
     /// Makes the servers, which pay from these accounts; the threads of the webhooks stay behind, to be stopped after them.
-    pub fn start(self, live: &LiveHandle, funds: &Arc<Funds>) -> (Vec<Server>, WebhookThread) {
+    pub fn start(self, live: &LiveHandle, funds: &Arc<Funds>, session: Session) -> (Vec<Server>, WebhookThread) {
+        let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
         let Self { nodes, thread, settings } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
                 webhooks: Some(node.webhooks),
                 funds: Some(funds.clone()),
+                write_state: Some(write_state.clone()),
                 report: node.report,
                 settings: settings.clone(),
                 ..ApiContext::new(node.view, live.clone())

@@ -3,7 +3,10 @@
 use crate::{
     actors::{NodeId, message::Transactions},
     protocol::{Height, NetworkConfig, SignedTransaction, transaction::Dialect},
-    sim::{Intervention, snapshots::SnapshotId},
+    sim::{
+        Intervention,
+        snapshots::{CameIn, SnapshotId},
+    },
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -20,6 +23,12 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub came: Came,
+}
+
+impl From<&CameIn> for Entry {
+    fn from(CameIn { at, delivered, what }: &CameIn) -> Self {
+        Self { at: at.micros(), delivered: *delivered, digest: None, came: what.into() }
+    }
 }
 
 /// What came in.

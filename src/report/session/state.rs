@@ -47,9 +47,7 @@ pub struct Head {
 pub fn write(session: &Session, info: &SnapshotInfo, history: &[CameIn]) -> Vec<u8> {
     let mut rest = Vec::new();
     line(&mut rest, session);
-    for CameIn { at, delivered, what } in history {
-        line(&mut rest, &Entry { at: at.micros(), delivered: *delivered, digest: None, came: what.into() });
-    }
+    history.iter().for_each(|came| line(&mut rest, &Entry::from(came)));
     let head = Head {
         state: SCHEMA,
         checksum: hex::encode(sha256(&rest)),

@@ -1,0 +1,112 @@
+//! How a testnet begins: by the options, or where a snapshot was taken.
+
+use super::{
+    Start, Up,
+    network::{self, Secrets, UpNetwork},
+};
+use crate::{
+    cli::{Failure, replay},
+    ledger::Link,
+    protocol::{Slot, Timestamp},
+    report::session::{
+        Session,
+        state::{Arrived, StateFile},
+    },
+    scenario::{Scenario, run::among_actors},
+    sim::{Plan, SeedTree, TraceDigest},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The network, and the run that it begins.
+pub struct Beginning {
+    pub network: UpNetwork,
+    /// Signatures were to be modelled.
+    pub was_modelled: bool,
+    pub plan: Plan,
+    /// The same, for files.
+    pub session: Session,
+    /// Where the run goes on, if that is not its first instant.
+    pub arrived: Option<Arrived>,
+}
+
+impl Beginning {
+    /// Where a snapshot was taken. `digest` sees all that happened before.
+    ///
+    /// # Errors
+    /// The file is none of a snapshot, is damaged, or its network is not there any more.
+    pub fn from_file(file: &Path, digest: &TraceDigest) -> Result<Self, Failure> {
+        let wrong = |why| Failure::usage(format!("--from {why}"));
+        let state = StateFile::open(file).map_err(wrong)?;
+        let session = state.session().clone();
+        let (network, plan) = replay::planned(file, &session)?;
+        let watching = vec![Box::new(digest.clone()) as _];
+        let arrived = network.scenario.crypto.during(|| among_actors(state.arrive(&plan, watching))).map_err(wrong)?;
+        Ok(Self { network, was_modelled: false, plan, session, arrived: Some(arrived) })
+    }
+}
+
+impl Up {
+    /// By the options.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood, or options do not fit together.
+    pub(super) fn beginning(&self) -> Result<Beginning, Failure> {
+        let (network, was_modelled) = self.network()?;
+        let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
+        let plan = self.plan(&network, tip);
+        let session = self.session(&network.scenario, &plan)?;
+        Ok(Beginning { network, was_modelled, plan, session, arrived: None })
+    }
+
+    /// The network of the options, and whether signatures were to be modelled on it.
+    fn network(&self) -> Result<(UpNetwork, bool), Failure> {
+        let secrets = self.secrets.as_deref().map(Secrets::load).transpose()?;
+        let scenario = match &self.scenario {
+            Some(file) => Scenario::load_with(file, &self.set),
+            None => network::plain(secrets.as_ref().map_or(self.delegates, Secrets::count), self.gossip, &self.set),
+        };
+        let (scenario, was_modelled) = network::made_live(scenario.map_err(Failure::usage)?);
+        let seeds = SeedTree::new(self.seed);
+        self.memory.check(self.scenario.as_deref().unwrap_or(Path::new("dposlab up")), &scenario.memory(), 1)?;
+        let network = match (&self.network_dir, secrets, &self.secrets) {
+            (Some(dir), Some(secrets), Some(file)) => UpNetwork::load(dir, secrets, file, scenario, seeds)?,
+            _ => UpNetwork::generate(scenario, seeds)?,
+        };
+        Ok((network, was_modelled))
+    }
+
+    fn session(&self, scenario: &Scenario, plan: &Plan) -> Result<Session, Failure> {
+        let absolute = |path: &Option<PathBuf>| {
+            let absolute = path.as_ref().map(std::path::absolute).transpose();
+            absolute.map_err(|why| Failure::usage(format!("the working folder: {why}")))
+        };
+        let start = plan.tree.slots().slot(plan.start.seconds()).0;
+        Ok(Session {
+            network_dir: absolute(&self.network_dir)?,
+            secrets: absolute(&self.secrets)?,
+            chain: absolute(&self.chain)?,
+            ..Session::new(self.seed, scenario, start, plan.tree.config())
+        })
+    }
+
+    /// The network begins in the slot asked for, or in the one after `tip` if that is later.
+    fn plan(&self, network: &UpNetwork, tip: Arc<Link>) -> Plan {
+        let slots = network.tree.slots();
+        let slot = match self.start {
+            Start::Genesis => Slot(1),
+            Start::Now => slots.slot(Timestamp(wall_clock_seconds(slots.epoch_unix()))),
+            Start::At(timestamp) => slots.slot(timestamp),
+        };
+        let earliest = slots.slot(tip.block().header.timestamp).0 + 1;
+        network.plan(tip, Slot(slot.0.max(earliest)))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "--start now asks for the wall clock")]
+fn wall_clock_seconds(epoch_unix: i64) -> u32 {
+    let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    u32::try_from(i64::try_from(unix).unwrap_or(i64::MAX).saturating_sub(epoch_unix).max(0)).unwrap_or(u32::MAX / 2)
+}
