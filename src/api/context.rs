@@ -8,7 +8,7 @@ use super::{
     log::LogTail,
     webhooks::Report,
 };
-use crate::sim::LiveHandle;
+use crate::{scenario::FaultDesk, sim::LiveHandle};
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr},
@@ -31,6 +31,8 @@ pub struct ApiContext {
     pub log: Option<LogTail>,
     /// The node's webhooks, if it has any to offer.
     pub webhooks: Option<Webhooks>,
+    /// Takes faults for the run, if it takes any.
+    pub desk: Option<FaultDesk>,
     /// Takes lines for the log, about what goes wrong.
     pub report: Report,
     /// Counts what each client asks.
@@ -53,6 +55,7 @@ impl ApiContext {
             settings,
             log: None,
             webhooks: None,
+            desk: None,
             report: Arc::new(|_| {}),
             limiter: Arc::default(),
             receiving,

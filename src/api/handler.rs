@@ -4,6 +4,7 @@ pub mod blocks;
 pub mod businesses;
 pub mod delegates;
 pub mod docs;
+pub mod faults;
 pub mod fees;
 pub mod home;
 pub mod lab;

@@ -6,6 +6,7 @@ mod examples;
 use super::{
     context::Dialect,
     parameter::Parameter,
+    resource::fault,
     route::{Access, Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
@@ -83,8 +84,10 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
         "parameters": parameters(route, dialect),
         "responses": responses(route, dialect, named),
     });
-    if let Some(body) = body(route, dialect, transactions_max) {
-        operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": body}}});
+    if let Some(body) = body(route, dialect, transactions_max, named) {
+        // What may say nothing may be left out.
+        let is_required = body.get("required").is_none_or(|required| *required != json!([]));
+        operation["requestBody"] = json!({"required": is_required, "content": {"application/json": {"schema": body}}});
     }
     if let Some(example) = example {
         example.put_into(&mut operation);
@@ -126,7 +129,7 @@ fn spoken(tables: &[&'static [Parameter]], dialect: Dialect) -> impl Iterator<It
 }
 
 /// What a route reads from the body; what it reads from a GET's is said of its query.
-fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Value> {
+fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Option<Value> {
     if route.path == "/api/transactions" && method(route) == "post" {
         let items = json!({"$ref": "#/components/schemas/SignedTransaction"});
         let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
@@ -134,6 +137,9 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
     }
     if let ("/lab/advance" | "/lab/pace", "post") = (route.path, &*method(route)) {
         return Some(lab_body(route.path));
+    }
+    if ("/lab/faults", "post") == (route.path, &*method(route)) {
+        return Some(fault::WRITTEN.schema(dialect, named));
     }
     let tables = route.body.filter(|_| method(route) != "get")?;
     let (mut properties, mut required) = (Map::new(), Vec::new());

@@ -4,12 +4,12 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, submit, transactions, types, votes,
+        Call, blocks, businesses, delegates, docs, faults, fees, lab, locks, node, peers, submit, transactions, types, votes,
         wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
-    resource::{attributes, block, business, delegate, lock, peer, transaction, wallet, webhook},
+    resource::{attributes, block, business, delegate, fault, lock, peer, transaction, wallet, webhook},
     rule::{Bound, Rule},
     shape::Shape,
 };
@@ -344,6 +344,11 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/faults", Query::Ignored, faults::list).shows("All faults of the run, and how each stands.", Shown::Data(Shape::List(&fault::SHAPE))).on_loopback(),
+    Route::later(Verb::Post, "/lab/faults", Query::Ignored, faults::add).shows("Adds a fault, as in a scenario file: it begins now, or when its trigger fires.", Shown::Created(fault::SHAPE)).or_missing().on_loopback(),
+    Route::later(Verb::Delete, "/lab/faults/{id}", Query::Ignored, faults::end).shows("Ends a fault now; one that waits never begins.", Shown::Nothing).of(fault::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/nodes/{node}/crash", Query::Ignored, faults::crash).shows("Crashes a node, which is down until it is restarted.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
+    Route::later(Verb::Post, "/lab/nodes/{node}/restart", Query::Ignored, faults::restart).shows("Restarts a node, whatever crash kept it down.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
 ];
 
 #[cfg(test)]

@@ -73,14 +73,19 @@ pub fn recording(bytes: &[u8]) {
     let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(8)));
     let end = begin.micros().saturating_add(u64::from(SLOTS) * 8_000_000);
     let is_long = bytes.split(|byte| *byte == b'\n').skip(1).any(|line| match serde_json::from_slice(line) {
-        Ok(Entry::Submit { at, .. } | Entry::End { at, .. }) => at > end,
+        Ok(
+            Entry::Submit { at, .. }
+            | Entry::AddFault { at, .. }
+            | Entry::EndFault { at, .. }
+            | Entry::End { at, .. },
+        ) => at > end,
         Err(_) => false,
     });
     if is_large || is_long {
         return;
     }
-    let Ok(plan) = replay::planned(file, session) else { return };
-    if let Err(error) = among_actors(played_again(read, &plan, None)) {
+    let Ok((plan, desk)) = replay::planned(file, session) else { return };
+    if let Err(error) = among_actors(played_again(read, &plan, &desk, None)) {
         assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");
         assert!(error.to_string().starts_with("fuzzed.jsonl:"), "it names the file: {error}");
     }

@@ -10,7 +10,7 @@ use crate::{
         session::{Replayed, Session, SessionFile, replay},
         trace::{TraceFormat, TraceWriter, line::Header},
     },
-    scenario::run::among_actors,
+    scenario::{FaultDesk, run::among_actors},
     sim::{Plan, SeedTree},
 };
 use clap::Args;
@@ -56,7 +56,7 @@ impl Replay {
             false => Failure::broken(error),
         };
         let file = SessionFile::open(&self.file).map_err(wrong)?;
-        let plan = planned(&self.file, &file.session)?;
+        let (plan, desk) = planned(&self.file, &file.session)?;
         let about = self.file.display().to_string();
         let header = Header::new(about, file.session.seed, Vec::new(), self.trace_network, &plan);
         let trace = match &self.trace {
@@ -65,7 +65,7 @@ impl Replay {
             }
             None => None,
         };
-        let replayed = among_actors(replay(file, &plan, trace.as_ref())).map_err(wrong)?;
+        let replayed = among_actors(replay(file, &plan, &desk, trace.as_ref())).map_err(wrong)?;
         if let Some(trace) = trace {
             trace.finish().map_err(Failure::broken)?;
         }
@@ -86,11 +86,11 @@ impl Replay {
     }
 }
 
-/// The run that a session began as. `file` is named in errors.
+/// The run that a session began as, and who takes faults for it. `file` is named in errors.
 ///
 /// # Errors
 /// Its network is not there any more, or is not the one it was.
-pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
+pub(super) fn planned(file: &Path, session: &Session) -> Result<(Plan, FaultDesk), Failure> {
     let file = file.display();
     let seeds = SeedTree::new(session.seed);
     let network = match (&session.network_dir, &session.secrets) {
@@ -120,5 +120,7 @@ pub(super) fn planned(file: &Path, session: &Session) -> Result<Plan, Failure> {
             "{file}:1: key 'start': found {start}, allowed is {earliest} to {START_LIMIT}"
         )));
     }
-    Ok(plan(&network, tip, Slot(session.start), seeds))
+    let plan = plan(&network, tip, Slot(session.start), seeds);
+    let desk = network.desk(&plan);
+    Ok((plan, desk))
 }

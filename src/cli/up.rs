@@ -165,6 +165,7 @@ impl Up {
         };
         let tip = self.chain.as_deref().map_or(Ok(network.tree.genesis().clone()), |file| network.import(file))?;
         let plan = self.plan(&network, tip);
+        let desk = network.desk(&plan);
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
@@ -189,7 +190,7 @@ impl Up {
             let stage = Stage::ractor(&plan, observers).await.map_err(Failure::broken)?;
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal);
-            let (servers, webhooks) = served.start(&handle);
+            let (servers, webhooks) = served.start(&handle, &desk);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

@@ -9,8 +9,8 @@ use crate::{
     files,
     ledger::rules::Gossip,
     protocol::{Height, NetworkConfig, SignedTransaction, Timestamp, transaction::Dialect},
-    scenario::testnet::DELEGATES_LIMIT,
-    sim::{Intervention, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied},
+    scenario::{FaultDesk, testnet::DELEGATES_LIMIT},
+    sim::{Fault, Intervention, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -49,13 +49,28 @@ pub struct Session {
 
 /// What came after the beginning. All name the virtual instant in microseconds, the number of inputs that had been
 /// delivered to actors by then, and the digest of the events so far.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "entry", rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Entry {
     /// Transactions, as wire bytes in hex, were handed in at a node.
     Submit { at: u64, delivered: u64, digest: String, node: u32, transactions: Vec<String> },
+    /// A fault was added.
+    AddFault { at: u64, delivered: u64, digest: String, fault: Fault },
+    /// A fault was ended, or would have been if there were one of this id.
+    EndFault { at: u64, delivered: u64, digest: String, id: usize },
     /// The session was stopped.
     End { at: u64, delivered: u64, digest: String },
+}
+
+impl Entry {
+    /// The instant, the inputs delivered by then, and the digest.
+    fn moment(&self) -> (SimTime, u64, &str) {
+        let (Self::Submit { at, delivered, digest, .. }
+        | Self::AddFault { at, delivered, digest, .. }
+        | Self::EndFault { at, delivered, digest, .. }
+        | Self::End { at, delivered, digest }) = self;
+        (SimTime::from_micros(*at), *delivered, digest)
+    }
 }
 
 impl Session {
@@ -126,6 +141,8 @@ impl Journal for SessionWriter {
                 let transactions = transactions.iter().map(|transaction| hex::encode(transaction.bytes())).collect();
                 Entry::Submit { at, delivered, digest, node: node.0, transactions }
             }
+            Intervention::AddFault(added) => Entry::AddFault { at, delivered, digest, fault: added.fault.clone() },
+            Intervention::EndFault { id } => Entry::EndFault { at, delivered, digest, id: *id },
         });
     }
 
@@ -249,7 +266,12 @@ pub struct Replayed {
 ///
 /// # Errors
 /// A line cannot be understood, an event was not as recorded, or an actor died.
-pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWriter>) -> Result<Replayed, SessionError> {
+pub async fn replay(
+    mut file: SessionFile,
+    plan: &Plan,
+    desk: &FaultDesk,
+    trace: Option<&TraceWriter>,
+) -> Result<Replayed, SessionError> {
     let digest = TraceDigest::default();
     let watch = Watch::new(plan);
     let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(watch.clone())];
@@ -258,36 +280,44 @@ pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWrit
     let mut stage = spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?;
     let (mut inputs, mut ended) = (0, false);
     while let Some(entry) = file.next()? {
-        let (Entry::Submit { at, delivered, digest: expected, .. } | Entry::End { at, delivered, digest: expected }) =
-            &entry;
-        let at = SimTime::from_micros(*at);
+        let (at, delivered, expected) = entry.moment();
         let now = stage.world().now();
         if at < now || at > LAST {
             let allowed = format!("{} to {}", now.micros(), LAST.micros());
             let (file, line) = (file.file, file.line);
             return Err(SessionError::NotAllowed { file, line, key: "at", found: at.micros(), allowed });
         }
-        while stage.world().delivered() < *delivered && stage.step(at).await? {}
-        if stage.world().delivered() != *delivered {
+        while stage.world().delivered() < delivered && stage.step(at).await? {}
+        if stage.world().delivered() != delivered {
             return Err(file.differs("inputs delivered", delivered, stage.world().delivered()));
         }
         stage.rest_until(at);
-        if digest.digest().to_string() != *expected {
+        if digest.digest().to_string() != expected {
             return Err(file.differs("digest", expected, digest.digest()));
         }
-        match entry {
+        let what = match &entry {
             Entry::Submit { node, transactions, .. } => {
+                let node = *node;
                 if node as usize >= plan.nodes.len() {
                     let nodes = plan.nodes.len();
                     return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
                 }
-                let decoded = decode(plan.tree.config(), watch.height(node), &transactions);
-                let decoded = decoded.map_err(|why| file.malformed(why))?;
-                stage.intervene(Intervention::Submit { node: NodeId(node), transactions: decoded }).await?;
-                inputs += 1;
+                let decoded = decode(plan.tree.config(), watch.height(node), transactions);
+                let transactions = decoded.map_err(|why| file.malformed(why))?;
+                Intervention::Submit { node: NodeId(node), transactions }
             }
-            Entry::End { .. } => ended = true,
-        }
+            Entry::AddFault { fault, .. } => {
+                let added = desk.admit(fault.clone()).map_err(|why| file.malformed(why))?;
+                Intervention::AddFault(added.into())
+            }
+            Entry::EndFault { id, .. } => Intervention::EndFault { id: *id },
+            Entry::End { .. } => {
+                ended = true;
+                continue;
+            }
+        };
+        stage.intervene(what).await?;
+        inputs += 1;
     }
     let end_us = stage.world().now().micros();
     stage.stop().await;

@@ -105,6 +105,11 @@ impl Testnet {
         Self { config, delegates, accounts, others: Arc::default() }
     }
 
+    /// A network that is there already, with the keys that are known of it.
+    pub fn known(config: Arc<NetworkConfig>, delegates: Vec<NamedDelegate>, accounts: Vec<Account>) -> Self {
+        Self { config, delegates, accounts, others: Arc::default() }
+    }
+
     /// The block tree of this network under these rules.
     ///
     /// # Errors

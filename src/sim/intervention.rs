@@ -1,5 +1,6 @@
 //! What comes into a live run from outside.
 
+use super::fault::AddedFault;
 use crate::actors::{NodeId, Submission, message::Transactions};
 
 /// What comes into a live run from outside and changes what happens. Each is written down before it is played
@@ -8,6 +9,10 @@ use crate::actors::{NodeId, Submission, message::Transactions};
 pub enum Intervention {
     /// A client hands transactions in at a node.
     Submit { node: NodeId, transactions: Transactions },
+    /// A fault is added; one that is due begins at once.
+    AddFault(Box<AddedFault>),
+    /// The fault of this id ends; one that waits never begins.
+    EndFault { id: usize },
 }
 
 /// What came of an [`Intervention`].
@@ -15,4 +20,8 @@ pub enum Intervention {
 pub enum Outcome {
     /// The pool has decided.
     Submitted(Submission),
+    /// The fault has this id.
+    FaultAdded { id: usize },
+    /// The fault is over; there is none of this id, if it is not known.
+    FaultEnded { is_known: bool },
 }

@@ -4,7 +4,7 @@
 //! never *which*: what comes from outside is stamped with the virtual instant at which it came in.
 #![expect(clippy::disallowed_methods, reason = "pacing a live testnet is what the wall clock is for")]
 
-use super::{Intervention, Outcome, Stage, stage::ractor::ActorDied};
+use super::{Intervention, Outcome, Stage, World, stage::ractor::ActorDied};
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     protocol::{Slot, slots::Slots},
@@ -65,6 +65,7 @@ enum Command {
     Advance { slots: u32, reply: oneshot::Sender<Advanced> },
     SetPace { pace: Pace, reply: oneshot::Sender<()> },
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
+    Look(Box<dyn FnOnce(&World) + Send>),
     Stop,
 }
 
@@ -100,7 +101,28 @@ impl LiveHandle {
     /// The run has stopped; so for all calls.
     pub async fn submit(&self, node: NodeId, transactions: Transactions) -> Result<Submission, Stopped> {
         let what = Intervention::Submit { node, transactions };
-        self.intervene(what).await.map(|Outcome::Submitted(submission)| submission)
+        match self.intervene(what).await? {
+            Outcome::Submitted(submission) => Ok(submission),
+            other => unreachable!("what is submitted is answered by a submission, not by {other:?}"),
+        }
+    }
+
+    /// Looks at the run between two events.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&World) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        self.ask(|reply| {
+            let look = |world: &World| {
+                // A reply nobody waits for any more: the client has gone.
+                let _client_gone = reply.send(look(world));
+            };
+            Command::Look(Box::new(look))
+        })
+        .await
     }
 
     /// Does something to the run at the instant at which it comes in, and answers what came of it.
@@ -176,7 +198,8 @@ pub struct Live {
 
 impl Live {
     /// A run at its first instant, and the handle to it.
-    pub fn new(stage: Stage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
+    pub fn new(mut stage: Stage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
+        stage.open();
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = (stage.world().now(), Instant::now());
         let (advances, stopped_by, stopping, journal) = (VecDeque::new(), None, false, None);
@@ -298,6 +321,7 @@ impl Live {
             Command::Now { reply } => {
                 let _client_gone = reply.send((self.stage.world().now(), self.pace));
             }
+            Command::Look(look) => look(self.stage.world()),
             Command::Stop => return self.stop_asked(),
         }
         Ok(())

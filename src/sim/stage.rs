@@ -62,13 +62,35 @@ impl Stage {
     pub async fn intervene(&mut self, what: Intervention) -> Result<Outcome, ActorDied> {
         match what {
             Intervention::Submit { node, transactions } => {
-                let request = self.world_mut().submit(node, transactions);
-                let now = self.world().now();
-                while self.step(now).await? {}
-                let answer = self.world_mut().take_answer(request);
-                Ok(Outcome::Submitted(answer.expect("peer and pool of a node answer without the clock moving")))
+                let request = self.world_mut().submit(node, transactions.clone());
+                self.play_instant().await?;
+                Ok(Outcome::Submitted(self.world_mut().take_answer(request, &transactions)))
+            }
+            Intervention::AddFault(added) => {
+                let id = self.world_mut().add_fault(*added);
+                self.play_instant().await?;
+                Ok(Outcome::FaultAdded { id })
+            }
+            Intervention::EndFault { id } => {
+                let is_known = self.world_mut().withdraw_fault(id);
+                self.play_instant().await?;
+                Ok(Outcome::FaultEnded { is_known })
             }
         }
+    }
+
+    /// From now on the run can be given faults from outside.
+    pub fn open(&mut self) {
+        self.world_mut().open();
+    }
+
+    /// Plays all that is due now.
+    async fn play_instant(&mut self) -> Result<(), ActorDied> {
+        let now = self.world().now();
+        while self.step(now).await? {}
+        // What the world does itself is no step.
+        self.world_mut().rest();
+        Ok(())
     }
 
     /// Stops every actor.

@@ -10,6 +10,7 @@ use crate::{
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
+    scenario::FaultDesk,
     sim::{LiveHandle, Observer, Plan},
 };
 use clap::Args;
@@ -223,7 +224,7 @@ impl ServedNodes {
     }
 
     /// Makes the servers; the threads of the webhooks stay behind, to be stopped after them.
-    pub fn start(self, live: &LiveHandle) -> (Vec<Server>, WebhookThread) {
+    pub fn start(self, live: &LiveHandle, desk: &FaultDesk) -> (Vec<Server>, WebhookThread) {
         let Self { nodes, thread, settings } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
@@ -231,6 +232,7 @@ impl ServedNodes {
                 webhooks: Some(node.webhooks),
                 report: node.report,
                 settings: settings.clone(),
+                desk: Some(desk.clone()),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)

@@ -7,7 +7,7 @@ use crate::{
     ledger::{BlockTree, Link, Rules, import::import, rules::Gossip},
     protocol::{KeyPair, NetworkConfig, Slot},
     scenario::{
-        Account, Testnet,
+        Account, FaultDesk, Testnet,
         testnet::{NamedDelegate, rules_for},
     },
     sim::{NodePlan, Plan, SeedTree},
@@ -123,6 +123,12 @@ impl UpNetwork {
             Some(why) => Err(unreadable(why)),
             None => imported.map_err(|why| Failure::usage(format!("--chain {name}: {why}"))),
         }
+    }
+
+    /// Who takes faults for a run of this plan.
+    pub fn desk(&self, plan: &Plan) -> FaultDesk {
+        let config = self.tree.config().clone();
+        FaultDesk::new(plan, Testnet::known(config, self.delegates.clone(), self.accounts.clone()))
     }
 
     /// The key each node forges with.
