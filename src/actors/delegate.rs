@@ -109,7 +109,7 @@ impl Delegate {
             }
             Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Reorganise(_) => {}
         }
     }
 
@@ -313,11 +313,7 @@ impl Delegate {
 }
 
 /// Adds rounds to those in which a delegate is off, or takes them away once.
-pub(crate) fn switch_rounds(
-    offline: &mut Vec<RangeInclusive<Round>>,
-    rounds: &[RangeInclusive<Round>],
-    off: bool,
-) {
+pub(crate) fn switch_rounds(offline: &mut Vec<RangeInclusive<Round>>, rounds: &[RangeInclusive<Round>], off: bool) {
     for span in rounds {
         match (off, offline.iter().position(|one| one == span)) {
             (true, _) => offline.push(span.clone()),

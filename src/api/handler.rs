@@ -11,6 +11,7 @@ pub mod lab;
 pub mod locks;
 pub mod node;
 pub mod peers;
+pub mod reorg;
 pub mod submit;
 pub mod transactions;
 pub mod types;

@@ -85,8 +85,8 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
         "responses": responses(route, dialect, named),
     });
     if let Some(body) = body(route, dialect, transactions_max, named) {
-        // What may say nothing may be left out.
-        let is_required = body.get("required").is_none_or(|required| *required != json!([]));
+        // Who steers the run may leave out what may say nothing.
+        let is_required = route.access != Access::Loopback || body["required"] != json!([]);
         operation["requestBody"] = json!({"required": is_required, "content": {"application/json": {"schema": body}}});
     }
     if let Some(example) = example {
@@ -138,6 +138,9 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Na
     if let ("/lab/advance" | "/lab/pace", "post") = (route.path, &*method(route)) {
         return Some(lab_body(route.path));
     }
+    if ("/lab/reorg", "post") == (route.path, &*method(route)) {
+        return Some(reorg_body());
+    }
     if ("/lab/faults", "post") == (route.path, &*method(route)) {
         return Some(fault::WRITTEN.schema(dialect, named));
     }
@@ -148,6 +151,21 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Na
         required.extend(parameter.is_required.then_some(parameter.name));
     }
     Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
+}
+
+fn reorg_body() -> Value {
+    let id = json!({"type": "string", "pattern": "^[0-9a-f]{64}$"});
+    let ids = json!({"type": "array", "items": id});
+    json!({
+        "type": "object",
+        "properties": {
+            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+            "transactions": {"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"},
+            "node": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
+        },
+        "required": ["depth"],
+        "additionalProperties": false,
+    })
 }
 
 fn lab_body(path: &str) -> Value {

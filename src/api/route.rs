@@ -4,8 +4,8 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, docs, faults, fees, lab, locks, node, peers, submit, transactions, types, votes,
-        wallets, webhooks,
+        Call, blocks, businesses, delegates, docs, faults, fees, lab, locks, node, peers, reorg, submit, transactions,
+        types, votes, wallets, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
@@ -349,6 +349,7 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Delete, "/lab/faults/{id}", Query::Ignored, faults::end).shows("Ends a fault now; one that waits never begins.", Shown::Nothing).of(fault::PATH_ID).on_loopback(),
     Route::later(Verb::Post, "/lab/nodes/{node}/crash", Query::Ignored, faults::crash).shows("Crashes a node, which is down until it is restarted.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
     Route::later(Verb::Post, "/lab/nodes/{node}/restart", Query::Ignored, faults::restart).shows("Restarts a node, whatever crash kept it down.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
+    Route::later(Verb::Post, "/lab/reorg", Query::Ignored, reorg::reorganise).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", Shown::Data(reorg::SHAPE)).on_loopback(),
 ];
 
 #[cfg(test)]

@@ -77,6 +77,7 @@ pub fn recording(bytes: &[u8]) {
             Entry::Submit { at, .. }
             | Entry::AddFault { at, .. }
             | Entry::EndFault { at, .. }
+            | Entry::Reorganise { at, .. }
             | Entry::End { at, .. },
         ) => at > end,
         Err(_) => false,

@@ -10,7 +10,10 @@ use crate::{
     ledger::rules::Gossip,
     protocol::{Height, NetworkConfig, SignedTransaction, Timestamp, transaction::Dialect},
     scenario::{FaultDesk, testnet::DELEGATES_LIMIT},
-    sim::{Fault, Intervention, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, stage::ractor::ActorDied},
+    sim::{
+        Fault, Intervention, Observer, Plan, Stage, Tips, TraceDigest, intervention::Asked, live::Journal,
+        stage::ractor::ActorDied,
+    },
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -58,6 +61,8 @@ pub enum Entry {
     AddFault { at: u64, delivered: u64, digest: String, fault: Fault },
     /// A fault was ended, or would have been if there were one of this id.
     EndFault { at: u64, delivered: u64, digest: String, id: usize },
+    /// Nodes were asked to leave the end of their chain for another branch.
+    Reorganise { at: u64, delivered: u64, digest: String, asked: Asked },
     /// The session was stopped.
     End { at: u64, delivered: u64, digest: String },
 }
@@ -68,6 +73,7 @@ impl Entry {
         let (Self::Submit { at, delivered, digest, .. }
         | Self::AddFault { at, delivered, digest, .. }
         | Self::EndFault { at, delivered, digest, .. }
+        | Self::Reorganise { at, delivered, digest, .. }
         | Self::End { at, delivered, digest }) = self;
         (SimTime::from_micros(*at), *delivered, digest)
     }
@@ -143,6 +149,7 @@ impl Journal for SessionWriter {
             }
             Intervention::AddFault(added) => Entry::AddFault { at, delivered, digest, fault: added.fault.clone() },
             Intervention::EndFault { id } => Entry::EndFault { at, delivered, digest, id: *id },
+            Intervention::Reorganise(asked) => Entry::Reorganise { at, delivered, digest, asked: Asked::clone(asked) },
         });
     }
 
@@ -311,6 +318,7 @@ pub async fn replay(
                 Intervention::AddFault(added.into())
             }
             Entry::EndFault { id, .. } => Intervention::EndFault { id: *id },
+            Entry::Reorganise { asked, .. } => Intervention::Reorganise(asked.clone().into()),
             Entry::End { .. } => {
                 ended = true;
                 continue;

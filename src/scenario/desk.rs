@@ -123,11 +123,11 @@ mod tests {
         let desk = desk(true);
         let wrong = |json: Value| desk.read(&json).map(drop).expect_err("it is no fault");
         let unknown = wrong(json!({"kind": "partitoin"}));
-        assert!(unknown.starts_with("key 'kind': unknown variant `partitoin`, expected one of `partition`"), "{unknown}");
-        assert_eq!(
-            wrong(json!({"kind": "crash", "nodes": [1, 9]})),
-            "key 'nodes': found 9, allowed is 0 to 4"
+        assert!(
+            unknown.starts_with("key 'kind': unknown variant `partitoin`, expected one of `partition`"),
+            "{unknown}"
         );
+        assert_eq!(wrong(json!({"kind": "crash", "nodes": [1, 9]})), "key 'nodes': found 9, allowed is 0 to 4");
         assert_eq!(
             wrong(json!({"kind": "offline", "delegates": ["genesis_6"]})),
             "key 'delegates': found 'genesis_6', allowed is 'genesis_1' to 'genesis_5'"
@@ -143,7 +143,10 @@ mod tests {
         let after = wrong(json!({"kind": "heal", "from": {"after": 3}}));
         assert!(after.starts_with("key 'from': found after, allowed is start, seconds"), "{after}");
         let party = wrong(json!({"kind": "censor", "delegates": [0], "sender": "account_11"}));
-        assert!(party.starts_with("key 'sender': found 'account_11', allowed is an address, 'account_1' to"), "{party}");
+        assert!(
+            party.starts_with("key 'sender': found 'account_11', allowed is an address, 'account_1' to"),
+            "{party}"
+        );
         for none in [json!(null), json!([]), json!("heal"), json!({"kind": null}), json!({})] {
             assert!(desk.read(&none).is_err(), "{none}");
         }

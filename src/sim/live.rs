@@ -111,10 +111,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// The run has stopped.
-    pub async fn look<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&World) -> T + Send + 'static,
-    ) -> Result<T, Stopped> {
+    pub async fn look<T: Send + 'static>(&self, look: impl FnOnce(&World) -> T + Send + 'static) -> Result<T, Stopped> {
         self.ask(|reply| {
             let look = |world: &World| {
                 // A reply nobody waits for any more: the client has gone.

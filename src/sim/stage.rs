@@ -76,6 +76,12 @@ impl Stage {
                 self.play_instant().await?;
                 Ok(Outcome::FaultEnded { is_known })
             }
+            Intervention::Reorganise(asked) => {
+                let planned = self.world_mut().reorganise(&asked);
+                self.play_instant().await?;
+                let done = planned.map(|planned| self.world_mut().reorganised(planned));
+                Ok(Outcome::Reorganised(done.into()))
+            }
         }
     }
 

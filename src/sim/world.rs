@@ -14,6 +14,7 @@ mod faults;
 mod halt;
 mod names;
 mod nodes;
+mod reorganise;
 
 use super::{
     Plan, Tips,
@@ -34,6 +35,7 @@ use coming::{Arrival, Coming, Next};
 use faults::Faults;
 use halt::Ahead;
 use nodes::{Freed, Nodes, NotNow, Reach};
+use reorganise::PoolWatch;
 use std::{collections::BTreeSet, mem, sync::Arc};
 
 pub use added::{FaultState, FaultStatus};
@@ -216,6 +218,8 @@ pub struct World {
     answers: Vec<(RequestId, Submission)>,
     /// Requests whose answers nobody waits for any more.
     abandoned: BTreeSet<RequestId>,
+    /// Set while a reorganisation that was asked for goes on.
+    pool_watch: Option<PoolWatch>,
     /// Kept for its room.
     arrivals: Vec<Arrival>,
     requests: u64,
@@ -244,6 +248,7 @@ impl World {
             observers,
             answers: Vec::new(),
             abandoned: BTreeSet::new(),
+            pool_watch: None,
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
@@ -554,6 +559,9 @@ impl World {
             for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
                 self.schedule(self.now, due);
             }
+        }
+        if self.pool_watch.is_some() {
+            self.watch_pool(node, event);
         }
         for observer in &mut self.observers {
             observer.observe(self.now, node, event);

@@ -63,7 +63,8 @@ impl Hosted {
                 Some(deviance) => deviance.step(&mut self.actor, now, input, effects),
             },
             Stimulus::Deviate { deviation, on, .. } if matches!(*deviation, Deviation::OfflineInRounds(_)) => {
-                if let (Deviation::OfflineInRounds(rounds), Actor::Delegate(delegate)) = (&*deviation, &mut self.actor) {
+                if let (Deviation::OfflineInRounds(rounds), Actor::Delegate(delegate)) = (&*deviation, &mut self.actor)
+                {
                     delegate.switch(rounds, on);
                 }
             }

@@ -9,7 +9,11 @@ use crate::{
     },
 };
 use std::{
-    collections::{BTreeMap, BTreeSet}, mem, sync::Arc, time::Duration};
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 /// What is in force.
 pub struct Faults {
@@ -112,7 +116,9 @@ impl World {
 
     /// A fault ends: what it did is undone, as far as it can be.
     pub(super) fn end_fault(&mut self, index: usize) {
-        let State::On { nodes: concerned, .. } = mem::replace(&mut self.faults.state[index], State::Over) else { return };
+        let State::On { nodes: concerned, .. } = mem::replace(&mut self.faults.state[index], State::Over) else {
+            return;
+        };
         let kind = self.plan.faults[index].kind.clone();
         match &kind {
             FaultKind::Crash(crash) => concerned.iter().for_each(|node| self.crash_over(*node, crash.keep_pool)),
@@ -223,7 +229,8 @@ impl World {
     fn is_kept_down(&self, node: NodeId) -> bool {
         let mut faults = self.plan.faults.iter().zip(&self.faults.state);
         faults.any(|(fault, state)| {
-            matches!(&fault.kind, FaultKind::Crash(_)) && matches!(state, State::On { nodes, .. } if nodes.contains(&node))
+            matches!(&fault.kind, FaultKind::Crash(_))
+                && matches!(state, State::On { nodes, .. } if nodes.contains(&node))
         })
     }
 
