@@ -186,6 +186,20 @@ pub fn transfer(network: &Network, nonce: u64) -> Value {
 }
 
 #[test]
+fn a_live_run_is_never_proved_to_have_halted() {
+    let network = Network::start(5);
+    network.advance(4);
+    network.post("/lab/faults", &json!({"kind": "crash", "nodes": {"share": 1.0}}));
+    network.advance(30);
+    let halted = network.handle.look(|world| (world.tips().live(), world.standstill().is_some()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+    assert_eq!(runtime.block_on(halted), Ok((0, false)), "whoever steers it may bring a node back");
+    assert_eq!(network.delete("/lab/faults/0").status, 204);
+    network.advance(30);
+    assert!(height(&network) > 15, "{}", height(&network));
+}
+
+#[test]
 fn a_node_that_stands_still_does_not_answer_and_nothing_breaks() {
     let network = Network::start(5);
     network.advance(4);

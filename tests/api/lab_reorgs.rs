@@ -182,6 +182,10 @@ fn nodes_that_are_down_or_cut_off_stay_as_they_are() {
     assert_eq!((&done["moved"], &done["left"]), (&json!([0, 1, 2]), &json!([3, 4])));
     assert_eq!(done["blocks"].as_array().map(Vec::len), Some(3), "the slots of the other two are empty: {done}");
     assert_eq!(tips(&network).len(), 2, "the old tip and the new one");
+    network.post("/lab/faults", &json!({"kind": "offline", "delegates": [0]}));
+    let done_again = reorganise(&network, &json!({"depth": 3}));
+    assert_eq!(done_again["blocks"].as_array().map(Vec::len), Some(2), "one is switched off: {done_again}");
+    network.delete("/lab/faults/2");
     // The rules bring them back, once they are there again and see that they are alone.
     network.delete("/lab/faults/1");
     network.post("/lab/nodes/4/restart", &Value::Null);

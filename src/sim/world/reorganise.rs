@@ -2,7 +2,7 @@
 //!
 //! 1. The branch begins at the block that many blocks below the observed node's tip.
 //! 2. For each reverted block the owner of its slot, by the rounds of the new branch, forges another one: in that slot,
-//!    without transactions, on a node that is live and that the observed node can reach. Other slots stay empty.
+//!    without transactions, if its node goes along (5) and no fault has switched it off. Other slots stay empty.
 //! 3. Each names the second after that of the block it replaces, so that none is the same. Nothing depends on which blocks
 //!    the tree has seen: the same chain is left for the same branch.
 //! 4. The tree verifies and applies each block like any other.
@@ -11,9 +11,9 @@
 
 use super::{Item, World};
 use crate::{
-    actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
+    actors::{ActorId, Deviation, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
     ledger::{BlockRejected, Link},
-    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Slot, Timestamp, TransactionId},
+    protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot, Timestamp, TransactionId},
     sim::intervention::{Asked, Became, ReorgError, Reorganised, Returned},
 };
 use std::{
@@ -52,11 +52,12 @@ impl World {
         let (from, common) = self.check_reorganisation(asked)?;
         let reverted = between(&from, &common);
         let transactions = decided(&reverted, &asked.transactions)?;
-        let branch = self.branch(asked.node, &common, &reverted)?;
+        let goes_along =
+            |node: &NodeId| self.is_within_reach(asked.node, *node) && self.nodes.tip(*node).descends_from(&common);
+        let all = (0..self.plan.nodes.len() as u32).map(NodeId);
+        let (moved, left): (Vec<NodeId>, Vec<NodeId>) = all.partition(goes_along);
+        let branch = self.branch(&moved, &common, &reverted)?;
         let to = branch.last().map(|(_, link)| link.clone()).ok_or(ReorgError::NobodyForges)?;
-        let (moved, left): (Vec<NodeId>, Vec<NodeId>) = (0..self.plan.nodes.len() as u32)
-            .map(NodeId)
-            .partition(|node| self.is_within_reach(asked.node, *node) && self.nodes.tip(*node).descends_from(&common));
         for (owner, link) in &branch {
             self.observe(*owner, &Event::BlockForged(link.block().clone()));
         }
@@ -134,22 +135,20 @@ impl World {
     /// The blocks of the branch, the lowest first, each with the node whose delegate signs it.
     fn branch(
         &self,
-        observed: NodeId,
+        moved: &[NodeId],
         common: &Arc<Link>,
         reverted: &[Arc<Link>],
     ) -> Result<Vec<(NodeId, Arc<Link>)>, ReorgError> {
         let tree = &self.plan.tree;
-        let forgers: BTreeMap<PublicKey, (NodeId, &KeyPair)> = (0..)
-            .map(NodeId)
-            .zip(&self.plan.nodes)
-            .filter_map(|(node, plan)| plan.forger.as_ref().map(|keys| (*keys.public(), (node, keys))))
-            .filter(|(_, (node, _))| self.is_within_reach(observed, *node))
-            .collect();
+        let keys = |node: &NodeId| self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| (*node, keys));
+        let forgers: BTreeMap<PublicKey, (NodeId, &KeyPair)> =
+            moved.iter().filter_map(keys).map(|(node, keys)| (*keys.public(), (node, keys))).collect();
         let (mut tip, mut branch) = (common.clone(), Vec::with_capacity(reverted.len()));
         for old in reverted.iter().rev() {
             let slot = tree.slots().slot(old.block().header.timestamp);
-            let owner = tree.applied(&tip).state.round().owner(slot).public_key;
-            let Some((node, keys)) = forgers.get(&owner) else { continue };
+            let round = tree.applied(&tip).state.round().clone();
+            let owner = forgers.get(&round.owner(slot).public_key);
+            let Some((node, keys)) = owner.filter(|(node, _)| !self.is_off(*node, round.number())) else { continue };
             let block = Arc::new(self.other_block(&tip, slot, keys, old.block()));
             if block.id == old.id() {
                 // A slot of one second has no other block.
@@ -160,6 +159,12 @@ impl World {
             branch.push((*node, tip.clone()));
         }
         Ok(branch)
+    }
+
+    /// Whether a fault keeps a node's delegate from forging in a round.
+    fn is_off(&self, node: NodeId, round: Round) -> bool {
+        self.faults.deviations_of(node).any(|is| *is == Deviation::Offline)
+            || self.plan.nodes[node.0 as usize].offline.iter().any(|rounds| rounds.contains(&round))
     }
 
     /// A block without transactions in the second after the old one's, or, after the last of the slot, in its first.
