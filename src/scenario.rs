@@ -3,8 +3,10 @@
 //! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
 
 pub mod assertion;
+pub mod desk;
 pub mod ending;
 pub mod file;
+mod ground;
 pub mod judge;
 mod limits;
 mod load;
@@ -20,6 +22,7 @@ pub mod workload;
 
 pub use crate::sim::Fault;
 pub use assertion::Assertion;
+pub use desk::FaultDesk;
 pub use ending::{Ended, Halt};
 pub use file::{Scenario, ScenarioError, StallRule};
 pub use judge::{Judge, Ruling, Verdict};

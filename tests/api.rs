@@ -12,6 +12,10 @@ mod forks;
 mod fresh_index;
 #[path = "api/guarded.rs"]
 mod guarded;
+#[path = "api/lab_faults.rs"]
+mod lab_faults;
+#[path = "api/lab_reorgs.rs"]
+mod lab_reorgs;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/openapi.rs"]

@@ -90,6 +90,11 @@ impl Delegate {
         &self.tree
     }
 
+    /// It is off in these rounds from now on, or no longer.
+    pub(super) fn switch(&mut self, rounds: &[RangeInclusive<Round>], off: bool) {
+        switch_rounds(&mut self.offline, rounds, off);
+    }
+
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         if self.keys.is_none() {
@@ -106,7 +111,7 @@ impl Delegate {
             }
             Input::Message { message: Message::RelayFailed { error }, .. } => self.relay_failed(now, &error, effects),
             // An outdated plan, or what no relay sends to its delegate.
-            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } => {}
+            Input::Wake(_) | Input::Message { .. } | Input::Submit { .. } | Input::Reorganise(_) => {}
         }
     }
 
@@ -306,6 +311,17 @@ impl Delegate {
 
     fn tell(&self, message: Message, effects: &mut Vec<Effect>) {
         effects.push(Effect::Send { to: ActorId { node: self.node, role: Role::Peer }, message });
+    }
+}
+
+/// Adds rounds to those in which a delegate is off, or takes them away once.
+pub(crate) fn switch_rounds(offline: &mut Vec<RangeInclusive<Round>>, rounds: &[RangeInclusive<Round>], off: bool) {
+    for span in rounds {
+        match (off, offline.iter().position(|one| one == span)) {
+            (true, _) => offline.push(span.clone()),
+            (false, Some(index)) => drop(offline.remove(index)),
+            (false, None) => {}
+        }
     }
 }
 

@@ -8,15 +8,17 @@ mod hosted;
 
 pub use hosted::{Hosted, Stimulus};
 
-use crate::protocol::{Address, KeyPair};
+use crate::protocol::{Address, KeyPair, Round};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 /// One way to break the rules. Several can be on at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deviation {
     /// Delegate: forges nothing.
     Offline,
+    /// Delegate: forges nothing in these rounds of its relay's chain.
+    OfflineInRounds(Vec<RangeInclusive<Round>>),
     /// Delegate: begins to forge so much later than it could.
     LateForging(Duration),
     /// Delegate: makes two blocks for each of its slots. The second goes straight to every other one of the peers, so it

@@ -5,11 +5,11 @@ use crate::{
     ledger::{Link, RoundInfo},
     protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{fmt, iter, mem, sync::Arc};
 
 /// A node of the network: a peer with its pool and, on most, a delegate. Numbered from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeId(pub u32);
 
@@ -132,6 +132,12 @@ pub enum Message {
     TipMoved {
         tip: Arc<Link>,
     },
+    /// The node has left its chain for another branch, as those who steer the run asked; these reverted transactions do not
+    /// go back to the pool.
+    Reorganised {
+        tip: Arc<Link>,
+        dropped: Arc<[TransactionId]>,
+    },
     /// A block that held everything a block alone can hold turned out not to apply (consensus.md 3.3 row 8).
     BlockNotApplied {
         tip: Arc<Link>,
@@ -222,6 +228,19 @@ pub enum Input {
         request: RequestId,
         transactions: Transactions,
     },
+    /// Whoever steers the run wants the node on another branch.
+    Reorganise(Arc<Reorganisation>),
+}
+
+/// A branch that a node is to move to.
+#[derive(Clone, Debug)]
+pub struct Reorganisation {
+    /// The last block of the chain that is kept.
+    pub common: Arc<Link>,
+    /// The last block of the branch.
+    pub tip: Arc<Link>,
+    /// Reverted transactions that do not go back to the pool.
+    pub dropped: Arc<[TransactionId]>,
 }
 
 /// Why an actor wants to be woken.

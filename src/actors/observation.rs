@@ -66,6 +66,8 @@ pub enum RollbackCause {
     DoubleForging,
     /// The same block was too far ahead more than five times.
     NeverReady,
+    /// Whoever steers the run asked for it.
+    Asked,
 }
 
 impl fmt::Display for RollbackCause {
@@ -74,6 +76,7 @@ impl fmt::Display for RollbackCause {
             Self::Forked => "forked",
             Self::DoubleForging => "double-forging",
             Self::NeverReady => "never-ready",
+            Self::Asked => "asked",
         })
     }
 }

@@ -192,6 +192,7 @@ impl Peer {
             Input::Wake(wake) => self.woken(now, wake, effects),
             Input::Submit { request, transactions } => self.to_pool(transactions, Some(request), effects),
             Input::Message { from, message } => self.read(now, from, &message, effects),
+            Input::Reorganise(to) => self.reorganise(now, &to, effects),
         }
     }
 

@@ -90,6 +90,7 @@ impl TransactionPool {
                 self.follow(&tip, effects);
                 self.block_not_applied(&block, effects);
             }
+            Message::Reorganised { tip, dropped } => self.reorganise(&tip, &dropped, effects),
             Message::AlreadyForged { tip, ids } => {
                 self.follow(&tip, effects);
                 for id in ids.iter() {

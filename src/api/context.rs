@@ -9,9 +9,12 @@ use super::{
     log::LogTail,
     webhooks::Report,
 };
-use crate::sim::{
-    LiveHandle,
-    snapshots::{CameIn, SnapshotInfo},
+use crate::{
+    scenario::FaultDesk,
+    sim::{
+        LiveHandle,
+        snapshots::{CameIn, SnapshotInfo},
+    },
 };
 use std::{
     fmt,
@@ -37,6 +40,8 @@ pub struct ApiContext {
     pub webhooks: Option<Webhooks>,
     /// The accounts that pay for `/lab/faucet`, if there are any.
     pub funds: Option<Arc<Funds>>,
+    /// Takes faults for the run, if it takes any.
+    pub desk: Option<FaultDesk>,
     /// Takes lines for the log, about what goes wrong.
     pub report: Report,
     /// Writes a snapshot, by what came in before it, as a file; `None` where nobody can.
@@ -62,6 +67,7 @@ impl ApiContext {
             log: None,
             webhooks: None,
             funds: None,
+            desk: None,
             report: Arc::new(|_| {}),
             write_state: None,
             limiter: Arc::default(),

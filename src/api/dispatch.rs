@@ -175,6 +175,9 @@ fn check_body(
     match (read.as_ref().unwrap_or(body), route.verb) {
         (Value::Object(values), _) => Parameters::check(tables, values, context.settings.dialect),
         (Value::Null, Verb::Get) => Ok(Parameters::default()),
+        (Value::Null, _) if route.access == Access::Loopback => {
+            Parameters::check(tables, &Map::new(), context.settings.dialect)
+        }
         _ => Err(ApiError::unprocessable("\"value\" must be an object")),
     }
 }

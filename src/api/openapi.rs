@@ -7,6 +7,7 @@ use super::{
     context::Dialect,
     handler::lab::{money, until},
     parameter::Parameter,
+    resource::fault,
     route::{Access, Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
@@ -85,8 +86,10 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
         "parameters": parameters(route, dialect),
         "responses": responses(route, dialect, named),
     });
-    if let Some(body) = body(route, dialect, transactions_max) {
-        operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": body}}});
+    if let Some(body) = body(route, dialect, transactions_max, named) {
+        // Who steers the run may leave out what may say nothing.
+        let is_required = route.access != Access::Loopback || body["required"] != json!([]);
+        operation["requestBody"] = json!({"required": is_required, "content": {"application/json": {"schema": body}}});
     }
     if let Some(example) = example {
         example.put_into(&mut operation);
@@ -128,7 +131,7 @@ fn spoken(tables: &[&'static [Parameter]], dialect: Dialect) -> impl Iterator<It
 }
 
 /// What a route reads from the body; what it reads from a GET's is said of its query.
-fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Value> {
+fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Option<Value> {
     if route.path == "/api/transactions" && method(route) == "post" {
         let items = json!({"$ref": "#/components/schemas/SignedTransaction"});
         let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
@@ -137,6 +140,12 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
     if let Some(body) = lab_body(route.path).filter(|_| method(route) == "post") {
         return Some(body);
     }
+    if ("/lab/reorg", "post") == (route.path, &*method(route)) {
+        return Some(reorg_body());
+    }
+    if ("/lab/faults", "post") == (route.path, &*method(route)) {
+        return Some(fault::WRITTEN.schema(dialect, named));
+    }
     let tables = route.body.filter(|_| method(route) != "get")?;
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in spoken(tables, dialect) {
@@ -144,6 +153,21 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize) -> Option<Valu
         required.extend(parameter.is_required.then_some(parameter.name));
     }
     Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
+}
+
+fn reorg_body() -> Value {
+    let id = json!({"type": "string", "pattern": "^[0-9a-f]{64}$"});
+    let ids = json!({"type": "array", "items": id});
+    json!({
+        "type": "object",
+        "properties": {
+            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+            "transactions": {"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"},
+            "node": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
+        },
+        "required": ["depth"],
+        "additionalProperties": false,
+    })
 }
 
 fn lab_body(path: &str) -> Option<Value> {

@@ -4,6 +4,7 @@ pub mod attributes;
 pub mod block;
 pub mod business;
 pub mod delegate;
+pub mod fault;
 pub mod fee;
 pub mod lock;
 pub mod peer;

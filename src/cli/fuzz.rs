@@ -87,7 +87,8 @@ pub fn recording(bytes: &[u8]) {
         return;
     }
     let Ok((network, plan)) = replay::planned(file, session) else { return };
-    if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, None))) {
+    let desk = network.desk(&plan);
+    if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, &desk, None))) {
         assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");
         assert!(error.to_string().starts_with("fuzzed.jsonl:"), "it names the file: {error}");
     }

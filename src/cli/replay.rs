@@ -57,6 +57,7 @@ impl Replay {
         };
         let file = SessionFile::open(&self.file).map_err(wrong)?;
         let (network, plan) = planned(&self.file, &file.session)?;
+        let desk = network.desk(&plan);
         let about = self.file.display().to_string();
         let header = Header::new(about, file.session.seed, Vec::new(), self.trace_network, &plan);
         let trace = match &self.trace {
@@ -66,7 +67,7 @@ impl Replay {
             None => None,
         };
         let crypto = network.scenario.crypto;
-        let replayed = crypto.during(|| among_actors(replay(file, &plan, trace.as_ref()))).map_err(wrong)?;
+        let replayed = crypto.during(|| among_actors(replay(file, &plan, &desk, trace.as_ref()))).map_err(wrong)?;
         if let Some(trace) = trace {
             trace.finish().map_err(Failure::broken)?;
         }

@@ -201,6 +201,7 @@ impl Up {
             Some(file) => Beginning::from_file(file, &digest)?,
             None => self.beginning()?,
         };
+        let desk = network.desk(&plan);
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
@@ -235,7 +236,7 @@ impl Up {
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds, session);
+            let (servers, webhooks) = served.start(&handle, &funds, &desk, session);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

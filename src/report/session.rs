@@ -12,7 +12,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     files,
     protocol::{Height, NetworkConfig, Timestamp},
-    scenario::Scenario,
+    scenario::{FaultDesk, Scenario},
     sim::{
         Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, snapshots::CameIn,
         stage::ractor::ActorDied,
@@ -242,7 +242,12 @@ pub struct Replayed {
 ///
 /// # Errors
 /// A line cannot be understood, an event was not as recorded, or an actor died.
-pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWriter>) -> Result<Replayed, SessionError> {
+pub async fn replay(
+    mut file: SessionFile,
+    plan: &Plan,
+    desk: &FaultDesk,
+    trace: Option<&TraceWriter>,
+) -> Result<Replayed, SessionError> {
     let digest = TraceDigest::default();
     let watch = Watch::new(plan);
     let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(watch.clone())];
@@ -272,7 +277,7 @@ pub async fn replay(mut file: SessionFile, plan: &Plan, trace: Option<&TraceWrit
             return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
         }
         let config = plan.tree.config();
-        match came.intervention(config, |node| watch.height(node)).map_err(|why| file.malformed(why))? {
+        match came.intervention(config, desk, |node| watch.height(node)).map_err(|why| file.malformed(why))? {
             Some(what) => {
                 stage.intervene(what).await?;
                 inputs += 1;

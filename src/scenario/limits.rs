@@ -4,16 +4,12 @@ use super::{
     Scenario,
     assertion::Claim,
     file::StallRule,
+    ground::{Ground, Usernames},
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT},
 };
 use crate::{
     ledger::Rules,
-    protocol::Address,
-    sim::{
-        Fault, FaultKind, Trigger,
-        fault::{NodeRef, Nodes, Share},
-        network::topology::TopologyError,
-    },
+    sim::{Fault, Trigger, fault::Nodes, network::topology::TopologyError},
 };
 use std::{fmt::Display, ops::RangeInclusive};
 
@@ -25,10 +21,7 @@ const ROUNDS_LIMIT: u32 = 100_000;
 pub const NODES_LIMIT: u32 = 10_000;
 /// What a block can pay: a million coins \[arktoshi\].
 const REWARD_LIMIT: u64 = 100_000_000_000_000;
-/// Seconds a trigger or a duration can name: a century.
-const SECONDS_LIMIT: f64 = 3.2e9;
-
-/// [`SECONDS_LIMIT`] in whole seconds.
+/// Seconds a duration can last: a century.
 const TIME_LIMIT: u32 = 3_200_000_000;
 
 /// A value that is not allowed.
@@ -40,7 +33,7 @@ pub struct Mistake {
     pub allowed: String,
 }
 
-type Checked = Result<(), Mistake>;
+pub(super) type Checked = Result<(), Mistake>;
 
 impl Mistake {
     /// Of a key: what was found, what is allowed.
@@ -163,146 +156,33 @@ impl Scenario {
     }
 
     fn check_fault(&self, key: &str, fault: &Fault) -> Checked {
-        self.check_trigger(&format!("{key}.from"), &fault.from, true)?;
-        if let Some(until) = &fault.until {
-            self.check_trigger(&format!("{key}.until"), until, false)?;
-            if matches!(fault.kind, FaultKind::Heal(_) | FaultKind::Restart(_)) {
-                let found = format!("a '{}' that ends", fault.kind.name());
-                return Err(Mistake::new(format!("{key}.until"), found, "none: it is over at once"));
-            }
-        }
-        for (name, nodes) in fault.kind.nodes() {
-            self.check_nodes(&format!("{key}.{name}"), nodes, name == "delegates")?;
-        }
-        if let Some(chance) = fault.kind.messages().and_then(|which| which.chance) {
-            ratio(&format!("{key}.chance"), chance)?;
-        }
-        self.check_kind(key, &fault.kind)
-    }
-
-    fn check_kind(&self, key: &str, kind: &FaultKind) -> Checked {
-        match kind {
-            FaultKind::Partition(partition) => match (partition.groups.is_empty(), partition.share) {
-                (true, None) => Err(Mistake::new(key, "neither", "groups or share")),
-                (false, Some(_)) => Err(Mistake::new(format!("{key}.share"), "both", "groups or share")),
-                (true, Some(Share { share, .. })) => ratio(&format!("{key}.share.share"), share),
-                (false, None) => Ok(()),
-            },
-            FaultKind::Duplicate(duplicate) => within(&format!("{key}.copies"), duplicate.copies, 1..=100),
-            FaultKind::ForgeOutOfTurn(turn) => within(&format!("{key}.every"), turn.every, 1..=1_000_000),
-            FaultKind::ClockSkew(skew) => {
-                let (offset, drift) = (skew.offset_ms.unsigned_abs(), skew.drift_ppm.unsigned_abs());
-                within(&format!("{key}.offset_ms"), u32::try_from(offset).unwrap_or(u32::MAX), 0..=1_000_000_000)?;
-                within(&format!("{key}.drift_ppm"), drift, 0..=100_000)
-            }
-            FaultKind::LieAboutTip(lie) => within(&format!("{key}.by"), lie.by.unsigned_abs(), 0..=1_000_000),
-            FaultKind::Offline(offline) => {
-                let Some(rounds) = &offline.rounds else { return Ok(()) };
-                let key = format!("{key}.rounds");
-                if rounds.spans().is_empty() {
-                    return Err(Mistake::new(key, "an empty list", "at least one"));
-                }
-                for span in rounds.spans() {
-                    within(&key, span.start().0, 1..=self.rounds)?;
-                    within(&key, span.end().0, span.start().0..=self.rounds)?;
-                }
-                Ok(())
-            }
-            FaultKind::Censor(censor) => self.check_party(&format!("{key}.sender"), &censor.sender),
-            FaultKind::VoteSwing(swing) => {
-                within(&format!("{key}.voters"), swing.voters, 1..=ACCOUNTS_LIMIT)?;
-                within(&format!("{key}.round"), swing.round, 2..=self.rounds)?;
-                self.check_delegate(&format!("{key}.delegate"), &swing.delegate)
-            }
-            FaultKind::SpamPool(spam) => rate(&format!("{key}.per_second"), spam.per_second),
-            FaultKind::LowFeeFlood(flood) => rate(&format!("{key}.per_second"), flood.per_second),
-            _ => Ok(()),
-        }
+        self.ground().check_fault(key, fault)
     }
 
     pub(super) fn check_nodes(&self, key: &str, nodes: &Nodes, delegates: bool) -> Checked {
-        match nodes {
-            Nodes::List(list) if list.is_empty() => Err(Mistake::new(key, "an empty list", "at least one")),
-            Nodes::List(list) => list.iter().try_for_each(|node| self.check_node(key, node, delegates)),
-            Nodes::Span(span) => {
-                self.check_node(key, &span.from, delegates)?;
-                self.check_node(key, &span.to, delegates)
-            }
-            Nodes::Share(share) => ratio(&format!("{key}.share"), share.share),
-        }
+        self.ground().check_nodes(key, nodes, delegates)
     }
 
-    fn check_node(&self, key: &str, node: &NodeRef, delegates: bool) -> Checked {
-        match node {
-            NodeRef::Delegate(name) => self.check_delegate(key, name),
-            NodeRef::Number(number) => {
-                let count = self.network.nodes() - if delegates { self.network.relays } else { 0 };
-                within(key, *number, 0..=count - 1)
-            }
-        }
-    }
-
-    fn check_delegate(&self, key: &str, name: &str) -> Checked {
-        if self.has_delegate(name) {
-            return Ok(());
-        }
-        Err(Mistake::new(key, format!("'{name}'"), names(&self.usernames())))
-    }
-
-    /// Whether a delegate has this username, without making all of them: lists of delegates may be long.
-    fn has_delegate(&self, name: &str) -> bool {
-        let number = name.strip_prefix("genesis_").filter(|number| !number.starts_with(['0', '+']));
-        let number = number.and_then(|number| number.parse::<u32>().ok());
-        number.is_some_and(|number| (1..=self.network.delegates + self.network.standby).contains(&number))
-    }
-
-    /// An account, a delegate or an address.
-    fn check_party(&self, key: &str, name: &str) -> Checked {
-        let account = name.strip_prefix("account_").and_then(|number| number.parse::<u32>().ok());
-        let known = account.is_some_and(|number| (1..=ACCOUNTS_LIMIT).contains(&number))
-            || self.has_delegate(name)
-            || name.parse::<Address>().is_ok();
-        if known {
-            return Ok(());
-        }
-        let allowed = format!("an address, 'account_1' to 'account_{ACCOUNTS_LIMIT}' or {}", names(&self.usernames()));
-        Err(Mistake::new(key, format!("'{name}'"), allowed))
-    }
-
-    /// A moment within the run; only an end can count from a beginning.
     pub(super) fn check_trigger(&self, key: &str, trigger: &Trigger, begins: bool) -> Checked {
-        let last = self.last_height().0;
-        match trigger {
-            Trigger::Start | Trigger::Slot(_) => Ok(()),
-            Trigger::After(_) if begins => {
-                let allowed = "start, seconds, slot, height, round or event: only an end can count from the beginning";
-                Err(Mistake::new(key, "after", allowed))
-            }
-            Trigger::Seconds(seconds) | Trigger::After(seconds) => match (0.0..=SECONDS_LIMIT).contains(seconds) {
-                true => Ok(()),
-                false => Err(Mistake::new(key, seconds, format!("0 to {SECONDS_LIMIT} seconds"))),
-            },
-            Trigger::Height(height) => within(&format!("{key}.height"), *height, 1..=last),
-            Trigger::Round(round) => within(&format!("{key}.round"), *round, 1..=self.rounds + 1),
-            Trigger::Event(event) => {
-                within(&format!("{key}.event.count"), event.count, 1..=u32::MAX)?;
-                event.node.as_ref().map_or(Ok(()), |node| self.check_node(&format!("{key}.event.node"), node, false))
-            }
+        self.ground().check_trigger(key, trigger, begins)
+    }
+
+    /// What its faults can name.
+    fn ground(&self) -> Ground<'static> {
+        let network = &self.network;
+        Ground {
+            nodes: network.nodes(),
+            forgers: network.nodes() - network.relays,
+            usernames: Usernames::Numbered(network.delegates + network.standby),
+            accounts: ACCOUNTS_LIMIT,
+            rounds: self.rounds,
+            last_height: self.last_height().0,
         }
     }
 }
 
 fn join(key: &str, part: &str) -> String {
     if part.is_empty() { key.to_owned() } else { format!("{key}.{part}") }
-}
-
-/// 'first' to 'last'.
-fn names(known: &[String]) -> String {
-    match known {
-        [only] => format!("'{only}'"),
-        [first, .., last] => format!("'{first}' to '{last}'"),
-        [] => "none".to_owned(),
-    }
 }
 
 /// A number within limits.

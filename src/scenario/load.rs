@@ -5,7 +5,10 @@
 //! and line it came from, or to the value that replaced it.
 
 use super::{Override, Scenario, ScenarioError, file::Place, limits::Mistake, schema::keys_beside};
-use crate::files::{self, Identity, TEXT_LIMIT};
+use crate::{
+    files::{self, Identity, TEXT_LIMIT},
+    sim::Fault,
+};
 use std::path::{Path, PathBuf};
 use toml::{
     Table, Value,
@@ -222,6 +225,29 @@ fn deserialize(table: &Table) -> Result<Scenario, (Vec<Step>, String)> {
     let path = culprit(table, &error);
     let error = with_known_keys(table, &path, error);
     Err((path, error))
+}
+
+/// The fault in a value of JSON, by the rules of a scenario file but for what it names.
+///
+/// # Errors
+/// It is none: the message names the key.
+pub fn fault(json: &serde_json::Value) -> Result<Fault, String> {
+    let fault = match Value::try_from(json) {
+        Ok(Value::Table(fault)) => fault,
+        Ok(_) => return Err("found no object, allowed is a fault: an object with a 'kind'".to_owned()),
+        Err(why) => return Err(format!("found a value that no fault has: {why}")),
+    };
+    let mut table = Table::new();
+    table.insert("version".to_owned(), 1.into());
+    table.insert("rounds".to_owned(), 1.into());
+    table.insert("fault".to_owned(), vec![Value::Table(fault)].into());
+    match deserialize(&table) {
+        Ok(mut scenario) => scenario.faults.pop().ok_or_else(|| "found no fault".to_owned()),
+        Err((path, message)) => Err(match path.get(2..).map(text_of).filter(|key| !key.is_empty()) {
+            Some(key) => format!("key '{key}': {message}"),
+            None => message,
+        }),
+    }
 }
 
 /// A message about an unknown key with those that there are, which the derived readers know of some tables only.

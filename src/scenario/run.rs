@@ -154,6 +154,7 @@ impl Scenario {
         plan.sources.push(PlannedSource {
             from: Trigger::Start,
             until: None,
+            fault: None,
             make: Arc::new(make),
             tally: crate::sim::source::Tally::default(),
         });
@@ -273,7 +274,7 @@ impl Scenario {
 }
 
 /// The fault with the address in place of an account's name.
-fn with_addresses(fault: &Fault, testnet: &Testnet) -> Fault {
+pub(super) fn with_addresses(fault: &Fault, testnet: &Testnet) -> Fault {
     let mut fault = fault.clone();
     if let FaultKind::Censor(censor) = &mut fault.kind
         && let Some(number) = censor.sender.strip_prefix("account_").and_then(|number| number.parse::<usize>().ok())

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     actors::NodeId,
-    ledger::BlockTree,
+    ledger::{BlockTree, Link},
     protocol::Kind,
     sim::{
         Fault, FaultKind, Plan, PlannedSource, SeedTree, Source, Trigger,
@@ -241,18 +241,10 @@ impl Scenario {
 
     /// The sources of a plan: those of the workloads, then those of faults that are clients' doing.
     pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> Vec<PlannedSource> {
-        let names = Names::new(plan);
-        let testnet = Arc::new(testnet.clone());
-        let network = |name: &str, nodes: Option<&Nodes>| {
-            let resolved = nodes.map(|nodes| names.resolve(nodes, plan, &plan.tip)).filter(|nodes| !nodes.is_empty());
-            let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
-            // Each source draws from streams of its own.
-            let seeds =
-                SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
-            Network { tree: plan.tree.clone(), testnet: testnet.clone(), seeds, nodes: nodes.into() }
-        };
+        let (names, testnet) = (Names::new(plan), Arc::new(testnet.clone()));
+        let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
-            let network = network(&format!("workload/{index}"), workload.nodes());
+            let network = stand.network(&format!("workload/{index}"), workload.nodes());
             let make: MakeSource = match workload.kind.clone() {
                 WorkloadKind::Generate(generate) => {
                     let wallets = generate::Wallets::new(&network, &generate);
@@ -261,28 +253,61 @@ impl Scenario {
                 WorkloadKind::List(list) => source(network, list, blocks::Listed::new),
                 WorkloadKind::Chain(chain) => source(network, chain, blocks::Replayed::new),
             };
-            planned(workload.from.clone(), workload.until.clone(), make)
+            planned(workload.from.clone(), workload.until.clone(), None, make)
         });
-        let faults = self.faults.iter().enumerate().filter_map(|(index, fault)| {
-            let nodes = match &fault.kind {
-                FaultKind::SpamPool(spam) => spam.nodes.as_ref(),
-                FaultKind::LowFeeFlood(flood) => flood.nodes.as_ref(),
-                _ => None,
-            };
-            let network = network(&format!("fault/{index}"), nodes);
-            let make: MakeSource = match fault.kind.clone() {
-                FaultKind::SpamPool(spam) => source(network, spam, clients::Spammer::new),
-                FaultKind::LowFeeFlood(flood) => source(network, flood, clients::Flooder::new),
-                FaultKind::VoteSwing(swing) => source(network, swing, clients::Swing::new),
-                FaultKind::MassResignation(some) => {
-                    let who = names.resolve(&some.delegates, plan, &plan.tip);
-                    source(network, who, clients::Resignations::new)
-                }
-                _ => return None,
-            };
-            Some(planned(fault.from.clone(), fault.until.clone(), make))
-        });
+        let faults = self.faults.iter().enumerate().filter_map(|(index, fault)| stand.clients(index, fault));
         workloads.chain(faults).collect()
+    }
+}
+
+/// Whether a fault is the doing of clients, and whether these need funded accounts.
+pub(super) fn clients_of(kind: &FaultKind) -> Option<bool> {
+    match kind {
+        FaultKind::SpamPool(_) | FaultKind::LowFeeFlood(_) | FaultKind::VoteSwing(_) => Some(true),
+        FaultKind::MassResignation(_) => Some(false),
+        _ => None,
+    }
+}
+
+/// What sources are made with.
+pub(super) struct Stand<'a> {
+    pub plan: &'a Plan,
+    pub names: &'a Names,
+    pub testnet: &'a Arc<Testnet>,
+    /// Vote weights are those after this block.
+    pub tip: &'a Arc<Link>,
+}
+
+impl Stand<'_> {
+    fn network(&self, name: &str, nodes: Option<&Nodes>) -> Network {
+        let plan = self.plan;
+        let resolved = nodes.map(|nodes| self.names.resolve(nodes, plan, self.tip)).filter(|nodes| !nodes.is_empty());
+        let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
+        // Each source draws from streams of its own.
+        let seeds = SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
+        Network { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
+    }
+
+    /// The source of the fault of an index, if it is clients' doing.
+    pub fn clients(&self, index: usize, fault: &Fault) -> Option<PlannedSource> {
+        let nodes = match &fault.kind {
+            FaultKind::SpamPool(spam) => spam.nodes.as_ref(),
+            FaultKind::LowFeeFlood(flood) => flood.nodes.as_ref(),
+            _ => None,
+        };
+        clients_of(&fault.kind)?;
+        let network = self.network(&format!("fault/{index}"), nodes);
+        let make: MakeSource = match fault.kind.clone() {
+            FaultKind::SpamPool(spam) => source(network, spam, clients::Spammer::new),
+            FaultKind::LowFeeFlood(flood) => source(network, flood, clients::Flooder::new),
+            FaultKind::VoteSwing(swing) => source(network, swing, clients::Swing::new),
+            FaultKind::MassResignation(some) => {
+                let who = self.names.resolve(&some.delegates, self.plan, self.tip);
+                source(network, who, clients::Resignations::new)
+            }
+            _ => return None,
+        };
+        Some(planned(fault.from.clone(), fault.until.clone(), Some(index), make))
     }
 }
 
@@ -294,6 +319,6 @@ where
     Arc::new(move || Box::new(make(network.clone(), parameters.clone())))
 }
 
-fn planned(from: Trigger, until: Option<Trigger>, make: MakeSource) -> PlannedSource {
-    PlannedSource { from, until, make, tally: Tally::default() }
+fn planned(from: Trigger, until: Option<Trigger>, fault: Option<usize>, make: MakeSource) -> PlannedSource {
+    PlannedSource { from, until, fault, make, tally: Tally::default() }
 }

@@ -9,10 +9,14 @@ pub mod who;
 pub use trigger::{EventKind, EventTrigger, Trigger};
 pub use who::{NodeRef, Nodes, Share, ShareOf};
 
-use crate::actors::deviation::{FalseClaim, InvalidBlock};
+use super::PlannedSource;
+use crate::{
+    actors::deviation::{FalseClaim, InvalidBlock},
+    ledger::Link,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::ops::RangeInclusive;
+use std::{fmt, ops::RangeInclusive, sync::Arc};
 
 /// Something that goes wrong, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +36,23 @@ impl Fault {
     pub fn ends(&self) -> bool {
         let by_rounds = matches!(&self.kind, FaultKind::Offline(offline) if offline.rounds.is_some());
         self.until.is_some() || by_rounds || matches!(self.kind, FaultKind::Heal(_) | FaultKind::Restart(_))
+    }
+}
+
+/// A fault for a run that goes on.
+#[derive(Clone)]
+pub struct AddedFault {
+    pub fault: Fault,
+    /// Makes those who carry it out, if it is clients' doing.
+    pub clients: Option<MakeClients>,
+}
+
+/// Makes the clients of a fault, told its id and the tip of the highest chain.
+pub type MakeClients = Arc<dyn Fn(usize, &Arc<Link>) -> PlannedSource + Send + Sync>;
+
+impl fmt::Debug for AddedFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)
     }
 }
 

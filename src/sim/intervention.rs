@@ -1,7 +1,16 @@
 //! What comes into a live run from outside.
 
-use super::snapshots::{SnapshotId, SnapshotInfo};
-use crate::actors::{NodeId, Submission, message::Transactions};
+use super::{
+    fault::AddedFault,
+    snapshots::{SnapshotId, SnapshotInfo},
+};
+use crate::{
+    actors::{NodeId, Submission, message::Transactions},
+    ledger::{BlockRejected, Link},
+    protocol::{Height, TransactionId},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, sync::Arc};
 
 /// What comes into a live run from outside and changes what happens. Each is written down before it is played
 /// ([`super::live::Journal`]), so that a recording repeats it.
@@ -15,6 +24,12 @@ pub enum Intervention {
     Revert { to: SnapshotId },
     /// Nobody will go back there.
     DeleteSnapshot { id: SnapshotId },
+    /// A fault is added; one that is due begins at once.
+    AddFault(Box<AddedFault>),
+    /// The fault of this id ends; one that waits never begins.
+    EndFault { id: usize },
+    /// Nodes leave the end of their chain for another branch.
+    Reorganise(Box<Asked>),
 }
 
 impl Intervention {
@@ -22,7 +37,7 @@ impl Intervention {
     pub fn is_about_snapshots(&self) -> bool {
         match self {
             Self::TakeSnapshot { .. } | Self::Revert { .. } | Self::DeleteSnapshot { .. } => true,
-            Self::Submit { .. } => false,
+            Self::Submit { .. } | Self::AddFault(_) | Self::EndFault { .. } | Self::Reorganise(_) => false,
         }
     }
 }
@@ -32,6 +47,90 @@ impl Intervention {
 pub enum Outcome {
     /// The pool has decided.
     Submitted(Submission),
+    /// The fault has this id.
+    FaultAdded { id: usize },
+    /// The fault is over; there is none of this id, if it is not known.
+    FaultEnded { is_known: bool },
+    /// The nodes have left their chain, or why they cannot.
+    Reorganised(Box<Result<Reorganised, ReorgError>>),
     /// The snapshot that was taken, gone back to or deleted; `None` if there is none, or as many as there may be.
     Snapshot(Option<SnapshotInfo>),
+}
+
+/// The reorganisation that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Whose chain is meant.
+    pub node: NodeId,
+    /// So many blocks of it are reverted: 1 at least.
+    pub depth: u32,
+    /// Which of their transactions go back to the pools; the others are gone from them.
+    pub transactions: Returned,
+}
+
+/// Which reverted transactions go back to the pools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Returned {
+    All,
+    None,
+    /// These.
+    These(BTreeSet<TransactionId>),
+}
+
+/// What a reorganisation did.
+#[derive(Clone, Debug)]
+pub struct Reorganised {
+    pub node: NodeId,
+    /// Where the observed node stood.
+    pub from: Arc<Link>,
+    /// Where it stands now.
+    pub to: Arc<Link>,
+    /// The last block that both chains have.
+    pub common: Arc<Link>,
+    /// The blocks it left, the highest first.
+    pub reverted: Vec<Arc<Link>>,
+    /// Those it stands on instead, the lowest first.
+    pub blocks: Vec<Arc<Link>>,
+    /// What became of each transaction of the reverted blocks, in their order on the reverted chain.
+    pub transactions: Vec<(TransactionId, Became)>,
+    /// The nodes that went along, ascending.
+    pub moved: Vec<NodeId>,
+    /// Those that did not: they are down, cut off, or on another chain.
+    pub left: Vec<NodeId>,
+}
+
+/// What became of a reverted transaction at the observed node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Became {
+    /// It is in the pool again.
+    Returned,
+    /// It was to go back, and the rules of the pool do not take it.
+    Refused,
+    /// It is gone, as asked.
+    Dropped,
+}
+
+/// Why nodes cannot leave their chain as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReorgError {
+    #[error("key 'node': found {}, allowed is 0 to {}", node.0, nodes - 1)]
+    NoNode { node: NodeId, nodes: usize },
+    #[error("key 'node': {0} is down, allowed is a live node")]
+    Down(NodeId),
+    #[error("key 'node': a fault slows {0} down, allowed is a node that answers at once")]
+    Slow(NodeId),
+    #[error(
+        "key 'depth': found {found}, allowed is 1 to {deepest}: node.rollback_max is {limit}, and above genesis there are \
+         {} blocks", height.0 - 1
+    )]
+    Depth { found: u32, deepest: u32, limit: u32, height: Height },
+    #[error("key 'transactions': {id} is none of the {transactions} transactions of the {blocks} blocks to revert")]
+    NotReverted { id: TransactionId, blocks: usize, transactions: usize },
+    #[error("no delegate of the slots of these blocks is on a live node that the observed one can reach")]
+    NobodyForges,
+    #[error("no block can be made at height {height} of the other branch: {why}")]
+    Unbuildable { height: Height, why: Box<BlockRejected> },
 }

@@ -63,6 +63,7 @@ pub struct Live {
 impl Live {
     /// A run at its first instant, and the handle to it.
     pub fn new(mut stage: Stage, slots: Slots, pace: Pace) -> (Self, LiveHandle) {
+        stage.open();
         let (sender, commands) = mpsc::unbounded_channel();
         let anchor = Anchor::at(stage.world().now());
         let (lookout, dropped) = (Lookout::default(), Dropped::default());
@@ -162,15 +163,14 @@ impl Live {
                     let world = self.stage.world();
                     journal.comes_in(world.now(), world.delivered(), &what);
                 }
-                let at = match &what {
-                    Intervention::Submit { node, .. } => Some(*node),
-                    Intervention::Revert { .. } => {
-                        self.answer_demands();
-                        None
-                    }
-                    Intervention::TakeSnapshot { .. } | Intervention::DeleteSnapshot { .. } => None,
+                let (at, goes_back) = match &what {
+                    Intervention::Submit { node, .. } => (Some(*node), false),
+                    Intervention::Revert { .. } => (None, true),
+                    _ => (None, false),
                 };
-                let goes_back = matches!(what, Intervention::Revert { .. });
+                if goes_back {
+                    self.answer_demands();
+                }
                 match (self.stage.intervene(what).await?, at) {
                     (Outcome::Submitted(taken), Some(at))
                         if self.pace == Pace::OnDemand && !taken.accept.is_empty() =>

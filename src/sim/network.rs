@@ -427,6 +427,7 @@ pub fn kind_of(message: &Message) -> Option<MessageKind> {
         | Message::Broadcast(_)
         | Message::TipMoved { .. }
         | Message::BlockNotApplied { .. }
+        | Message::Reorganised { .. }
         | Message::AlreadyForged { .. } => return None,
     })
 }

@@ -41,6 +41,8 @@ pub type MakeSource = Arc<dyn Fn() -> Box<dyn Source> + Send + Sync>;
 pub struct PlannedSource {
     pub from: Trigger,
     pub until: Option<Trigger>,
+    /// The fault of the plan that it carries out, with which it ends.
+    pub fault: Option<usize>,
     pub make: MakeSource,
     /// What became of what it handed in, in the last run of the plan.
     pub tally: Tally,

@@ -20,7 +20,7 @@ pub struct Stage {
 
 enum Host {
     Inline(Box<InlineStage>),
-    Ractor(RactorStage),
+    Ractor(Box<RactorStage>),
 }
 
 impl Stage {
@@ -35,7 +35,7 @@ impl Stage {
     /// # Errors
     /// An actor cannot be spawned.
     pub async fn ractor(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Self, ::ractor::SpawnErr> {
-        let host = Host::Ractor(RactorStage::spawn(plan, observers).await?);
+        let host = Host::Ractor(RactorStage::spawn(plan, observers).await?.into());
         Ok(Self { host, snapshots: Snapshots::new(plan) })
     }
 
@@ -92,10 +92,25 @@ impl Stage {
         }
         match what {
             Intervention::Submit { node, transactions } => {
-                let request = self.world_mut().submit(node, transactions);
-                while self.step(now).await? {}
-                let answer = self.world_mut().take_answer(request);
-                Ok(Outcome::Submitted(answer.expect("peer and pool of a node answer without the clock moving")))
+                let request = self.world_mut().submit(node, transactions.clone());
+                self.play_instant().await?;
+                Ok(Outcome::Submitted(self.world_mut().take_answer(request, &transactions)))
+            }
+            Intervention::AddFault(added) => {
+                let id = self.world_mut().add_fault(*added);
+                self.play_instant().await?;
+                Ok(Outcome::FaultAdded { id })
+            }
+            Intervention::EndFault { id } => {
+                let is_known = self.world_mut().withdraw_fault(id);
+                self.play_instant().await?;
+                Ok(Outcome::FaultEnded { is_known })
+            }
+            Intervention::Reorganise(asked) => {
+                let planned = self.world_mut().reorganise(&asked);
+                self.play_instant().await?;
+                let done = planned.map(|planned| self.world_mut().reorganised(planned));
+                Ok(Outcome::Reorganised(done.into()))
             }
             Intervention::TakeSnapshot { name } => {
                 let moment = self.moment().await?;
@@ -180,6 +195,20 @@ impl Stage {
         }
         self.rest_until(at);
         Ok(true)
+    }
+
+    /// From now on the run can be given faults from outside.
+    pub fn open(&mut self) {
+        self.world_mut().open();
+    }
+
+    /// Plays all that is due now.
+    async fn play_instant(&mut self) -> Result<(), ActorDied> {
+        let now = self.world().now();
+        while self.step(now).await? {}
+        // What the world does itself is no step.
+        self.world_mut().rest();
+        Ok(())
     }
 
     /// Stops every actor.

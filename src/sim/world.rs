@@ -7,6 +7,7 @@
 //!     └──► a client hands in transactions                             source.rs
 //! ```
 
+mod added;
 mod agenda;
 mod coming;
 mod faults;
@@ -14,6 +15,7 @@ mod halt;
 mod moment;
 mod names;
 mod nodes;
+mod reorganise;
 
 use super::{
     Plan, Tips,
@@ -30,13 +32,15 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::SignedTransaction,
 };
-use agenda::Agenda;
+use agenda::{Agenda, Entry};
 use coming::{Arrival, Coming, Next};
 use faults::Faults;
 use halt::Ahead;
 use nodes::{Freed, Nodes, NotNow, Reach};
-use std::{mem, sync::Arc};
+use reorganise::PoolWatch;
+use std::{collections::BTreeSet, mem, sync::Arc};
 
+pub use added::{FaultState, FaultStatus};
 pub use coming::{Copied, Kept, Waking};
 pub use halt::HaltCause;
 pub use moment::Moment;
@@ -193,8 +197,8 @@ enum Item {
         message: Message,
     },
     /// An entry of the agenda is due.
-    Begin(usize),
-    End(usize),
+    Begin(Entry),
+    End(Entry),
     /// A source wants to be called.
     Poll(usize),
     /// A node on which something waits may be free, if it is still the one it was.
@@ -225,6 +229,10 @@ pub struct World {
     /// Some observer wants to hear of acts.
     tells_acts: bool,
     answers: Vec<(RequestId, Submission)>,
+    /// Requests whose answers nobody waits for any more.
+    abandoned: BTreeSet<RequestId>,
+    /// Set while a reorganisation that was asked for goes on.
+    pool_watch: Option<PoolWatch>,
     /// Kept for its room.
     arrivals: Vec<Arrival>,
     requests: u64,
@@ -252,6 +260,8 @@ impl World {
             tells_acts: observers.iter().any(|observer| observer.wants_acts()),
             observers,
             answers: Vec::new(),
+            abandoned: BTreeSet::new(),
+            pool_watch: None,
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
@@ -379,8 +389,8 @@ impl World {
                     self.send(from, to, &mut { message });
                 }
             }
-            Item::Begin(index) => self.begin(index),
-            Item::End(index) => self.end(index),
+            Item::Begin(entry) => self.begin(entry),
+            Item::End(entry) => self.end(entry),
             Item::Poll(index) => self.poll(index),
             Item::Free { node, generation } => return self.free(node, generation),
         }
@@ -550,10 +560,16 @@ impl World {
         request
     }
 
-    /// The answer to a request, once it is there.
-    pub(super) fn take_answer(&mut self, request: RequestId) -> Option<Submission> {
-        let index = self.answers.iter().position(|(answered, _)| *answered == request)?;
-        Some(self.answers.swap_remove(index).1)
+    /// The answer to a request. A node that a fault holds up gives none at once: its client is told so, and what the node
+    /// says later is said to nobody.
+    pub(super) fn take_answer(&mut self, request: RequestId, transactions: &Transactions) -> Submission {
+        match self.answers.iter().position(|(answered, _)| *answered == request) {
+            Some(index) => self.answers.swap_remove(index).1,
+            None => {
+                self.abandoned.insert(request);
+                unavailable(transactions, "The node does not answer.")
+            }
+        }
     }
 
     fn hand_in(&mut self, node: NodeId, request: RequestId, transactions: Transactions) {
@@ -573,6 +589,9 @@ impl World {
             for due in self.agenda.observe(node, event, self.nodes.best(), &self.plan.tree) {
                 self.schedule(self.now, due);
             }
+        }
+        if self.pool_watch.is_some() {
+            self.watch_pool(node, event);
         }
         for observer in &mut self.observers {
             observer.observe(self.now, node, event);
@@ -652,7 +671,10 @@ impl World {
 
     fn answer(&mut self, request: RequestId, submission: Submission) {
         if request.0 & FROM_SOURCE == 0 {
-            return self.answers.push((request, submission));
+            if !self.abandoned.remove(&request) {
+                self.answers.push((request, submission));
+            }
+            return;
         }
         let index = (request.0 & !FROM_SOURCE) as usize;
         self.plan.sources[index].tally.answered(&submission);
@@ -664,9 +686,7 @@ impl World {
     /// A client that asked a node that is down is told so; everything else is lost.
     fn lost_with_its_node(&mut self, input: Input) {
         if let Input::Submit { request, transactions } = input {
-            let error = || PoolError::Unavailable("The node is down.");
-            let errors = transactions.iter().map(|transaction| (transaction.id(), error())).collect();
-            self.answer(request, Submission { errors, ..Submission::default() });
+            self.answer(request, unavailable(&transactions, "The node is down."));
         }
     }
 
@@ -692,4 +712,10 @@ impl World {
     pub fn tips(&self) -> &Tips {
         self.nodes.tips()
     }
+}
+
+/// No transaction was looked at, for this reason.
+fn unavailable(transactions: &Transactions, why: &'static str) -> Submission {
+    let errors = transactions.iter().map(|transaction| (transaction.id(), PoolError::Unavailable(why))).collect();
+    Submission { errors, ..Submission::default() }
 }

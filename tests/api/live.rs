@@ -1,21 +1,24 @@
 //! A small network that runs, its API on a real socket, and a client that speaks HTTP by hand.
 
-use crate::support::{Answered, host};
+use crate::support::{Answered, host_on};
 use dposlab::{
     actors::{NodeId, SimTime},
     api::{ApiContext, Dialect, Reply, Server, Settings, View},
     protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
+    report::session::{Session, SessionWriter},
     scenario::{
+        FaultDesk, Scenario,
         run::on_current_thread,
         testnet::{Testnet, rules_for},
     },
-    sim::{LiveHandle, NodePlan, Observer, Plan, SeedTree},
+    sim::{LiveHandle, NodePlan, Observer, Plan, SeedTree, TraceDigest, live::Journal},
 };
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
     ops::RangeInclusive,
+    path::Path,
     thread::{self, JoinHandle},
 };
 use tokio::sync::oneshot;
@@ -26,7 +29,9 @@ const DELEGATES: u32 = 5;
 pub struct Network {
     pub testnet: Testnet,
     pub address: SocketAddr,
-    handle: LiveHandle,
+    pub plan: Plan,
+    pub desk: FaultDesk,
+    pub handle: LiveHandle,
     stop_api: Option<oneshot::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -44,6 +49,33 @@ impl Network {
 
     /// The same, in which no delegate forges in these rounds.
     fn of(seed: u64, settings: Settings, offline: &[RangeInclusive<Round>]) -> Self {
+        Self::recorded(seed, settings, offline, false, None)
+    }
+
+    /// The same, on either stage, and recorded in a file.
+    pub fn recorded(
+        seed: u64,
+        settings: Settings,
+        offline: &[RangeInclusive<Round>],
+        inline: bool,
+        file: Option<&Path>,
+    ) -> Self {
+        Self::made(seed, settings, offline, inline, file, Vec::new())
+    }
+
+    /// The same, watched.
+    pub fn watched(seed: u64, observers: Vec<Box<dyn Observer>>) -> Self {
+        Self::made(seed, Settings::default(), &[], false, None, observers)
+    }
+
+    fn made(
+        seed: u64,
+        settings: Settings,
+        offline: &[RangeInclusive<Round>],
+        inline: bool,
+        file: Option<&Path>,
+        mut observers: Vec<Box<dyn Observer>>,
+    ) -> Self {
         let seeds = SeedTree::new(seed);
         let testnet = Testnet::generate(seeds, DELEGATES);
         let tree = testnet.tree(rules_for(DELEGATES as usize)).expect("as many delegates as it wants");
@@ -54,9 +86,19 @@ impl Network {
         let plan = Plan::new(tree, tip, nodes, seeds, start);
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
-        let (handle, simulation) = host(plan, observers);
-        let context = ApiContext { settings, ..ApiContext::new(view, handle.clone()) };
+        observers.push(Box::new(view.clone()));
+        let journal = file.map(|file| {
+            let digest = TraceDigest::default();
+            observers.push(Box::new(digest.clone()));
+            let text = format!("version = 1\nrounds = 1\n[network]\ndelegates = {DELEGATES}\n");
+            let scenario = Scenario::parse(&text, Path::new("live.toml")).expect("it is one");
+            let session = Session::new(seed, &scenario, 1, plan.tree.config());
+            let writer = SessionWriter::create(file, &session, &[], digest).expect("a file of our own");
+            Box::new(writer) as Box<dyn Journal>
+        });
+        let desk = FaultDesk::new(&plan, testnet.clone());
+        let (handle, simulation) = host_on(plan.clone(), observers, inline, journal);
+        let context = ApiContext { settings, desk: Some(desk.clone()), ..ApiContext::new(view, handle.clone()) };
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
         let address = server.local_address();
         let (stop_api, stopped) = oneshot::channel::<()>();
@@ -64,7 +106,7 @@ impl Network {
             let shutdown = async { stopped.await.unwrap_or(()) };
             on_current_thread(server.serve(shutdown)).expect("a socket");
         });
-        Self { testnet, address, handle, stop_api: Some(stop_api), threads: vec![simulation, api] }
+        Self { testnet, address, plan, desk, handle, stop_api: Some(stop_api), threads: vec![simulation, api] }
     }
 
     pub fn get(&self, target: &str) -> Answered {
@@ -76,6 +118,10 @@ impl Network {
         let length = body.len();
         let head = format!("POST {target} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n");
         self.send(&format!("{head}content-length: {length}\r\n\r\n{body}"))
+    }
+
+    pub fn delete(&self, target: &str) -> Answered {
+        self.send(&format!("DELETE {target} HTTP/1.1\r\nhost: test\r\n\r\n"))
     }
 
     pub fn advance(&self, slots: u32) -> Value {

@@ -6,7 +6,7 @@ use dposlab::{
     ledger::{BlockTree, Link, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
     scenario::{run::on_current_thread, testnet::Testnet},
-    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, Stage},
+    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, Stage, live::Journal},
 };
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -112,11 +112,25 @@ pub fn recorded_chain(folder: &Path, height: usize, dialect: Dialect) -> ApiCont
 
 /// Hosts a plan in which nothing happens until it is told to, on a thread of its own.
 pub fn host(plan: Plan, observers: Vec<Box<dyn Observer>>) -> (LiveHandle, JoinHandle<()>) {
+    host_on(plan, observers, false, None)
+}
+
+/// The same, on either stage, and written down.
+pub fn host_on(
+    plan: Plan,
+    observers: Vec<Box<dyn Observer>>,
+    inline: bool,
+    journal: Option<Box<dyn Journal>>,
+) -> (LiveHandle, JoinHandle<()>) {
     let (sender, handles) = mpsc::channel();
     let simulation = thread::spawn(move || {
         on_current_thread(async {
-            let stage = Stage::ractor(&plan, observers).await.expect("names of its own");
+            let stage = match inline {
+                true => Stage::inline(&plan, observers),
+                false => Stage::ractor(&plan, observers).await.expect("names of its own"),
+            };
             let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
+            let live = live.journalled(journal);
             sender.send(handle).expect("the test waits for it");
             live.run().await.expect("no actor dies");
         });

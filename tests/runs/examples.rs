@@ -222,6 +222,12 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         post("/lab/accounts", "/lab/accounts", json!({"count": 2, "balance": "500000000"})),
         post("/lab/pace", "/lab/pace", json!({"pace": "manual"})),
         post("/lab/advance", "/lab/advance", json!({"slots": 10})),
+        post("/lab/faults", "/lab/faults", json!({"kind": "delay", "by_ms": 200, "messages": ["block"]})),
+        get("/lab/faults", "/lab/faults"),
+        ("delete", "/lab/faults/{id}", "/lab/faults/0".to_owned(), None),
+        post("/lab/nodes/{node}/crash", "/lab/nodes/4/crash", json!({"keep_pool": false})),
+        post("/lab/nodes/{node}/restart", "/lab/nodes/4/restart", json!({"keep_pool": true})),
+        post("/lab/reorg", "/lab/reorg", json!({"depth": 2, "transactions": "return"})),
     ];
     if documented {
         asked.push(get("/api/locks/search", "/api/locks/search?expirationType=2"));

@@ -80,7 +80,7 @@ fn the_commands_give_one_digest_and_the_record_needs_no_file() {
         assert_eq!(printed.iter().filter(|line| line["event"] == "last_round_over").count(), 1);
         let text = fs::read_to_string(&record).expect("it was recorded");
         let end: Value = serde_json::from_str(text.lines().last().expect("an end")).expect("JSON");
-        assert_eq!((&end["entry"], &end["digest"]), (&json!("end"), &report["digest"]), "{stage}");
+        assert_eq!((&end["came"], &end["digest"]), (&json!("end"), &report["digest"]), "{stage}");
     }
     fs::remove_file(path("base.toml")).expect("it is there");
     let output = run(&["replay", &path("inline"), "--json"]);

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 /// A transfer of one coin from the first funded account.
-fn transfer(up: &Up, nonce: u64) -> Value {
+pub fn transfer(up: &Up, nonce: u64) -> Value {
     let keys = KeyPair::from_passphrase(up.ready["accounts"][0]["passphrase"].as_str().expect("a passphrase"));
     let recipient = KeyPair::from_passphrase("somebody").public().address(23);
     let transfer = Transaction::transfer(recipient, Arktoshi::coins(1)).network(23).nonce(Nonce(nonce)).sign(&keys);
     transfer.to_json()
 }
 
-fn submit(up: &Up, transactions: &[Value]) {
+pub fn submit(up: &Up, transactions: &[Value]) {
     let (status, body) = up.post("/api/transactions", &json!({ "transactions": transactions }));
     assert_eq!(status, 200, "{body}");
     assert_eq!(body["data"]["accept"].as_array().map(Vec::len), Some(transactions.len()), "{body}");

@@ -1,6 +1,7 @@
 //! `dposlab up` with webhooks: several nodes served, a restart, and the example receiver as a process.
 
 use crate::{
+    replays::{submit, transfer},
     support::{dposlab, root},
     testnet::Up,
 };
@@ -56,6 +57,50 @@ fn webhooks_are_there_again_after_a_restart() {
     let up = Up::start(&arguments);
     let kept = up.get("/webhooks");
     assert_eq!((&kept["data"][0]["id"], kept["data"][0].get("token")), (&created["data"]["id"], None));
+    up.interrupt();
+}
+
+/// The next post: its body. It is answered with 200.
+fn received(listener: &TcpListener) -> Value {
+    let (mut stream, _) = listener.accept().expect("the node posts");
+    let mut reader = BufReader::new(stream.try_clone().expect("a socket can be shared"));
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a head");
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").expect("it reads");
+    serde_json::from_slice(&body).expect("JSON")
+}
+
+#[test]
+fn webhooks_tell_of_a_reorganisation() {
+    let [blocks, transactions] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
+    for (event, listener) in [("block.reverted", &blocks), ("transaction.reverted", &transactions)] {
+        let target = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        let (status, body) = up.post("/api/webhooks", &json!({"event": event, "target": target, "conditions": []}));
+        assert_eq!(status, 201, "{body}");
+    }
+    up.advance(6);
+    let transfer = transfer(&up, 1);
+    submit(&up, std::slice::from_ref(&transfer));
+    up.advance(3);
+    let (status, done) = up.post("/lab/reorg", &json!({"depth": 4, "transactions": "return"}));
+    assert_eq!(status, 200, "{done}");
+    assert_eq!(done["data"]["transactions"], json!([{"id": transfer["id"], "became": "returned"}]));
+    for reverted in done["data"]["reverted"].as_array().expect("a list") {
+        assert_eq!(received(&blocks)["data"]["id"], reverted["id"], "the highest first");
+    }
+    assert_eq!(received(&transactions)["data"]["id"], transfer["id"]);
     up.interrupt();
 }
 

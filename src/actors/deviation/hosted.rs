@@ -64,6 +64,12 @@ impl Hosted {
                 None => self.actor.step(now, input, effects),
                 Some(deviance) => deviance.step(&mut self.actor, now, input, effects),
             },
+            Stimulus::Deviate { deviation, on, .. } if matches!(*deviation, Deviation::OfflineInRounds(_)) => {
+                if let (Deviation::OfflineInRounds(rounds), Actor::Delegate(delegate)) = (&*deviation, &mut self.actor)
+                {
+                    delegate.switch(rounds, on);
+                }
+            }
             Stimulus::Deviate { deviation, on: true, peers } => {
                 if let (Deviation::OutOfTurn { every }, Actor::Delegate(delegate)) = (&*deviation, &self.actor) {
                     plan_out_of_turn(delegate, now, *every, effects);

@@ -216,7 +216,7 @@ impl Peer {
         }
     }
 
-    fn accept(&mut self, now: SimTime, link: Arc<Link>, effects: &mut Vec<Effect>) {
+    pub(super) fn accept(&mut self, now: SimTime, link: Arc<Link>, effects: &mut Vec<Effect>) {
         self.tip = link.clone();
         self.last_accepted = now;
         self.makes_headway();

@@ -14,12 +14,12 @@
 
 use super::{Peer, neighbours::Verified, observe, ping::PingFor};
 use crate::{
-    actors::{Effect, Event, Message, Role, RollbackCause, SimTime},
+    actors::{Effect, Event, Message, Role, RollbackCause, SimTime, message::Reorganisation},
     ledger::{Link, rules::RollbackTarget, state::Notable},
     protocol::Height,
 };
 use rand::Rng;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
 
 /// What a node remembers of missed slots and health checks.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +113,28 @@ impl Peer {
         self.ping_all(now, PingFor::Recovery, effects);
     }
 
+    /// Moves to another branch, as those who steer the run ask, unless the node's chain is another one by now. The pool
+    /// goes from tip to tip at once.
+    pub(super) fn reorganise(&mut self, now: SimTime, asked: &Reorganisation, effects: &mut Vec<Effect>) {
+        let Reorganisation { common, tip, dropped } = asked;
+        if !self.tip.descends_from(common) {
+            return;
+        }
+        self.void_downloads();
+        if !self.tip.is(common) {
+            self.take_off(common.clone(), RollbackCause::Asked, effects);
+        }
+        self.tell(Role::Pool, Message::Reorganised { tip: tip.clone(), dropped: dropped.clone() }, effects);
+        let above = |link: &&Arc<Link>| link.height() > common.height();
+        let branch: Vec<Arc<Link>> =
+            iter::successors(Some(tip), |link| link.parent()).take_while(above).cloned().collect();
+        for link in branch.into_iter().rev() {
+            self.accept(now, link, effects);
+        }
+        self.tell_round(effects);
+        self.ping_all(now, PingFor::Recovery, effects);
+    }
+
     /// Moves the tip so many blocks back, to genesis at most.
     fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
@@ -121,20 +143,26 @@ impl Peer {
         if to.id() == from.id() {
             return;
         }
+        if planted!(RollbackTellsOldRound) {
+            self.tell_round(effects);
+        }
+        self.take_off(to.clone(), cause, effects);
+        self.tell(Role::Pool, Message::TipMoved { tip: to }, effects);
+        if !planted!(RollbackTellsOldRound) {
+            self.tell_round(effects);
+        }
+    }
+
+    /// Takes the blocks above an ancestor off the chain, from the top.
+    fn take_off(&mut self, to: Arc<Link>, cause: RollbackCause, effects: &mut Vec<Effect>) {
+        let from = self.tip.clone();
         let mut at: Arc<Link> = from.clone();
         while at.id() != to.id() {
             let Some(parent) = at.parent().cloned() else { break };
             observe(Event::BlockReverted(at), effects);
             at = parent;
         }
-        if planted!(RollbackTellsOldRound) {
-            self.tell_round(effects);
-        }
         self.tip = to.clone();
-        observe(Event::RolledBack { from, to: to.clone(), cause }, effects);
-        self.tell(Role::Pool, Message::TipMoved { tip: to }, effects);
-        if !planted!(RollbackTellsOldRound) {
-            self.tell_round(effects);
-        }
+        observe(Event::RolledBack { from, to, cause }, effects);
     }
 }

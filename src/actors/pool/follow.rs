@@ -19,20 +19,41 @@ use crate::{
     ledger::{Link, Wallet, apply},
     protocol::{Address, Asset, Block, SignedTransaction, TransactionId, transaction::Version},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 impl TransactionPool {
     /// Moves the pool from its tip to `tip`: forward over the blocks between, or, where the chain was rolled back, by
     /// emptying itself and taking the reverted transactions up again. Then drops what has expired by now.
     pub(super) fn follow(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
+        self.follow_without(tip, &BTreeSet::new(), effects);
+    }
+
+    /// The node has left its chain for another branch: these transactions are gone, and what a sender has after them.
+    pub(super) fn reorganise(&mut self, tip: &Arc<Link>, dropped: &[TransactionId], effects: &mut Vec<Effect>) {
+        let dropped: BTreeSet<TransactionId> = dropped.iter().copied().collect();
+        self.held.forget(&dropped);
+        self.follow_without(tip, &dropped, effects);
+        // Of a node that had not seen the block yet they are pending.
+        for id in dropped.iter().filter(|id| self.store.contains(id)).copied().collect::<Vec<_>>() {
+            for gone in self.store.with_later(&id) {
+                self.remove(&gone, effects);
+            }
+        }
+    }
+
+    /// [`TransactionPool::follow`] that takes these reverted transactions not up again.
+    fn follow_without(&mut self, tip: &Arc<Link>, dropped: &BTreeSet<TransactionId>, effects: &mut Vec<Effect>) {
         let moves = tip.id() != self.tip.id();
-        self.move_to(tip, effects);
+        self.move_to(tip, dropped, effects);
         if moves {
             self.take_held(effects);
         }
     }
 
-    fn move_to(&mut self, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
+    fn move_to(&mut self, tip: &Arc<Link>, dropped: &BTreeSet<TransactionId>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
             let is_empty = planted!(RecentIdsSurviveEmptyBlocks) && tip.transactions() == self.tip.transactions();
             if !is_empty && (!planted!(RecentIdsSurviveRollback) || tip.descends_from(&self.tip)) {
@@ -54,7 +75,7 @@ impl TransactionPool {
                     self.block_applied(link, effects);
                 }
             } else {
-                self.replay(&at, tip, effects);
+                self.replay(&at, tip, dropped, effects);
             }
         }
         self.expire(effects);
@@ -118,7 +139,13 @@ impl TransactionPool {
 
     /// Rolled back below `common` and on to `tip`: only the reverted blocks' transactions come back, oldest first, and
     /// without a word of the reference's.
-    fn replay(&mut self, common: &Arc<Link>, tip: &Arc<Link>, effects: &mut Vec<Effect>) {
+    fn replay(
+        &mut self,
+        common: &Arc<Link>,
+        tip: &Arc<Link>,
+        dropped: &BTreeSet<TransactionId>,
+        effects: &mut Vec<Effect>,
+    ) {
         let mut reverted = Vec::new();
         let mut at = self.tip.clone();
         while at.id() != common.id() {
@@ -132,6 +159,9 @@ impl TransactionPool {
         self.tip = tip.clone();
         let applied = self.tree.applied(tip);
         for transaction in reverted.iter().rev().flat_map(|link| &link.block().transactions) {
+            if dropped.contains(&transaction.id()) {
+                continue;
+            }
             if self.tree.block_of(tip, &transaction.id()).is_none() && !planted!(PoolLosesReverted) {
                 let applied_or_dropped = self.admit(transaction, &applied);
                 if planted!(ReplayStopsAtFirstFailure) && applied_or_dropped.is_err() {

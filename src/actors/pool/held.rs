@@ -43,6 +43,15 @@ impl Held {
         self.count += usize::from(own.insert(place(transaction), (came, transaction.clone())).is_none());
     }
 
+    /// Forgets these.
+    pub(super) fn forget(&mut self, ids: &BTreeSet<TransactionId>) {
+        for own in self.by_sender.values_mut() {
+            own.retain(|(_, id), _| !ids.contains(id));
+        }
+        self.by_sender.retain(|_, own| !own.is_empty());
+        self.count = self.by_sender.values().map(BTreeMap::len).sum();
+    }
+
     /// The sender's with the lowest nonce, no longer held.
     fn take_first(&mut self, sender: &Address) -> Option<(Height, Arc<SignedTransaction>)> {
         let own = self.by_sender.get_mut(sender)?;

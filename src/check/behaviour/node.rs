@@ -265,6 +265,7 @@ pub(super) fn name(message: &Message) -> &'static str {
         Message::Broadcast(_) => "to send transactions on",
         Message::TipMoved { .. } => "that the tip moved",
         Message::BlockNotApplied { .. } => "that a block does not apply",
+        Message::Reorganised { .. } => "that the chain was reorganised",
         Message::AlreadyForged { .. } => "what is forged already",
     }
 }

@@ -95,6 +95,7 @@ impl PoolModel {
             Message::TipMoved { tip }
             | Message::ChooseTransactions { tip }
             | Message::BlockNotApplied { tip, .. }
+            | Message::Reorganised { tip, .. }
             | Message::AlreadyForged { tip, .. } => tip,
             Message::AddTransactions(add) => &add.tip,
             _ => return,

@@ -66,6 +66,8 @@ impl Step {
                 Input::Wake(wake) => Cause::Wake(*wake),
                 Input::Message { from, message } => Cause::Message(*from, message.clone()),
                 Input::Submit { transactions, .. } => Cause::Submit(transactions.clone()),
+                // What a node is told by those who steer the run follows no rule of its own.
+                Input::Reorganise(_) => Cause::Deviates(true),
             },
         };
         Self { actor, now, local, cause, did }

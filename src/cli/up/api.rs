@@ -11,6 +11,7 @@ use crate::{
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
     report::session::{Session, state},
+    scenario::FaultDesk,
     sim::{LiveHandle, Observer, Plan},
 };
 use clap::Args;
@@ -224,7 +225,13 @@ impl ServedNodes {
     }
 
     /// Makes the servers, which pay from these accounts; the threads of the webhooks stay behind, to be stopped after them.
-    pub fn start(self, live: &LiveHandle, funds: &Arc<Funds>, session: Session) -> (Vec<Server>, WebhookThread) {
+    pub fn start(
+        self,
+        live: &LiveHandle,
+        funds: &Arc<Funds>,
+        desk: &FaultDesk,
+        session: Session,
+    ) -> (Vec<Server>, WebhookThread) {
         let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
         let Self { nodes, thread, settings } = self;
         let server = |node: ServedNode| {
@@ -235,6 +242,7 @@ impl ServedNodes {
                 write_state: Some(write_state.clone()),
                 report: node.report,
                 settings: settings.clone(),
+                desk: Some(desk.clone()),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)

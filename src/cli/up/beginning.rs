@@ -42,8 +42,10 @@ impl Beginning {
         let state = StateFile::open(file).map_err(wrong)?;
         let session = state.session().clone();
         let (network, plan) = replay::planned(file, &session)?;
+        let desk = network.desk(&plan);
         let watching = vec![Box::new(digest.clone()) as _];
-        let arrived = network.scenario.crypto.during(|| among_actors(state.arrive(&plan, watching))).map_err(wrong)?;
+        let arrived =
+            network.scenario.crypto.during(|| among_actors(state.arrive(&plan, &desk, watching))).map_err(wrong)?;
         Ok(Self { network, was_modelled: false, plan, session, arrived: Some(arrived) })
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     files::{self, TEXT_LIMIT},
     ledger::{BlockTree, Link, import::import, rules::Gossip},
     protocol::{KeyPair, NetworkConfig, Slot, crypto::CryptoMode},
-    scenario::{Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, workload::WorkloadKind},
+    scenario::{FaultDesk, Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, workload::WorkloadKind},
     sim::{Plan, SeedTree},
 };
 use serde::Deserialize;
@@ -204,6 +204,11 @@ impl UpNetwork {
     /// A run of the scenario that begins on a chain, with a slot after its end.
     pub fn plan(&self, tip: Arc<Link>, first: Slot) -> Plan {
         self.scenario.plan_on(&self.testnet, self.tree.clone(), tip, first, self.seeds)
+    }
+
+    /// Who takes faults for a run of this plan.
+    pub fn desk(&self, plan: &Plan) -> FaultDesk {
+        FaultDesk::new(plan, self.testnet.clone())
     }
 }
 

@@ -3,8 +3,10 @@
 use crate::{
     actors::{NodeId, message::Transactions},
     protocol::{Height, NetworkConfig, SignedTransaction, transaction::Dialect},
+    scenario::FaultDesk,
     sim::{
-        Intervention,
+        Fault, Intervention,
+        intervention::Asked,
         snapshots::{CameIn, SnapshotId},
     },
 };
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Something came in from outside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// The virtual instant [µs].
@@ -32,7 +34,7 @@ impl From<&CameIn> for Entry {
 }
 
 /// What came in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Came {
     /// Transactions, as wire bytes in hex, were handed in at a node.
@@ -43,6 +45,12 @@ pub enum Came {
     Revert { to: u64 },
     /// A snapshot was deleted.
     DeleteSnapshot { id: u64 },
+    /// A fault was added.
+    AddFault(Box<Fault>),
+    /// A fault was ended, or would have been if there were one of this id.
+    EndFault { id: usize },
+    /// Nodes were asked to leave the end of their chain for another branch.
+    Reorganise(Box<Asked>),
     /// The session was stopped.
     End,
 }
@@ -57,6 +65,9 @@ impl From<&Intervention> for Came {
             Intervention::TakeSnapshot { name } => Self::TakeSnapshot { name: name.clone() },
             Intervention::Revert { to } => Self::Revert { to: to.0 },
             Intervention::DeleteSnapshot { id } => Self::DeleteSnapshot { id: id.0 },
+            Intervention::AddFault(added) => Self::AddFault(added.fault.clone().into()),
+            Intervention::EndFault { id } => Self::EndFault { id: *id },
+            Intervention::Reorganise(asked) => Self::Reorganise(asked.clone()),
         }
     }
 }
@@ -69,6 +80,7 @@ impl Came {
     pub fn intervention(
         self,
         config: &NetworkConfig,
+        desk: &FaultDesk,
         height: impl Fn(u32) -> Height,
     ) -> Result<Option<Intervention>, String> {
         Ok(Some(match self {
@@ -78,6 +90,9 @@ impl Came {
             Self::TakeSnapshot { name } => Intervention::TakeSnapshot { name },
             Self::Revert { to } => Intervention::Revert { to: SnapshotId(to) },
             Self::DeleteSnapshot { id } => Intervention::DeleteSnapshot { id: SnapshotId(id) },
+            Self::AddFault(fault) => Intervention::AddFault(desk.admit(*fault)?.into()),
+            Self::EndFault { id } => Intervention::EndFault { id },
+            Self::Reorganise(asked) => Intervention::Reorganise(asked),
             Self::End => return Ok(None),
         }))
     }

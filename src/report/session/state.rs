@@ -8,6 +8,7 @@ use crate::{
     actors::{NodeId, SimTime},
     files,
     protocol::crypto::sha256,
+    scenario::FaultDesk,
     sim::{
         Observer, Plan, Stage,
         snapshots::{CameIn, SnapshotInfo},
@@ -131,7 +132,12 @@ impl StateFile {
     ///
     /// # Errors
     /// A line cannot be understood, or the network is another one in the end.
-    pub async fn arrive(mut self, plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Arrived, SessionError> {
+    pub async fn arrive(
+        mut self,
+        plan: &Plan,
+        desk: &FaultDesk,
+        observers: Vec<Box<dyn Observer>>,
+    ) -> Result<Arrived, SessionError> {
         let mut stage = Stage::inline(plan, observers);
         while let Some(Entry { at, delivered, came, .. }) = self.session.next()? {
             let at = self.reach(&mut stage, at, delivered).await?;
@@ -142,7 +148,8 @@ impl StateFile {
                 return Err(SessionError::NoNode { file, line, node, nodes });
             }
             let height = |node| stage.world().tips().of(NodeId(node)).height();
-            let what = came.intervention(plan.tree.config(), height).map_err(|why| self.session.malformed(why))?;
+            let what =
+                came.intervention(plan.tree.config(), desk, height).map_err(|why| self.session.malformed(why))?;
             let what = what.filter(|what| !what.is_about_snapshots());
             let Some(what) = what else { return Err(self.session.malformed("no part of a snapshot's file")) };
             debug_assert_eq!(stage.world().now(), at);

@@ -428,6 +428,7 @@ fn message_line(message: &Message) -> MessageLine {
         Message::WakeUp => line("wake-up", None, None),
         Message::RelayFailed { .. } => line("relay-failed", None, None),
         Message::BlockNotApplied { .. } => line("block-not-applied", None, None),
+        Message::Reorganised { dropped, .. } => line("reorganised", None, Some(dropped.len())),
         Message::AlreadyForged { ids, .. } => line("already-forged", None, Some(ids.len())),
         Message::RoundRequest => line("round-request", None, None),
         Message::Round(_) => line("round", None, None),

@@ -117,6 +117,11 @@ impl Interference {
         self.cuts.is_empty() && self.rules.is_empty()
     }
 
+    /// Whether a cut in force keeps messages of one node from another.
+    pub fn separates(&self, from: NodeId, to: NodeId) -> bool {
+        self.cuts.iter().any(|(_, cut)| cut.separates(from, to))
+    }
+
     /// The number of nodes.
     pub fn nodes(&self) -> u32 {
         self.nodes
@@ -147,7 +152,7 @@ impl Interference {
     /// What becomes of a message of a kind.
     pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>) -> Verdict {
         let mut verdict = Verdict::default();
-        if self.cuts.iter().any(|(_, cut)| cut.separates(from, to)) {
+        if self.separates(from, to) {
             verdict.lost = true;
             return verdict;
         }

@@ -1,4 +1,7 @@
 //! When faults and sources begin and end.
+//!
+//! Faults are numbered as in the plan; those that are added while the run goes on take the next numbers. A fault that is
+//! clients' doing has a source beside it, with the same beginning and end.
 
 use super::{Item, World};
 use crate::{
@@ -6,22 +9,36 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::Height,
     sim::{
-        Plan,
+        Fault, Plan, PlannedSource,
         fault::{EventKind, FaultKind, Rounds, Trigger},
     },
 };
+use std::collections::BTreeSet;
 
-/// Everything that begins and ends: the faults of a plan, then its sources, by one index.
+/// What begins and ends: a fault or a source, by its index in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Fault(usize),
+    Source(usize),
+}
+
+/// A beginning and, unless it lasts, an end.
+type Span = (Trigger, Option<Trigger>);
+
+/// Everything that begins and ends.
 #[derive(Clone)]
 pub struct Agenda {
-    entries: Vec<(Trigger, Option<Trigger>)>,
+    faults: Vec<Span>,
+    sources: Vec<Span>,
     waiting: Vec<Waiting>,
+    /// Faults that were ended from outside: what of them lies in the queue does not happen any more.
+    withdrawn: BTreeSet<usize>,
 }
 
 /// A beginning or an end that waits for something to happen.
 #[derive(Clone)]
 struct Waiting {
-    index: usize,
+    entry: Entry,
     ends: bool,
     trigger: Trigger,
     /// The node of an event that is waited for.
@@ -32,13 +49,45 @@ struct Waiting {
 impl Agenda {
     /// What a plan has planned.
     pub fn new(plan: &Plan) -> Self {
-        let faults = plan.faults.iter().map(|fault| match &fault.kind {
-            FaultKind::Offline(offline) if offline.rounds.is_some() => whole_span(offline.rounds.as_ref()),
-            FaultKind::Heal(_) | FaultKind::Restart(_) => (fault.from.clone(), Some(Trigger::After(0.0))),
-            _ => (fault.from.clone(), fault.until.clone()),
+        Self {
+            faults: plan.faults.iter().map(of_fault).collect(),
+            sources: plan.sources.iter().map(of_source).collect(),
+            waiting: Vec::new(),
+            withdrawn: BTreeSet::new(),
+        }
+    }
+
+    /// Plans one more fault.
+    pub fn add_fault(&mut self, fault: &Fault) -> Entry {
+        self.faults.push(of_fault(fault));
+        Entry::Fault(self.faults.len() - 1)
+    }
+
+    /// Plans one more source.
+    pub fn add_source(&mut self, source: &PlannedSource) -> Entry {
+        self.sources.push(of_source(source));
+        Entry::Source(self.sources.len() - 1)
+    }
+
+    /// Forgets what waits of a fault and its sources.
+    pub fn withdraw(&mut self, fault: usize, sources: &[usize]) {
+        self.withdrawn.insert(fault);
+        self.waiting.retain(|waiting| match waiting.entry {
+            Entry::Fault(of) => of != fault,
+            Entry::Source(of) => !sources.contains(&of),
         });
-        let sources = plan.sources.iter().map(|source| (source.from.clone(), source.until.clone()));
-        Self { entries: faults.chain(sources).collect(), waiting: Vec::new() }
+    }
+
+    /// Whether a fault was ended from outside.
+    pub fn is_withdrawn(&self, fault: usize) -> bool {
+        self.withdrawn.contains(&fault)
+    }
+
+    fn span(&self, entry: Entry) -> &Span {
+        match entry {
+            Entry::Fault(index) => &self.faults[index],
+            Entry::Source(index) => &self.sources[index],
+        }
     }
 
     /// Whether anything waits for something to happen.
@@ -46,9 +95,9 @@ impl Agenda {
         !self.waiting.is_empty()
     }
 
-    /// Whether one of so many faults waits for something to happen.
-    pub fn has_fault_waiting(&self, faults: usize) -> bool {
-        self.waiting.iter().any(|waiting| waiting.index < faults)
+    /// Whether a fault waits for something to happen.
+    pub fn has_fault_waiting(&self) -> bool {
+        self.waiting.iter().any(|waiting| matches!(waiting.entry, Entry::Fault(_)))
     }
 
     /// What an event gives cause for.
@@ -67,12 +116,24 @@ impl Agenda {
                 _ => false,
             };
             if happened {
-                due.push(if waiting.ends { Item::End(waiting.index) } else { Item::Begin(waiting.index) });
+                due.push(if waiting.ends { Item::End(waiting.entry) } else { Item::Begin(waiting.entry) });
             }
             !happened
         });
         due
     }
+}
+
+fn of_fault(fault: &Fault) -> Span {
+    match &fault.kind {
+        FaultKind::Offline(offline) if offline.rounds.is_some() => whole_span(offline.rounds.as_ref()),
+        FaultKind::Heal(_) | FaultKind::Restart(_) => (fault.from.clone(), Some(Trigger::After(0.0))),
+        _ => (fault.from.clone(), fault.until.clone()),
+    }
+}
+
+fn of_source(source: &PlannedSource) -> Span {
+    (source.from.clone(), source.until.clone())
 }
 
 /// From the first to the last of some rounds.
@@ -95,59 +156,71 @@ fn is_reached(trigger: &Trigger, best: Height, tree: &BlockTree) -> bool {
 impl World {
     /// Plans every beginning.
     pub(super) fn plan_agenda(&mut self) {
-        for index in 0..self.agenda.entries.len() {
-            let from = self.agenda.entries[index].0.clone();
-            self.arm(index, false, from);
-        }
+        let faults = (0..self.agenda.faults.len()).map(Entry::Fault);
+        let all: Vec<Entry> = faults.chain((0..self.agenda.sources.len()).map(Entry::Source)).collect();
+        all.into_iter().for_each(|entry| self.arm_beginning(entry));
+    }
+
+    /// Plans a beginning.
+    pub(super) fn arm_beginning(&mut self, entry: Entry) {
+        let from = self.agenda.span(entry).0.clone();
+        self.arm(entry, false, from);
     }
 
     /// Sees to it that a beginning or an end comes when its trigger fires; at once, if that is over.
-    fn arm(&mut self, index: usize, ends: bool, trigger: Trigger) {
+    fn arm(&mut self, entry: Entry, ends: bool, trigger: Trigger) {
         let is_reached = is_reached(&trigger, self.best().height(), &self.plan.tree);
         let at = trigger.instant(&self.plan, Some(self.now)).or_else(|| is_reached.then_some(self.now));
         match at {
-            Some(at) => self.schedule(at.max(self.now), if ends { Item::End(index) } else { Item::Begin(index) }),
+            Some(at) => self.schedule(at.max(self.now), if ends { Item::End(entry) } else { Item::Begin(entry) }),
             None => {
                 let node = match &trigger {
                     Trigger::Event(event) => event.node.as_ref().and_then(|node| self.names.node(node)),
                     _ => None,
                 };
-                self.agenda.waiting.push(Waiting { index, ends, trigger, node, seen: 0 });
+                self.agenda.waiting.push(Waiting { entry, ends, trigger, node, seen: 0 });
             }
         }
     }
 
     /// Puts a beginning or an end into the queue.
     pub(super) fn schedule(&mut self, at: SimTime, due: Item) {
-        if let Item::Begin(index) | Item::End(index) = due {
-            self.ahead.scheduled += u32::from(self.is_fault(index));
+        if let Item::Begin(Entry::Fault(_)) | Item::End(Entry::Fault(_)) = due {
+            self.ahead.scheduled += 1;
         }
         self.queue.push(at, due);
     }
 
-    fn is_fault(&self, index: usize) -> bool {
-        index < self.plan.faults.len()
-    }
-
-    pub(super) fn begin(&mut self, index: usize) {
-        self.ahead.scheduled -= u32::from(self.is_fault(index));
-        match index.checked_sub(self.plan.faults.len()) {
-            None => self.begin_fault(index),
-            Some(source) => {
-                self.sources[source] = Some((self.plan.sources[source].make)());
-                self.queue.push(self.now, Item::Poll(source));
+    pub(super) fn begin(&mut self, entry: Entry) {
+        let fault = match entry {
+            Entry::Fault(index) => {
+                self.ahead.scheduled -= 1;
+                Some(index)
+            }
+            Entry::Source(index) => self.plan.sources[index].fault,
+        };
+        if fault.is_some_and(|fault| self.agenda.is_withdrawn(fault)) {
+            return;
+        }
+        match entry {
+            Entry::Fault(index) => self.begin_fault(index),
+            Entry::Source(index) => {
+                self.sources[index] = Some((self.plan.sources[index].make)());
+                self.queue.push(self.now, Item::Poll(index));
             }
         }
-        if let Some(until) = self.agenda.entries[index].1.clone() {
-            self.arm(index, true, until);
+        if let Some(until) = self.agenda.span(entry).1.clone() {
+            self.arm(entry, true, until);
         }
     }
 
-    pub(super) fn end(&mut self, index: usize) {
-        self.ahead.scheduled -= u32::from(self.is_fault(index));
-        match index.checked_sub(self.plan.faults.len()) {
-            None => self.end_fault(index),
-            Some(source) => self.sources[source] = None,
+    pub(super) fn end(&mut self, entry: Entry) {
+        match entry {
+            Entry::Fault(index) => {
+                self.ahead.scheduled -= 1;
+                self.end_fault(index);
+            }
+            Entry::Source(index) => self.sources[index] = None,
         }
     }
 }

@@ -2,18 +2,25 @@
 
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
-    actors::{ActorId, Deviation, NodeId, Role, Stimulus, deviation::Lie},
+    actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
     sim::{
         fault::{FaultKind, Messages, Nodes, Partition},
         network::interference::{Action, Cut, MessageRule, NodeSet},
     },
 };
-use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 /// What is in force.
 #[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
+    /// Delegates that added faults switched off by rounds, by the faults' ids.
+    pub(super) switched_off: BTreeMap<usize, Vec<NodeId>>,
     /// Deviations that are on: whose, and by which fault.
     deviations: Vec<(usize, ActorId, Arc<Deviation>)>,
     /// Nodes that one crash, which is over, takes the pool from, and that another one still keeps down.
@@ -21,23 +28,42 @@ pub struct Faults {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     #[default]
     Ahead,
     /// With the nodes it was found to concern when it began.
-    On(Vec<NodeId>),
+    On {
+        since: SimTime,
+        nodes: Vec<NodeId>,
+    },
     Over,
 }
 
 impl Faults {
     /// So many faults, none of which has begun.
     pub fn new(count: usize) -> Self {
-        Self { state: vec![State::Ahead; count], deviations: Vec::new(), without_pool: BTreeSet::new() }
+        let switched_off = BTreeMap::new();
+        Self { state: vec![State::Ahead; count], switched_off, deviations: Vec::new(), without_pool: BTreeSet::new() }
+    }
+
+    /// One more, which has not begun.
+    pub fn add(&mut self) {
+        self.state.push(State::Ahead);
+    }
+
+    /// How each stands.
+    pub(super) fn states(&self) -> &[State] {
+        &self.state
+    }
+
+    /// Whether a fault is over.
+    pub fn is_over(&self, index: usize) -> bool {
+        self.state[index] == State::Over
     }
 
     /// Those in force, ascending.
     pub fn began(&self) -> Vec<usize> {
-        (0..).zip(&self.state).filter(|(_, state)| matches!(state, State::On(_))).map(|(index, _)| index).collect()
+        (0..).zip(&self.state).filter(|(_, state)| matches!(state, State::On { .. })).map(|(index, _)| index).collect()
     }
 
     /// What the actors of a node are told to do against the protocol.
@@ -52,7 +78,7 @@ impl World {
         let kind = self.plan.faults[index].kind.clone();
         self.tell(&NetworkEvent::FaultBegan { index, kind: kind.name() });
         let concerned = self.concerned(&kind);
-        self.faults.state[index] = State::On(concerned.clone());
+        self.faults.state[index] = State::On { since: self.now, nodes: concerned.clone() };
         match &kind {
             FaultKind::Partition(partition) => {
                 let cut = self.partition(partition);
@@ -96,7 +122,9 @@ impl World {
 
     /// A fault ends: what it did is undone, as far as it can be.
     pub(super) fn end_fault(&mut self, index: usize) {
-        let State::On(concerned) = mem::replace(&mut self.faults.state[index], State::Over) else { return };
+        let State::On { nodes: concerned, .. } = mem::replace(&mut self.faults.state[index], State::Over) else {
+            return;
+        };
         let kind = self.plan.faults[index].kind.clone();
         match &kind {
             FaultKind::Crash(crash) => concerned.iter().for_each(|node| self.crash_over(*node, crash.keep_pool)),
@@ -207,7 +235,8 @@ impl World {
     fn is_kept_down(&self, node: NodeId) -> bool {
         let mut faults = self.plan.faults.iter().zip(&self.faults.state);
         faults.any(|(fault, state)| {
-            matches!(&fault.kind, FaultKind::Crash(_)) && matches!(state, State::On(nodes) if nodes.contains(&node))
+            matches!(&fault.kind, FaultKind::Crash(_))
+                && matches!(state, State::On { nodes, .. } if nodes.contains(&node))
         })
     }
 
@@ -297,7 +326,7 @@ impl World {
         }
     }
 
-    fn tell_to_deviate(&mut self, to: ActorId, deviation: Arc<Deviation>, on: bool) {
+    pub(super) fn tell_to_deviate(&mut self, to: ActorId, deviation: Arc<Deviation>, on: bool) {
         let peers = self.network.links().of(to.node).into();
         self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Deviate { deviation, on, peers } });
     }

@@ -2,7 +2,8 @@
 //!
 //! The proof is tried between two instants (`World::standstill`), in this order:
 //!
-//! 1. A fault is scheduled to begin or to end: not proved.
+//! 1. The run is live, so that faults can be added and ended from outside, or a fault is scheduled to begin or to end: not
+//!    proved.
 //! 2. No node is live: halted.
 //! 3. The run is irregular (a delegate forges against the rules, or it began on a longer chain), or a fault waits for an
 //!    event: not proved.
@@ -81,6 +82,8 @@ impl HaltCause {
 pub(super) struct Ahead {
     /// Faults' beginnings and ends that lie in the queue.
     pub(super) scheduled: u32,
+    /// The run is live: whoever steers it may bring any node back.
+    pub(super) is_open: bool,
     /// Keys that were active in a round of any chain.
     active: BTreeSet<PublicKey>,
     /// The last block whose round was noted: most nodes tell of one block after the other.
@@ -98,27 +101,32 @@ pub(super) struct Ahead {
 impl Ahead {
     pub(super) fn new(plan: &Plan) -> Self {
         let state = &plan.tree.applied(&plan.tip).state;
-        let irregular = |kind: &FaultKind| {
-            matches!(
-                kind,
-                FaultKind::DoubleForge(_)
-                    | FaultKind::ForgeOutOfTurn(_)
-                    | FaultKind::ForgeInvalid(_)
-                    | FaultKind::Withhold(_)
-                    | FaultKind::LateForging(_)
-            )
-        };
-        Self {
+        let mut ahead = Self {
             scheduled: 0,
+            is_open: false,
             active: state.round().members.iter().map(|member| member.public_key).collect(),
             noted: None,
             unapplied: BTreeSet::new(),
             moves: 0,
             // A run that begins on a longer chain may go back to rounds that were never told.
-            is_regular: plan.tip.height() <= Height::GENESIS && !plan.faults.iter().any(|fault| irregular(&fault.kind)),
-            is_timely: plan.network.clocks.is_none()
-                && !plan.faults.iter().any(|fault| matches!(fault.kind, FaultKind::ClockSkew(_) | FaultKind::Slow(_))),
-        }
+            is_regular: plan.tip.height() <= Height::GENESIS,
+            is_timely: plan.network.clocks.is_none(),
+        };
+        plan.faults.iter().for_each(|fault| ahead.expect(&fault.kind));
+        ahead
+    }
+
+    /// A fault may come.
+    pub(super) fn expect(&mut self, kind: &FaultKind) {
+        self.is_regular &= !matches!(
+            kind,
+            FaultKind::DoubleForge(_)
+                | FaultKind::ForgeOutOfTurn(_)
+                | FaultKind::ForgeInvalid(_)
+                | FaultKind::Withhold(_)
+                | FaultKind::LateForging(_)
+        );
+        self.is_timely &= !matches!(kind, FaultKind::ClockSkew(_) | FaultKind::Slow(_));
     }
 
     /// A node has gone down or come back.
@@ -154,12 +162,12 @@ impl World {
     /// live, the block each stands on, how often any of them has moved, and the keys that were ever active. For between
     /// two events, all of an instant's having been played.
     pub fn standstill(&self) -> Option<(HaltCause, Digest)> {
-        if self.ahead.scheduled > 0 {
+        if self.ahead.is_open || self.ahead.scheduled > 0 {
             return None;
         }
         let cause = match self.tips().live() {
             0 => HaltCause::NoNodeLive,
-            _ if !self.ahead.is_regular || self.agenda.has_fault_waiting(self.plan.faults.len()) => return None,
+            _ if !self.ahead.is_regular || self.agenda.has_fault_waiting() => return None,
             _ if self.no_delegate_forges() => HaltCause::NoDelegateForges,
             live if self.is_below_reach(live) => HaltCause::TooFewLive,
             _ => return None,

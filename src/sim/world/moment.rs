@@ -85,6 +85,8 @@ impl Clone for World {
             tells_messages: false,
             tells_acts: false,
             answers: self.answers.clone(),
+            abandoned: self.abandoned.clone(),
+            pool_watch: self.pool_watch.clone(),
             arrivals: Vec::new(),
             requests: self.requests,
             delivered: self.delivered,

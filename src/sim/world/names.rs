@@ -36,6 +36,13 @@ impl Names {
         }
     }
 
+    /// The usernames of the delegates that have a node, in the order of the nodes.
+    pub fn delegates(&self) -> impl Iterator<Item = &str> {
+        let mut names: Vec<(NodeId, &str)> = self.delegates.iter().map(|(name, node)| (*node, &**name)).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| name)
+    }
+
     /// The node of a reference.
     pub fn node(&self, node: &NodeRef) -> Option<NodeId> {
         match node {

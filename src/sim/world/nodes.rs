@@ -182,6 +182,17 @@ impl Nodes {
         !state.down && state.pauses == 0
     }
 
+    /// Whether a live node hears at once whatever comes.
+    pub fn is_prompt(&self, node: NodeId) -> bool {
+        let state = &self.state[node.0 as usize];
+        state.step.is_zero() && state.waiting.is_empty()
+    }
+
+    /// The highest block is this one, for all have left what was higher.
+    pub fn go_back_to(&mut self, link: &Arc<Link>) {
+        self.best = link.clone();
+    }
+
     /// Whether inputs wait on a node until it is free.
     pub fn is_behind(&self, node: NodeId) -> bool {
         !self.state[node.0 as usize].waiting.is_empty()

@@ -1,0 +1,112 @@
+//! Faults of a run that goes on: what there is, another one, and an end. For whoever steers the run.
+
+use super::Call;
+use crate::{
+    api::{ApiError, Reply, json, resource::fault, route::Answer, rule::Given},
+    scenario::FaultDesk,
+    sim::{
+        Fault, FaultKind, Intervention, Outcome, Trigger,
+        fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
+        world::{FaultState, FaultStatus},
+    },
+};
+
+/// Faults that a run can have, those of its plan among them.
+const FAULTS_LIMIT: usize = 10_000;
+
+/// `GET /lab/faults`: all of them, in the order of their ids.
+pub fn list(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let all = statuses(&call).await?;
+        Ok(Reply::json(json::data(|out| json::write_list(out, &all, fault::write))))
+    })
+}
+
+/// `POST /lab/faults`: a fault as in a scenario file.
+pub fn add(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let added = desk(&call)?.read(&call.body).map_err(ApiError::Unprocessable)?;
+        let status = begin(&call, added).await?;
+        Ok(created(&status))
+    })
+}
+
+/// `DELETE /lab/faults/{id}`: it ends now; one that waits never begins.
+pub fn end(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
+        // What is not known is not written down either.
+        if id >= statuses(&call).await?.len() {
+            return Err(ApiError::NotFound("Fault not found"));
+        }
+        call.context.live.intervene(Intervention::EndFault { id }).await?;
+        Ok(Reply::nothing())
+    })
+}
+
+/// `POST /lab/nodes/{node}/crash`: the node is down until it is restarted.
+pub fn crash(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
+        let kind = FaultKind::Crash(Crash { nodes: Nodes::List(vec![NodeRef::Number(node)]), keep_pool });
+        let status = begin(&call, admit(&call, kind)?).await?;
+        Ok(created(&status))
+    })
+}
+
+/// `POST /lab/nodes/{node}/restart`: the node is up again, whatever crash kept it down. Crashes of this node alone are over.
+pub fn restart(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
+        let nodes = Nodes::List(vec![NodeRef::Number(node)]);
+        let kind = FaultKind::Restart(Restart { nodes: nodes.clone(), keep_pool });
+        let status = begin(&call, admit(&call, kind)?).await?;
+        let is_of_node_alone = |status: &FaultStatus| {
+            let crash = matches!(&status.fault.kind, FaultKind::Crash(crash) if crash.nodes == nodes);
+            crash && matches!(status.state, FaultState::InForce { .. })
+        };
+        for FaultStatus { id, .. } in statuses(&call).await?.into_iter().filter(is_of_node_alone) {
+            call.context.live.intervene(Intervention::EndFault { id }).await?;
+        }
+        Ok(created(&status))
+    })
+}
+
+/// Adds a fault, and says how it stands.
+async fn begin(call: &Call<'_>, added: AddedFault) -> Result<FaultStatus, ApiError> {
+    let live = &call.context.live;
+    let count = live.look(|stage| stage.world().faults().count()).await?;
+    if count >= FAULTS_LIMIT {
+        return Err(ApiError::Unprocessable(format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}")));
+    }
+    let Outcome::FaultAdded { id } = live.intervene(Intervention::AddFault(added.into())).await? else {
+        unreachable!("a fault that is added has an id");
+    };
+    let status = live.look(move |stage| stage.world().faults().nth(id)).await?;
+    Ok(status.expect("it was added, and none is ever taken away"))
+}
+
+fn admit(call: &Call<'_>, kind: FaultKind) -> Result<AddedFault, ApiError> {
+    desk(call)?.admit(Fault { kind, from: Trigger::Start, until: None }).map_err(ApiError::Unprocessable)
+}
+
+fn node(call: &Call<'_>) -> Result<u32, ApiError> {
+    let node = call.arguments.integer("node").and_then(|node| u32::try_from(node).ok());
+    node.ok_or(ApiError::NotFound("Node not found"))
+}
+
+fn keeps_pool(call: &Call<'_>) -> bool {
+    !matches!(call.parameters.get("keep_pool"), Some(Given::Boolean(false)))
+}
+
+fn created(status: &FaultStatus) -> Reply {
+    Reply::json(json::data(|out| fault::write(out, status))).created()
+}
+
+async fn statuses(call: &Call<'_>) -> Result<Vec<FaultStatus>, ApiError> {
+    Ok(call.context.live.look(|stage| stage.world().faults().collect()).await?)
+}
+
+fn desk<'c>(call: &Call<'c>) -> Result<&'c FaultDesk, ApiError> {
+    call.context.desk.as_ref().ok_or(ApiError::NO_ROUTE)
+}

@@ -1,0 +1,154 @@
+//! `POST /lab/reorg`: the observed node leaves the end of its chain for another branch. For whoever steers the run.
+
+use super::Call;
+use crate::{
+    actors::NodeId,
+    api::{
+        ApiError, Reply,
+        json::{self, Slot},
+        route::Answer,
+        shape::{self, Shape},
+    },
+    ledger::Link,
+    protocol::TransactionId,
+    sim::{
+        Intervention, Outcome,
+        intervention::{Asked, Reorganised, Returned},
+    },
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+const BLOCK: Shape = Shape::Members(&[("id", shape::BLOCK_ID, true), ("height", Shape::Integer, true)]);
+
+/// What a reorganisation did.
+pub const SHAPE: Shape = Shape::Members(&[
+    ("node", Shape::Integer, true),
+    ("from", BLOCK, true),
+    ("to", BLOCK, true),
+    ("common", BLOCK, true),
+    ("reverted", Shape::List(&BLOCK), true),
+    ("blocks", Shape::List(&BLOCK), true),
+    (
+        "transactions",
+        Shape::List(&Shape::Members(&[
+            ("id", shape::HASH, true),
+            ("became", Shape::Pattern("^(returned|refused|dropped)$"), true),
+        ])),
+        true,
+    ),
+    ("moved", Shape::List(&Shape::Integer), true),
+    ("left", Shape::List(&Shape::Integer), true),
+]);
+
+/// `POST /lab/reorg {"depth": n, "transactions": "return" | "drop" | [ids]}`.
+pub fn reorganise(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let asked = read(&call.body, call.context.view.node())?;
+        let outcome = call.context.live.intervene(Intervention::Reorganise(asked.into())).await?;
+        let Outcome::Reorganised(done) = outcome else {
+            unreachable!("a reorganisation is answered by what it did, not by {outcome:?}");
+        };
+        let done = done.map_err(|why| ApiError::Unprocessable(why.to_string()))?;
+        Ok(Reply::json(write(&done)))
+    })
+}
+
+fn write(done: &Reorganised) -> Vec<u8> {
+    json::data_object(|data| {
+        data.slot("node").put(&done.node);
+        put_block(data.slot("from"), &done.from);
+        put_block(data.slot("to"), &done.to);
+        put_block(data.slot("common"), &done.common);
+        data.slot("reverted").list(&done.reverted, |out, link| write_block(out, link));
+        data.slot("blocks").list(&done.blocks, |out, link| write_block(out, link));
+        data.slot("transactions").list(&done.transactions, |out, (id, became)| {
+            let mut object = json::Object::open(out);
+            object.slot("id").text(id);
+            object.slot("became").put(became);
+            object.close();
+        });
+        data.slot("moved").put(&done.moved);
+        data.slot("left").put(&done.left);
+    })
+}
+
+fn put_block(slot: Slot<'_, '_>, link: &Link) {
+    slot.value_with(|out| write_block(out, link));
+}
+
+fn write_block(out: &mut Vec<u8>, link: &Link) {
+    let mut object = json::Object::open(out);
+    object.slot("id").text(link.id());
+    object.slot("height").put(&link.height());
+    object.close();
+}
+
+fn read(body: &Value, observed: NodeId) -> Result<Asked, ApiError> {
+    let members = body.as_object().ok_or_else(|| refused("the body", body, "an object with 'depth'"))?;
+    if let Some(unknown) = members.keys().find(|key| !["depth", "transactions", "node"].contains(&key.as_str())) {
+        let message = format!("key '{unknown}': no such key, allowed are 'depth', 'transactions' and 'node'");
+        return Err(ApiError::Unprocessable(message));
+    }
+    let depth = number(members, "depth")?.ok_or_else(|| ApiError::unprocessable("key 'depth' is missing"))?;
+    let node = number(members, "node")?.map_or(observed, NodeId);
+    let transactions = match members.get("transactions") {
+        None => Returned::All,
+        Some(Value::String(word)) if word == "return" => Returned::All,
+        Some(Value::String(word)) if word == "drop" => Returned::None,
+        Some(Value::Array(ids)) => Returned::These(ids.iter().map(id).collect::<Result<BTreeSet<_>, _>>()?),
+        Some(other) => return Err(refused("key 'transactions'", other, "\"return\", \"drop\" or a list of ids")),
+    };
+    Ok(Asked { node, depth, transactions })
+}
+
+fn number(members: &Map<String, Value>, key: &str) -> Result<Option<u32>, ApiError> {
+    let Some(value) = members.get(key) else { return Ok(None) };
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    number.map(Some).ok_or_else(|| refused(&format!("key '{key}'"), value, "a whole number"))
+}
+
+fn id(value: &Value) -> Result<TransactionId, ApiError> {
+    let id = value.as_str().and_then(|text| text.parse().ok());
+    id.ok_or_else(|| refused("key 'transactions'", value, "ids of transactions: 64 hex digits"))
+}
+
+fn refused(place: &str, found: &Value, allowed: &str) -> ApiError {
+    let mut found = found.to_string();
+    if found.len() > 100 {
+        found = found.chars().take(100).chain("...".chars()).collect();
+    }
+    ApiError::Unprocessable(format!("{place}: found {found}, allowed is {allowed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_asked_for_is_read_and_what_is_wrong_is_named() {
+        let read = |body: Value| read(&body, NodeId(2)).map_err(|error| error.to_string());
+        let asked = |node, depth, transactions| Ok(Asked { node: NodeId(node), depth, transactions });
+        assert_eq!(read(json!({"depth": 3})), asked(2, 3, Returned::All));
+        assert_eq!(read(json!({"depth": 1, "transactions": "drop", "node": 0})), asked(0, 1, Returned::None));
+        let id = "ab".repeat(32);
+        let these = Returned::These(BTreeSet::from([id.parse().expect("an id")]));
+        assert_eq!(read(json!({"depth": 1, "transactions": [id]})), asked(2, 1, these));
+        for (wrong, part) in [
+            (json!(null), "the body: found null, allowed is an object with 'depth'"),
+            (json!({}), "key 'depth' is missing"),
+            (json!({"depth": -1}), "key 'depth': found -1, allowed is a whole number"),
+            (json!({"depth": 1.5}), "key 'depth': found 1.5"),
+            (json!({"depth": "1"}), "key 'depth': found \"1\""),
+            (json!({"depth": 1, "blocks": 1}), "key 'blocks': no such key, allowed are 'depth'"),
+            (json!({"depth": 1, "transactions": "keep"}), "found \"keep\", allowed is \"return\", \"drop\""),
+            (json!({"depth": 1, "transactions": ["x"]}), "found \"x\", allowed is ids of transactions"),
+            (json!({"depth": 1, "node": "first"}), "key 'node': found \"first\""),
+        ] {
+            assert!(read(wrong.clone()).is_err_and(|message| message.contains(part)), "{wrong}");
+        }
+        let long = read(json!({"depth": "x".repeat(100_000)})).expect_err("no number");
+        assert!(long.len() < 200, "{long}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Faults for a run that goes on: read, held against what there is, and given the clients that carry them out.
+
+use super::{
+    ground::{Ground, Usernames},
+    limits::Mistake,
+    load,
+    run::with_addresses,
+    testnet::Testnet,
+    workload::{Stand, clients_of},
+};
+use crate::{
+    ledger::Link,
+    sim::{
+        Fault, Plan,
+        fault::{AddedFault, MakeClients},
+        world::Names,
+    },
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The last round that a fault of a live run can name: no chain gets there.
+const ROUNDS_LIMIT: u32 = 1_000_000_000;
+
+/// Takes faults for one run.
+#[derive(Clone)]
+pub struct FaultDesk(Arc<Known>);
+
+/// What faults of the run can name, and what their clients are made with.
+struct Known {
+    plan: Plan,
+    names: Names,
+    usernames: Vec<String>,
+    testnet: Arc<Testnet>,
+}
+
+impl FaultDesk {
+    /// The desk of a run of this plan, on a network with these accounts.
+    pub fn new(plan: &Plan, testnet: Testnet) -> Self {
+        let names = Names::new(plan);
+        let usernames = names.delegates().map(str::to_owned).collect();
+        Self(Arc::new(Known { plan: plan.clone(), names, usernames, testnet: Arc::new(testnet) }))
+    }
+
+    /// Reads a fault.
+    ///
+    /// # Errors
+    /// It is none, or names what there is not: the message says the key, what was found and what is allowed.
+    pub fn read(&self, json: &Value) -> Result<AddedFault, String> {
+        self.admit(load::fault(json)?)
+    }
+
+    /// Takes a fault.
+    ///
+    /// # Errors
+    /// As [`FaultDesk::read`].
+    pub fn admit(&self, fault: Fault) -> Result<AddedFault, String> {
+        self.check(&fault).map_err(|Mistake { key, found, allowed }| {
+            let key = key.trim_start_matches("fault").trim_start_matches('.');
+            let place = if key.is_empty() { String::new() } else { format!("key '{key}': ") };
+            format!("{place}found {found}, allowed is {allowed}")
+        })?;
+        let fault = with_addresses(&fault, &self.0.testnet);
+        let clients = clients_of(&fault.kind).map(|_| self.clients(fault.clone()));
+        Ok(AddedFault { fault, clients })
+    }
+
+    fn check(&self, fault: &Fault) -> Result<(), Mistake> {
+        let Known { plan, usernames, testnet, .. } = &*self.0;
+        let accounts = testnet.accounts.len() as u32;
+        if accounts == 0 && clients_of(&fault.kind) == Some(true) {
+            let allowed = "a kind that needs no funded accounts: a loaded network has none";
+            return Err(Mistake::new("fault.kind", format!("'{}'", fault.kind.name()), allowed));
+        }
+        let ground = Ground {
+            nodes: plan.nodes.len() as u32,
+            forgers: plan.nodes.iter().filter(|node| node.forger.is_some()).count() as u32,
+            usernames: Usernames::Listed(usernames),
+            accounts,
+            rounds: ROUNDS_LIMIT,
+            last_height: u32::MAX,
+        };
+        ground.check_fault("fault", fault)
+    }
+
+    fn clients(&self, fault: Fault) -> MakeClients {
+        let known = self.0.clone();
+        Arc::new(move |id: usize, tip: &Arc<Link>| {
+            let Known { plan, names, testnet, .. } = &*known;
+            let stand = Stand { plan, names, testnet, tip };
+            stand.clients(id, &fault).expect("it was found to be clients' doing before")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        actors::SimTime,
+        protocol::Slot,
+        scenario::testnet::rules_for,
+        sim::{FaultKind, NodePlan, SeedTree},
+    };
+    use serde_json::json;
+
+    fn desk(accounts: bool) -> FaultDesk {
+        let seeds = SeedTree::new(3);
+        let mut testnet = Testnet::generate(seeds, 5);
+        let tree = testnet.tree(rules_for(5)).expect("as many delegates as it wants");
+        let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
+        let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
+        let plan = Plan::new(tree.clone(), tree.genesis().clone(), nodes, seeds, start);
+        if !accounts {
+            testnet.accounts.clear();
+        }
+        FaultDesk::new(&plan, testnet)
+    }
+
+    #[test]
+    fn a_fault_is_refused_by_key_with_what_was_found_and_what_is_allowed() {
+        let desk = desk(true);
+        let wrong = |json: Value| desk.read(&json).map(drop).expect_err("it is no fault");
+        let unknown = wrong(json!({"kind": "partitoin"}));
+        assert!(
+            unknown.starts_with("key 'kind': unknown variant `partitoin`, expected one of `partition`"),
+            "{unknown}"
+        );
+        assert_eq!(wrong(json!({"kind": "crash", "nodes": [1, 9]})), "key 'nodes': found 9, allowed is 0 to 4");
+        assert_eq!(
+            wrong(json!({"kind": "offline", "delegates": ["genesis_6"]})),
+            "key 'delegates': found 'genesis_6', allowed is 'genesis_1' to 'genesis_5'"
+        );
+        assert_eq!(
+            wrong(json!({"kind": "partition", "share": {"share": 1.5}})),
+            "key 'share.share': found 1.5, allowed is 0 to 1"
+        );
+        assert_eq!(wrong(json!({"kind": "partition"})), "found neither, allowed is groups or share");
+        assert_eq!(wrong(json!({"kind": "delay"})), "missing field `by_ms`");
+        let extra = wrong(json!({"kind": "heal", "untill": "start"}));
+        assert!(extra.starts_with("key 'untill': unknown field `untill`, expected one of `from`"), "{extra}");
+        let after = wrong(json!({"kind": "heal", "from": {"after": 3}}));
+        assert!(after.starts_with("key 'from': found after, allowed is start, seconds"), "{after}");
+        let party = wrong(json!({"kind": "censor", "delegates": [0], "sender": "account_11"}));
+        assert!(
+            party.starts_with("key 'sender': found 'account_11', allowed is an address, 'account_1' to"),
+            "{party}"
+        );
+        for none in [json!(null), json!([]), json!("heal"), json!({"kind": null}), json!({})] {
+            assert!(desk.read(&none).is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn clients_need_funded_accounts() {
+        let spam = json!({"kind": "spam-pool", "per_second": 1});
+        assert!(desk(true).read(&spam).expect("it is a fault").clients.is_some());
+        let refused = desk(false).read(&spam).map(drop).expect_err("nobody can send");
+        assert!(refused.starts_with("key 'kind': found 'spam-pool', allowed is a kind that needs no"), "{refused}");
+        let resignation = json!({"kind": "mass-resignation", "delegates": [0]});
+        assert!(desk(false).read(&resignation).expect("delegates have keys").clients.is_some());
+        let censor = json!({"kind": "censor", "delegates": [0], "sender": "account_1"});
+        let FaultKind::Censor(censor) = desk(true).read(&censor).expect("it is a fault").fault.kind else { panic!() };
+        assert!(censor.sender.len() == 34, "the account's address: {}", censor.sender);
+    }
+}

@@ -1,0 +1,111 @@
+//! Faults that come and go while a run goes on, and how each stands.
+
+use super::{World, faults::State};
+use crate::{
+    actors::{ActorId, Deviation, NodeId, Role, SimTime, delegate::switch_rounds},
+    protocol::Round,
+    sim::{
+        Fault, FaultKind,
+        fault::{AddedFault, Offline},
+    },
+};
+use std::{ops::RangeInclusive, sync::Arc};
+
+/// A fault of the plan, or one that was added, and how it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultStatus {
+    /// Its index in the plan; those that were added come after.
+    pub id: usize,
+    pub fault: Fault,
+    pub state: FaultState,
+}
+
+/// How a fault stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultState {
+    /// It has not begun.
+    Waiting,
+    /// It began at this instant.
+    InForce { since: SimTime },
+    /// It is over, or was ended before it began.
+    Over,
+}
+
+impl World {
+    /// All faults, of the plan and added ones, in the order of their ids.
+    pub fn faults(&self) -> impl Iterator<Item = FaultStatus> {
+        let all = self.plan.faults.iter().zip(self.faults.states()).enumerate();
+        all.map(|(id, (fault, state))| {
+            let state = match state {
+                State::Ahead => FaultState::Waiting,
+                State::On { since, .. } => FaultState::InForce { since: *since },
+                State::Over => FaultState::Over,
+            };
+            FaultStatus { id, fault: fault.clone(), state }
+        })
+    }
+
+    /// From now on the run can be given faults from outside.
+    pub fn open(&mut self) {
+        self.ahead.is_open = true;
+    }
+
+    /// Plans a fault while the run goes on, and answers its id. One that is due begins at this instant, after all that is
+    /// due already.
+    pub(in crate::sim) fn add_fault(&mut self, AddedFault { fault, clients }: AddedFault) -> usize {
+        let id = self.plan.faults.len();
+        let source = clients.map(|make| make(id, self.best()));
+        self.ahead.expect(&fault.kind);
+        let entry = self.agenda.add_fault(&fault);
+        self.faults.add();
+        if let FaultKind::Offline(Offline { delegates, rounds: Some(rounds) }) = &fault.kind {
+            let nodes = self.names.resolve(delegates, &self.plan, self.best());
+            self.switch(&nodes, &rounds.spans(), true);
+            self.faults.switched_off.insert(id, nodes);
+        }
+        Arc::make_mut(&mut self.plan).faults.push(fault);
+        self.arm_beginning(entry);
+        if let Some(source) = source {
+            let entry = self.agenda.add_source(&source);
+            source.tally.reset();
+            self.sources.push(None);
+            Arc::make_mut(&mut self.plan).sources.push(source);
+            self.arm_beginning(entry);
+        }
+        id
+    }
+
+    /// Ends a fault now; one that has not begun never begins. Says whether there is such a fault.
+    pub(in crate::sim) fn withdraw_fault(&mut self, id: usize) -> bool {
+        let Some(fault) = self.plan.faults.get(id) else { return false };
+        let of_rounds = match &fault.kind {
+            FaultKind::Offline(Offline { delegates, rounds: Some(rounds) }) => {
+                let planned = || self.names.resolve(delegates, &self.plan, &self.plan.tip);
+                Some((self.faults.switched_off.get(&id).cloned().unwrap_or_else(planned), rounds.spans()))
+            }
+            _ => None,
+        };
+        let is_of_fault = |index: &usize| self.plan.sources[*index].fault == Some(id);
+        let sources: Vec<usize> = (0..self.plan.sources.len()).filter(is_of_fault).collect();
+        if self.agenda.is_withdrawn(id) || self.faults.is_over(id) {
+            return true;
+        }
+        self.agenda.withdraw(id, &sources);
+        sources.into_iter().for_each(|index| self.sources[index] = None);
+        if let Some((nodes, spans)) = of_rounds {
+            self.switch(&nodes, &spans, false);
+        }
+        self.end_fault(id);
+        true
+    }
+
+    /// Tells delegates that they are off in some rounds, or no longer.
+    fn switch(&mut self, nodes: &[NodeId], spans: &[RangeInclusive<Round>], on: bool) {
+        for node in nodes {
+            switch_rounds(&mut Arc::make_mut(&mut self.plan).nodes[node.0 as usize].offline, spans, on);
+            let to = ActorId { node: *node, role: Role::Delegate };
+            let deviation = Arc::new(Deviation::OfflineInRounds(spans.to_vec()));
+            self.tell_to_deviate(to, deviation, on);
+        }
+    }
+}
