@@ -15,6 +15,7 @@
 
 pub mod clock;
 pub mod fault;
+pub mod line;
 pub mod live;
 pub mod network;
 pub mod plan;
@@ -36,4 +37,4 @@ pub use source::{PlannedSource, Source};
 pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
 pub use weights::Weights;
-pub use world::{Act, Heard, NetworkEvent, Observer, World};
+pub use world::{Act, DownCause, Heard, NetworkEvent, Observer, World};

@@ -12,6 +12,8 @@ mod forks;
 mod fresh_index;
 #[path = "api/guarded.rs"]
 mod guarded;
+#[path = "api/lab.rs"]
+mod lab;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/openapi.rs"]

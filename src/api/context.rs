@@ -4,6 +4,7 @@ use super::{
     View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
     guard::LabAccess,
+    lab::{EventFeed, LabBoard},
     limits::{Limits, Receiving},
     log::LogTail,
     webhooks::Report,
@@ -37,6 +38,10 @@ pub struct ApiContext {
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
     pub receiving: Arc<Receiving>,
+    /// Where all nodes of the network stand.
+    pub board: LabBoard,
+    /// What happens in the network, for those who listen.
+    pub feed: EventFeed,
 }
 
 impl ApiContext {
@@ -45,6 +50,8 @@ impl ApiContext {
         let (ports, settings) = (Ports::default(), Settings::default());
         let host = Ipv4Addr::LOCALHOST.into();
         let receiving = Arc::new(Receiving::new(settings.limits.receiving));
+        let board = LabBoard::of_view(&view);
+        let feed = EventFeed::new(view.tree().slots(), view.head().tip());
         Self {
             view,
             live,
@@ -56,6 +63,8 @@ impl ApiContext {
             report: Arc::new(|_| {}),
             limiter: Arc::default(),
             receiving,
+            board,
+            feed,
         }
     }
 }

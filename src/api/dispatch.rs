@@ -101,32 +101,32 @@ async fn read_and_respond(
         (Verb::Get | Verb::Delete, None) => Value::Null,
         _ => body::parse(&request.headers, &body.await?)?,
     };
-    respond(context, &request.query, path, found, body).await
+    respond(context, request, path, found, body).await
 }
 
 /// The answer to a request whose body has been read.
 async fn respond(
     context: &ApiContext,
-    query: &str,
+    request: &Request,
     path: &str,
     found: &Match<'_>,
     body: Value,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
     let head = context.view.head();
-    let key = route.is_of_chain.then(|| memo_key(context.settings.dialect, path, query));
+    let key = route.is_of_chain.then(|| memo_key(context.settings.dialect, path, &request.query));
     if let Some(reply) = key.as_ref().and_then(|key| head.memo().get(key)) {
         return Ok(reply);
     }
     let arguments = check_arguments(context, found)?;
-    let query = query::parse(query);
+    let query = query::parse(&request.query);
     let parameters = check_query(context, route, &query)?;
     let parameters = match route.body {
         None => parameters,
         Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
     };
     let modified = route.is_dated.then(|| head.modified());
-    let call = Call { context, head: head.clone(), route, path, arguments, query, parameters, body };
+    let call = Call { context, request, head: head.clone(), route, path, arguments, query, parameters, body };
     let reply = match route.handle {
         Handle::Now(handle) => handle(&call)?,
         Handle::Later(handle) => handle(call).await?,
@@ -189,7 +189,7 @@ async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Re
     let stripped = path.trim_end_matches('/');
     let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
     guard::check(context, request, found.route.access).ok()?;
-    respond(context, &request.query, stripped, &found, Value::Null).await.ok()?;
+    respond(context, request, stripped, &found, Value::Null).await.ok()?;
     let host = request.host().unwrap_or("localhost");
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
     Some(Reply::moved(format!("http://{host}{stripped}{query}")))

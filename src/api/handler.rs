@@ -15,10 +15,11 @@ pub mod transactions;
 pub mod types;
 pub mod votes;
 pub mod wallets;
+pub mod watch;
 pub mod webhooks;
 
 use super::{
-    ApiContext, Reply, json,
+    ApiContext, Reply, Request, json,
     page::{Listing, Page},
     parameter::Parameters,
     resource::Frame,
@@ -31,6 +32,7 @@ use std::sync::Arc;
 /// A request that has passed all checks of its route.
 pub struct Call<'c> {
     pub context: &'c ApiContext,
+    pub request: &'c Request,
     /// The one head the answer is read from.
     pub head: Arc<Head>,
     pub route: &'static Route,

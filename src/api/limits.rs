@@ -83,7 +83,10 @@ pub struct Admitted {
 
 /// A request of a connection that is being answered, until it is dropped.
 #[derive(Debug)]
-pub struct AtWork<'c>(&'c Admitted);
+pub struct AtWork {
+    connections: Arc<Connections>,
+    number: u64,
+}
 
 impl Connections {
     /// None yet, and so many at most.
@@ -158,17 +161,17 @@ impl Admitted {
     }
 
     /// Notes that a request is being answered.
-    pub fn work(&self) -> AtWork<'_> {
+    pub fn work(&self) -> AtWork {
         if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
             connection.at_work += 1;
         }
-        AtWork(self)
+        AtWork { connections: self.connections.clone(), number: self.number }
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for AtWork {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.connections.lock().by_number.get_mut(&self.0.number) {
+        if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
             connection.at_work -= 1;
             connection.was_answered = true;
             connection.since = Instant::now();

@@ -5,6 +5,7 @@ mod examples;
 
 use super::{
     context::Dialect,
+    handler::watch,
     parameter::Parameter,
     route::{Access, Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
@@ -194,6 +195,10 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
         Shown::Whole(shape) => put("200", answer(shape.schema(dialect, named))),
         Shown::Text => {
             put("200", json!({"description": route.about, "content": {"text/plain": {"schema": {"type": "string"}}}}))
+        }
+        Shown::Events => {
+            let stream = json!({"schema": {"type": "string"}, "example": watch::EVENTS_EXAMPLE});
+            put("200", json!({"description": route.about, "content": {"text/event-stream": stream}}));
         }
         Shown::Site if route.arguments.is_empty() => put("301", json!({"description": route.about})),
         Shown::Site => {

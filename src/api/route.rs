@@ -5,7 +5,7 @@ use super::{
     context::{Dialect, Spoken},
     handler::{
         Call, blocks, businesses, delegates, docs, fees, lab, locks, node, peers, submit, transactions, types, votes,
-        wallets, webhooks,
+        wallets, watch, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
@@ -101,6 +101,8 @@ pub enum Shown {
     Whole(Shape),
     /// Plain text.
     Text,
+    /// Server-sent events.
+    Events,
     /// A page or what belongs to it.
     Site,
 }
@@ -340,6 +342,8 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
+    Route::later(Verb::Get, "/lab", Query::Ignored, watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
+    Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events).on_loopback(),
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),

@@ -3,9 +3,10 @@
 
 use super::{
     ApiContext, ApiError, Ports, Reply, Request, body, dispatch,
+    lab::{Subscription, stream::EventBody},
     limits::{Admitted, Connections, Receiving},
 };
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -155,16 +156,20 @@ async fn converse(
 ) {
     let idle = context.settings.limits.idle;
     let answering = TowerToHyperService::new(warp::service(filter(context)));
+    let stopping = stopped.clone();
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let work = admitted.work();
+        let (work, stopping) = (admitted.work(), stopping.clone());
         let answered = checked(request, remote).map(|request| hyper::service::Service::call(&answering, request));
         async move {
-            let response = match answered {
-                Ok(answer) => answer.await?.map(http_body_util::Either::Left),
-                Err(response) => response.map(|body| http_body_util::Either::Right(Full::new(body))),
+            let mut response = match answered {
+                Ok(answer) => answer.await?.map(Either::Left),
+                Err(response) => return Ok(response.map(|body| Either::Right(Either::Left(Full::new(body))))),
             };
-            drop(work);
-            Ok::<_, Infallible>(response)
+            // A stream is at work until it ends; any other answer is ready.
+            Ok::<_, Infallible>(match response.extensions_mut().remove::<Subscription>() {
+                Some(wanted) => response.map(|_| Either::Right(Either::Right(EventBody::new(wanted, stopping, work)))),
+                None => response,
+            })
         }
     });
     let mut http = http1::Builder::new();

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     actors::NodeId,
+    api::LabBoard,
     ledger::{Link, rules::Gossip},
     protocol::{Slot, Timestamp},
     report::session::{Session, SessionWriter},
@@ -169,7 +170,8 @@ impl Up {
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
         let announcer = Announcer::new(printer.clone(), self.json, NodeId(0), plan.tree.clone());
-        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref())?;
+        let board = LabBoard::new(&plan).of_run(self.seed, "ractor");
+        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
         let journal = self.journal(&plan)?;

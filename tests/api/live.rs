@@ -3,7 +3,7 @@
 use crate::support::{Answered, host};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Dialect, Reply, Server, Settings, View},
+    api::{ApiContext, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View},
     protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
     scenario::{
         run::on_current_thread,
@@ -54,9 +54,12 @@ impl Network {
         let plan = Plan::new(tree, tip, nodes, seeds, start);
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
+        let board = LabBoard::new(&plan).of_run(seed, "ractor");
+        let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
+        let observers: Vec<Box<dyn Observer>> =
+            vec![Box::new(view.clone()), Box::new(board.observer()), Box::new(feed.observer())];
         let (handle, simulation) = host(plan, observers);
-        let context = ApiContext { settings, ..ApiContext::new(view, handle.clone()) };
+        let context = ApiContext { settings, board, feed, ..ApiContext::new(view, handle.clone()) };
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
         let address = server.local_address();
         let (stop_api, stopped) = oneshot::channel::<()>();
@@ -71,14 +74,14 @@ impl Network {
         self.send(&format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n"))
     }
 
-    fn post(&self, target: &str, body: &Value) -> Answered {
+    pub fn post(&self, target: &str, body: &Value) -> Answered {
         let body = body.to_string();
         let length = body.len();
         let head = format!("POST {target} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n");
         self.send(&format!("{head}content-length: {length}\r\n\r\n{body}"))
     }
 
-    fn advance(&self, slots: u32) -> Value {
+    pub fn advance(&self, slots: u32) -> Value {
         let answered = self.post("/lab/advance", &json!({ "slots": slots }));
         assert_eq!(answered.status, 200, "{}", answered.body);
         answered.body["data"].clone()

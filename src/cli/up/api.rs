@@ -4,8 +4,8 @@ use super::announce::LogWriter;
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Dialect, LabAccess, LabToken, Limits, Listener, LogTail, RateLimit, Server, Settings, View,
-        WebhookSettings, WebhookThread, Webhooks, Whitelist,
+        ApiContext, Dialect, EventFeed, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail, RateLimit, Server,
+        Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
@@ -96,6 +96,8 @@ pub struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
     settings: Settings,
+    board: LabBoard,
+    feed: EventFeed,
 }
 
 struct ServedNode {
@@ -161,6 +163,7 @@ impl ApiOptions {
         Ports(listeners): Ports,
         plan: &Plan,
         log: Option<&Printer>,
+        board: LabBoard,
     ) -> Result<(ServedNodes, Vec<Box<dyn Observer>>), Failure> {
         if listeners.len() > plan.nodes.len() {
             let (asked, there) = (listeners.len(), plan.nodes.len());
@@ -169,7 +172,8 @@ impl ApiOptions {
         let data = self.data_dir.as_deref().map(DataDir::open).transpose();
         let data = data.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
-        let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+        let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
         let mut nodes = Vec::with_capacity(listeners.len());
         for (listener, node) in listeners.into_iter().zip((0..).map(NodeId)) {
             let view = View::new(node, plan.tree.clone(), plan.tip.clone(), plan.start)
@@ -194,7 +198,7 @@ impl ApiOptions {
             lab: self.lab()?,
             limits: self.limits(),
         };
-        Ok((ServedNodes { nodes, thread, settings }, observers))
+        Ok((ServedNodes { nodes, thread, settings, board, feed }, observers))
     }
 
     fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>) -> WebhookSettings {
@@ -224,12 +228,14 @@ impl ServedNodes {
 
     /// Makes the servers; the threads of the webhooks stay behind, to be stopped after them.
     pub fn start(self, live: &LiveHandle) -> (Vec<Server>, WebhookThread) {
-        let Self { nodes, thread, settings } = self;
+        let Self { nodes, thread, settings, board, feed } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
                 webhooks: Some(node.webhooks),
                 report: node.report,
+                board: board.clone(),
+                feed: feed.clone(),
                 settings: settings.clone(),
                 ..ApiContext::new(node.view, live.clone())
             };

@@ -1,0 +1,17 @@
+//! The lab: what is told of the whole network, beside the public API of one node.
+//!
+//! ```text
+//!   simulation's thread                             API's threads
+//!   BoardObserver ── counts, tips, faults ──► LabBoard ──────► GET /lab, GET /metrics
+//!   FeedObserver ─── events, if wanted ─────► EventFeed ─────► GET /lab/events: a Reader for each
+//! ```
+//!
+//! An observer writes and never waits for a reader.
+
+pub mod board;
+pub mod feed;
+pub mod stream;
+
+pub use board::{BoardState, Counts, FaultInForce, LabBoard, SnapshotLine};
+pub use feed::EventFeed;
+pub use stream::Subscription;
