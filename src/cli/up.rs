@@ -3,6 +3,7 @@
 mod announce;
 mod api;
 pub(super) mod network;
+mod ready_file;
 #[doc(hidden)]
 pub mod stop;
 
@@ -24,6 +25,7 @@ use announce::Announcer;
 use api::ApiOptions;
 use clap::Args;
 use network::UpNetwork;
+use ready_file::ReadyFile;
 use std::{
     io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr},
@@ -87,6 +89,11 @@ pub struct Up {
     #[arg(long, value_name = "MB", default_value_t = 64, requires = "log",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     log_size: u32,
+    /// Write the object that --json prints when it is ready, with ports, accounts and delegates, to a file as well, as soon as
+    /// the API answers. It appears whole and is gone when the testnet stops. One that a killed testnet has left is taken away
+    /// at the start; any other file there is an error.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
     /// Stop when the process that started this one ends, however it ends; or the process of this number.
     #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     exit_with_parent: Option<u32>,
@@ -158,6 +165,7 @@ impl Up {
     /// The port is in use, the network folder cannot be read, or an actor died.
     pub fn run(self) -> Result<(), Failure> {
         let parent = self.exit_with_parent.map(Parent::of).transpose()?;
+        let mut ready_file = self.ready_file.as_deref().map(ReadyFile::claim).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
         let network = match (&self.network_dir, &self.secrets) {
@@ -198,13 +206,17 @@ impl Up {
                 webhooks.stop();
                 served
             });
-            announcer.ready(&network, self.seed, pace, &addresses, self.log.as_deref());
+            let ready = announcer.ready(&network, self.seed, pace, &addresses, self.log.as_deref());
+            let told = ready_file.as_mut().map_or(Ok(()), |file| file.write(&ready));
+            if told.is_err() {
+                handle.stop();
+            }
             interrupts.stop(handle, printer.clone());
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
             let _ended_already = stop_api.send(true);
             api.join().map_err(|_| Failure::broken("the API server panicked"))??;
-            ended
+            told.and(ended)
         });
         announcer.stopped(ended.as_ref().ok().copied());
         printer.flush().map_err(|why| Failure::broken(format!("standard output: {why}")))?;

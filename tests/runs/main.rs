@@ -36,5 +36,6 @@ mod support;
 mod sweeps;
 mod testnet;
 mod tips;
+mod watch;
 mod webhooks;
 mod workload;
