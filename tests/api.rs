@@ -4,6 +4,8 @@
 mod access;
 #[path = "api/any_input.rs"]
 mod any_input;
+#[path = "api/chaos.rs"]
+mod chaos;
 #[path = "api/dialects.rs"]
 mod dialects;
 #[path = "api/forks.rs"]
@@ -16,6 +18,8 @@ mod guarded;
 mod lab;
 #[path = "api/live.rs"]
 mod live;
+#[path = "api/metrics.rs"]
+mod metrics;
 #[path = "api/openapi.rs"]
 mod openapi;
 #[path = "api/recorded.rs"]

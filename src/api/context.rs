@@ -4,9 +4,11 @@ use super::{
     View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
     guard::LabAccess,
-    lab::{EventFeed, LabBoard},
-    limits::{Limits, Receiving},
+    lab::{Chaos, EventFeed, LabBoard},
+    limits::{Connections, Limits, Receiving},
     log::LogTail,
+    metrics::Requests,
+    view::Head,
     webhooks::Report,
 };
 use crate::sim::LiveHandle;
@@ -42,6 +44,14 @@ pub struct ApiContext {
     pub board: LabBoard,
     /// What happens in the network, for those who listen.
     pub feed: EventFeed,
+    /// Counts how long requests take.
+    pub requests: Arc<Requests>,
+    /// Counts the open connections.
+    pub connections: Arc<Connections>,
+    /// What goes wrong between the node and its clients.
+    pub chaos: Chaos,
+    /// The head to answer from, where that is not the view's newest.
+    pub pinned: Option<Arc<Head>>,
 }
 
 impl ApiContext {
@@ -51,6 +61,8 @@ impl ApiContext {
         let host = Ipv4Addr::LOCALHOST.into();
         let receiving = Arc::new(Receiving::new(settings.limits.receiving));
         let board = LabBoard::of_view(&view);
+        let connections = Connections::new(settings.limits.connections);
+        let chaos = Chaos::new(0, view.node(), Arc::new(vec![view.clone()].into()));
         let feed = EventFeed::new(view.tree().slots(), view.head().tip());
         Self {
             view,
@@ -65,7 +77,16 @@ impl ApiContext {
             receiving,
             board,
             feed,
+            requests: Arc::default(),
+            connections,
+            chaos,
+            pinned: None,
         }
+    }
+
+    /// The head to answer from.
+    pub fn head(&self) -> Arc<Head> {
+        self.pinned.clone().unwrap_or_else(|| self.view.head())
     }
 }
 

@@ -2,12 +2,14 @@
 
 pub mod blocks;
 pub mod businesses;
+pub mod chaos;
 pub mod delegates;
 pub mod docs;
 pub mod fees;
 pub mod home;
 pub mod lab;
 pub mod locks;
+pub mod metrics;
 pub mod node;
 pub mod peers;
 pub mod submit;

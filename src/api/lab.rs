@@ -6,12 +6,15 @@
 //!   FeedObserver ─── events, if wanted ─────► EventFeed ─────► GET /lab/events: a Reader for each
 //! ```
 //!
-//! An observer writes and never waits for a reader.
+//! [`Chaos`] stands between a node and its clients. An observer writes and never waits for a reader.
 
 pub mod board;
+pub mod chaos;
+pub mod cut;
 pub mod feed;
 pub mod stream;
 
 pub use board::{BoardState, Counts, FaultInForce, LabBoard, SnapshotLine};
+pub use chaos::Chaos;
 pub use feed::EventFeed;
 pub use stream::Subscription;

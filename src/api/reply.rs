@@ -30,6 +30,17 @@ pub struct Reply {
     pub(super) is_for_all_pages: bool,
     /// What takes the place of the body, which is empty, and goes on until either side ends it.
     pub(super) stream: Option<Subscription>,
+    /// What happens to it on its way.
+    pub(super) tampering: Option<Tampering>,
+}
+
+/// What happens to an answer on its way, which says nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tampering {
+    /// It is not sent, and the connection closed.
+    Refused,
+    /// Its body ends before it is as long as its head says.
+    Cut,
 }
 
 /// What a body is.
@@ -43,6 +54,8 @@ pub enum Content {
     Image,
     /// Server-sent events.
     Events,
+    /// Figures as Prometheus reads them.
+    Metrics,
     /// Any bytes.
     Bytes,
     /// No body at all.
@@ -58,6 +71,7 @@ impl Content {
             Self::Style => "text/css; charset=utf-8",
             Self::Script => "text/javascript; charset=utf-8",
             Self::Image => "image/png",
+            Self::Metrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Self::Events => "text/event-stream; charset=utf-8",
             Self::Bytes => "application/octet-stream",
             Self::Nothing => return None,
@@ -79,6 +93,18 @@ impl Reply {
     /// 200 with a page.
     pub fn page(body: String) -> Self {
         Self::new(StatusCode::OK, Content::Html, body.into())
+    }
+
+    /// 200 with figures.
+    pub fn metrics(body: String) -> Self {
+        Self::new(StatusCode::OK, Content::Metrics, body.into())
+    }
+
+    /// An error of this status that says no more than its name.
+    pub fn bare_error(status: StatusCode) -> Self {
+        let reason = status.canonical_reason().unwrap_or("Unknown");
+        let body = serde_json::json!({"statusCode": status.as_u16(), "error": reason, "message": reason});
+        Self::new(status, Content::Json, body.to_string().into())
     }
 
     /// 200 with events as they happen.
@@ -120,6 +146,7 @@ impl Reply {
             quota: None,
             is_for_all_pages: true,
             stream: None,
+            tampering: None,
         }
     }
 

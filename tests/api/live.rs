@@ -3,7 +3,7 @@
 use crate::support::{Answered, host};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View},
+    api::{ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View},
     protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
     scenario::{
         run::on_current_thread,
@@ -16,6 +16,7 @@ use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
     ops::RangeInclusive,
+    sync::Arc,
     thread::{self, JoinHandle},
 };
 use tokio::sync::oneshot;
@@ -56,10 +57,17 @@ impl Network {
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
         let board = LabBoard::new(&plan).of_run(seed, "ractor");
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
-        let observers: Vec<Box<dyn Observer>> =
-            vec![Box::new(view.clone()), Box::new(board.observer()), Box::new(feed.observer())];
+        let second = View::new(NodeId(1), plan.tree.clone(), plan.tip.clone(), plan.start);
+        let second = second.with_neighbours((0..DELEGATES).map(NodeId));
+        let observers: Vec<Box<dyn Observer>> = vec![
+            Box::new(view.clone()),
+            Box::new(second.clone()),
+            Box::new(board.observer()),
+            Box::new(feed.observer()),
+        ];
+        let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone(), second].into()));
         let (handle, simulation) = host(plan, observers);
-        let context = ApiContext { settings, board, feed, ..ApiContext::new(view, handle.clone()) };
+        let context = ApiContext { settings, board, feed, chaos, ..ApiContext::new(view, handle.clone()) };
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
         let address = server.local_address();
         let (stop_api, stopped) = oneshot::channel::<()>();

@@ -65,6 +65,8 @@ pub struct Counts {
     /// Rollbacks, and the blocks that they took off.
     pub rollbacks: u64,
     pub reverted: u64,
+    /// Slots left empty before blocks that node 0 has applied.
+    pub missed: u64,
 }
 
 impl LabBoard {
@@ -172,6 +174,7 @@ impl BoardState {
         self.tips.follow(node, event);
         match event {
             Event::BlockForged(_) => self.counts.forged += 1,
+            Event::BlockApplied(link) if node == NodeId(0) => self.counts.missed += link.missing().len() as u64,
             Event::BlockReverted(_) => self.counts.reverted += 1,
             Event::RolledBack { .. } => self.counts.rollbacks += 1,
             _ => {}
@@ -270,7 +273,7 @@ mod tests {
         let cause = RollbackCause::Forked;
         let rolled_back = Event::RolledBack { from: genesis.clone(), to: genesis.clone(), cause };
         observer.observe(at(1), NodeId(0), &rolled_back);
-        assert_eq!(board.state().counts, Counts { forged: 0, rollbacks: 1, reverted: 1 });
+        assert_eq!(board.state().counts, Counts { forged: 0, rollbacks: 1, reverted: 1, missed: 0 });
         let line = SnapshotLine { name: Some("funded".to_owned()), at: at(8), height: 7 };
         board.snapshot_taken(4, line.clone());
         assert_eq!(board.snapshots(), [(4, line)].into());

@@ -4,8 +4,8 @@ use super::announce::LogWriter;
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Dialect, EventFeed, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail, RateLimit, Server,
-        Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist,
+        ApiContext, Chaos, Dialect, EventFeed, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail, RateLimit,
+        Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
@@ -16,7 +16,7 @@ use clap::Args;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio::sync::watch;
@@ -106,6 +106,7 @@ struct ServedNode {
     tail: LogTail,
     report: Report,
     webhooks: Webhooks,
+    chaos: Chaos,
 }
 
 impl ApiOptions {
@@ -174,6 +175,7 @@ impl ApiOptions {
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
+        let views: Arc<OnceLock<Vec<View>>> = Arc::default();
         let mut nodes = Vec::with_capacity(listeners.len());
         for (listener, node) in listeners.into_iter().zip((0..).map(NodeId)) {
             let view = View::new(node, plan.tree.clone(), plan.tip.clone(), plan.start)
@@ -183,13 +185,15 @@ impl ApiOptions {
             let printer = log.filter(|_| node == NodeId(0)).cloned();
             let writer = LogWriter::new(printer, tail.clone(), node, plan.tree.clone());
             let report = report(&view, &writer);
-            let settings = self.webhooks(&listener, report.clone(), data.clone());
+            let chaos = Chaos::new(plan.seeds.seed(), node, views.clone());
+            let settings = self.webhooks(&listener, report.clone(), data.clone(), &chaos);
             let webhooks = thread.host(view.clone(), settings);
             let webhooks = webhooks.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
             observers.extend([Box::new(view.clone()) as Box<dyn Observer>, Box::new(writer)]);
             observers.push(Box::new(webhooks.observer()));
-            nodes.push(ServedNode { listener, view, tail, report, webhooks });
+            nodes.push(ServedNode { listener, view, tail, report, webhooks, chaos });
         }
+        let _first_time = views.set(nodes.iter().map(|node| node.view.clone()).collect());
         let settings = Settings {
             dialect: self.dialect,
             whitelist: self.whitelist.clone(),
@@ -201,7 +205,7 @@ impl ApiOptions {
         Ok((ServedNodes { nodes, thread, settings, board, feed }, observers))
     }
 
-    fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>) -> WebhookSettings {
+    fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>, chaos: &Chaos) -> WebhookSettings {
         let is_private = listener.local_address().ip().is_loopback();
         let default = || if is_private { Targets::loopback() } else { Targets::none() };
         WebhookSettings {
@@ -210,6 +214,7 @@ impl ApiOptions {
             data,
             report,
             ports: crate::api::Ports::default(),
+            chaos: Some(chaos.clone()),
         }
     }
 }
@@ -234,6 +239,7 @@ impl ServedNodes {
                 log: Some(node.tail),
                 webhooks: Some(node.webhooks),
                 report: node.report,
+                chaos: node.chaos,
                 board: board.clone(),
                 feed: feed.clone(),
                 settings: settings.clone(),
