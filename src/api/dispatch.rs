@@ -6,7 +6,7 @@ use super::{
     access::Quota,
     body, guard,
     handler::{Call, home},
-    lab::chaos::Treatment,
+    lab::chaos::{Strike, Treatment},
     metrics::Begun,
     parameter::{Parameter, Parameters},
     query,
@@ -46,6 +46,24 @@ async fn answer_found(
 ) -> Reply {
     let of_public = found.as_ref().map(|found| found.route).filter(|route| route.access != Access::Loopback);
     let strike = of_public.map(|route| context.chaos.request(route, &request.method)).unwrap_or_default();
+    let reply = match strike == Strike::default() {
+        true => answer_path(context, request, path, found, body).await,
+        // Boxed, so that requests that nothing happens to are not larger for it.
+        false => Box::pin(answer_struck(strike, context, request, path, found, body)).await,
+    };
+    // A page of another origin never reads what it may not change.
+    if route::is_guarded(path) { reply.for_own_pages() } else { reply }
+}
+
+/// Answers as chaos has it.
+async fn answer_struck(
+    strike: Strike,
+    context: &ApiContext,
+    request: &Request,
+    path: &str,
+    found: Option<Match<'_>>,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
     if !strike.delay.is_zero() {
         tokio::time::sleep(strike.delay).await;
     }
@@ -62,8 +80,6 @@ async fn answer_found(
     };
     let reply = answer_path(elsewhere.as_ref().unwrap_or(context), request, path, found, body).await;
     let tampering = (strike.then == Some(Treatment::Cut)).then_some(Tampering::Cut);
-    // A page of another origin never reads what it may not change.
-    let reply = if route::is_guarded(path) { reply.for_own_pages() } else { reply };
     Reply { tampering, ..reply }
 }
 

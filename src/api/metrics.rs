@@ -10,10 +10,12 @@ mod process;
 pub use collect::text;
 
 use super::route::Route;
-use prometheus_client::metrics::histogram::Histogram;
 use std::{
     collections::BTreeMap,
-    sync::{PoisonError, RwLock},
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Instant,
 };
 use warp::http::{Method, StatusCode};
@@ -27,7 +29,38 @@ type Key = (&'static str, &'static str, u16);
 
 /// How long requests took.
 #[derive(Debug, Default)]
-pub struct Requests(RwLock<BTreeMap<Key, Histogram>>);
+pub struct Requests(RwLock<BTreeMap<Key, Tally>>);
+
+/// How long the requests of a key took. Written without a lock, since every request is.
+#[derive(Debug, Default)]
+struct Tally {
+    /// By bucket, and those above the last.
+    counts: [AtomicU64; BUCKETS.len() + 1],
+    nanoseconds: AtomicU64,
+}
+
+/// A tally as of one moment.
+#[derive(Debug)]
+struct Counted {
+    seconds: f64,
+    /// The upper end of each bucket, the last of which has none, with the number of requests in that bucket alone.
+    buckets: Vec<(f64, u64)>,
+}
+
+impl Tally {
+    fn count(&self, nanoseconds: u64) {
+        let seconds = nanoseconds as f64 / 1e9;
+        let bucket = BUCKETS.partition_point(|end| *end < seconds);
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn counted(&self) -> Counted {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        let buckets = BUCKETS.into_iter().chain([f64::INFINITY]).zip(counts).collect();
+        Counted { seconds: self.nanoseconds.load(Ordering::Relaxed) as f64 / 1e9, buckets }
+    }
+}
 
 /// The moment at which a request came.
 pub struct Begun(Instant);
@@ -42,19 +75,19 @@ impl Begun {
 impl Requests {
     /// A request was answered. What leads to no route is counted as route `none`.
     pub fn answered(&self, begun: &Begun, route: Option<&'static Route>, method: &Method, status: StatusCode) {
-        let seconds = begun.0.elapsed().as_secs_f64();
+        let nanoseconds = u64::try_from(begun.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let key = (route.map_or("none", |route| route.path), word(method), status.as_u16() / 100);
-        // A panic while it was locked leaves whole histograms.
+        // A panic while it was locked leaves whole tallies.
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return known.observe(seconds);
+            return known.count(nanoseconds);
         }
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        all.entry(key).or_insert_with(|| Histogram::new(BUCKETS)).observe(seconds);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().count(nanoseconds);
     }
 
-    /// All of them, in the order of routes, methods and statuses. Clones count on together.
-    fn all(&self) -> BTreeMap<Key, Histogram> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// All of them, in the order of routes, methods and statuses.
+    fn all(&self) -> BTreeMap<Key, Counted> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(key, tally)| (*key, tally.counted())).collect()
     }
 }
 
@@ -68,5 +101,22 @@ fn word(method: &Method) -> &'static str {
         Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_in_the_first_bucket_that_holds_it() {
+        let tally = Tally::default();
+        for nanoseconds in [0, 100_000, 100_001, 10_000_000_000, 10_000_000_001] {
+            tally.count(nanoseconds);
+        }
+        let Counted { seconds, buckets } = tally.counted();
+        assert_eq!((buckets[0], buckets[1], buckets[11]), ((0.0001, 2), (0.0002, 1), (10.0, 1)));
+        assert_eq!((buckets[12].1, buckets.len()), (1, 13));
+        assert!((seconds - 20.000_200_002).abs() < 1e-9, "{seconds}");
     }
 }

@@ -1,14 +1,14 @@
 //! All figures as of one moment, and their text.
 
-use super::{Key, process::Process};
+use super::{Counted, Key, process::Process};
 use crate::{
     api::{ApiContext, webhooks::Totals},
     sim::Pace,
 };
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text},
-    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge, histogram::Histogram},
+    encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text},
+    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
     registry::{Registry, Unit},
 };
 use std::{collections::BTreeMap, fmt};
@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, fmt};
 #[derive(Debug, Default)]
 struct Figures {
     rows: Vec<Figure>,
-    requests: BTreeMap<Key, Histogram>,
+    requests: BTreeMap<Key, Counted>,
 }
 
 /// One figure.
@@ -189,9 +189,11 @@ impl Collector for Figures {
         let seconds = Some(&Unit::Seconds);
         let mut metric =
             encoder.encode_descriptor("dposlab_http_request_duration", about, seconds, MetricType::Histogram)?;
-        for ((route, method, class), histogram) in &self.requests {
+        for ((route, method, class), Counted { seconds, buckets }) in &self.requests {
             let status = format!("{class}xx");
-            histogram.encode(metric.encode_family(&[("route", *route), ("method", method), ("status", &status)])?)?;
+            let labels = [("route", *route), ("method", method), ("status", &status)];
+            let count = buckets.iter().map(|(_, count)| count).sum();
+            metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(*seconds, count, buckets, None)?;
         }
         Ok(())
     }
