@@ -16,6 +16,7 @@
 pub mod clock;
 pub mod fault;
 pub mod intervention;
+pub mod line;
 pub mod live;
 pub mod network;
 pub mod plan;
@@ -40,4 +41,4 @@ pub use stage::Stage;
 pub use tips::Tips;
 pub use trace::{Digest, TraceDigest};
 pub use weights::Weights;
-pub use world::{Act, Heard, NetworkEvent, Observer, World};
+pub use world::{Act, DownCause, Heard, NetworkEvent, Observer, World};

@@ -4,6 +4,8 @@
 mod access;
 #[path = "api/any_input.rs"]
 mod any_input;
+#[path = "api/chaos.rs"]
+mod chaos;
 #[path = "api/dialects.rs"]
 mod dialects;
 #[path = "api/forks.rs"]
@@ -12,12 +14,16 @@ mod forks;
 mod fresh_index;
 #[path = "api/guarded.rs"]
 mod guarded;
+#[path = "api/lab.rs"]
+mod lab;
 #[path = "api/lab_faults.rs"]
 mod lab_faults;
 #[path = "api/lab_reorgs.rs"]
 mod lab_reorgs;
 #[path = "api/live.rs"]
 mod live;
+#[path = "api/metrics.rs"]
+mod metrics;
 #[path = "api/openapi.rs"]
 mod openapi;
 #[path = "api/recorded.rs"]

@@ -5,8 +5,11 @@ use super::{
     access::{Limiter, RateLimit, Whitelist},
     funds::Funds,
     guard::LabAccess,
-    limits::{Limits, Receiving},
+    lab::{Chaos, EventFeed, LabBoard},
+    limits::{Connections, Limits, Receiving},
     log::LogTail,
+    metrics::Requests,
+    view::Head,
     webhooks::Report,
 };
 use crate::{
@@ -50,6 +53,18 @@ pub struct ApiContext {
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
     pub receiving: Arc<Receiving>,
+    /// Where all nodes of the network stand.
+    pub board: LabBoard,
+    /// What happens in the network, for those who listen.
+    pub feed: EventFeed,
+    /// Counts how long requests take.
+    pub requests: Arc<Requests>,
+    /// Counts the open connections.
+    pub connections: Arc<Connections>,
+    /// What goes wrong between the node and its clients.
+    pub chaos: Chaos,
+    /// The head to answer from, where that is not the view's newest.
+    pub pinned: Option<Arc<Head>>,
 }
 
 impl ApiContext {
@@ -58,6 +73,10 @@ impl ApiContext {
         let (ports, settings) = (Ports::default(), Settings::default());
         let host = Ipv4Addr::LOCALHOST.into();
         let receiving = Arc::new(Receiving::new(settings.limits.receiving));
+        let board = LabBoard::of_view(&view);
+        let connections = Connections::new(settings.limits.connections);
+        let chaos = Chaos::new(0, view.node(), Arc::new(vec![view.clone()].into()));
+        let feed = EventFeed::new(view.tree().slots(), view.head().tip());
         Self {
             view,
             live,
@@ -72,7 +91,18 @@ impl ApiContext {
             write_state: None,
             limiter: Arc::default(),
             receiving,
+            board,
+            feed,
+            requests: Arc::default(),
+            connections,
+            chaos,
+            pinned: None,
         }
+    }
+
+    /// The head to answer from.
+    pub fn head(&self) -> Arc<Head> {
+        self.pinned.clone().unwrap_or_else(|| self.view.head())
     }
 }
 

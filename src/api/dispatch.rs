@@ -1,18 +1,22 @@
 //! From a request to its answer: the address, the route, the checks, the handler. Source: api.md 1.1.
+#![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does what delays their answers")]
 
 use super::{
     ApiContext, ApiError, Dialect, Reply, Request,
     access::Quota,
     body, guard,
     handler::{Call, home},
+    lab::chaos::{Strike, Treatment},
+    metrics::Begun,
     parameter::{Parameter, Parameters},
     query,
+    reply::Tampering,
     request::percent_decode,
     route::{self, Access, Handle, Match, Query, Route, Verb},
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use warp::http::{Method, header};
+use warp::http::{Method, StatusCode, header};
 
 /// Answers a request. Its body is awaited only where a route wants it, and is refused as an error if it cannot be had.
 pub async fn answer(
@@ -20,25 +24,85 @@ pub async fn answer(
     request: &Request,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
-    if !context.settings.whitelist.allows(request.remote) {
-        return Reply::error(&ApiError::Forbidden);
-    }
+    let begun = Begun::now();
     let path = without_version(&request.path);
-    let reply = answer_path(context, request, &path, body).await;
+    let found = Verb::of(&request.method).and_then(|verb| route::find(verb, &path, context.settings.dialect));
+    let route = found.as_ref().map(|found| found.route);
+    let reply = match context.settings.whitelist.allows(request.remote) {
+        true => answer_found(context, request, &path, found, body).await,
+        false => Reply::error(&ApiError::Forbidden),
+    };
+    context.requests.answered(&begun, route, &request.method, reply.status);
+    reply
+}
+
+/// Answers a client that may ask, unless chaos has it otherwise. That leaves `/lab` alone.
+async fn answer_found(
+    context: &ApiContext,
+    request: &Request,
+    path: &str,
+    found: Option<Match<'_>>,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
+    let of_public = found.as_ref().map(|found| found.route).filter(|route| route.access != Access::Loopback);
+    let strike = of_public.map(|route| context.chaos.request(route, &request.method)).unwrap_or_default();
+    let reply = match strike == Strike::default() {
+        true => answer_path(context, request, path, found, body).await,
+        // Boxed, so that requests that nothing happens to are not larger for it.
+        false => Box::pin(answer_struck(strike, context, request, path, found, body)).await,
+    };
     // A page of another origin never reads what it may not change.
-    if route::is_guarded(&path) { reply.for_own_pages() } else { reply }
+    if route::is_guarded(path) { reply.for_own_pages() } else { reply }
+}
+
+/// Answers as chaos has it.
+async fn answer_struck(
+    strike: Strike,
+    context: &ApiContext,
+    request: &Request,
+    path: &str,
+    found: Option<Match<'_>>,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
+    if !strike.delay.is_zero() {
+        tokio::time::sleep(strike.delay).await;
+    }
+    let elsewhere = match strike.then {
+        Some(Treatment::Refuse) => {
+            return Reply { tampering: Some(Tampering::Refused), ..Reply::nothing() };
+        }
+        Some(Treatment::Status(status)) => return struck(status),
+        Some(Treatment::Stale(blocks)) => {
+            Some(ApiContext { pinned: Some(context.view.older(blocks)), ..context.clone() })
+        }
+        Some(Treatment::Node(node)) => context.chaos.view(node).map(|view| ApiContext { view, ..context.clone() }),
+        _ => None,
+    };
+    let reply = answer_path(elsewhere.as_ref().unwrap_or(context), request, path, found, body).await;
+    let tampering = (strike.then == Some(Treatment::Cut)).then_some(Tampering::Cut);
+    Reply { tampering, ..reply }
+}
+
+/// The errors that the API gives by itself are told in its own words.
+fn struck(status: u16) -> Reply {
+    match StatusCode::from_u16(status) {
+        Ok(StatusCode::TOO_MANY_REQUESTS) => Reply::error(&ApiError::TooMany),
+        Ok(StatusCode::INTERNAL_SERVER_ERROR) | Err(_) => Reply::error(&ApiError::Internal(String::new())),
+        Ok(status) => Reply::bare_error(status),
+    }
 }
 
 async fn answer_path(
     context: &ApiContext,
     request: &Request,
     path: &str,
+    found: Option<Match<'_>>,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
     if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
         return if route::is_guarded(path) { Reply::error(&ApiError::Forbidden) } else { preflight() };
     }
-    let outcome = match Verb::of(&request.method).and_then(|verb| route::find(verb, path, context.settings.dialect)) {
+    let outcome = match found {
         Some(found) => handle(context, request, path, &found, body).await,
         None => match moved(context, request, path).await {
             Some(reply) => Ok(reply),
@@ -101,32 +165,32 @@ async fn read_and_respond(
         (Verb::Get | Verb::Delete, None) => Value::Null,
         _ => body::parse(&request.headers, &body.await?)?,
     };
-    respond(context, &request.query, path, found, body).await
+    respond(context, request, path, found, body).await
 }
 
 /// The answer to a request whose body has been read.
 async fn respond(
     context: &ApiContext,
-    query: &str,
+    request: &Request,
     path: &str,
     found: &Match<'_>,
     body: Value,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
-    let head = context.view.head();
-    let key = route.is_of_chain.then(|| memo_key(context.settings.dialect, path, query));
+    let head = context.head();
+    let key = route.is_of_chain.then(|| memo_key(context.settings.dialect, path, &request.query));
     if let Some(reply) = key.as_ref().and_then(|key| head.memo().get(key)) {
         return Ok(reply);
     }
     let arguments = check_arguments(context, found)?;
-    let query = query::parse(query);
+    let query = query::parse(&request.query);
     let parameters = check_query(context, route, &query)?;
     let parameters = match route.body {
         None => parameters,
         Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
     };
     let modified = route.is_dated.then(|| head.modified());
-    let call = Call { context, head: head.clone(), route, path, arguments, query, parameters, body };
+    let call = Call { context, request, head: head.clone(), route, path, arguments, query, parameters, body };
     let reply = match route.handle {
         Handle::Now(handle) => handle(&call)?,
         Handle::Later(handle) => handle(call).await?,
@@ -192,7 +256,7 @@ async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Re
     let stripped = path.trim_end_matches('/');
     let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
     guard::check(context, request, found.route.access).ok()?;
-    respond(context, &request.query, stripped, &found, Value::Null).await.ok()?;
+    respond(context, request, stripped, &found, Value::Null).await.ok()?;
     let host = request.host().unwrap_or("localhost");
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
     Some(Reply::moved(format!("http://{host}{stripped}{query}")))

@@ -2,6 +2,7 @@
 
 pub mod blocks;
 pub mod businesses;
+pub mod chaos;
 pub mod delegates;
 pub mod docs;
 pub mod faults;
@@ -9,6 +10,7 @@ pub mod fees;
 pub mod home;
 pub mod lab;
 pub mod locks;
+pub mod metrics;
 pub mod node;
 pub mod peers;
 pub mod reorg;
@@ -18,10 +20,11 @@ pub mod transactions;
 pub mod types;
 pub mod votes;
 pub mod wallets;
+pub mod watch;
 pub mod webhooks;
 
 use super::{
-    ApiContext, Reply, json,
+    ApiContext, Reply, Request, json,
     page::{Listing, Page},
     parameter::Parameters,
     resource::Frame,
@@ -34,6 +37,7 @@ use std::sync::Arc;
 /// A request that has passed all checks of its route.
 pub struct Call<'c> {
     pub context: &'c ApiContext,
+    pub request: &'c Request,
     /// The one head the answer is read from.
     pub head: Arc<Head>,
     pub route: &'static Route,

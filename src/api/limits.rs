@@ -7,7 +7,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -38,12 +38,22 @@ impl Default for Limits {
 }
 
 /// Connections that had to go.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spared {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spared {
     /// Closed to make room for others.
-    closed: u64,
+    pub closed: u64,
     /// Refused because all others were at work.
-    refused: u64,
+    pub refused: u64,
+}
+
+/// What became of the connections so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Open now.
+    pub open: usize,
+    /// Taken in, since the server started.
+    pub accepted: u64,
+    pub spared: Spared,
 }
 
 /// The open connections of one server.
@@ -59,6 +69,8 @@ struct Open {
     by_number: BTreeMap<u64, Connection>,
     by_client: BTreeMap<IpAddr, usize>,
     spared: Spared,
+    /// What the log has been told of them.
+    told: Spared,
 }
 
 #[derive(Debug)]
@@ -83,7 +95,10 @@ pub struct Admitted {
 
 /// A request of a connection that is being answered, until it is dropped.
 #[derive(Debug)]
-pub struct AtWork<'c>(&'c Admitted);
+pub struct AtWork {
+    connections: Arc<Connections>,
+    number: u64,
+}
 
 impl Connections {
     /// None yet, and so many at most.
@@ -117,10 +132,19 @@ impl Connections {
 
     /// What was closed and refused since this was last asked, in words; `None` if nothing was.
     pub fn news(&self) -> Option<String> {
-        let Spared { closed, refused } = std::mem::take(&mut self.lock().spared);
+        let mut open = self.lock();
+        let (closed, refused) = (open.spared.closed - open.told.closed, open.spared.refused - open.told.refused);
+        open.told = open.spared;
+        drop(open);
         let news =
             format!("{} connections are open at most: {closed} closed for others, {refused} refused", self.limit);
         (closed + refused > 0).then_some(news)
+    }
+
+    /// What became of them so far.
+    pub fn counts(&self) -> Counts {
+        let open = self.lock();
+        Counts { open: open.by_number.len(), accepted: open.next, spared: open.spared }
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -158,17 +182,17 @@ impl Admitted {
     }
 
     /// Notes that a request is being answered.
-    pub fn work(&self) -> AtWork<'_> {
+    pub fn work(&self) -> AtWork {
         if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
             connection.at_work += 1;
         }
-        AtWork(self)
+        AtWork { connections: self.connections.clone(), number: self.number }
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for AtWork {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.connections.lock().by_number.get_mut(&self.0.number) {
+        if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
             connection.at_work -= 1;
             connection.was_answered = true;
             connection.since = Instant::now();
@@ -187,6 +211,8 @@ impl Drop for Admitted {
 pub struct Receiving {
     limit: usize,
     bytes: AtomicUsize,
+    /// Of all bodies since the server started.
+    total: AtomicU64,
 }
 
 /// Some of them, until the body is done with.
@@ -199,7 +225,17 @@ pub struct Received<'r> {
 impl Receiving {
     /// None yet, and so many at most.
     pub fn new(limit: usize) -> Self {
-        Self { limit, bytes: AtomicUsize::new(0) }
+        Self { limit, bytes: AtomicUsize::new(0), total: AtomicU64::new(0) }
+    }
+
+    /// Bytes of bodies on their way now.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of all bodies since the server started.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
     }
 
     /// A body of which nothing has come yet.
@@ -215,6 +251,7 @@ impl Received<'_> {
     /// Too many are being received for all clients together.
     pub fn add(&mut self, bytes: usize) -> Result<(), ApiError> {
         self.bytes += bytes;
+        self.of.total.fetch_add(bytes as u64, Ordering::Relaxed);
         let before = self.of.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.of.limit { Err(ApiError::Busy) } else { Ok(()) }
     }
@@ -255,6 +292,8 @@ mod tests {
         let news = "3 connections are open at most: 2 closed for others, 1 refused";
         assert_eq!(connections.news().as_deref(), Some(news));
         assert_eq!(connections.news(), None);
+        let spared = Spared { closed: 2, refused: 1 };
+        assert_eq!(connections.counts(), Counts { open: 3, accepted: 5, spared });
         drop(working);
         assert!(connections.admit(client(5)).is_some());
     }
@@ -278,6 +317,7 @@ mod tests {
         assert_eq!(other.add(5), Err(ApiError::Busy));
         drop(other);
         assert_eq!(one.add(4), Ok(()));
+        assert_eq!((receiving.bytes(), receiving.total()), (10, 15));
         drop(one);
         assert_eq!(receiving.begin().add(10), Ok(()));
     }

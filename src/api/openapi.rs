@@ -5,7 +5,10 @@ mod examples;
 
 use super::{
     context::Dialect,
-    handler::lab::{money, until},
+    handler::{
+        lab::{money, until},
+        watch,
+    },
     parameter::Parameter,
     resource::fault,
     route::{Access, Query, ROUTES, Route, Shown},
@@ -231,6 +234,16 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
             let content = json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}});
             put("200", json!({"description": route.about, "content": content}));
         }
+        Shown::Metrics => {
+            let example = "# HELP dposlab_branches Chains of live nodes that have parted, 1 without a fork\n\
+                           # TYPE dposlab_branches gauge\ndposlab_branches 1.0\n# EOF\n";
+            let content = json!({"application/openmetrics-text": {"schema": {"type": "string"}, "example": example}});
+            put("200", json!({"description": route.about, "content": content}));
+        }
+        Shown::Events => {
+            let stream = json!({"schema": {"type": "string"}, "example": watch::EVENTS_EXAMPLE});
+            put("200", json!({"description": route.about, "content": {"text/event-stream": stream}}));
+        }
         Shown::Site if route.arguments.is_empty() => put("301", json!({"description": route.about})),
         Shown::Site => {
             let kinds = ["text/html", "text/css", "text/javascript", "image/png", "application/octet-stream"];
@@ -329,6 +342,7 @@ fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
                 _ => one,
             }
         }
+        Rule::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
         Rule::Boolean if place == Place::Body => {
             let word = "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$";
             json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": word}]})

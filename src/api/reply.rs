@@ -1,6 +1,6 @@
 //! An answer before it is HTTP, and the headers every answer has. Source: api.md 1.4.
 
-use super::{ApiError, Request, access::Quota, range};
+use super::{ApiError, Request, access::Quota, lab::Subscription, range};
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use std::{
@@ -28,6 +28,19 @@ pub struct Reply {
     pub quota: Option<Quota>,
     /// Whether pages of any origin may read it.
     pub(super) is_for_all_pages: bool,
+    /// What takes the place of the body, which is empty, and goes on until either side ends it.
+    pub(super) stream: Option<Subscription>,
+    /// What happens to it on its way.
+    pub(super) tampering: Option<Tampering>,
+}
+
+/// What happens to an answer on its way, which says nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tampering {
+    /// It is not sent, and the connection closed.
+    Refused,
+    /// Its body ends before it is as long as its head says.
+    Cut,
 }
 
 /// What a body is.
@@ -39,6 +52,10 @@ pub enum Content {
     Style,
     Script,
     Image,
+    /// Server-sent events.
+    Events,
+    /// Figures as Prometheus reads them.
+    Metrics,
     /// Any bytes.
     Bytes,
     /// No body at all.
@@ -54,6 +71,8 @@ impl Content {
             Self::Style => "text/css; charset=utf-8",
             Self::Script => "text/javascript; charset=utf-8",
             Self::Image => "image/png",
+            Self::Metrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Events => "text/event-stream; charset=utf-8",
             Self::Bytes => "application/octet-stream",
             Self::Nothing => return None,
         }))
@@ -74,6 +93,23 @@ impl Reply {
     /// 200 with a page.
     pub fn page(body: String) -> Self {
         Self::new(StatusCode::OK, Content::Html, body.into())
+    }
+
+    /// 200 with figures.
+    pub fn metrics(body: String) -> Self {
+        Self::new(StatusCode::OK, Content::Metrics, body.into())
+    }
+
+    /// An error of this status that says no more than its name.
+    pub fn bare_error(status: StatusCode) -> Self {
+        let reason = status.canonical_reason().unwrap_or("Unknown");
+        let body = serde_json::json!({"statusCode": status.as_u16(), "error": reason, "message": reason});
+        Self::new(status, Content::Json, body.to_string().into())
+    }
+
+    /// 200 with events as they happen.
+    pub fn events(subscription: Subscription) -> Self {
+        Self { stream: Some(subscription), ..Self::new(StatusCode::OK, Content::Events, Bytes::new()) }
     }
 
     /// 200 with a file, whose name says what it is.
@@ -109,6 +145,8 @@ impl Reply {
             modified: None,
             quota: None,
             is_for_all_pages: true,
+            stream: None,
+            tampering: None,
         }
     }
 
@@ -151,7 +189,7 @@ impl Reply {
         if is_long {
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         }
-        if is_ok && request.method == Method::GET {
+        if is_ok && request.method == Method::GET && self.stream.is_none() {
             headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
         if self.is_for_all_pages {
@@ -167,6 +205,10 @@ impl Reply {
             headers.insert("x-ratelimit-userlimit", HeaderValue::from(quota.limit));
             headers.insert("x-ratelimit-userremaining", HeaderValue::from(quota.remaining));
             headers.insert("x-ratelimit-userreset", HeaderValue::from(quota.reset_ms));
+        }
+        if let Some(stream) = self.stream {
+            response.extensions_mut().insert(stream);
+            return response;
         }
         let is_read = is_ok && matches!(request.method, Method::GET | Method::HEAD);
         let modified = self.modified.filter(|_| is_ok).and_then(http_date);

@@ -4,9 +4,9 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, delegates, docs, faults, fees,
+        Call, blocks, businesses, chaos, delegates, docs, faults, fees,
         lab::{self, money},
-        locks, node, peers, reorg, snapshots, submit, transactions, types, votes, wallets, webhooks,
+        locks, metrics, node, peers, reorg, snapshots, submit, transactions, types, votes, wallets, watch, webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
@@ -106,6 +106,10 @@ pub enum Shown {
     Text,
     /// A file.
     Bytes,
+    /// Server-sent events.
+    Events,
+    /// Figures as Prometheus reads them.
+    Metrics,
     /// A page or what belongs to it.
     Site,
 }
@@ -350,6 +354,14 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
+    Route::later(Verb::Get, "/lab", Query::Ignored, watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
+    Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events).on_loopback(),
+    Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),
+    Route::new(Verb::Post, "/lab/chaos", Query::Ignored, Handle::Now(chaos::create)).shows("Makes answers or posts go wrong from now on.", Shown::Created(chaos::SHAPE)).with_body(&[chaos::NEW]).on_loopback(),
+    Route::new(Verb::Delete, "/lab/chaos", Query::Ignored, Handle::Now(chaos::clear)).shows("Deletes all rules.", Shown::Data(chaos::CLEARED_SHAPE)).on_loopback(),
+    Route::get("/lab/chaos/{id}", Query::Ignored, chaos::show).shows("One rule, and what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
+    Route::new(Verb::Delete, "/lab/chaos/{id}", Query::Ignored, Handle::Now(chaos::delete)).shows("Deletes a rule, and answers with what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
+    Route::later(Verb::Get, "/metrics", Query::Ignored, metrics::metrics).shows("Figures of the network, the server and the process, for Prometheus.", Shown::Metrics).on_loopback(),
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),

@@ -40,6 +40,8 @@ pub enum Rule {
     Uri,
     /// A list of a webhook's conditions.
     Conditions,
+    /// A number from 0 to 1, given as whole millionths.
+    Share,
 }
 
 /// Which whole numbers.
@@ -111,6 +113,7 @@ impl Rule {
             Self::Object => search::object(name, value),
             Self::Uri => hook::uri(name, value),
             Self::Conditions => hook::conditions(name, value),
+            Self::Share => share(name, value),
         }
     }
 
@@ -215,6 +218,13 @@ fn boolean(value: &Value) -> Option<bool> {
         Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
         Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
         _ => None,
+    }
+}
+
+fn share(name: &str, value: &Value) -> Result<Given, String> {
+    match value.as_f64().filter(|share| (0.0..=1.0).contains(share)) {
+        Some(share) => Ok(Given::Integer((share * 1e6).round() as i64)),
+        None => Err(format!("\"{name}\" must be a number from 0 to 1")),
     }
 }
 
@@ -363,6 +373,16 @@ mod tests {
             number(Bound::Any, json!({"foo": 1}), Dialect::Documented),
             Err("\"foo\" is not allowed".to_owned())
         );
+    }
+
+    #[test]
+    fn shares_are_millionths() {
+        let check = |value: Value| Rule::Share.check("share", &value, Dialect::Documented);
+        assert_eq!(check(json!(0.25)), Ok(Given::Integer(250_000)));
+        assert_eq!((check(json!(0)), check(json!(1))), (Ok(Given::Integer(0)), Ok(Given::Integer(1_000_000))));
+        for wrong in [json!(1.1), json!(-0.1), json!("0.5"), json!(null)] {
+            assert_eq!(check(wrong), Err("\"share\" must be a number from 0 to 1".to_owned()));
+        }
     }
 
     #[test]

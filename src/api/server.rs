@@ -3,16 +3,27 @@
 
 use super::{
     ApiContext, ApiError, Ports, Reply, Request, body, dispatch,
+    lab::{Subscription, cut::CutBody, stream::EventBody},
     limits::{Admitted, Connections, Receiving},
+    reply::Tampering,
 };
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use socket2::SockRef;
-use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpListener,
@@ -27,6 +38,8 @@ use warp::{
 
 /// How long open requests may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(1);
+/// The same for an open stream of events.
+const STREAM_GRACE: Duration = Duration::from_millis(100);
 /// How often the log is told of connections that were closed or refused.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// How long nothing is accepted after the system refused to.
@@ -88,7 +101,8 @@ impl Server {
         let ports = Ports { api: listener.address.port(), ..context.ports };
         let (host, limits) = (listener.address.ip(), context.settings.limits);
         let receiving = Arc::new(Receiving::new(limits.receiving));
-        Self { listener, context: ApiContext { ports, host, receiving, ..context } }
+        let connections = Connections::new(limits.connections);
+        Self { listener, context: ApiContext { ports, host, receiving, connections, ..context } }
     }
 
     /// [`Server::listen`] and [`Server::new`] in one.
@@ -110,7 +124,7 @@ impl Server {
     /// The runtime does not take the socket.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.socket)?;
-        let connections = Connections::new(self.context.settings.limits.connections);
+        let connections = self.context.connections.clone();
         let context = Arc::new(self.context);
         let (stopping, stopped) = watch::channel(false);
         let mut open = JoinSet::new();
@@ -155,16 +169,29 @@ async fn converse(
 ) {
     let idle = context.settings.limits.idle;
     let answering = TowerToHyperService::new(warp::service(filter(context)));
+    let (stopping, has_stream) = (stopped.clone(), AtomicBool::new(false));
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let work = admitted.work();
+        let (work, stopping, has_stream) = (admitted.work(), stopping.clone(), &has_stream);
         let answered = checked(request, remote).map(|request| hyper::service::Service::call(&answering, request));
         async move {
-            let response = match answered {
-                Ok(answer) => answer.await?.map(http_body_util::Either::Left),
-                Err(response) => response.map(|body| http_body_util::Either::Right(Full::new(body))),
+            let mut response = match answered {
+                Ok(answer) => answer.await.unwrap_or_else(|never| match never {}),
+                Err(response) => return Ok(response.map(|body| Either::Left(Either::Right(Full::new(body))))),
             };
-            drop(work);
-            Ok::<_, Infallible>(response)
+            let extensions = response.extensions_mut();
+            let (wanted, tampering) = (extensions.remove::<Subscription>(), extensions.remove::<Tampering>());
+            Ok(match (wanted, tampering) {
+                // A stream is at work until it ends; any other answer is ready.
+                (Some(wanted), _) => {
+                    has_stream.store(true, Ordering::Relaxed);
+                    response.map(|_| Either::Right(Either::Left(EventBody::new(wanted, stopping, work))))
+                }
+                (None, Some(Tampering::Refused)) => return Err(io::Error::from(io::ErrorKind::ConnectionReset)),
+                (None, Some(Tampering::Cut)) => {
+                    CutBody::of(response).await.map(|body| Either::Right(Either::Right(body)))
+                }
+                (None, None) => response.map(|body| Either::Left(Either::Left(body))),
+            })
         }
     });
     let mut http = http1::Builder::new();
@@ -178,7 +205,9 @@ async fn converse(
         _stopped = stopped => {}
     }
     connection.as_mut().graceful_shutdown();
-    let _left = connection.await;
+    // A stream has ended; whoever does not read its last part by then has stopped reading.
+    let patience = if has_stream.load(Ordering::Relaxed) { STREAM_GRACE } else { GRACE };
+    let _left = tokio::time::timeout(patience, connection).await;
 }
 
 /// What a connection is answered on which these bytes arrive, and then no more. Runs on any tokio runtime with time.
@@ -252,7 +281,13 @@ fn filter(
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, remote };
                 let patience = context.settings.limits.body;
                 let body = body::read_within(patience, &request.headers, stream, &context.receiving);
-                dispatch::answer(&context, &request, body).await.into_response(&request)
+                let reply = dispatch::answer(&context, &request, body).await;
+                let tampering = reply.tampering;
+                let mut response = reply.into_response(&request);
+                if let Some(tampering) = tampering {
+                    response.extensions_mut().insert(tampering);
+                }
+                response
             }
         })
 }

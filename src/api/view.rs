@@ -103,6 +103,25 @@ impl View {
         self.0.head.load_full()
     }
 
+    /// The newest head as it would be on a node that is so many blocks behind, at genesis at the least: what they hold is
+    /// pending there.
+    pub fn older(&self, blocks: u32) -> Arc<Head> {
+        let newest = self.head();
+        let height = Height(newest.height().0.saturating_sub(blocks).max(1));
+        let Some(tip) = newest.tip.ancestor(height) else { return newest };
+        let mut older = Head::clone(&newest);
+        for height in height.0 + 1..=newest.height().0 {
+            if let Some(entry) = newest.chain.at(Height(height)) {
+                older.pending.extend(&entry.link().block().transactions);
+            }
+        }
+        let applied = self.0.tree.applied(tip);
+        older.stand_on(tip, &applied, 0);
+        older.modified = unix(&self.0.tree, &applied);
+        older.memo = Arc::default();
+        Arc::new(older)
+    }
+
     /// The virtual instant of the last event seen on the network, or that the clock rested at since.
     pub fn now(&self) -> SimTime {
         SimTime::from_micros(self.0.now.load(Ordering::Relaxed))

@@ -21,7 +21,7 @@ pub use post::PostError;
 pub use store::{DataDir, Store, StoreError};
 pub use targets::Targets;
 
-use super::{ApiError, Ports, View, resource::peer};
+use super::{ApiError, Ports, View, lab::Chaos, resource::peer};
 use crate::{
     actors::{
         Event, NodeId, SimTime,
@@ -36,7 +36,10 @@ use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
     io,
     net::Ipv4Addr,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::runtime::Runtime;
@@ -64,13 +67,25 @@ pub struct WebhookSettings {
     pub report: Report,
     /// The ports that peers are said to have.
     pub ports: Ports,
+    /// What goes wrong with posts, if anything may.
+    pub chaos: Option<Chaos>,
+}
+
+/// What became of all posts, those of deleted webhooks included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub delivered: u64,
+    pub failed: u64,
+    pub dropped: u64,
+    /// Events no webhook heard of.
+    pub overlooked: u64,
 }
 
 impl Default for WebhookSettings {
     /// To this machine only, kept nowhere, told to nobody.
     fn default() -> Self {
         let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
-        Self { targets, timeout: TIMEOUT, data: None, report, ports: Ports::default() }
+        Self { targets, timeout: TIMEOUT, data: None, report, ports: Ports::default(), chaos: None }
     }
 }
 
@@ -135,6 +150,7 @@ impl WebhookThread {
             store,
             report: settings.report.clone(),
             inbox: inbox.clone(),
+            chaos: settings.chaos,
         };
         let actor = self.runtime().block_on(async {
             let (supervisor, _) = Actor::spawn(None, WebhookSupervisor, settings.report).await?;
@@ -234,6 +250,18 @@ impl Webhooks {
     /// The dispatcher has died.
     pub async fn counts(&self) -> Result<(Vec<(Arc<Webhook>, Counts)>, u64), ApiError> {
         Ok((self.ask(WebhookMessage::Counts).await?, self.inbox.overlooked.load(Ordering::Relaxed)))
+    }
+
+    /// What became of all posts since the node started.
+    pub fn totals(&self) -> Totals {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Inbox { delivered, failed, dropped, overlooked, .. } = &*self.inbox;
+        Totals {
+            delivered: count(delivered),
+            failed: count(failed),
+            dropped: count(dropped),
+            overlooked: count(overlooked),
+        }
     }
 
     async fn ask<T: Send + 'static>(

@@ -4,6 +4,7 @@ mod announce;
 mod api;
 mod beginning;
 pub(super) mod network;
+mod ready_file;
 #[doc(hidden)]
 pub mod stop;
 
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::{
     actors::NodeId,
-    api::Funds,
+    api::{Funds, LabBoard},
     ledger::rules::Gossip,
     protocol::Timestamp,
     report::session::{Session, SessionWriter, state::Arrived},
@@ -26,6 +27,7 @@ use announce::Announcer;
 use api::ApiOptions;
 use beginning::Beginning;
 use clap::Args;
+use ready_file::ReadyFile;
 use std::{
     io::{self, BufWriter},
     net::{IpAddr, Ipv4Addr},
@@ -111,6 +113,11 @@ pub struct Up {
     #[arg(long, value_name = "MB", default_value_t = 64, requires = "log",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     log_size: u32,
+    /// Write the object that --json prints when it is ready, with ports, accounts and delegates, to a file as well, as soon as
+    /// the API answers. It appears whole and is gone when the testnet stops. One that a killed testnet has left is taken away
+    /// at the start; any other file there is an error.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
     /// Stop when the process that started this one ends, however it ends; or the process of this number.
     #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     exit_with_parent: Option<u32>,
@@ -194,6 +201,7 @@ impl Up {
     /// The port is in use, the network folder cannot be read, or an actor died.
     pub fn run(self) -> Result<(), Failure> {
         let parent = self.exit_with_parent.map(Parent::of).transpose()?;
+        let mut ready_file = self.ready_file.as_deref().map(ReadyFile::claim).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
         let digest = TraceDigest::default();
@@ -210,7 +218,12 @@ impl Up {
             Some(file) => announcer.of_scenario(file, &network.scenario, was_modelled),
             None => announcer,
         };
-        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref())?;
+        let hosted = match self.stage {
+            StageKind::Inline => "inline",
+            StageKind::Ractor => "ractor",
+        };
+        let board = LabBoard::new(&plan).of_run(session.seed, hosted);
+        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
         let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);
@@ -243,13 +256,17 @@ impl Up {
                 webhooks.stop();
                 served
             });
-            announcer.ready(&network, seed, pace, &addresses, self.log.as_deref());
+            let ready = announcer.ready(&network, seed, pace, &addresses, self.log.as_deref());
+            let told = ready_file.as_mut().map_or(Ok(()), |file| file.write(&ready));
+            if told.is_err() {
+                handle.stop();
+            }
             interrupts.stop(handle, printer.clone());
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
             let _ended_already = stop_api.send(true);
             api.join().map_err(|_| Failure::broken("the API server panicked"))??;
-            ended
+            told.and(ended)
         };
         let ended = network.scenario.crypto.during(|| on_current_thread(live));
         announcer.stopped(ended.as_ref().ok().copied());

@@ -1,7 +1,7 @@
 //! A run as a file: every event, one after the other, as JSON lines or for a trace viewer.
 //!
 //! It is written as it happens through a buffer, so memory does not grow with the run. The form of the lines is that of
-//! docs/trace.md, which a test holds against [`line::Payload`].
+//! docs/trace.md, which a test holds against [`crate::sim::line::Payload`].
 
 pub mod diff;
 pub mod line;
@@ -10,9 +10,9 @@ pub mod perfetto;
 use crate::{
     actors::{Event, NodeId, SimTime},
     protocol::{BlockId, slots::Slots},
-    sim::{NetworkEvent, Observer, Plan},
+    sim::{NetworkEvent, Observer, Plan, line::Line},
 };
-use line::{Header, Line};
+use line::Header;
 use perfetto::Perfetto;
 use std::{
     collections::BTreeSet,

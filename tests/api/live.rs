@@ -3,7 +3,7 @@
 use crate::support::{Answered, host_on};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Dialect, Reply, Server, Settings, View},
+    api::{ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View},
     protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
     report::session::{Session, SessionWriter},
     scenario::{
@@ -19,6 +19,7 @@ use std::{
     net::{SocketAddr, TcpStream},
     ops::RangeInclusive,
     path::Path,
+    sync::Arc,
     thread::{self, JoinHandle},
 };
 use tokio::sync::oneshot;
@@ -86,7 +87,17 @@ impl Network {
         let plan = Plan::new(tree, tip, nodes, seeds, start);
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
-        observers.push(Box::new(view.clone()));
+        let board = LabBoard::new(&plan).of_run(seed, "ractor");
+        let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
+        let second = View::new(NodeId(1), plan.tree.clone(), plan.tip.clone(), plan.start);
+        let second = second.with_neighbours((0..DELEGATES).map(NodeId));
+        observers.extend([
+            Box::new(view.clone()) as Box<dyn Observer>,
+            Box::new(second.clone()),
+            Box::new(board.observer()),
+            Box::new(feed.observer()),
+        ]);
+        let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone(), second].into()));
         let journal = file.map(|file| {
             let digest = TraceDigest::default();
             observers.push(Box::new(digest.clone()));
@@ -98,7 +109,14 @@ impl Network {
         });
         let desk = FaultDesk::new(&plan, testnet.clone());
         let (handle, simulation) = host_on(plan.clone(), observers, inline, journal);
-        let context = ApiContext { settings, desk: Some(desk.clone()), ..ApiContext::new(view, handle.clone()) };
+        let context = ApiContext {
+            settings,
+            desk: Some(desk.clone()),
+            board,
+            feed,
+            chaos,
+            ..ApiContext::new(view, handle.clone())
+        };
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
         let address = server.local_address();
         let (stop_api, stopped) = oneshot::channel::<()>();

@@ -12,6 +12,8 @@ mod model;
 mod receiver;
 #[path = "webhooks/recorded.rs"]
 pub mod recorded;
+#[path = "webhooks/struck.rs"]
+mod struck;
 
 use crate::support::{Answered, ask, at_genesis, of_json};
 use dposlab::{

@@ -39,5 +39,6 @@ mod support;
 mod sweeps;
 mod testnet;
 mod tips;
+mod watch;
 mod webhooks;
 mod workload;

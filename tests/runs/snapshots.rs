@@ -6,10 +6,10 @@ use dposlab::{
     actors::{Event, NodeId, SimTime, message::Transactions},
     check::swarm::{Frame, draw},
     protocol::{Arktoshi, Nonce, Transaction, slots::Slots},
-    report::trace::line::Line,
     scenario::{Scenario, StageKind, Testnet, run::among_actors},
     sim::{
         Intervention, NetworkEvent, Observer, Outcome, Plan, SeedTree, Stage,
+        line::Line,
         snapshots::{SnapshotId, SnapshotInfo},
     },
 };

@@ -115,7 +115,8 @@ fn shown(info: &SnapshotInfo) -> Reply {
     Reply::json(json::data(|out| write(out, info)))
 }
 
-fn write(out: &mut Vec<u8>, info: &SnapshotInfo) {
+/// Writes one.
+pub fn write(out: &mut Vec<u8>, info: &SnapshotInfo) {
     let mut object = json::Object::open(out);
     object.slot("id").put(&info.id.0);
     object.slot("name").put(&info.name);

@@ -11,6 +11,7 @@ use crate::actors::{
     SimTime,
     webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
 };
+use crate::api::lab::Chaos;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::{
     collections::BTreeMap,
@@ -55,6 +56,8 @@ pub struct HostArguments {
     pub store: Option<Store>,
     pub report: Report,
     pub inbox: Arc<Inbox>,
+    /// What goes wrong with posts, if anything may.
+    pub chaos: Option<Chaos>,
 }
 
 /// What observers and the actor share: whether anybody asks for events, and how many are on their way.
@@ -64,6 +67,10 @@ pub struct Inbox {
     pub waiting: AtomicU64,
     /// Events nobody was told of, because too many were on their way.
     pub overlooked: AtomicU64,
+    /// Posts of all webhooks, those that were deleted included: taken, not taken, and never sent.
+    pub delivered: AtomicU64,
+    pub failed: AtomicU64,
+    pub dropped: AtomicU64,
 }
 
 /// All that changes.
@@ -134,10 +141,12 @@ impl HostState {
     }
 
     fn deliver(&mut self, delivery: Delivery) {
-        let HostArguments { targets, timeout, report, .. } = &self.arguments;
+        let HostArguments { targets, timeout, report, inbox, chaos, .. } = &self.arguments;
+        let strike = chaos.as_ref().map(|chaos| chaos.post(&delivery.hook.event)).unwrap_or_default();
         let lane = self.lanes.entry(delivery.hook.id.clone());
-        lane.or_insert_with(|| Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone()))
-            .push(delivery);
+        let new =
+            || Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone(), inbox.clone());
+        lane.or_insert_with(new).struck(delivery, strike);
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {

@@ -1,8 +1,15 @@
 //! The deliveries of one webhook, one after the other, in a task of its own: a slow receiver holds up nobody else.
+#![expect(clippy::disallowed_methods, reason = "receivers live in real time, and so does what keeps a post back")]
 
-use super::{Report, post::Poster};
-use crate::actors::webhook::Delivery;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use super::{Report, actor::Inbox, post::Poster};
+use crate::{
+    actors::webhook::Delivery,
+    api::lab::chaos::{PostStrike, Treatment},
+};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinHandle,
@@ -46,30 +53,66 @@ impl Shared {
 
 /// One webhook's queue and the task that empties it.
 pub struct Lane {
-    sender: mpsc::UnboundedSender<Delivery>,
+    sender: mpsc::UnboundedSender<Queued>,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
     report: Report,
+    inbox: Arc<Inbox>,
+    /// One that leaves after the next.
+    held: Option<Queued>,
+}
+
+/// A delivery, and how long it is kept back before it is posted.
+#[derive(Clone)]
+struct Queued {
+    delivery: Delivery,
+    late: Duration,
 }
 
 impl Lane {
     /// An empty queue. Runs on the runtime it is called from.
     /// It posts while it holds one of `turns`.
-    pub fn new(poster: Poster, turns: Arc<Semaphore>, report: Report) -> Self {
+    pub fn new(poster: Poster, turns: Arc<Semaphore>, report: Report, inbox: Arc<Inbox>) -> Self {
         let (sender, deliveries) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
-        let task = tokio::spawn(work(deliveries, poster, turns, shared.clone(), report.clone()));
-        Self { sender, shared, task, report }
+        let task = tokio::spawn(work(deliveries, poster, turns, shared.clone(), report.clone(), inbox.clone()));
+        Self { sender, shared, task, report, inbox, held: None }
+    }
+
+    /// Puts a delivery behind the others, unless chaos has it otherwise.
+    pub fn struck(&mut self, delivery: Delivery, PostStrike { late, then }: PostStrike) {
+        let queued = Queued { delivery, late };
+        match then {
+            Some(Treatment::Lost) => {}
+            Some(Treatment::Reorder) if self.held.is_none() => self.held = Some(queued),
+            Some(Treatment::Twice) => {
+                self.push(queued.clone());
+                self.push(queued);
+                self.release();
+            }
+            _ => {
+                self.push(queued);
+                self.release();
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.push(held);
+        }
     }
 
     /// Puts a delivery behind the others, or drops it if too many wait. Never waits itself.
-    pub fn push(&self, delivery: Delivery) {
+    fn push(&self, queued: Queued) {
+        let delivery = &queued.delivery;
         let bytes = delivery.body.len() as u64;
         let mut tally = self.shared.tally();
         if tally.counts.queued >= QUEUE_MAX || tally.queued_bytes + bytes > QUEUE_BYTES_MAX {
             tally.counts.dropped += 1;
             let dropped = tally.counts.dropped;
             drop(tally);
+            self.inbox.dropped.fetch_add(1, Ordering::Relaxed);
             if dropped.is_power_of_two() {
                 let hook = &delivery.hook;
                 (self.report)(&format!("Webhook {} ({}) is too slow: {dropped} dropped", hook.id, hook.event));
@@ -80,7 +123,7 @@ impl Lane {
         tally.queued_bytes += bytes;
         drop(tally);
         // The task ends after the sender only.
-        let _task_gone = self.sender.send(delivery);
+        let _task_gone = self.sender.send(queued);
     }
 
     /// What became of the deliveries so far, all at one instant.
@@ -94,20 +137,25 @@ impl Lane {
     }
 
     /// Takes nothing more; the task ends when the queue is empty.
-    pub fn close(self) -> JoinHandle<()> {
+    pub fn close(mut self) -> JoinHandle<()> {
+        self.release();
         self.task
     }
 }
 
 async fn work(
-    mut deliveries: mpsc::UnboundedReceiver<Delivery>,
+    mut deliveries: mpsc::UnboundedReceiver<Queued>,
     poster: Poster,
     turns: Arc<Semaphore>,
     shared: Arc<Shared>,
     report: Report,
+    inbox: Arc<Inbox>,
 ) {
     let mut failures_in_row = 0_u64;
-    while let Some(Delivery { hook, body }) = deliveries.recv().await {
+    while let Some(Queued { delivery: Delivery { hook, body }, late }) = deliveries.recv().await {
+        if !late.is_zero() {
+            tokio::time::sleep(late).await;
+        }
         // It is never closed.
         let turn = turns.acquire().await;
         let outcome = poster.post(&hook.target, &hook.secret, &body).await;
@@ -123,6 +171,8 @@ async fn work(
         } else {
             failures_in_row = 0;
         }
+        let total = if outcome.is_ok() { &inbox.delivered } else { &inbox.failed };
+        total.fetch_add(1, Ordering::Relaxed);
         let mut tally = shared.tally();
         match outcome {
             Ok(()) => tally.counts.delivered += 1,

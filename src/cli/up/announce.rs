@@ -10,7 +10,7 @@ use crate::{
     scenario::Scenario,
     sim::{Observer, Pace},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
     path::Path,
@@ -67,15 +67,24 @@ impl Announcer {
         Self { scenario: Some(Arc::new(of)), ..self }
     }
 
-    /// The network is up: all a developer needs to use it.
-    pub fn ready(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
+    /// The network is up: all a developer needs to use it, and the same for programs.
+    pub fn ready(
+        &self,
+        network: &UpNetwork,
+        seed: u64,
+        pace: Pace,
+        addresses: &[SocketAddr],
+        log: Option<&Path>,
+    ) -> Value {
+        let ready = ready_json(network, seed, pace, addresses, log, self.scenario.as_deref());
         if self.json {
-            self.ready_json(network, seed, pace, addresses, log);
+            self.printer.line(ready.to_string());
         } else {
             self.ready_text(network, seed, pace, addresses, log);
         }
         let early = self.early.lock().expect("no one panics while holding it").take();
         early.into_iter().flatten().for_each(|line| self.printer.line(line));
+        ready
     }
 
     /// Prints a line, once the network is up.
@@ -119,42 +128,6 @@ impl Announcer {
         lines.push(String::new());
         lines.push("  Ctrl-C stops it.".to_owned());
         self.printer.line(lines.join("\n"));
-    }
-
-    fn ready_json(&self, network: &UpNetwork, seed: u64, pace: Pace, addresses: &[SocketAddr], log: Option<&Path>) {
-        let config = network.tree.config();
-        let accounts = network.testnet.accounts.iter().map(|account| {
-            json!({
-                "address": account.keys.public().address(config.network.pub_key_hash).to_string(),
-                "publicKey": account.keys.public().to_string(),
-                "balance": account.balance,
-                "passphrase": account.passphrase,
-            })
-        });
-        let delegates = network.testnet.delegates.iter().map(|delegate| {
-            json!({
-                "username": delegate.username,
-                "address": delegate.keys.public().address(config.network.pub_key_hash).to_string(),
-                "publicKey": delegate.keys.public().to_string(),
-                "passphrase": delegate.passphrase,
-            })
-        });
-        let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}/api")).collect();
-        let ready = json!({
-            "event": "ready",
-            "version": env!("CARGO_PKG_VERSION"),
-            "url": urls.first(),
-            "urls": urls,
-            "seed": seed,
-            "pace": pace.to_string(),
-            "nethash": config.network.nethash,
-            "log": log.map(|log| log.display().to_string()),
-            "scenario": self.scenario.as_ref().map(|of| &of.name),
-            "notes": self.scenario.as_ref().map_or(&[][..], |of| &of.notes),
-            "accounts": accounts.collect::<Vec<_>>(),
-            "delegates": delegates.collect::<Vec<_>>(),
-        });
-        self.printer.line(ready.to_string());
     }
 
     /// The network has stopped at this instant; `None` if it broke off.
@@ -331,6 +304,50 @@ impl Observer for LogWriter {
             Event::ForgerFailed { error } => self.write(now, "ERROR", format!("Forger failed: {error}")),
         }
     }
+}
+
+/// What programs are told when the network is up.
+fn ready_json(
+    network: &UpNetwork,
+    seed: u64,
+    pace: Pace,
+    addresses: &[SocketAddr],
+    log: Option<&Path>,
+    scenario: Option<&OfScenario>,
+) -> Value {
+    let config = network.tree.config();
+    let accounts = network.testnet.accounts.iter().map(|account| {
+        json!({
+            "address": account.keys.public().address(config.network.pub_key_hash).to_string(),
+            "publicKey": account.keys.public().to_string(),
+            "balance": account.balance,
+            "passphrase": account.passphrase,
+        })
+    });
+    let delegates = network.testnet.delegates.iter().map(|delegate| {
+        json!({
+            "username": delegate.username,
+            "address": delegate.keys.public().address(config.network.pub_key_hash).to_string(),
+            "publicKey": delegate.keys.public().to_string(),
+            "passphrase": delegate.passphrase,
+        })
+    });
+    let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}/api")).collect();
+    json!({
+        "event": "ready",
+        "pid": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "url": urls.first(),
+        "urls": urls,
+        "seed": seed,
+        "pace": pace.to_string(),
+        "nethash": config.network.nethash,
+        "log": log.map(|log| log.display().to_string()),
+        "scenario": scenario.map(|of| &of.name),
+        "notes": scenario.map_or(&[][..], |of| &of.notes),
+        "accounts": accounts.collect::<Vec<_>>(),
+        "delegates": delegates.collect::<Vec<_>>(),
+    })
 }
 
 fn pace_in_words(pace: Pace) -> String {

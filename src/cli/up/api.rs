@@ -4,8 +4,8 @@ use super::announce::LogWriter;
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Dialect, Funds, LabAccess, LabToken, Limits, Listener, LogTail, RateLimit, Server, Settings, View,
-        WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
+        ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
+        RateLimit, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
@@ -18,7 +18,7 @@ use clap::Args;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio::sync::watch;
@@ -98,6 +98,8 @@ pub struct ServedNodes {
     nodes: Vec<ServedNode>,
     thread: WebhookThread,
     settings: Settings,
+    board: LabBoard,
+    feed: EventFeed,
 }
 
 struct ServedNode {
@@ -106,6 +108,7 @@ struct ServedNode {
     tail: LogTail,
     report: Report,
     webhooks: Webhooks,
+    chaos: Chaos,
 }
 
 impl ApiOptions {
@@ -163,6 +166,7 @@ impl ApiOptions {
         Ports(listeners): Ports,
         plan: &Plan,
         log: Option<&Printer>,
+        board: LabBoard,
     ) -> Result<(ServedNodes, Vec<Box<dyn Observer>>), Failure> {
         if listeners.len() > plan.nodes.len() {
             let (asked, there) = (listeners.len(), plan.nodes.len());
@@ -171,7 +175,9 @@ impl ApiOptions {
         let data = self.data_dir.as_deref().map(DataDir::open).transpose();
         let data = data.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
-        let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+        let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
+        let views: Arc<OnceLock<Vec<View>>> = Arc::default();
         let mut nodes = Vec::with_capacity(listeners.len());
         for (listener, node) in listeners.into_iter().zip((0..).map(NodeId)) {
             let view = View::new(node, plan.tree.clone(), plan.tip.clone(), plan.start)
@@ -181,13 +187,15 @@ impl ApiOptions {
             let printer = log.filter(|_| node == NodeId(0)).cloned();
             let writer = LogWriter::new(printer, tail.clone(), node, plan.tree.clone());
             let report = report(&view, &writer);
-            let settings = self.webhooks(&listener, report.clone(), data.clone());
+            let chaos = Chaos::new(plan.seeds.seed(), node, views.clone());
+            let settings = self.webhooks(&listener, report.clone(), data.clone(), &chaos);
             let webhooks = thread.host(view.clone(), settings);
             let webhooks = webhooks.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
             observers.extend([Box::new(view.clone()) as Box<dyn Observer>, Box::new(writer)]);
             observers.push(Box::new(webhooks.observer()));
-            nodes.push(ServedNode { listener, view, tail, report, webhooks });
+            nodes.push(ServedNode { listener, view, tail, report, webhooks, chaos });
         }
+        let _first_time = views.set(nodes.iter().map(|node| node.view.clone()).collect());
         let settings = Settings {
             dialect: self.dialect,
             whitelist: self.whitelist.clone(),
@@ -196,10 +204,10 @@ impl ApiOptions {
             lab: self.lab()?,
             limits: self.limits(),
         };
-        Ok((ServedNodes { nodes, thread, settings }, observers))
+        Ok((ServedNodes { nodes, thread, settings, board, feed }, observers))
     }
 
-    fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>) -> WebhookSettings {
+    fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>, chaos: &Chaos) -> WebhookSettings {
         let is_private = listener.local_address().ip().is_loopback();
         let default = || if is_private { Targets::loopback() } else { Targets::none() };
         WebhookSettings {
@@ -208,6 +216,7 @@ impl ApiOptions {
             data,
             report,
             ports: crate::api::Ports::default(),
+            chaos: Some(chaos.clone()),
         }
     }
 }
@@ -233,7 +242,7 @@ impl ServedNodes {
         session: Session,
     ) -> (Vec<Server>, WebhookThread) {
         let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
-        let Self { nodes, thread, settings } = self;
+        let Self { nodes, thread, settings, board, feed } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),
@@ -241,6 +250,9 @@ impl ServedNodes {
                 funds: Some(funds.clone()),
                 write_state: Some(write_state.clone()),
                 report: node.report,
+                chaos: node.chaos,
+                board: board.clone(),
+                feed: feed.clone(),
                 settings: settings.clone(),
                 desk: Some(desk.clone()),
                 ..ApiContext::new(node.view, live.clone())

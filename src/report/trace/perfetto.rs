@@ -2,7 +2,8 @@
 //! event a slice; a message is a slice at either end with a flow between them. Everything stands in the order of time, and
 //! slices of a thread lie in one another or apart: a viewer drops those that overlap in part.
 
-use super::line::{ActorLine, Header, Line, Payload};
+use super::line::Header;
+use crate::sim::line::{ActorLine, Line, Payload};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,

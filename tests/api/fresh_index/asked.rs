@@ -57,7 +57,7 @@ pub fn operations(context: &ApiContext) -> Vec<Operation> {
     });
     let answering = all.filter_map(|(path, method, described)| match (method, path.as_str()) {
         // The run, which is not of the node's chain.
-        (_, path) if path.starts_with("/lab/") => None,
+        (_, path) if path == "/lab" || path == "/metrics" || path.starts_with("/lab/") => None,
         ("get", _) => Some(Operation::of(Method::GET, path, described)),
         // These change the pool and the webhooks.
         ("post", "/api/transactions" | "/api/webhooks") => None,

@@ -1,0 +1,232 @@
+//! Rules by which answers and posts go wrong on purpose.
+
+use super::Call;
+use crate::api::{
+    ApiError, Reply,
+    json::{self, Object},
+    lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
+    parameter::{ANY_TEXT, Parameter, both},
+    route::{Access, ROUTES, Verb},
+    rule::{Bound, Given, Rule},
+    shape::Shape,
+};
+
+const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
+
+/// What a rule may say.
+pub const NEW: &[Parameter] = &[
+    both("route", ANY_TEXT),
+    both("method", Rule::OneOf(&["GET", "HEAD", "POST", "PUT", "DELETE"])),
+    both("event", ANY_TEXT),
+    both("share", Rule::Share),
+    both("count", Rule::Integer(Bound::Positive)),
+    both("seed", Rule::Integer(Bound::Least(0))),
+    both("delay_ms", MILLISECONDS),
+    both("refuse", Rule::Boolean),
+    both("status", Rule::Integer(Bound::Between(429, 599))),
+    both("cut", Rule::Boolean),
+    both("stale", Rule::Integer(Bound::Between(1, 1_000))),
+    both("node", Rule::Integer(Bound::Least(0))),
+    both("late_ms", MILLISECONDS),
+    both("twice", Rule::Boolean),
+    both("reorder", Rule::Boolean),
+    both("lost", Rule::Boolean),
+];
+
+/// What a rule can do, by the member that says so.
+const TREATMENTS: [&str; 10] =
+    ["delay_ms", "refuse", "status", "cut", "stale", "node", "late_ms", "twice", "reorder", "lost"];
+
+/// The number of a rule in a path.
+pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Positive))];
+
+/// A rule, and what it did so far: how many requests or posts it matched, and how many of them it struck. One of the
+/// members from `delay_ms` on is there.
+pub const SHAPE: Shape = Shape::Members(&[
+    ("id", Shape::Integer, true),
+    ("route", Shape::Text, false),
+    ("method", Shape::Text, false),
+    ("event", Shape::Text, false),
+    ("share", Shape::Number, true),
+    ("count", Shape::Integer, false),
+    ("seed", Shape::Integer, false),
+    ("delay_ms", Shape::Integer, false),
+    ("refuse", Shape::Boolean, false),
+    ("status", Shape::Integer, false),
+    ("cut", Shape::Boolean, false),
+    ("stale", Shape::Integer, false),
+    ("node", Shape::Integer, false),
+    ("late_ms", Shape::Integer, false),
+    ("twice", Shape::Boolean, false),
+    ("reorder", Shape::Boolean, false),
+    ("lost", Shape::Boolean, false),
+    ("matched", Shape::Integer, true),
+    ("applied", Shape::Integer, true),
+]);
+
+/// How many rules were taken away.
+pub const CLEARED_SHAPE: Shape = Shape::Members(&[("deleted", Shape::Integer, true)]);
+
+type Outcome = Result<Reply, ApiError>;
+
+/// `GET /lab/chaos`: all rules, oldest first.
+pub fn list(call: &Call<'_>) -> Outcome {
+    let rules = call.context.chaos.all();
+    let write = |out: &mut Vec<u8>, (number, rule): (&u64, &ChaosRule)| write(out, *number, rule);
+    Ok(Reply::json(json::data(|out| json::write_list(out, &rules, write))))
+}
+
+/// `POST /lab/chaos`: a rule from now on.
+pub fn create(call: &Call<'_>) -> Outcome {
+    let line = read(call)?;
+    let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
+    let number = call.context.chaos.add(line).ok_or_else(full)?;
+    show_number(call, number).map(Reply::created)
+}
+
+/// `GET /lab/chaos/{id}`.
+pub fn show(call: &Call<'_>) -> Outcome {
+    show_number(call, number(call))
+}
+
+/// `DELETE /lab/chaos/{id}`: answers with what the rule did.
+pub fn delete(call: &Call<'_>) -> Outcome {
+    let reply = show(call)?;
+    call.context.chaos.remove(number(call));
+    Ok(reply)
+}
+
+/// `DELETE /lab/chaos`: all rules.
+pub fn clear(call: &Call<'_>) -> Outcome {
+    let deleted = call.context.chaos.clear();
+    Ok(Reply::json(json::data_object(|data| data.slot("deleted").put(&deleted))))
+}
+
+fn number(call: &Call<'_>) -> u64 {
+    call.arguments.integer("id").and_then(|id| u64::try_from(id).ok()).unwrap_or_default()
+}
+
+fn show_number(call: &Call<'_>, number: u64) -> Outcome {
+    let rule = call.context.chaos.get(number).ok_or(ApiError::NotFound("Rule not found"))?;
+    Ok(Reply::json(json::data(|out| write(out, number, &rule))))
+}
+
+fn write(out: &mut Vec<u8>, number: u64, ChaosRule { line, matched, applied, .. }: &ChaosRule) {
+    let mut rule = Object::open(out);
+    rule.slot("id").put(&number);
+    rule.slot("route").put_some(line.route.as_ref());
+    rule.slot("method").put_some(line.method.as_ref());
+    rule.slot("event").put_some(line.event.as_ref());
+    rule.slot("share").put(&(f64::from(line.share) / f64::from(MILLION)));
+    rule.slot("count").put_some(line.count);
+    rule.slot("seed").put_some(line.seed);
+    match line.treatment {
+        Treatment::Delay(milliseconds) => rule.slot("delay_ms").put(&milliseconds),
+        Treatment::Refuse => rule.slot("refuse").put(&true),
+        Treatment::Status(status) => rule.slot("status").put(&status),
+        Treatment::Cut => rule.slot("cut").put(&true),
+        Treatment::Stale(blocks) => rule.slot("stale").put(&blocks),
+        Treatment::Node(node) => rule.slot("node").put(&node),
+        Treatment::Late(milliseconds) => rule.slot("late_ms").put(&milliseconds),
+        Treatment::Twice => rule.slot("twice").put(&true),
+        Treatment::Reorder => rule.slot("reorder").put(&true),
+        Treatment::Lost => rule.slot("lost").put(&true),
+    }
+    rule.slot("matched").put(matched);
+    rule.slot("applied").put(applied);
+    rule.close();
+}
+
+/// The rule of a body whose members have been checked one by one.
+fn read(call: &Call<'_>) -> Result<RuleLine, ApiError> {
+    let given = &call.parameters;
+    let treatment = read_treatment(call)?;
+    let text = |name| given.text(name).map(str::to_owned);
+    let number = |name| given.integer(name).and_then(|number| u64::try_from(number).ok());
+    let line = RuleLine {
+        route: text("route"),
+        method: text("method"),
+        event: text("event"),
+        share: number("share").map_or(MILLION, |share| u32::try_from(share).unwrap_or(MILLION)),
+        count: number("count"),
+        seed: number("seed"),
+        treatment,
+    };
+    let foreign: &[&str] = if treatment.is_of_posts() { &["route", "method"] } else { &["event"] };
+    if let Some(name) = foreign.iter().find(|name| given.get(name).is_some()) {
+        let (of, allowed) =
+            if treatment.is_of_posts() { ("webhooks", "event") } else { ("requests", "route and method") };
+        return refuse(format!("{name}: found beside what happens to {of}, allowed is {allowed}"));
+    }
+    check_route(&line)?;
+    Ok(line)
+}
+
+fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
+    let given = &call.parameters;
+    let named: Vec<&str> = TREATMENTS.into_iter().filter(|name| given.get(name).is_some()).collect();
+    let [name] = named[..] else {
+        let found = if named.is_empty() { "none".to_owned() } else { named.join(" and ") };
+        return refuse(format!("found {found} of what a rule can do, allowed is one of {}", TREATMENTS.join(", ")));
+    };
+    let number = given.integer(name).and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+    if given.get(name) == Some(&Given::Boolean(false)) {
+        return refuse(format!("{name}: found false, allowed is true"));
+    }
+    let served = call.context.chaos.served();
+    Ok(match name {
+        "delay_ms" => Treatment::Delay(number),
+        "refuse" => Treatment::Refuse,
+        "status" if (430..500).contains(&number) => {
+            return refuse(format!("status: found {number}, allowed are 429 and 500 to 599"));
+        }
+        "status" => Treatment::Status(number as u16),
+        "cut" => Treatment::Cut,
+        "stale" => Treatment::Stale(number),
+        "node" if given.integer(name).is_none_or(|node| node as usize >= served) => {
+            let found = given.integer(name).unwrap_or_default();
+            let most = served.saturating_sub(1);
+            return refuse(format!("node: found {found}, allowed are the served nodes 0 to {most} (--api-nodes)"));
+        }
+        "node" => Treatment::Node(number),
+        "late_ms" => Treatment::Late(number),
+        "twice" => Treatment::Twice,
+        "reorder" => Treatment::Reorder,
+        _ => Treatment::Lost,
+    })
+}
+
+/// A rule that can match nothing is a mistake.
+fn check_route(line: &RuleLine) -> Result<(), ApiError> {
+    if line.treatment.is_of_posts() {
+        return Ok(());
+    }
+    let public = || ROUTES.iter().filter(|route| route.access != Access::Loopback);
+    let matches = |line: &RuleLine| {
+        public().any(|route| {
+            let methods: &[warp::http::Method] = match route.verb {
+                Verb::Get => &[warp::http::Method::GET, warp::http::Method::HEAD],
+                Verb::Post => &[warp::http::Method::POST],
+                Verb::Put => &[warp::http::Method::PUT],
+                Verb::Delete => &[warp::http::Method::DELETE],
+            };
+            methods.iter().any(|method| line.is_for_request(route, method))
+        })
+    };
+    if matches(line) {
+        return Ok(());
+    }
+    let route = line.route.as_deref().unwrap_or_default();
+    if matches(&RuleLine { method: None, ..line.clone() }) {
+        let method = line.method.as_deref().unwrap_or_default();
+        return refuse(format!("method: found {method}, by which no route '{route}' is asked"));
+    }
+    refuse(format!(
+        "route: found '{route}', allowed are the paths of /api/openapi.json as they stand there, such as /api/blocks/{{id}}, \
+         and beginnings of them with * behind, but none under /lab"
+    ))
+}
+
+fn refuse<T>(message: String) -> Result<T, ApiError> {
+    Err(ApiError::Unprocessable(message))
+}

@@ -1,0 +1,177 @@
+//! Watching the network: where all nodes stand, and what is in force.
+
+use super::{Call, snapshots};
+use crate::{
+    actors::NodeId,
+    api::{
+        ApiError, Reply,
+        json::{self, Object},
+        lab::{BoardState, LabBoard, Subscription, stream::Filter},
+        parameter::{ANY_TEXT, Parameter, both},
+        route::Answer,
+        rule::{Bound, Rule},
+        shape::{BLOCK_ID, Shape},
+    },
+    sim::{Pace, line::KINDS},
+};
+use std::sync::Arc;
+
+const OR_NULL: Shape = Shape::Either(&[Shape::Text, Shape::Null]);
+const NODE: Shape = Shape::Members(&[
+    ("node", Shape::Integer, true),
+    ("delegate", OR_NULL, true),
+    ("height", Shape::Integer, true),
+    ("tip", BLOCK_ID, true),
+    ("live", Shape::Boolean, true),
+    ("cause", OR_NULL, true),
+    ("pool", Shape::Integer, true),
+]);
+const FAULT: Shape =
+    Shape::Members(&[("fault", Shape::Integer, true), ("kind", Shape::Text, true), ("since", Shape::Integer, true)]);
+/// The whole network. Times are virtual: `now` in seconds since the network's epoch, `nowMicros`, `since` in
+/// microseconds.
+pub const LAB_SHAPE: Shape = Shape::Members(&[
+    ("ready", Shape::Boolean, true),
+    ("pace", Shape::Either(&[Shape::Number, Shape::Text, Shape::Null]), true),
+    ("now", Shape::Integer, true),
+    ("nowMicros", Shape::Integer, true),
+    ("seed", Shape::Either(&[Shape::Integer, Shape::Null]), true),
+    ("stage", OR_NULL, true),
+    ("nodes", Shape::List(&NODE), true),
+    ("faults", Shape::List(&FAULT), true),
+    ("snapshots", snapshots::LIST_SHAPE, true),
+]);
+
+/// `GET /lab`. A run that has ended is not ready, has no pace, and stands where it ended.
+pub fn lab(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let run = call.context.live.now().await.ok();
+        let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
+        let board = &call.context.board;
+        let state = board.state();
+        let taken = call.context.live.look(|stage| stage.snapshots().list().cloned().collect::<Vec<_>>());
+        let taken = taken.await.unwrap_or_default();
+        Ok(Reply::json(json::data_object(|data| {
+            data.slot("ready").put(&run.is_some());
+            match run.map(|(_, pace)| pace) {
+                Some(Pace::Speed(speed)) => data.slot("pace").put(&speed),
+                pace => data.slot("pace").put(&pace.map(|pace| pace.to_string())),
+            }
+            data.slot("now").put(&now.seconds());
+            data.slot("nowMicros").put(&now.micros());
+            data.slot("seed").put(&board.seed());
+            data.slot("stage").put(&board.stage());
+            write_state(data, board, &state);
+            data.slot("snapshots").list(&taken, snapshots::write);
+        })))
+    })
+}
+
+fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState) {
+    let nodes = state.tips.all().iter().zip(board.delegates()).zip(state.down.iter().zip(&state.pools)).enumerate();
+    data.slot("nodes").list(nodes, |out, (node, ((tip, delegate), (down, pool)))| {
+        let mut line = Object::open(out);
+        line.slot("node").put(&node);
+        line.slot("delegate").put(delegate);
+        line.slot("height").put(&tip.height());
+        line.slot("tip").text(tip.id());
+        line.slot("live").put(&down.is_none());
+        line.slot("cause").put(&down.map(|cause| cause.word()));
+        line.slot("pool").put(pool);
+        line.close();
+    });
+    data.slot("faults").list(&state.faults, |out, (fault, in_force)| {
+        let mut line = Object::open(out);
+        line.slot("fault").put(fault);
+        line.slot("kind").put(in_force.kind);
+        line.slot("since").put(&in_force.since.micros());
+        line.close();
+    });
+}
+
+/// What a stream of events may be asked for.
+pub const EVENTS: &[Parameter] = &[
+    both("kind", ANY_TEXT),
+    both("node", ANY_TEXT),
+    both("last_event_id", Rule::Integer(Bound::Least(0))),
+    both("limit", Rule::Integer(Bound::Between(1, 1_000_000))),
+];
+
+/// A stream as the description of the API shows it.
+pub const EVENTS_EXAMPLE: &str = "retry: 1000\n: the next event is 52\n\nid: 52\ndata: {\"at\":16000000,\"node\":3,\
+    \"kind\":\"peer.added\",\"peer\":4}\n\n";
+
+/// `GET /lab/events`: from the next event on, or from the one after `Last-Event-ID` or `last_event_id`.
+pub fn events(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let parameters = &call.parameters;
+    let number = |name| parameters.integer(name).and_then(|number| u64::try_from(number).ok());
+    let filter = Filter {
+        kinds: parameters.text("kind").map(read_kinds).transpose()?,
+        nodes: parameters.text("node").map(|text| read_nodes(text, call.context.board.nodes())).transpose()?,
+    };
+    Ok(Reply::events(Subscription {
+        feed: call.context.feed.clone(),
+        // What a client that comes back says itself is newer than what stands in its address.
+        after: last_event_id(call)?.or_else(|| number("last_event_id")),
+        filter: Arc::new(filter),
+        limit: number("limit"),
+    }))
+}
+
+fn last_event_id(call: &Call<'_>) -> Result<Option<u64>, ApiError> {
+    let Some(header) = call.request.headers.get("last-event-id") else { return Ok(None) };
+    let text = header.to_str().unwrap_or_default();
+    match text.parse() {
+        Ok(number) => Ok(Some(number)),
+        // What an EventSource sends that has seen no event yet.
+        Err(_) if text.is_empty() => Ok(None),
+        Err(_) => {
+            let message = format!("Last-Event-ID: found '{text}', allowed is the number of an event");
+            Err(ApiError::Unprocessable(message))
+        }
+    }
+}
+
+fn read_kinds(text: &str) -> Result<Vec<&'static str>, ApiError> {
+    let read =
+        |word: &str| {
+            KINDS.iter().copied().find(|kind| *kind == word).ok_or_else(|| {
+                ApiError::Unprocessable(format!("kind: found '{word}', allowed are {}", KINDS.join(", ")))
+            })
+        };
+    text.split(',').map(read).collect()
+}
+
+fn read_nodes(text: &str, nodes: usize) -> Result<Vec<NodeId>, ApiError> {
+    let read = |word: &str| {
+        let number = word
+            .parse()
+            .ok()
+            .filter(|number| (*number as usize) < nodes && word.bytes().all(|byte| byte.is_ascii_digit()));
+        number.map(NodeId).ok_or_else(|| {
+            let most = nodes.saturating_sub(1);
+            ApiError::Unprocessable(format!("node: found '{word}', allowed are the numbers 0 to {most}"))
+        })
+    };
+    text.split(',').map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_read_whole_or_refused_by_name() {
+        assert_eq!(read_kinds("block.applied,node.up"), Ok(vec!["block.applied", "node.up"]));
+        for (wrong, named) in
+            [("block", "'block'"), ("", "''"), ("block.applied,", "''"), ("network.sent", "'network.sent'")]
+        {
+            let refused = read_kinds(wrong).expect_err(wrong).to_string();
+            assert!(refused.contains(named) && refused.contains("block.applied, block.refused"), "{refused}");
+        }
+        assert_eq!(read_nodes("0,4", 5), Ok(vec![NodeId(0), NodeId(4)]));
+        for wrong in ["5", "+1", "", "0,", "-1", "all", "4294967296"] {
+            assert!(read_nodes(wrong, 5).expect_err(wrong).to_string().contains("0 to 4"), "{wrong}");
+        }
+    }
+}

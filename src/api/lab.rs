@@ -1,0 +1,20 @@
+//! The lab: what is told of the whole network, beside the public API of one node.
+//!
+//! ```text
+//!   simulation's thread                             API's threads
+//!   BoardObserver ── counts, tips, faults ──► LabBoard ──────► GET /lab, GET /metrics
+//!   FeedObserver ─── events, if wanted ─────► EventFeed ─────► GET /lab/events: a Reader for each
+//! ```
+//!
+//! [`Chaos`] stands between a node and its clients. An observer writes and never waits for a reader.
+
+pub mod board;
+pub mod chaos;
+pub mod cut;
+pub mod feed;
+pub mod stream;
+
+pub use board::{BoardState, Counts, FaultInForce, LabBoard};
+pub use chaos::Chaos;
+pub use feed::EventFeed;
+pub use stream::Subscription;

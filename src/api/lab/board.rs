@@ -1,0 +1,242 @@
+//! Where every node of the network stands, and what is in force: a table that an observer keeps and requests read.
+
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    api::View,
+    ledger::Link,
+    sim::{DownCause, NetworkEvent, Observer, Plan, Tips},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The table. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct LabBoard(Arc<Shared>);
+
+struct Shared {
+    seed: Option<u64>,
+    /// The stage that hosts the actors, by its name on the command line.
+    stage: Option<&'static str>,
+    /// By node, the username of its delegate.
+    delegates: Vec<Option<String>>,
+    state: Mutex<BoardState>,
+}
+
+/// All of it that the run's events change. Where the run goes back to a snapshot, it follows.
+#[derive(Clone)]
+pub struct BoardState {
+    /// The block each node stands on, and whether the node is live.
+    pub tips: Tips,
+    /// By node, why it is down; `None` while it is live.
+    pub down: Vec<Option<DownCause>>,
+    /// By node, the number of transactions in its pool.
+    pub pools: Vec<u64>,
+    /// Faults in force, by their number in the plan.
+    pub faults: BTreeMap<usize, FaultInForce>,
+    pub counts: Counts,
+}
+
+/// A fault that has begun and not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultInForce {
+    /// The word of its kind in scenario files.
+    pub kind: &'static str,
+    pub since: SimTime,
+}
+
+/// What has happened since the run began, on all nodes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub forged: u64,
+    /// Rollbacks, and the blocks that they took off.
+    pub rollbacks: u64,
+    pub reverted: u64,
+    /// Slots left empty before blocks that node 0 has applied.
+    pub missed: u64,
+}
+
+impl LabBoard {
+    /// The board of a run that is about to begin.
+    pub fn new(plan: &Plan) -> Self {
+        let genesis = plan.tree.applied(&plan.tip);
+        let username = |node: &crate::sim::NodePlan| {
+            let delegate = genesis.state.delegate_of(node.forger.as_ref()?.public())?;
+            Some(delegate.username.to_string())
+        };
+        Self::of(&plan.tip, plan.nodes.iter().map(username).collect())
+    }
+
+    /// The board of a node of which nothing is known but what its API shows.
+    pub fn of_view(view: &View) -> Self {
+        Self::of(view.head().tip(), vec![None; view.node().0 as usize + 1])
+    }
+
+    fn of(tip: &Arc<Link>, delegates: Vec<Option<String>>) -> Self {
+        let nodes = delegates.len();
+        let state = BoardState {
+            tips: Tips::new(nodes, tip),
+            down: vec![None; nodes],
+            pools: vec![0; nodes],
+            faults: BTreeMap::new(),
+            counts: Counts::default(),
+        };
+        Self(Arc::new(Shared { seed: None, stage: None, delegates, state: Mutex::new(state) }))
+    }
+
+    /// The same board, which says by which seed and on which stage the network runs. Called before it is shared.
+    #[must_use]
+    pub fn of_run(self, seed: u64, stage: &'static str) -> Self {
+        let state = Mutex::new(self.state());
+        let delegates = self.0.delegates.clone();
+        Self(Arc::new(Shared { seed: Some(seed), stage: Some(stage), delegates, state }))
+    }
+
+    /// What keeps the board. It waits for no reader longer than a copy of the state takes.
+    pub fn observer(&self) -> BoardObserver {
+        BoardObserver(self.clone())
+    }
+
+    /// The seed of the run, if that is known.
+    pub fn seed(&self) -> Option<u64> {
+        self.0.seed
+    }
+
+    /// The stage that the run is on, if that is known.
+    pub fn stage(&self) -> Option<&'static str> {
+        self.0.stage
+    }
+
+    /// Number of nodes of the network.
+    pub fn nodes(&self) -> usize {
+        self.0.delegates.len()
+    }
+
+    /// By node, the username of its delegate; `None` for a relay.
+    pub fn delegates(&self) -> &[Option<String>] {
+        &self.0.delegates
+    }
+
+    /// All that the run's events have changed, as of one instant.
+    pub fn state(&self) -> BoardState {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BoardState> {
+        // A panic while it was locked leaves whole lines.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps a board.
+pub struct BoardObserver(LabBoard);
+
+impl BoardState {
+    fn follow(&mut self, node: NodeId, event: &Event) {
+        self.tips.follow(node, event);
+        match event {
+            Event::BlockForged(_) => self.counts.forged += 1,
+            Event::BlockApplied(link) if node == NodeId(0) => self.counts.missed += link.missing().len() as u64,
+            Event::BlockReverted(_) => self.counts.reverted += 1,
+            Event::RolledBack { .. } => self.counts.rollbacks += 1,
+            _ => {}
+        }
+        let Some(pool) = self.pools.get_mut(node.0 as usize) else { return };
+        match event {
+            Event::PoolAdded(added) => *pool += added.len() as u64,
+            Event::PoolRemoved(_) | Event::PoolExpired(_) | Event::PoolEvicted(_) | Event::PoolPurged(_) => {
+                *pool = pool.saturating_sub(1);
+            }
+            Event::PoolReplaced(pending) => *pool = pending.len() as u64,
+            _ => {}
+        }
+    }
+
+    fn follow_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        self.tips.follow_network(event);
+        match event {
+            NetworkEvent::FaultBegan { index, kind } => {
+                self.faults.insert(*index, FaultInForce { kind, since: now });
+            }
+            NetworkEvent::FaultEnded { index, .. } => _ = self.faults.remove(index),
+            NetworkEvent::NodeDown { node, cause } => self.set_down(*node, Some(*cause)),
+            NetworkEvent::NodeUp { node } => self.set_down(*node, None),
+            NetworkEvent::PoolLost { node } => {
+                self.pools.get_mut(node.0 as usize).into_iter().for_each(|pool| *pool = 0);
+            }
+            NetworkEvent::Moved { node, pending: Some(pending), .. } => {
+                self.pools.get_mut(node.0 as usize).into_iter().for_each(|pool| *pool = pending.len() as u64);
+            }
+            NetworkEvent::Moved { pending: None, .. } | NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => {}
+        }
+    }
+
+    fn set_down(&mut self, node: NodeId, cause: Option<DownCause>) {
+        self.down.get_mut(node.0 as usize).into_iter().for_each(|down| *down = cause);
+    }
+}
+
+impl Observer for BoardObserver {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        let changes_nothing = matches!(
+            event,
+            Event::BlockReceived(_)
+                | Event::BlockRefused(_)
+                | Event::BlockDisregarded(_)
+                | Event::ForgingSuspended { .. }
+                | Event::PoolRejected(_)
+                | Event::HealthChecked { .. }
+                | Event::PeerAdded(_)
+                | Event::PeerRemoved(_)
+                | Event::ForgerStarted { .. }
+                | Event::ForgerFailed { .. }
+        );
+        if !changes_nothing {
+            self.0.lock().follow(node, event);
+        }
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        self.0.lock().follow_network(now, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{actors::RollbackCause, ledger::Rules, scenario::testnet::Testnet, sim::SeedTree};
+
+    fn at(seconds: u64) -> SimTime {
+        SimTime::from_micros(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn faults_and_nodes_that_are_down_are_told_until_they_are_over() {
+        let tree = Testnet::generate(SeedTree::new(1), 3).tree(Rules::reference()).expect("a network");
+        let board = LabBoard::of(tree.genesis(), vec![None; 3]);
+        let mut observer = board.observer();
+        observer.observe_network(at(5), &NetworkEvent::FaultBegan { index: 2, kind: "crash" });
+        observer.observe_network(at(5), &NetworkEvent::NodeDown { node: NodeId(1), cause: DownCause::Crash });
+        let kept = board.state();
+        assert_eq!(kept.faults[&2], FaultInForce { kind: "crash", since: at(5) });
+        assert_eq!(kept.down, [None, Some(DownCause::Crash), None]);
+        assert_eq!((kept.tips.live(), kept.tips.down()), (2, 1));
+        observer.observe_network(at(9), &NetworkEvent::NodeUp { node: NodeId(1) });
+        observer.observe_network(at(9), &NetworkEvent::FaultEnded { index: 2, kind: "crash" });
+        assert!(board.state().faults.is_empty());
+        assert_eq!((board.state().down, board.state().tips.live()), (vec![None; 3], 3));
+    }
+
+    #[test]
+    fn rollbacks_are_counted() {
+        let tree = Testnet::generate(SeedTree::new(1), 3).tree(Rules::reference()).expect("a network");
+        let (board, genesis) = (LabBoard::of(tree.genesis(), vec![None; 3]), tree.genesis());
+        let mut observer = board.observer();
+        observer.observe(at(1), NodeId(0), &Event::BlockReverted(genesis.clone()));
+        let cause = RollbackCause::Forked;
+        let rolled_back = Event::RolledBack { from: genesis.clone(), to: genesis.clone(), cause };
+        observer.observe(at(1), NodeId(0), &rolled_back);
+        assert_eq!(board.state().counts, Counts { forged: 0, rollbacks: 1, reverted: 1, missed: 0 });
+    }
+}

@@ -1,0 +1,339 @@
+//! Trouble between a node and its clients, on purpose: rules by which answers come late, broken, old or not at all, and
+//! posts of webhooks late, twice, out of order or never. For those who test what their programs make of it.
+//!
+//! Every rule draws from a stream of its own, once for each request that it matches, so that the n-th of them always meets
+//! the same. All matching rules draw; delays add up, and of all else the first that strikes is what happens. The simulation
+//! knows nothing of it.
+
+use crate::{
+    actors::NodeId,
+    api::{View, route::Route},
+    sim::SeedTree,
+};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use warp::http::Method;
+
+/// Shares are counted in millionths.
+pub const MILLION: u32 = 1_000_000;
+/// So many rules are there at most.
+pub const RULES_MAX: usize = 1_000;
+
+/// The rules of one served node. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Chaos(Arc<Shared>);
+
+struct Shared {
+    seed: u64,
+    node: NodeId,
+    /// The views of all served nodes, by number.
+    served: Arc<OnceLock<Vec<View>>>,
+    /// Rules for requests, and for posts: what is looked at where there are none.
+    of_requests: AtomicUsize,
+    of_posts: AtomicUsize,
+    rules: Mutex<Rules>,
+}
+
+#[derive(Default)]
+struct Rules {
+    last: u64,
+    all: BTreeMap<u64, Rule>,
+}
+
+/// What happens to what a rule strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// The answer begins so many milliseconds later.
+    Delay(u32),
+    /// The connection is closed without an answer; nothing is done.
+    Refuse,
+    /// It is answered with this status; nothing is done.
+    Status(u16),
+    /// The body ends before it is as long as its head says.
+    Cut,
+    /// It is answered as the node would have so many blocks ago.
+    Stale(u32),
+    /// Another served node answers.
+    Node(u32),
+    /// A post leaves so many milliseconds later, and those behind it.
+    Late(u32),
+    /// A post is sent twice.
+    Twice,
+    /// A post is sent after the next one of its webhook.
+    Reorder,
+    /// A post is never sent.
+    Lost,
+}
+
+/// What a rule is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleLine {
+    /// The pattern of a route, or the beginning of patterns with `*` behind it; `None` for all of the public API.
+    pub route: Option<String>,
+    pub method: Option<String>,
+    /// The event of the webhooks; `None` for all.
+    pub event: Option<String>,
+    /// The share of what matches that is struck, in millionths.
+    pub share: u32,
+    /// After so many it strikes no more.
+    pub count: Option<u64>,
+    /// The seed of its draws; `None` for the network's.
+    pub seed: Option<u64>,
+    pub treatment: Treatment,
+}
+
+/// A rule, and what it did so far.
+#[derive(Clone)]
+pub struct Rule {
+    pub line: RuleLine,
+    pub matched: u64,
+    pub applied: u64,
+    random: ChaCha8Rng,
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strike {
+    pub delay: Duration,
+    /// [`Treatment::Refuse`], `Status`, `Cut`, `Stale` or `Node`.
+    pub then: Option<Treatment>,
+}
+
+/// What happens to a post.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PostStrike {
+    pub late: Duration,
+    /// [`Treatment::Twice`], `Reorder` or `Lost`.
+    pub then: Option<Treatment>,
+}
+
+impl Chaos {
+    /// No rules yet, for a node of those that are served.
+    pub fn new(seed: u64, node: NodeId, served: Arc<OnceLock<Vec<View>>>) -> Self {
+        let (of_requests, of_posts, rules) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::default());
+        Self(Arc::new(Shared { seed, node, served, of_requests, of_posts, rules }))
+    }
+
+    /// Number of served nodes, which are the first ones.
+    pub fn served(&self) -> usize {
+        self.0.served.get().map_or(0, Vec::len)
+    }
+
+    /// The view of a served node.
+    pub fn view(&self, node: u32) -> Option<View> {
+        self.0.served.get()?.get(node as usize).cloned()
+    }
+
+    /// Adds a rule, and answers its number; `None` where there are [`RULES_MAX`].
+    pub fn add(&self, line: RuleLine) -> Option<u64> {
+        let mut rules = self.lock();
+        if rules.all.len() >= RULES_MAX {
+            return None;
+        }
+        rules.last += 1;
+        let number = rules.last;
+        let random = match line.seed {
+            Some(seed) => SeedTree::new(seed).stream("chaos"),
+            None => SeedTree::new(self.0.seed).stream(&format!("chaos/{}/{number}", self.0.node.0)),
+        };
+        rules.all.insert(number, Rule { line, matched: 0, applied: 0, random });
+        self.count(&rules);
+        Some(number)
+    }
+
+    /// All rules, by number.
+    pub fn all(&self) -> BTreeMap<u64, Rule> {
+        self.lock().all.clone()
+    }
+
+    /// One of them.
+    pub fn get(&self, number: u64) -> Option<Rule> {
+        self.lock().all.get(&number).cloned()
+    }
+
+    /// Takes a rule away, and says whether it was there.
+    pub fn remove(&self, number: u64) -> bool {
+        let mut rules = self.lock();
+        let was_there = rules.all.remove(&number).is_some();
+        self.count(&rules);
+        was_there
+    }
+
+    /// Takes all rules away, and says how many there were.
+    pub fn clear(&self) -> usize {
+        let mut rules = self.lock();
+        let were_there = std::mem::take(&mut rules.all).len();
+        self.count(&rules);
+        were_there
+    }
+
+    /// What happens to a request of a route. Costs one look at a number where there is no rule.
+    pub fn request(&self, route: &'static Route, method: &Method) -> Strike {
+        let mut strike = Strike::default();
+        if self.0.of_requests.load(Ordering::Relaxed) == 0 {
+            return strike;
+        }
+        for rule in self.lock().all.values_mut().filter(|rule| rule.line.is_for_request(route, method)) {
+            match (rule.strikes(), rule.line.treatment) {
+                (true, Treatment::Delay(ms)) => strike.delay += rule.apply(ms),
+                (true, treatment) if strike.then.is_none() => {
+                    rule.applied += 1;
+                    strike.then = Some(treatment);
+                }
+                _ => {}
+            }
+        }
+        strike
+    }
+
+    /// What happens to a post about an event.
+    pub fn post(&self, event: &str) -> PostStrike {
+        let mut strike = PostStrike::default();
+        if self.0.of_posts.load(Ordering::Relaxed) == 0 {
+            return strike;
+        }
+        for rule in self.lock().all.values_mut().filter(|rule| rule.line.is_for_post(event)) {
+            match (rule.strikes(), rule.line.treatment) {
+                (true, Treatment::Late(ms)) => strike.late += rule.apply(ms),
+                (true, treatment) if strike.then.is_none() => {
+                    rule.applied += 1;
+                    strike.then = Some(treatment);
+                }
+                _ => {}
+            }
+        }
+        strike
+    }
+
+    fn count(&self, rules: &Rules) {
+        let of_posts = rules.all.values().filter(|rule| rule.line.treatment.is_of_posts()).count();
+        self.0.of_posts.store(of_posts, Ordering::Relaxed);
+        self.0.of_requests.store(rules.all.len() - of_posts, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rules> {
+        // A panic while it was locked leaves whole rules.
+        self.0.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Treatment {
+    /// Whether it happens to posts of webhooks, and not to requests.
+    pub fn is_of_posts(self) -> bool {
+        matches!(self, Self::Late(_) | Self::Twice | Self::Reorder | Self::Lost)
+    }
+}
+
+impl RuleLine {
+    /// Whether it matches a route of the public API, by this method if it is given.
+    pub fn is_for_request(&self, route: &Route, method: &Method) -> bool {
+        let is_for_method = self.method.as_deref().is_none_or(|wanted| wanted == method.as_str());
+        !self.treatment.is_of_posts() && is_for_method && self.is_for_path(route.path)
+    }
+
+    fn is_for_path(&self, path: &str) -> bool {
+        match &self.route {
+            None => true,
+            Some(wanted) => match wanted.strip_suffix('*') {
+                Some(beginning) => path.starts_with(beginning),
+                None => wanted == path,
+            },
+        }
+    }
+
+    fn is_for_post(&self, event: &str) -> bool {
+        self.treatment.is_of_posts() && self.event.as_deref().is_none_or(|wanted| wanted == event)
+    }
+}
+
+impl Rule {
+    /// Draws: whether it strikes what it matches.
+    fn strikes(&mut self) -> bool {
+        self.matched += 1;
+        let drawn = self.random.random_ratio(self.line.share, MILLION);
+        drawn && self.line.count.is_none_or(|count| self.applied < count)
+    }
+
+    fn apply(&mut self, milliseconds: u32) -> Duration {
+        self.applied += 1;
+        Duration::from_millis(milliseconds.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::route::{ROUTES, Verb};
+
+    fn line(treatment: Treatment, share: u32) -> RuleLine {
+        RuleLine { route: None, method: None, event: None, share, count: None, seed: None, treatment }
+    }
+
+    fn route(path: &str) -> &'static Route {
+        ROUTES.iter().find(|route| route.path == path && route.verb == Verb::Get).expect("a route")
+    }
+
+    #[test]
+    fn the_nth_request_always_meets_the_same() {
+        let struck = |seed: Option<u64>, network: u64, others: bool| -> Vec<bool> {
+            let chaos = Chaos::new(network, NodeId(0), Arc::default());
+            let number = chaos.add(RuleLine { seed, ..line(Treatment::Cut, 300_000) }).expect("there is room");
+            if others {
+                chaos.add(RuleLine { count: Some(7), ..line(Treatment::Refuse, MILLION) });
+                chaos.add(line(Treatment::Delay(5), 500_000));
+            }
+            let strikes = (0..1_000).map(|_| chaos.request(route("/api/blocks"), &Method::GET).then);
+            let struck: Vec<bool> = strikes.map(|then| then == Some(Treatment::Cut)).collect();
+            let rule = chaos.get(number).expect("it is there");
+            assert_eq!((rule.matched, rule.applied), (1_000, struck.iter().filter(|struck| **struck).count() as u64));
+            struck
+        };
+        let first = struck(None, 7, false);
+        assert_eq!(first, struck(None, 7, true), "whatever other rules do");
+        assert_ne!(first, struck(None, 8, false));
+        assert_eq!(struck(Some(3), 7, false), struck(Some(3), 8, false));
+        let share = first.iter().filter(|struck| **struck).count();
+        assert!((230..370).contains(&share), "{share} of 1000");
+    }
+
+    #[test]
+    fn rules_match_by_route_method_and_count_and_delays_add_up() {
+        let chaos = Chaos::new(1, NodeId(0), Arc::default());
+        let rule = |route: &str, method: Option<&str>, count, treatment| {
+            let (route, method) = (Some(route.to_owned()), method.map(str::to_owned));
+            chaos.add(RuleLine { route, method, count, ..line(treatment, MILLION) }).expect("there is room")
+        };
+        rule("/api/blocks", None, Some(2), Treatment::Delay(10));
+        rule("/api/*", Some("GET"), None, Treatment::Delay(5));
+        let spent = rule("/api/blocks/{id}", None, Some(1), Treatment::Status(503));
+        rule("/api/blocks/{id}", None, None, Treatment::Refuse);
+        let ask = |path: &str, method| chaos.request(route(path), &method);
+        let delays: Vec<u128> = (0..3).map(|_| ask("/api/blocks", Method::GET).delay.as_millis()).collect();
+        assert_eq!(delays, [15, 15, 5]);
+        assert_eq!(ask("/api/blocks", Method::HEAD), Strike::default());
+        let then: Vec<_> = (0..2).map(|_| ask("/api/blocks/{id}", Method::HEAD).then).collect();
+        assert_eq!(then, [Some(Treatment::Status(503)), Some(Treatment::Refuse)]);
+        assert!(chaos.remove(spent) && !chaos.remove(spent));
+        assert_eq!(chaos.clear(), 3);
+        assert_eq!(ask("/api/blocks", Method::GET), Strike::default());
+    }
+
+    #[test]
+    fn posts_have_rules_of_their_own() {
+        let chaos = Chaos::new(1, NodeId(0), Arc::default());
+        chaos.add(RuleLine { event: Some("block.applied".to_owned()), ..line(Treatment::Lost, MILLION) });
+        chaos.add(line(Treatment::Late(20), MILLION));
+        assert_eq!(chaos.request(route("/api/blocks"), &Method::GET), Strike::default());
+        let (late, lost) = (Duration::from_millis(20), Some(Treatment::Lost));
+        assert_eq!(chaos.post("block.applied"), PostStrike { late, then: lost });
+        assert_eq!(chaos.post("block.forged"), PostStrike { late, then: None });
+    }
+}

@@ -1,0 +1,66 @@
+//! A body that breaks off: half of what its head announces.
+#![expect(clippy::disallowed_methods, reason = "what was sent has to leave before the connection breaks")]
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, SizeHint};
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::Sleep;
+use warp::http::{HeaderValue, Response, header};
+
+/// Time in which the half that is sent leaves.
+const FLUSH: Duration = Duration::from_millis(5);
+
+/// The body.
+pub struct CutBody {
+    half: Option<Bytes>,
+    length: u64,
+    breaks: Option<Pin<Box<Sleep>>>,
+}
+
+impl CutBody {
+    /// An answer of which half is sent; its head is whole. One without a body stays as it is.
+    pub async fn of<B: Body<Data = Bytes>>(response: Response<B>) -> Response<Self> {
+        let (mut head, body) = response.into_parts();
+        // What the API answers is in memory already.
+        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        if !body.is_empty() {
+            head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        let half = body.slice(..body.len() / 2);
+        Response::from_parts(head, Self { half: Some(half), length: body.len() as u64, breaks: None })
+    }
+}
+
+impl Body for CutBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if let Some(half) = self.half.take().filter(|half| !half.is_empty()) {
+            return Poll::Ready(Some(Ok(Frame::data(half))));
+        }
+        if self.length == 0 {
+            return Poll::Ready(None);
+        }
+        let breaks = self.breaks.get_or_insert_with(|| Box::pin(tokio::time::sleep(FLUSH)));
+        ready!(breaks.as_mut().poll(context));
+        Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.length == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length)
+    }
+}

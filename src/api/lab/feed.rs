@@ -1,0 +1,286 @@
+//! What happens in the network, numbered from the run's first event on, for those who listen.
+//!
+//! An event's number is that of its line in a trace of the run, so it is the same whenever the run is repeated. Numbers are
+//! counted always. Events are kept in a ring only while somebody listens, and after the last reader has left for as long as
+//! that one could come back and miss nothing: until the ring holds nothing but what happened since. An event becomes JSON
+//! on a reader's thread, once for all readers.
+
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    ledger::Link,
+    protocol::{BlockId, SignedTransaction, slots::Slots},
+    sim::{
+        DownCause, NetworkEvent, Observer,
+        line::{Line, kind_of},
+    },
+};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    },
+};
+use tokio::sync::{Notify, futures::Notified};
+
+/// So many events are kept for those who come back or fall behind.
+pub const KEPT: usize = 65_536;
+/// So many are taken from the ring at once.
+pub(super) const BATCH: usize = 256;
+
+/// The events. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct EventFeed(Arc<Shared>);
+
+struct Shared {
+    slots: Slots,
+    /// The number of the last event; 1 is that of the run's first round.
+    last: AtomicU64,
+    /// Whether events are kept.
+    is_wanted: AtomicBool,
+    ring: Mutex<Ring>,
+    grown: Notify,
+    first: BlockId,
+}
+
+#[derive(Default)]
+struct Ring {
+    /// Without a hole between them.
+    events: VecDeque<Arc<Record>>,
+    /// The number of the first that is kept, while none is.
+    since: u64,
+    readers: usize,
+    /// Events since the last reader left.
+    alone: usize,
+}
+
+/// One event.
+pub struct Record {
+    pub number: u64,
+    at: SimTime,
+    happened: Happened,
+    json: OnceLock<Box<str>>,
+}
+
+/// What happened.
+enum Happened {
+    AtNode(NodeId, Event),
+    /// A round begins after this block.
+    Round(Arc<Link>),
+    FaultBegan(usize, &'static str),
+    FaultEnded(usize, &'static str),
+    NodeDown(NodeId, DownCause),
+    NodeUp(NodeId),
+    PoolLost(NodeId),
+    /// It went to a snapshot, and these are in its pool, if they are others.
+    Moved(NodeId, [Arc<Link>; 2], Option<Vec<Arc<SignedTransaction>>>),
+}
+
+impl EventFeed {
+    /// The feed of a run that begins on this block.
+    pub fn new(slots: Slots, tip: &Arc<Link>) -> Self {
+        Self(Arc::new(Shared {
+            slots,
+            last: AtomicU64::new(1),
+            is_wanted: AtomicBool::new(false),
+            ring: Mutex::default(),
+            grown: Notify::new(),
+            first: tip.id(),
+        }))
+    }
+
+    /// What tells the feed of the run's events: one for each run. It never waits for a reader.
+    pub fn observer(&self) -> FeedObserver {
+        FeedObserver { feed: self.clone(), last: self.last(), ends: BTreeSet::from([self.0.first]) }
+    }
+
+    /// The number of the last event.
+    pub fn last(&self) -> u64 {
+        self.0.last.load(SeqCst)
+    }
+
+    /// Number of readers.
+    pub fn readers(&self) -> usize {
+        self.lock().readers
+    }
+
+    /// A reader from the next event on.
+    pub(super) fn listen(&self) -> (Listening, u64) {
+        let mut ring = self.lock();
+        ring.readers += 1;
+        ring.alone = 0;
+        // Wanted first and counted then, while the observer counts first and looks then: no event is neither.
+        if !self.0.is_wanted.swap(true, SeqCst) {
+            ring.since = self.last() + 1;
+        }
+        (Listening(self.clone()), self.last() + 1)
+    }
+
+    fn push(&self, record: Record) {
+        let mut ring = self.lock();
+        if ring.readers == 0 {
+            ring.alone += 1;
+            if ring.alone > KEPT {
+                ring.events = VecDeque::new();
+                self.0.is_wanted.store(false, SeqCst);
+                return;
+            }
+        }
+        let oldest = if ring.events.len() >= KEPT { ring.events.pop_front() } else { None };
+        ring.events.push_back(Arc::new(record));
+        drop(ring);
+        drop(oldest);
+        self.0.grown.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // A panic while it was locked leaves whole events.
+        self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for EventFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventFeed").field("last", &self.last()).finish_non_exhaustive()
+    }
+}
+
+/// Keeps the events coming, until it is dropped.
+pub(super) struct Listening(EventFeed);
+
+impl Listening {
+    /// The next events from a number on, some at a time. The first may have a higher number, where the ring begins later.
+    pub fn take(&self, next: u64) -> (u64, Vec<Arc<Record>>) {
+        let ring = self.0.lock();
+        let first = ring.events.front().map_or(ring.since, |event| event.number);
+        let skipped = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
+        (first.max(next), ring.events.iter().skip(skipped).take(BATCH).cloned().collect())
+    }
+
+    /// Is ready at the next event after it was first polled or enabled.
+    pub fn grown(&self) -> Notified<'_> {
+        self.0.0.grown.notified()
+    }
+
+    /// The JSON of an event.
+    pub fn json<'r>(&self, record: &'r Record) -> &'r str {
+        record.json(&self.0.0.slots)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut ring = self.0.lock();
+        ring.readers -= 1;
+        ring.alone = 0;
+    }
+}
+
+impl Record {
+    /// The kind of its line.
+    pub fn kind(&self) -> &'static str {
+        match &self.happened {
+            Happened::AtNode(_, event) => kind_of(event),
+            Happened::Round(_) => "round.began",
+            Happened::FaultBegan(..) => "fault.began",
+            Happened::FaultEnded(..) => "fault.ended",
+            Happened::NodeDown(..) => "node.down",
+            Happened::NodeUp(_) => "node.up",
+            Happened::PoolLost(_) => "pool.replaced",
+            Happened::Moved(..) => "chain.moved",
+        }
+    }
+
+    /// The node it happened on; none for what happens to the network.
+    pub fn node(&self) -> Option<NodeId> {
+        match &self.happened {
+            Happened::AtNode(node, _)
+            | Happened::NodeDown(node, _)
+            | Happened::NodeUp(node)
+            | Happened::Moved(node, ..)
+            | Happened::PoolLost(node) => Some(*node),
+            Happened::Round(_) | Happened::FaultBegan(..) | Happened::FaultEnded(..) => None,
+        }
+    }
+
+    fn json(&self, slots: &Slots) -> &str {
+        self.json.get_or_init(|| {
+            let line = self.line(slots);
+            debug_assert_eq!(line.payload.kind(), self.kind());
+            serde_json::to_string(&line).expect("lines have text keys").into()
+        })
+    }
+
+    fn line(&self, slots: &Slots) -> Line<'_> {
+        match &self.happened {
+            Happened::AtNode(node, event) => Line::of_event(self.at, *node, event, slots),
+            Happened::Round(after) => {
+                let end = after.round_end().expect("it was told of because a round ends with it");
+                Line::of_round(self.at, after, &end.created)
+            }
+            Happened::FaultBegan(index, kind) => {
+                Line::of_network(self.at, &NetworkEvent::FaultBegan { index: *index, kind }, slots)
+            }
+            Happened::FaultEnded(index, kind) => {
+                Line::of_network(self.at, &NetworkEvent::FaultEnded { index: *index, kind }, slots)
+            }
+            Happened::NodeDown(node, cause) => {
+                Line::of_network(self.at, &NetworkEvent::NodeDown { node: *node, cause: *cause }, slots)
+            }
+            Happened::NodeUp(node) => Line::of_network(self.at, &NetworkEvent::NodeUp { node: *node }, slots),
+            Happened::PoolLost(node) => Line::of_network(self.at, &NetworkEvent::PoolLost { node: *node }, slots),
+            Happened::Moved(node, [from, to], pending) => Line::of_network(
+                self.at,
+                &NetworkEvent::Moved { node: *node, from, to, pending: pending.as_deref(), begins: false },
+                slots,
+            ),
+        }
+    }
+}
+
+/// Numbers what happens, and hands it on while somebody listens.
+pub struct FeedObserver {
+    feed: EventFeed,
+    last: u64,
+    /// The blocks of which it was told that a round begins after them.
+    ends: BTreeSet<BlockId>,
+}
+
+impl FeedObserver {
+    fn tell(&mut self, at: SimTime, happened: impl FnOnce() -> Happened) {
+        self.last += 1;
+        let shared = &self.feed.0;
+        shared.last.store(self.last, SeqCst);
+        if shared.is_wanted.load(SeqCst) {
+            self.feed.push(Record { number: self.last, at, happened: happened(), json: OnceLock::new() });
+        }
+    }
+}
+
+impl Observer for FeedObserver {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.tell(now, || Happened::AtNode(node, event.clone()));
+        if let Event::BlockApplied(link) = event
+            && link.round_end().is_some()
+            && self.ends.insert(link.id())
+        {
+            self.tell(now, || Happened::Round(link.clone()));
+        }
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let happened = match event {
+            NetworkEvent::FaultBegan { index, kind } => Happened::FaultBegan(*index, kind),
+            NetworkEvent::FaultEnded { index, kind } => Happened::FaultEnded(*index, kind),
+            NetworkEvent::NodeDown { node, cause } => Happened::NodeDown(*node, *cause),
+            NetworkEvent::NodeUp { node } => Happened::NodeUp(*node),
+            NetworkEvent::PoolLost { node } => Happened::PoolLost(*node),
+            NetworkEvent::Moved { node, from, to, pending, .. } => {
+                Happened::Moved(*node, [Arc::clone(from), Arc::clone(to)], pending.map(<[_]>::to_vec))
+            }
+            NetworkEvent::Sent { .. } | NetworkEvent::Lost { .. } => return,
+        };
+        self.tell(now, || happened);
+    }
+}

@@ -1,0 +1,196 @@
+//! Events as a body that goes on: server-sent events, as an `EventSource` reads them. Source: HTML standard, 9.2.
+#![expect(clippy::disallowed_methods, reason = "readers live in real time: heartbeats, and pauses between batches")]
+
+use super::feed::{EventFeed, Listening, Record};
+use crate::{actors::NodeId, api::limits::AtWork};
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use serde_json::json;
+use std::{
+    convert::Infallible,
+    fmt::Write,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// How long a stream may be silent.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// What happens within this time after something was sent is sent together.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// What a client asked for.
+#[derive(Clone, Debug)]
+pub struct Subscription {
+    pub feed: EventFeed,
+    /// The number of the last event the client knows; `None` to begin with the next one.
+    pub after: Option<u64>,
+    pub filter: Arc<Filter>,
+    /// The stream ends after so many events.
+    pub limit: Option<u64>,
+}
+
+/// Which events are wanted.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// All kinds, if it is none.
+    pub kinds: Option<Vec<&'static str>>,
+    /// All nodes and the network, if it is none.
+    pub nodes: Option<Vec<NodeId>>,
+}
+
+impl Filter {
+    fn passes(&self, record: &Record) -> bool {
+        let is_of_kind = self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&record.kind()));
+        is_of_kind && self.nodes.as_ref().is_none_or(|nodes| record.node().is_some_and(|node| nodes.contains(&node)))
+    }
+}
+
+/// A subscription as it is read.
+struct Reader {
+    listening: Listening,
+    filter: Arc<Filter>,
+    /// The number of the event that comes next.
+    next: u64,
+    left: Option<u64>,
+    /// What the client is told before any event.
+    greeting: Option<String>,
+    /// The ring was empty when it was last looked at.
+    has_all: bool,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Reader {
+    fn open(subscription: Subscription, stopped: watch::Receiver<bool>) -> Self {
+        let Subscription { feed, after, filter, limit } = subscription;
+        let (listening, now) = feed.listen();
+        let mut greeting = "retry: 1000\n".to_owned();
+        let next = match after {
+            None => now,
+            Some(after) if after < now => after + 1,
+            // The numbers are of another run, of this port perhaps, and began anew.
+            Some(after) => {
+                gap(&mut greeting, after, now, None);
+                now
+            }
+        };
+        write!(greeting, ": the next event is {next}\n\n").expect("a text takes all");
+        Self { listening, filter, next, left: limit, greeting: Some(greeting), has_all: false, stopped }
+    }
+
+    /// What comes next; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(greeting) = self.greeting.take() {
+            return Some(greeting.into());
+        }
+        if std::mem::take(&mut self.has_all) && !self.pause(GATHER).await {
+            return None;
+        }
+        loop {
+            if self.left == Some(0) {
+                return None;
+            }
+            let Some((first, records)) = self.look().await else { continue };
+            if *self.stopped.borrow() {
+                return None;
+            }
+            if records.is_empty() && first == self.next {
+                // Also tells how far the client has come where nothing passes its filter.
+                return Some(format!(": nothing new\nid: {}\n\n", self.next - 1).into());
+            }
+            let mut out = String::new();
+            if first > self.next {
+                gap(&mut out, self.next - 1, first, Some(first - self.next));
+                self.next = first;
+            }
+            self.has_all = records.len() < super::feed::BATCH;
+            self.write(&mut out, &records);
+            if !out.is_empty() {
+                return Some(out.into());
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The next events and the number of the first, `None` where they have just begun to come. None of them after a long
+    /// silence, or where the server stops.
+    async fn look(&self) -> Option<(u64, Vec<Arc<Record>>)> {
+        let mut grown = pin!(self.listening.grown());
+        grown.as_mut().enable();
+        let (first, records) = self.listening.take(self.next);
+        if records.is_empty() && first == self.next {
+            let mut stopped = self.stopped.clone();
+            tokio::select! {
+                () = grown => return None,
+                _stopped = stopped.wait_for(|stopped| *stopped) => {}
+                () = tokio::time::sleep(HEARTBEAT) => {}
+            }
+        }
+        Some((first, records))
+    }
+
+    fn write(&mut self, out: &mut String, records: &[Arc<Record>]) {
+        for record in records {
+            if self.left == Some(0) {
+                return;
+            }
+            self.next = record.number + 1;
+            if self.filter.passes(record) {
+                self.left = self.left.map(|left| left - 1);
+                let json = self.listening.json(record);
+                write!(out, "id: {}\ndata: {json}\n\n", record.number).expect("a text takes all");
+            }
+        }
+    }
+
+    /// Waits; `false` where the server stops meanwhile.
+    async fn pause(&mut self, time: Duration) -> bool {
+        tokio::time::timeout(time, self.stopped.wait_for(|stopped| *stopped)).await.is_err()
+    }
+}
+
+/// Tells that events are left out between the one the client knows and the next one that comes; how many, if that is known.
+fn gap(out: &mut String, after: u64, next: u64, missed: Option<u64>) {
+    let data = json!({ "after": after, "next": next, "missed": missed });
+    writeln!(out, "event: gap\nid: {}\ndata: {data}\n", next - 1).expect("a text takes all");
+}
+
+type Step = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
+
+/// The body. As long as it is there, its connection is at work.
+pub struct EventBody {
+    /// `None` at the end.
+    step: Option<Step>,
+    _work: AtWork,
+}
+
+impl EventBody {
+    /// Begins to listen. Ends when `stopped` says so.
+    pub fn new(subscription: Subscription, stopped: watch::Receiver<bool>, work: AtWork) -> Self {
+        Self { step: Some(step(Reader::open(subscription, stopped))), _work: work }
+    }
+}
+
+fn step(mut reader: Reader) -> Step {
+    Box::pin(async move {
+        let bytes = reader.next().await;
+        (reader, bytes)
+    })
+}
+
+impl Body for EventBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(running) = self.step.as_mut() else { return Poll::Ready(None) };
+        let (reader, bytes) = ready!(running.as_mut().poll(context));
+        self.step = bytes.is_some().then(|| step(reader));
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
