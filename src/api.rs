@@ -14,6 +14,7 @@
 
 mod access;
 mod body;
+pub mod chains;
 pub mod context;
 mod dispatch;
 mod error;

@@ -3,6 +3,7 @@
 use super::{
     View, Webhooks,
     access::{Limiter, RateLimit, Whitelist},
+    chains::Chains,
     funds::Funds,
     guard::LabAccess,
     lab::{Chaos, EventFeed, LabBoard},
@@ -53,6 +54,8 @@ pub struct ApiContext {
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
     pub receiving: Arc<Receiving>,
+    /// Isolated chains beside this network, if there can be any.
+    pub chains: Option<Chains>,
     /// Where all nodes of the network stand.
     pub board: LabBoard,
     /// What happens in the network, for those who listen.
@@ -89,6 +92,7 @@ impl ApiContext {
             desk: None,
             report: Arc::new(|_| {}),
             write_state: None,
+            chains: None,
             limiter: Arc::default(),
             receiving,
             board,

@@ -4,8 +4,8 @@
 use super::{
     ApiContext, ApiError, Dialect, Reply, Request,
     access::Quota,
-    body, guard,
-    handler::{Call, home},
+    body, chains, guard,
+    handler::{self, Call, home},
     lab::chaos::{Strike, Treatment},
     metrics::Begun,
     parameter::{Parameter, Parameters},
@@ -24,6 +24,9 @@ pub async fn answer(
     request: &Request,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
+    if let Some((id, within)) = chains::split(&request.path) {
+        return Box::pin(answer_chain(context, request, id, within, body)).await;
+    }
     let begun = Begun::now();
     let path = without_version(&request.path);
     let found = Verb::of(&request.method).and_then(|verb| route::find(verb, &path, context.settings.dialect));
@@ -34,6 +37,25 @@ pub async fn answer(
     };
     context.requests.answered(&begun, route, &request.method, reply.status);
     reply
+}
+
+/// Answers from an isolated chain, as if it were alone.
+async fn answer_chain(
+    context: &ApiContext,
+    request: &Request,
+    id: Option<u64>,
+    within: &str,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
+    if !context.settings.whitelist.allows(request.remote) {
+        return Reply::error(&ApiError::Forbidden);
+    }
+    let chain = context.chains.as_ref().zip(id).and_then(|(chains, id)| Some((id, chains.get(id)?)));
+    let Some((id, chain)) = chain else { return Reply::error(&handler::chains::MISSING) };
+    let request = Request { path: within.to_owned(), ..request.clone() };
+    let reply = Box::pin(answer(&chain.context, &request, body)).await;
+    let location = reply.location.map(|to| to.replacen("/api", &format!("{}/api", chains::prefix(id)), 1));
+    Reply { location, ..reply }
 }
 
 /// Answers a client that may ask, unless chaos has it otherwise. That leaves `/lab` alone.

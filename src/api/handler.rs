@@ -2,6 +2,7 @@
 
 pub mod blocks;
 pub mod businesses;
+pub mod chains;
 pub mod chaos;
 pub mod delegates;
 pub mod docs;

@@ -3,6 +3,7 @@
 mod announce;
 mod api;
 mod beginning;
+mod chains;
 pub(super) mod network;
 mod ready_file;
 #[doc(hidden)]
@@ -37,7 +38,7 @@ use std::{
     thread,
 };
 use stop::{Interrupts, Parent};
-use tokio::sync::watch;
+use tokio::{runtime::Builder, sync::watch};
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
 ///
@@ -236,6 +237,10 @@ impl Up {
             None => (None, None),
         };
         let pace = self.pace.unwrap_or(self.speed);
+        // Whatever chains still do when the testnet has stopped is of no interest any more.
+        let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
+        let beside = beside.map_err(Failure::broken)?;
+        let chains = chains::beside(&network, session.seed, beside.handle().clone());
         let seed = session.seed;
         let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
@@ -249,7 +254,7 @@ impl Up {
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds, &desk, session);
+            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);
@@ -269,6 +274,7 @@ impl Up {
             told.and(ended)
         };
         let ended = network.scenario.crypto.during(|| on_current_thread(live));
+        beside.shutdown_background();
         announcer.stopped(ended.as_ref().ok().copied());
         printer.flush().map_err(|why| Failure::broken(format!("standard output: {why}")))?;
         if let (Some(log), Some(file)) = (log, &self.log) {

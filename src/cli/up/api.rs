@@ -6,6 +6,7 @@ use crate::{
     api::{
         ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
         RateLimit, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
+        chains::Chains,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
@@ -239,6 +240,7 @@ impl ServedNodes {
         live: &LiveHandle,
         funds: &Arc<Funds>,
         desk: &FaultDesk,
+        chains: &Chains,
         session: Session,
     ) -> (Vec<Server>, WebhookThread) {
         let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
@@ -255,6 +257,7 @@ impl ServedNodes {
                 feed: feed.clone(),
                 settings: settings.clone(),
                 desk: Some(desk.clone()),
+                chains: Some(chains.clone()),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)

@@ -1,0 +1,157 @@
+//! Isolated chains in one process: one for each test of a client, under a path of its own.
+//!
+//! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
+//! URL, so they need no change.
+
+use super::{ApiContext, ApiError};
+use crate::sim::{LiveHandle, Pace};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Chains that one process has at a time.
+pub const CHAINS_MAX: usize = 1_000;
+/// What stands before the number of a chain.
+const PREFIX: &str = "/chains/";
+
+/// The chain that is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChainWish {
+    /// That of the testnet, if none is given.
+    pub seed: Option<u64>,
+    /// The text of a scenario file; that of the testnet, if none is given.
+    pub scenario: Option<String>,
+    /// Values in place of the scenario's, each `PATH=VALUE`.
+    pub set: Vec<String>,
+    /// Manual, if none is given.
+    pub pace: Option<Pace>,
+}
+
+/// An account that has coin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainAccount {
+    pub address: String,
+    pub public_key: String,
+    pub balance: String,
+    pub passphrase: String,
+}
+
+/// A chain that runs.
+pub struct Chain {
+    /// What its requests are answered from.
+    pub context: ApiContext,
+    pub seed: u64,
+    pub delegates: u32,
+    pub nethash: String,
+    pub accounts: Vec<ChainAccount>,
+}
+
+/// Makes a chain beside the network of this context.
+pub type MakeChain = Arc<dyn Fn(&ChainWish, &ApiContext) -> Result<Chain, ApiError> + Send + Sync>;
+
+/// All chains of a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Chains(Arc<Shared>);
+
+struct Shared {
+    make: MakeChain,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    last: u64,
+    chains: BTreeMap<u64, Arc<Chain>>,
+}
+
+impl Chains {
+    /// None yet.
+    pub fn new(make: MakeChain) -> Self {
+        Self(Arc::new(Shared { make, all: Mutex::default() }))
+    }
+
+    /// Makes one, and answers its number.
+    ///
+    /// # Errors
+    /// There are [`CHAINS_MAX`], or the wish makes no sense.
+    pub fn make(&self, wish: &ChainWish, beside: &ApiContext) -> Result<(u64, Arc<Chain>), ApiError> {
+        let full = || {
+            let message = format!("there are {CHAINS_MAX} chains, which is as many as a process has; delete one first");
+            Err(ApiError::Unprocessable(message))
+        };
+        if self.lock().chains.len() >= CHAINS_MAX {
+            return full();
+        }
+        let chain = Arc::new((self.0.make)(wish, beside)?);
+        let mut all = self.lock();
+        if all.chains.len() >= CHAINS_MAX {
+            chain.live().stop();
+            return full();
+        }
+        all.last += 1;
+        let id = all.last;
+        all.chains.insert(id, chain.clone());
+        Ok((id, chain))
+    }
+
+    /// One of them.
+    pub fn get(&self, id: u64) -> Option<Arc<Chain>> {
+        self.lock().chains.get(&id).cloned()
+    }
+
+    /// All, by number.
+    pub fn list(&self) -> Vec<(u64, Arc<Chain>)> {
+        self.lock().chains.iter().map(|(id, chain)| (*id, chain.clone())).collect()
+    }
+
+    /// Stops and forgets one, and says whether it was there.
+    pub fn delete(&self, id: u64) -> bool {
+        let chain = self.lock().chains.remove(&id);
+        chain.inspect(|chain| chain.live().stop()).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        // A panic while it was locked leaves whole entries.
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Chain {
+    fn live(&self) -> &LiveHandle {
+        &self.context.live
+    }
+}
+
+/// The number of the chain that a path is of, if it can be one, and the path within the chain.
+pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
+    let rest = path.strip_prefix(PREFIX)?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (id, rest) = rest.split_at(end);
+    let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    let id = if is_number { id.parse().ok() } else { None };
+    Some((id, if rest.is_empty() { "/" } else { rest }))
+}
+
+/// Where a chain is found.
+pub fn prefix(id: u64) -> String {
+    format!("{PREFIX}{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn a_path_is_of_a_chain_by_its_number() {
+        assert_eq!(split("/chains/7/api/blocks"), Some((Some(7), "/api/blocks")));
+        assert_eq!(split("/chains/7"), Some((Some(7), "/")));
+        for (path, rest) in [("/chains/x/api", "/api"), ("/chains//lab", "/lab"), ("/chains/+7/lab", "/lab")] {
+            assert_eq!(split(path), Some((None, rest)), "{path}");
+        }
+        assert_eq!(split("/chains/99999999999999999999/api"), Some((None, "/api")));
+        for path in ["/api/blocks", "/chain/7", "/lab/chains/7", "/"] {
+            assert_eq!(split(path), None, "{path}");
+        }
+    }
+}

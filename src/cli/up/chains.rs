@@ -1,0 +1,140 @@
+//! Chains beside the testnet, each a network and a run of its own, all on one runtime.
+
+use super::network::{UpNetwork, made_live};
+use crate::{
+    actors::NodeId,
+    api::{
+        ApiContext, ApiError, Chaos, EventFeed, Funds, LabBoard, View,
+        chains::{Chain, ChainAccount, ChainWish, Chains},
+    },
+    protocol::Slot,
+    report::session::{Session, state},
+    scenario::{Override, Scenario, Testnet},
+    sim::{Live, Observer, Pace, SeedTree, Stage},
+};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::runtime::Handle;
+
+/// Networks whose keys and genesis are at hand: tests mostly ask for the same one.
+const REMEMBERED: usize = 8;
+/// Nodes of a chain.
+const NODES_MAX: u32 = 300;
+
+/// What chains are made by.
+struct Maker {
+    /// Hosts their runs.
+    runtime: Handle,
+    /// Of the testnet beside them: what a chain is if nothing else is asked for.
+    seed: u64,
+    scenario: Scenario,
+    testnet: Testnet,
+    /// Seeds and scenarios with their networks, the last used last.
+    remembered: Mutex<VecDeque<(u64, String, Testnet)>>,
+}
+
+/// Chains beside a testnet.
+pub fn beside(network: &UpNetwork, seed: u64, runtime: Handle) -> Chains {
+    let (scenario, testnet) = (network.scenario.clone(), network.testnet.clone());
+    let maker = Maker { runtime, seed, scenario, testnet, remembered: Mutex::default() };
+    Chains::new(Arc::new(move |wish, beside| maker.make(wish, beside)))
+}
+
+impl Maker {
+    fn make(&self, wish: &ChainWish, beside: &ApiContext) -> Result<Chain, ApiError> {
+        let seed = wish.seed.unwrap_or(self.seed);
+        let (scenario, _) = made_live(self.scenario(wish)?);
+        if scenario.network.nodes() > NODES_MAX {
+            let nodes = scenario.network.nodes();
+            return Err(ApiError::Unprocessable(format!(
+                "found {nodes} nodes, allowed are up to {NODES_MAX} on a chain"
+            )));
+        }
+        let seeds = SeedTree::new(seed);
+        let testnet = self.testnet(seed, &scenario);
+        let tree = scenario.tree(testnet.config.clone(), seeds).map_err(|why| ApiError::Internal(why.to_string()))?;
+        let network = UpNetwork { scenario, testnet, tree, seeds };
+        Ok(self.run(&network, seed, wish.pace.unwrap_or(Pace::Manual), beside))
+    }
+
+    fn scenario(&self, wish: &ChainWish) -> Result<Scenario, ApiError> {
+        let wrong = |why: &dyn std::fmt::Display| ApiError::Unprocessable(why.to_string());
+        let set = wish.set.iter().map(|set| set.parse::<Override>());
+        let set = set.collect::<Result<Vec<_>, _>>().map_err(|why| wrong(&format_args!("key 'set': {why}")))?;
+        match &wish.scenario {
+            None if set.is_empty() => Ok(self.scenario.clone()),
+            None => Scenario::parse_with(&self.scenario.to_toml(), Path::new("the testnet"), &set)
+                .map_err(|why| wrong(&why)),
+            Some(text) => Scenario::parse_with(text, Path::new("key 'scenario'"), &set).map_err(|why| wrong(&why)),
+        }
+    }
+
+    /// The keys and the genesis of a network; those of the testnet itself, if that is what is asked for.
+    fn testnet(&self, seed: u64, scenario: &Scenario) -> Testnet {
+        let is_loaded = self.testnet.accounts.is_empty();
+        if *scenario == self.scenario && (seed == self.seed || is_loaded) {
+            return self.testnet.clone();
+        }
+        let text = scenario.to_toml();
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = remembered.iter().position(|(of, by, _)| *of == seed && *by == text);
+        let testnet = match known.and_then(|index| remembered.remove(index)) {
+            Some((.., testnet)) => testnet,
+            None => scenario.testnet(SeedTree::new(seed)),
+        };
+        remembered.push_back((seed, text, testnet.clone()));
+        if remembered.len() > REMEMBERED {
+            remembered.pop_front();
+        }
+        testnet
+    }
+
+    fn run(&self, network: &UpNetwork, seed: u64, pace: Pace, beside: &ApiContext) -> Chain {
+        let plan = network.plan(network.tree.genesis().clone(), Slot(1));
+        let others = (0..plan.nodes.len() as u32).map(NodeId);
+        let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start).with_neighbours(others);
+        let view = view.with_latencies(&plan.network());
+        let board = LabBoard::new(&plan).of_run(seed, "inline");
+        let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
+        let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone()].into()));
+        let observers: Vec<Box<dyn Observer>> =
+            vec![Box::new(view.clone()), Box::new(board.observer()), Box::new(feed.observer())];
+        let (live, handle) = Live::new(Stage::inline(&plan, observers), plan.tree.slots(), pace);
+        self.runtime.spawn(async move { live.begun().await?.run().await });
+        let session = Session::new(seed, &network.scenario, 1, plan.tree.config());
+        let context = ApiContext {
+            ports: beside.ports,
+            host: beside.host,
+            settings: beside.settings.clone(),
+            report: beside.report.clone(),
+            limiter: beside.limiter.clone(),
+            receiving: beside.receiving.clone(),
+            requests: beside.requests.clone(),
+            connections: beside.connections.clone(),
+            funds: Some(Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds))),
+            desk: Some(network.desk(&plan)),
+            write_state: Some(Arc::new(move |info, history| state::write(&session, info, history))),
+            board,
+            feed,
+            chaos,
+            ..ApiContext::new(view, handle)
+        };
+        let byte = plan.tree.config().network.pub_key_hash;
+        let account = |account: &crate::scenario::Account| ChainAccount {
+            address: account.keys.public().address(byte).to_string(),
+            public_key: account.keys.public().to_string(),
+            balance: account.balance.value().to_string(),
+            passphrase: account.passphrase.clone(),
+        };
+        Chain {
+            context,
+            seed,
+            delegates: network.scenario.network.delegates,
+            nethash: plan.tree.config().network.nethash.to_string(),
+            accounts: network.testnet.accounts.iter().map(account).collect(),
+        }
+    }
+}
