@@ -11,7 +11,7 @@ use ractor::{ActorDied, RactorStage};
 /// A run that goes on event by event, on either stage.
 pub enum Stage {
     Inline(Box<InlineStage>),
-    Ractor(RactorStage),
+    Ractor(Box<RactorStage>),
 }
 
 impl Stage {
@@ -25,7 +25,7 @@ impl Stage {
     /// # Errors
     /// An actor cannot be spawned.
     pub async fn ractor(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Result<Self, ::ractor::SpawnErr> {
-        RactorStage::spawn(plan, observers).await.map(Self::Ractor)
+        RactorStage::spawn(plan, observers).await.map(|stage| Self::Ractor(Box::new(stage)))
     }
 
     /// Clock and queue of the run.
