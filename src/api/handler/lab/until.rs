@@ -90,6 +90,7 @@ fn read_until(until: &Value, node: NodeId) -> Result<Until, ApiError> {
             let id = id.ok_or_else(|| refused(&key, value, "the id of a transaction, 64 hexadecimal digits"))?;
             Ok(Until::Transaction { node, id })
         }
+        "event" if !value.is_object() => Err(refused(&key, value, "an object of 'kind', 'node' and 'count'")),
         "event" => match serde_json::from_value::<EventTrigger>(value.clone()) {
             Ok(event) if event.count > 0 => Ok(Until::Event(event)),
             Ok(_) => Err(refused("until.event.count", &json!(0), &format!("a whole number from 1 to {}", u32::MAX))),
@@ -180,6 +181,10 @@ mod tests {
         refuses(json!({"until": {"blocks": 2}}), "one of height, time, round, transaction, event");
         refuses(json!({"until": {"height": 0}}), "key 'until.height': found 0, allowed is a whole number from 1");
         refuses(json!({"until": {"transaction": "ab"}}), "key 'until.transaction': found \"ab\", allowed is the id");
+        refuses(
+            json!({"until": {"event": ["block-forged", 1, 1]}}),
+            "allowed is an object of 'kind', 'node' and 'count'",
+        );
         refuses(json!({"until": {"event": {"kind": "blok-forged"}}}), "expected one of `block-forged`");
         refuses(json!({"until": {"event": {"kind": "block-forged", "count": 0}}}), "key 'until.event.count': found 0");
         refuses(json!({"until": {"height": 2}, "limit": 0}), "key 'limit': found 0, allowed is a whole number");
