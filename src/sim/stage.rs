@@ -90,6 +90,11 @@ impl Stage {
         if !what.is_about_snapshots() {
             self.snapshots.comes_in(now, delivered, &what);
         }
+        // What acts at once comes after all that is due by now. A replay knows how many inputs were delivered before, not
+        // what of the rest came to nothing, such as a message to a node that is down.
+        if !matches!(what, Intervention::Submit { .. }) {
+            self.play_instant().await?;
+        }
         match what {
             Intervention::Submit { node, transactions } => {
                 let request = self.world_mut().submit(node, transactions.clone());
@@ -202,12 +207,11 @@ impl Stage {
         self.world_mut().open();
     }
 
-    /// Plays all that is due now.
+    /// Plays all that is due by now, and stands there.
     async fn play_instant(&mut self) -> Result<(), ActorDied> {
         let now = self.world().now();
         while self.step(now).await? {}
-        // What the world does itself is no step.
-        self.world_mut().rest();
+        self.rest_until(now);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use dposlab::{
     protocol::BlockId,
     sim::Observer,
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -323,7 +323,12 @@ fn take(network: &Network, step: &Step) -> u16 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, max_shrink_iters: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 6,
+        max_shrink_iters: 40,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/tests/lab_reorgs.txt"))),
+        ..ProptestConfig::default()
+    })]
 
     /// Whatever is done to a network, its chain keeps the invariants, and the recording repeats it.
     #[test]

@@ -120,7 +120,11 @@ impl Peer {
         if !self.tip.descends_from(common) {
             return;
         }
-        self.void_downloads();
+        // A node that still looks for peers to start with goes on doing so.
+        let is_starting = self.is_starting();
+        if !is_starting {
+            self.void_downloads();
+        }
         if !self.tip.is(common) {
             self.take_off(common.clone(), RollbackCause::Asked, effects);
         }
@@ -132,7 +136,9 @@ impl Peer {
             self.accept(now, link, effects);
         }
         self.tell_round(effects);
-        self.ping_all(now, PingFor::Recovery, effects);
+        if !is_starting {
+            self.ping_all(now, PingFor::Recovery, effects);
+        }
     }
 
     /// Moves the tip so many blocks back, to genesis at most.

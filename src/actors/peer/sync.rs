@@ -189,6 +189,11 @@ impl Peer {
         self.sync.phase = Phase::Recovering;
     }
 
+    /// The node has not found peers to catch up with yet.
+    pub(super) fn is_starting(&self) -> bool {
+        matches!(self.sync.phase, Phase::Starting)
+    }
+
     pub(super) fn is_recovering(&self) -> bool {
         matches!(self.sync.phase, Phase::Recovering)
     }

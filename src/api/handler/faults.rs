@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, Reply, json, resource::fault, route::Answer, rule::Given},
     scenario::FaultDesk,
     sim::{
-        Fault, FaultKind, Intervention, Outcome, Trigger,
+        Fault, FaultKind, Intervention, Outcome, Trigger, World,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
         world::{FaultState, FaultStatus},
     },
@@ -36,7 +36,7 @@ pub fn end(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
         // What is not known is not written down either.
-        if id >= statuses(&call).await?.len() {
+        if id >= call.context.live.look(World::count_faults).await? {
             return Err(ApiError::NotFound("Fault not found"));
         }
         call.context.live.intervene(Intervention::EndFault { id }).await?;
@@ -75,7 +75,7 @@ pub fn restart(call: Call<'_>) -> Answer<'_> {
 /// Adds a fault, and says how it stands.
 async fn begin(call: &Call<'_>, added: AddedFault) -> Result<FaultStatus, ApiError> {
     let live = &call.context.live;
-    let count = live.look(|stage| stage.world().faults().count()).await?;
+    let count = live.look(|stage| stage.world().count_faults()).await?;
     if count >= FAULTS_LIMIT {
         return Err(ApiError::Unprocessable(format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}")));
     }
@@ -108,5 +108,5 @@ async fn statuses(call: &Call<'_>) -> Result<Vec<FaultStatus>, ApiError> {
 }
 
 fn desk<'c>(call: &Call<'c>) -> Result<&'c FaultDesk, ApiError> {
-    call.context.desk.as_ref().ok_or(ApiError::NO_ROUTE)
+    call.context.desk.as_ref().ok_or(ApiError::NotFound("This run takes no faults"))
 }

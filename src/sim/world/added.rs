@@ -45,6 +45,11 @@ impl World {
         })
     }
 
+    /// How many faults there are.
+    pub fn count_faults(&self) -> usize {
+        self.plan.faults.len()
+    }
+
     /// From now on the run can be given faults from outside.
     pub fn open(&mut self) {
         self.ahead.is_open = true;
