@@ -12,6 +12,7 @@ mod endings;
 mod examples;
 mod faults;
 mod figures;
+mod full_disk;
 mod fuzzed;
 mod honest;
 mod in_order;
