@@ -42,6 +42,9 @@ struct Open {
 }
 
 impl Inquiries {
+    /// Bytes of an open question.
+    pub(super) const BYTES_EACH: u64 = size_of::<(Inquiry, Open)>() as u64;
+
     /// A question to a node, by its number.
     fn open(&mut self, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
         self.asked += 1;
