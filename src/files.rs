@@ -7,7 +7,7 @@
 mod input;
 mod lines;
 
-pub use input::{Identity, open, read, read_text};
+pub use input::{Identity, open, open_own, read, read_text};
 pub use lines::{LINE_LIMIT, Lines, read_line};
 
 /// Bytes of a file that a person writes: scenarios, secrets, lists, parts of a network.

@@ -22,6 +22,7 @@ mod limits;
 mod neighbours;
 mod ping;
 mod relay;
+mod size;
 mod sync;
 mod verification;
 

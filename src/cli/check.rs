@@ -4,7 +4,7 @@ mod known;
 mod span;
 mod told;
 
-use super::{Failure, interrupt::stop_on_interrupt, output};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output};
 use crate::{
     check::{
         Minimal, Minimiser, Signature, judge,
@@ -15,7 +15,7 @@ use crate::{
     files::{self, TEXT_LIMIT},
     ledger::Rules,
     protocol::crypto::CryptoMode,
-    scenario::Scenario,
+    scenario::{Scenario, memory::Need},
     sim::SeedTree,
 };
 use clap::Args;
@@ -33,6 +33,8 @@ use std::{
     thread,
 };
 
+/// Runs of which it is looked how much memory they need: by then most kinds of networks have been drawn.
+const DRAWN: u64 = 16;
 /// Runs that are played if neither their number nor a time is given.
 const RUNS: u64 = 200;
 
@@ -94,6 +96,8 @@ pub struct Check {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    memory: Memory,
     /// Plant a fault by name, or all of them one after the other, and measure how soon it is found.
     #[cfg(feature = "planted")]
     #[arg(long)]
@@ -187,7 +191,19 @@ impl Check {
             Frame { base, rules, crypto, delegates: self.delegates, rounds: self.rounds, behaviour: self.behaviour };
         let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
         let runs = self.runs.unwrap_or(if self.time.is_some() { u64::MAX } else { RUNS });
-        Ok(Search { frame, runs, seed: self.seed, jobs })
+        let search = Search { frame, runs, seed: self.seed, jobs };
+        if !self.draw {
+            self.check_memory(&search)?;
+        }
+        Ok(search)
+    }
+
+    /// As much as the largest of the first runs needs, for as many as are played at a time.
+    fn check_memory(&self, search: &Search) -> Result<(), Failure> {
+        let drawn = (0..search.runs.min(DRAWN)).map(|index| search.scenario(index).memory());
+        let most = drawn.max_by_key(Need::bytes).unwrap_or_default();
+        let what = self.scenario.as_deref().unwrap_or(Path::new("check"));
+        self.memory.check(what, &most, search.runs.min(search.jobs as u64))
     }
 
     fn play(&self, search: &Search, networks: &Networks, stop: &AtomicBool) -> Summary {

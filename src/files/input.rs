@@ -65,6 +65,23 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a regular file of this program's own for appending, made for its owner alone where there is none. A link is refused:
+/// whoever may write to the folder could have it lead anywhere.
+///
+/// # Errors
+/// It cannot be opened, or is a link, a folder, a pipe, a socket or a device.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+        found => refuse(found?.file_type())?,
+    }
+    // What lies there by then is opened without waiting, and looked at again.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags.bits() as i32).open(path)?;
+    refuse(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
 /// Reads a whole file of at most so many bytes.
 ///
 /// # Errors
@@ -96,6 +113,7 @@ fn refuse(found: FileType) -> Result<(), Refused> {
     let what = match () {
         () if found.is_file() => return Ok(()),
         () if found.is_dir() => "a folder",
+        () if found.is_symlink() => "a link",
         () if found.is_fifo() => "a pipe",
         () if found.is_socket() => "a socket",
         () => "a device",

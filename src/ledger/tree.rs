@@ -44,9 +44,14 @@ use std::{
 const STATES_KEPT: u32 = 128;
 /// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
 /// any more are among the first to go.
-const STATES_KEPT_IN_ALL: usize = 1_024;
+pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
 /// Every so many blocks a state is kept for good, so that an old one is recomputed from not too far.
 const CHECKPOINT: u32 = 1_000;
+
+/// Bytes of a signature in DER.
+const SIGNATURE_BYTES: usize = 72;
+/// Shared values that a block is made of, which count who has them: it, its link, what was found in it.
+const ARCS: usize = 3;
 
 /// One block in the tree.
 pub struct Link {
@@ -79,6 +84,14 @@ pub struct BlockTree {
 }
 
 impl Link {
+    /// Bytes of a block without transactions in a tree: itself with its signature, its place in the tree, and twice its entry
+    /// among all blocks, for a table of them is half full at times.
+    pub const BYTES: u64 = (size_of::<Self>()
+        + size_of::<Block>()
+        + SIGNATURE_BYTES
+        + 2 * size_of::<(BlockId, Arc<Self>)>()
+        + ARCS * 2 * size_of::<usize>()) as u64;
+
     /// The block.
     pub fn block(&self) -> &Arc<Block> {
         &self.block

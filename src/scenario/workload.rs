@@ -23,6 +23,7 @@ use crate::{
         world::Names,
     },
 };
+pub(super) use generate::PENDING_LIMIT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};

@@ -240,6 +240,11 @@ pub struct World {
 }
 
 impl World {
+    /// Bytes of a copy of a message that is under way.
+    pub const COPY_BYTES: u64 = Coming::COPY_BYTES;
+    /// Bytes that the world takes for a node, its wake-ups among them: of its peer two, of its delegate one.
+    pub const NODE_BYTES: u64 = nodes::NODE_BYTES + 3 * (Coming::COPY_BYTES + size_of::<Wake>() as u64);
+
     /// The world of a plan at its first instant: every actor is about to start.
     pub fn new(plan: &Plan, actors: impl Iterator<Item = ActorId>, observers: Vec<Box<dyn Observer>>) -> Self {
         let mut queue = Coming::default();

@@ -64,6 +64,24 @@ fn numbers_beyond_javascript_are_taken_or_refused() {
 }
 
 #[test]
+fn zeros_that_javascript_writes_otherwise_are_taken_or_refused() {
+    let (documented, core) = both();
+    for zero in ["-0", "00"] {
+        for (target, name) in [("/api/blocks?offset=", "offset"), ("/api/blocks?version=", "version")] {
+            let target = format!("{target}{zero}");
+            assert_eq!(get(&documented, &target).status, 200, "{target}");
+            let refused = get(&core, &target);
+            let message = format!("child \"{name}\" fails because [\"{name}\" must be a safe number]");
+            assert_eq!((refused.status, &refused.body["message"]), (422, &json!(message)), "{target}");
+        }
+        // A path is a text, and names a block or none.
+        let status = |context| get(context, &format!("/api/blocks/{zero}")).status;
+        let wanted = if zero == "00" { 404 } else { 422 };
+        assert_eq!(status(&core), wanted, "{zero}");
+    }
+}
+
+#[test]
 fn the_configuration_is_the_union_or_the_references() {
     let (documented, core) = both();
     let age = |context| data(context, "/api/node/configuration")["transactionPool"].get("maxTransactionAge").cloned();

@@ -200,8 +200,12 @@ fn what_does_not_fit_into_memory_is_not_begun() {
         assert!(error.contains(part), "{part}: {error}");
     }
     let error =
-        refused(&["sweep", &scenario, "--seeds", "0..9", "--jobs", "4", "--allow-memory", "16GiB", "--out", &out]);
-    assert!(error.contains("needs about 4 times ") && error.contains("16 GiB are allowed"), "{error}");
+        refused(&["sweep", &scenario, "--seeds", "0..9", "--jobs", "4", "--allow-memory", "8GiB", "--out", &out]);
+    assert!(error.contains("needs about 4 times ") && error.contains("8 GiB are allowed"), "{error}");
+    assert!(!Path::new(&out).exists(), "nothing was begun");
+    // A search takes as much for each of its jobs.
+    let error = refused(&["check", &scenario, "--runs", "3", "--jobs", "2", "--allow-memory", "6GiB", "--out", &out]);
+    assert!(error.contains("needs about 2 times ") && error.contains("6 GiB are allowed"), "{error}");
     assert!(!Path::new(&out).exists(), "nothing was begun");
     // What the system has: here as much as a shell lets it have.
     let script = "ulimit -v 2000000; exec \"$0\" run \"$1\"";

@@ -269,3 +269,47 @@ fn a_pool_that_a_restart_has_emptied_is_empty_in_the_figures() {
     };
     assert_eq!((fullest("restart"), fullest("restart-empty-pool")), (Some(10), Some(0)));
 }
+
+/// An assertion is judged from its moment on. What is asserted of a time that never came does not hold, be it `always` or
+/// `eventually`, and where the run was ended before its end it is undecided.
+#[test]
+fn what_is_asserted_from_a_moment_on_waits_for_that_moment() {
+    let come = [
+        "after = { seconds = 40 }",
+        "after = { height = 3 }",
+        "after = { event = { kind = \"block-applied\", count = 5 } }",
+        "after_fault = 0",
+    ];
+    let never = ["after = { seconds = 1000000 }", "after = { event = { kind = \"pool-evicted\" } }"];
+    let too_high = ["after = { height = 600 }", "after = { round = 80 }"];
+    let delay = |until: &str| {
+        format!("[[fault]]\nkind = \"delay\"\nby_ms = 1\nsenders = [2]\nfrom = {{ seconds = 20 }}\nuntil = {until}\n")
+    };
+    let endless = delay("{ event = { kind = \"peer-removed\", count = 1000000 } }");
+    let crash = "[[fault]]\nkind = \"crash\"\nnodes = { share = 1.0 }\nfrom = { seconds = 100 }\n".to_owned();
+    // A run that comes to its end, one that is ended, and one that is proved to go nowhere.
+    let cases = [
+        ("rounds = 3\n", &endless, [&never[..], &["after_fault = 1"]].concat(), Ruling::Broken),
+        (
+            "rounds = 90\nstall = \"off\"\ntime_limit_seconds = 200\n",
+            &endless,
+            [&never[..], &too_high, &["after_fault = 1"]].concat(),
+            Ruling::Undecided,
+        ),
+        ("rounds = 90\n", &crash, [&never[..], &too_high].concat(), Ruling::Broken),
+    ];
+    let claims =
+        ["always = \"height >= 2\"", "eventually = \"height >= 2\"", "eventually = \"height >= 2\"\nwithin_rounds = 1"];
+    for (head, fault, never, ruling) in cases {
+        let moments =
+            come.iter().map(|moment| (moment, Ruling::Holds)).chain(never.iter().map(|moment| (moment, ruling)));
+        let (mut text, mut wanted) = (String::new(), Vec::new());
+        for (claim, (moment, ruling)) in moments.flat_map(|moment| claims.map(|claim| (claim, moment))) {
+            text += &format!("[[assert]]\n{claim}\n{moment}\n");
+            wanted.push(ruling);
+        }
+        let faults = delay("{ after = 10 }") + fault;
+        let played = play(&scenario(&format!("{head}[network]\ndelegates = 7\n{faults}{text}")), 1);
+        assert_eq!(rulings(&played), wanted, "{:?}: {:?}", played.ended, played.verdicts);
+    }
+}

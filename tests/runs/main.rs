@@ -1,6 +1,7 @@
 //! Whole runs and what holds the house together: one binary, a module an area.
 
 mod bad_input;
+mod block_rules;
 mod checking;
 mod citations;
 mod claims;
@@ -11,6 +12,7 @@ mod endings;
 mod examples;
 mod faults;
 mod figures;
+mod full_disk;
 mod fuzzed;
 mod honest;
 mod in_order;

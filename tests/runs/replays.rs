@@ -76,7 +76,7 @@ fn snapshots_and_what_went_back_to_them_are_repeated() {
     assert_eq!(post("/lab/snapshots/2/revert", json!({})).0, 200);
     assert_eq!(post("/lab/snapshots/9/revert", json!({})).0, 404);
     up.advance(4);
-    assert_eq!(up.delete("/lab/snapshots/1"), 204);
+    assert_eq!(up.delete_below_root("/lab/snapshots/1"), 204);
     up.interrupt();
     let text = fs::read_to_string(&file).expect("it is there");
     let last: Value = serde_json::from_str(text.lines().last().expect("it has lines")).expect("JSON");

@@ -8,8 +8,8 @@ use dposlab::protocol::{
 use serde_json::{Value, json};
 use std::{
     fs,
-    io::{BufRead, BufReader, Lines},
-    process::{Child, ChildStdout, Stdio},
+    io::{BufRead, BufReader, Lines, Read},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 /// A running testnet; killed when dropped, if it was not stopped.
@@ -22,13 +22,12 @@ pub struct Up {
 impl Up {
     pub fn start(arguments: &[&str]) -> Self {
         let log = tempfile::NamedTempFile::new().expect("a file for the log").into_temp_path();
-        let mut child = dposlab()
-            .args(["up", "--json", "--port", "0", "--log"])
-            .arg(&log)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary was built for this test");
+        Self::begun(dposlab().args(["up", "--json", "--port", "0", "--log"]).arg(&log).args(arguments))
+    }
+
+    /// Of a command that prints JSON.
+    pub fn begun(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary was built for this test");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let first = lines.next().expect("it says when it is ready").expect("text");
         let ready: Value = serde_json::from_str(&first).expect("--json prints one object a line");
@@ -60,9 +59,32 @@ impl Up {
     }
 
     /// Deletes what is at a path below the server's root, and answers the status.
-    pub fn delete(&self, path: &str) -> u16 {
+    pub fn delete_below_root(&self, path: &str) -> u16 {
         let url = format!("{}{path}", self.api().trim_end_matches("/api"));
         ureq::delete(url).call().expect("it answers").status().as_u16()
+    }
+
+    /// Puts to a path of the API, and answers status and body, if there is one.
+    pub fn put(&self, path: &str, body: &Value) -> (u16, Value) {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let mut response = agent.put(format!("{}{path}", self.api())).send_json(body).expect("it answers");
+        (response.status().as_u16(), response.body_mut().read_json().unwrap_or_default())
+    }
+
+    /// Deletes what a path of the API names, and answers the status.
+    pub fn delete(&self, path: &str) -> u16 {
+        ureq::delete(format!("{}{path}", self.api())).call().expect("it answers").status().as_u16()
+    }
+
+    /// The node's log, as its API shows it.
+    pub fn log(&self) -> String {
+        let url = format!("{}/node/debug?lines=1000", self.api());
+        ureq::get(url).call().expect("it answers").body_mut().read_to_string().expect("text")
+    }
+
+    /// Its process.
+    pub fn child(&self) -> &Child {
+        &self.child
     }
 
     pub fn advance(&self, slots: u32) {
@@ -80,6 +102,16 @@ impl Up {
         let lines = self.lines.by_ref().map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0), "Ctrl-C stops it cleanly");
         lines
+    }
+
+    /// Ctrl-C, of one that is to fail; answers its exit code and what it said on standard error, which must be piped.
+    pub fn fails(mut self) -> (Option<i32>, String) {
+        interrupt(&self.child);
+        self.lines.by_ref().for_each(drop);
+        let mut error = String::new();
+        let told = self.child.stderr.as_mut().expect("it is piped").read_to_string(&mut error);
+        told.expect("text");
+        (self.child.wait().expect("it ends").code(), error)
     }
 }
 

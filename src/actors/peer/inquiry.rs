@@ -42,6 +42,9 @@ struct Open {
 }
 
 impl Inquiries {
+    /// Bytes of an open question.
+    pub(super) const BYTES_EACH: u64 = size_of::<(Inquiry, Open)>() as u64;
+
     /// A question to a node, by its number.
     fn open(&mut self, to: NodeId, purpose: Purpose, until: SimTime) -> Inquiry {
         self.asked += 1;
@@ -137,15 +140,17 @@ impl Peer {
         }
     }
 
-    /// Time is up for some: who does not answer is dropped without a word. Source: consensus.md 6.
+    /// Time is up for some: who does not answer is dropped. `peer.removed` tells of it only where a running ping fails by
+    /// that: the peer may have passed by a newer status since the question of its verification. Source: consensus.md 6.
     pub(super) fn see_unanswered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.inquiries.alarms.pop();
         for inquiry in self.inquiries.overdue(now) {
             // What failed before may have closed it.
             let Some(place) = self.inquiries.place(inquiry) else { continue };
             let (_, Open { to, purpose, .. }) = self.inquiries.open.remove(place);
+            let fails_ping = purpose == Purpose::Probe && self.probes.contains_key(&to);
             self.failed(now, to, purpose, effects);
-            if matches!(purpose, Purpose::Chunk(_)) {
+            if !fails_ping && purpose != Purpose::Newcomer {
                 self.drop_peer(now, to, effects);
             }
         }
@@ -170,6 +175,8 @@ impl Peer {
     fn failed(&mut self, now: SimTime, node: NodeId, purpose: Purpose, effects: &mut Vec<Effect>) {
         match purpose {
             Purpose::Newcomer => self.newcomer_failed(now, node, effects),
+            // Whoever is no longer being verified has passed, and fails no ping.
+            Purpose::Probe if !self.probes.contains_key(&node) => {}
             Purpose::Probe => self.verification_failed(now, node, effects),
             Purpose::Chunk(index) => self.chunk_failed(now, index, effects),
         }

@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
 /// Nodes with high numbers whose windows are kept before those that are over are looked for.
-const NODES_KEPT: usize = 32;
+pub(super) const NODES_KEPT: usize = 32;
 
 /// What a limit is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -153,6 +153,11 @@ impl Windows {
 }
 
 impl Limits {
+    /// Bytes of what is kept of a node with a low number, and of one with a high number: there with the number, its hash, and
+    /// its place in the index.
+    pub(super) const LOW_BYTES_EACH: u64 = size_of::<Windows>() as u64;
+    pub(super) const HIGH_BYTES_EACH: u64 = (size_of::<Windows>() + size_of::<u64>() + 2 * size_of::<usize>()) as u64;
+
     /// Bytes it takes beside its own.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.low) + self.high.len() * 2 * size_of::<Windows>()

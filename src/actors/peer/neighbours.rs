@@ -116,7 +116,9 @@ impl Neighbours {
     pub(super) fn connected(own: NodeId, given: Arc<[NodeId]>, height: Height) -> Self {
         let verified = Verified::one_chain(height, height);
         let others = given.iter().filter(|node| **node != own);
-        let mut all: Vec<Neighbour> = others.map(|node| Neighbour::new(*node, verified, 0)).collect();
+        // An allocator may leave a table where it is when it gets smaller, with all the room that it had while it grew.
+        let mut all = Vec::with_capacity(given.len());
+        all.extend(others.map(|node| Neighbour::new(*node, verified, 0)));
         all.sort_by_key(|neighbour| neighbour.node);
         all.dedup_by_key(|neighbour| neighbour.node);
         let mut neighbours = Self::alone(own, given);
@@ -198,7 +200,9 @@ impl Neighbours {
     /// Peers have come or gone: these are there now.
     fn arrange(&mut self, all: Vec<Neighbour>) {
         self.all = all.into();
-        self.numbers = self.all.iter().map(|neighbour| neighbour.node).collect();
+        // Collected, they would take room for the next power of two.
+        self.numbers = SmallVec::with_capacity(self.all.len());
+        self.numbers.extend(self.all.iter().map(|neighbour| neighbour.node));
         self.told = None;
         self.places.clear();
         if let Some(last) = self.numbers.last().filter(|last| last.0 < TABLED) {
@@ -223,8 +227,12 @@ impl Neighbours {
             return;
         }
         let place = self.numbers.partition_point(|other| *other < neighbour.node);
-        let mut all = mem::take(&mut self.all).into_vec();
-        all.insert(place, neighbour);
+        let known = mem::take(&mut self.all).into_vec();
+        let mut all = Vec::with_capacity(known.len() + 1);
+        let mut known = known.into_iter();
+        all.extend(known.by_ref().take(place));
+        all.push(neighbour);
+        all.extend(known);
         self.arrange(all);
     }
 

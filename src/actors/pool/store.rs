@@ -59,6 +59,15 @@ pub(super) struct Sender {
     stale: bool,
 }
 
+impl Store {
+    /// Bytes of a pending transaction in the places of all orders but those of rare kinds, of a sender with many others; the
+    /// transaction itself is shared by all pools.
+    pub(super) const BYTES_EACH: u64 = (size_of::<(TransactionId, (Arrival, Arc<SignedTransaction>))>()
+        + 2 * size_of::<usize>()
+        + size_of::<((Reverse<Arktoshi>, Arrival), Arc<SignedTransaction>)>()
+        + size_of::<(Arrival, Arc<SignedTransaction>)>()) as u64;
+}
+
 impl Sender {
     /// The pending ones, by arrival.
     pub(super) fn own(&self) -> impl DoubleEndedIterator<Item = &Arc<SignedTransaction>> {

@@ -7,9 +7,11 @@ use serde_json::{Map, Value};
 /// A range of whole numbers. `documented` also takes one number.
 pub fn range(bound: Bound, name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
     match (value, dialect) {
-        (Value::Object(range), Dialect::Documented) => ends(range, |end, value| bound.check(end, value, i64::MAX)),
-        (Value::Object(range), Dialect::Core26) => ends(range, |end, value| bound.check(end, value, SAFE_MAX)),
-        (_, Dialect::Documented) => bound.check(name, value, i64::MAX).map(Given::Integer),
+        (Value::Object(range), Dialect::Documented) => {
+            ends(range, |end, value| bound.check(end, value, i64::MAX, dialect))
+        }
+        (Value::Object(range), Dialect::Core26) => ends(range, |end, value| bound.check(end, value, SAFE_MAX, dialect)),
+        (_, Dialect::Documented) => bound.check(name, value, i64::MAX, dialect).map(Given::Integer),
         (_, Dialect::Core26) => Err(must_be_an_object(name)),
     }
 }
@@ -40,11 +42,11 @@ fn percent(name: &str, value: &Value) -> Result<i64, String> {
 }
 
 /// A number out of a few, or its name.
-pub fn named(name: &str, value: &Value, names: &[(&str, i64)]) -> Result<Given, String> {
+pub fn named(name: &str, value: &Value, names: &[(&str, i64)], dialect: Dialect) -> Result<Given, String> {
     if let Some((_, number)) = names.iter().find(|(known, _)| value == known) {
         return Ok(Given::Integer(*number));
     }
-    let number = Bound::Any.check(name, value, SAFE_MAX)?;
+    let number = Bound::Any.check(name, value, SAFE_MAX, dialect)?;
     if names.iter().any(|(_, known)| *known == number) {
         return Ok(Given::Integer(number));
     }
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn numbers_with_names_are_taken_as_both() {
-        let check = |value| named("t", &value, &[("Time", 1), ("Height", 2)]);
+        let check = |value| named("t", &value, &[("Time", 1), ("Height", 2)], Dialect::Core26);
         assert_eq!(check(json!("Height")), Ok(Given::Integer(2)));
         assert_eq!(check(json!("1")), Ok(Given::Integer(1)));
         assert_eq!(check(json!(3)), Err("\"t\" must be one of [Time, Height, 1, 2]".to_owned()));

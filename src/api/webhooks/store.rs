@@ -64,16 +64,14 @@ impl DataDir {
     /// It cannot be made or written to, or another process has it.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.display().to_string();
-        let lock = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join("lock")))
-            .map_err(|source| StoreError::Unusable { path: path.clone(), source })?;
+        let unusable = |path: &Path, source| StoreError::Unusable { path: path.display().to_string(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|source| unusable(folder, source))?;
+        let file = folder.join("lock");
+        let lock = files::open_own(&file).map_err(|source| unusable(&file, source))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder: folder.to_owned(), _lock: Arc::new(lock) }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path }),
-            Err(TryLockError::Error(source)) => Err(StoreError::Unusable { path, source }),
+            Err(TryLockError::Error(source)) => Err(unusable(&file, source)),
         }
     }
 
@@ -211,6 +209,27 @@ mod tests {
         store.keep(&Webhook { enabled: false, ..hook("7") }).unwrap();
         let rewritten = (0..50).filter(|number| inode(&number.to_string()) != before[*number as usize]);
         assert_eq!(rewritten.collect::<Vec<u32>>(), [7]);
+    }
+
+    #[test]
+    fn a_lock_that_is_no_file_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("lock");
+        let other = folder.path().join("other");
+        let refused = || DataDir::open(folder.path()).unwrap_err().to_string();
+        let told = |what: &str| format!("{}: cannot be used: found {what}, allowed is a file", lock.display());
+        std::os::unix::fs::symlink(&other, &lock).unwrap();
+        assert_eq!(refused(), told("a link"));
+        assert!(!other.exists(), "nothing is made where it leads");
+        fs::remove_file(&lock).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(refused(), told("a pipe"));
+        fs::remove_file(&lock).unwrap();
+        fs::create_dir(&lock).unwrap();
+        assert_eq!(refused(), told("a folder"));
+        fs::remove_dir(&lock).unwrap();
+        let _kept = DataDir::open(folder.path()).unwrap();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&lock).unwrap().permissions()) & 0o777, 0o600);
     }
 
     #[test]

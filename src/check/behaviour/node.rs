@@ -8,7 +8,7 @@ use super::{
     pings::Ping,
     step::Cause,
     sync::{Phase, Sync},
-    verification::Probe,
+    verification::{LeftOpen, Probe},
 };
 use crate::{
     actors::{ActorId, Message, NodeId, Role, SimTime, Wake, message::Inquiry},
@@ -37,8 +37,8 @@ pub(super) struct PeerModel {
     /// Nodes it has asked where they stand, when, and whether it surely still waits for that.
     pub newcomers: BTreeMap<NodeId, (SimTime, bool)>,
     pub probes: BTreeMap<NodeId, Probe>,
-    /// Questions of verifications that are over otherwise, and when time is up for them.
-    pub left_open: BTreeMap<NodeId, SimTime>,
+    /// Questions of verifications that are over otherwise.
+    pub left_open: Vec<LeftOpen>,
     /// The highest number of a question sent so far.
     pub last_inquiry: Inquiry,
     /// When a question for headers that had been held back was last sent to whom.
@@ -86,7 +86,7 @@ impl PeerModel {
             peers: Peers::connected(&given, tip.height()),
             newcomers: BTreeMap::new(),
             probes: BTreeMap::new(),
-            left_open: BTreeMap::new(),
+            left_open: Vec::new(),
             last_inquiry: Inquiry(0),
             held_headers: BTreeMap::new(),
             pinged: 0,
@@ -170,12 +170,14 @@ impl PeerModel {
             Message::Status { tip } => self.hears_status(case, from, tip),
             Message::Blocks { inquiry, height, blocks } => {
                 self.peers.stands_at(from, *height);
+                self.hears_late_answer(from, *inquiry);
                 if !self.hears_headers(case, from, *inquiry, blocks) {
                     self.hears_chunk(case, from, *inquiry, blocks);
                 }
             }
             Message::CommonBlocks { inquiry, height, common } => {
                 self.peers.stands_at(from, *height);
+                self.hears_late_answer(from, *inquiry);
                 self.hears_common(case, from, *inquiry, common.as_deref().copied());
             }
             Message::HungUp => self.forget_peer(case, from),

@@ -164,7 +164,7 @@ impl PeerModel {
 
     /// A peer has passed.
     pub(super) fn passes(&mut self, case: &mut Case<'_>, node: NodeId, verified: Verified) {
-        self.drop_probe(node);
+        self.probes.remove(&node);
         if let Some(peer) = self.peers.all.get_mut(&node) {
             (peer.verified, peer.answered) = (verified, self.pinged);
             return;

@@ -24,6 +24,15 @@ pub(super) struct Probe {
     asks: Asks,
 }
 
+/// A question of a verification that is over otherwise.
+pub(super) struct LeftOpen {
+    node: NodeId,
+    /// The question, as in [`Probe`].
+    inquiry: Option<Inquiry>,
+    /// When time is up for the answer.
+    until: SimTime,
+}
+
 /// What a peer is asked.
 enum Asks {
     /// For blocks at these heights; none of the heights above the last can be common.
@@ -53,14 +62,14 @@ impl PeerModel {
         }
         let (mine, his) = (self.tip.height(), tip.header.height);
         if Arc::ptr_eq(tip, self.tip.block()) {
-            return self.passes(case, from, Verified::one_chain(mine, his));
+            return self.passes_at_once(case, from, Verified::one_chain(mine, his));
         }
         // An id beside another header than its own claims nothing that anybody knows.
         let is_claimed = |link: &Arc<Link>| Arc::ptr_eq(link.block(), tip) || link.block().header == tip.header;
         let link = case.known.tree.link(&tip.id).filter(is_claimed);
         let one_chain = link.as_ref().is_some_and(|link| self.tip.descends_from(link) || link.descends_from(&self.tip));
         if one_chain {
-            return self.passes(case, from, Verified::one_chain(mine, his));
+            return self.passes_at_once(case, from, Verified::one_chain(mine, his));
         }
         if self.probes.contains_key(&from) {
             return;
@@ -88,11 +97,23 @@ impl PeerModel {
         self.asks_common(case, from);
     }
 
-    /// A peer is no longer verified.
-    pub(super) fn drop_probe(&mut self, node: NodeId) {
-        if let Some(probe) = self.probes.remove(&node) {
-            self.left_open.insert(node, probe.until);
+    /// A peer has passed by its status alone. The last question of its verification stays open.
+    fn passes_at_once(&mut self, case: &mut Case<'_>, node: NodeId, verified: Verified) {
+        if let Some(Probe { inquiry, until, .. }) = self.probes.remove(&node) {
+            self.left_open.push(LeftOpen { node, inquiry, until });
         }
+        self.passes(case, node, verified);
+    }
+
+    /// A node is no longer verified, and nothing that it was asked for that matters any more.
+    pub(super) fn drop_probe(&mut self, node: NodeId) {
+        self.probes.remove(&node);
+        self.left_open.retain(|open| open.node != node);
+    }
+
+    /// A node has answered a question.
+    pub(super) fn hears_late_answer(&mut self, from: NodeId, inquiry: Inquiry) {
+        self.left_open.retain(|open| open.node != from || open.inquiry != Some(inquiry));
     }
 
     /// The next question of a verification is sent, or held back.
@@ -247,11 +268,16 @@ impl PeerModel {
         for node in late.collect::<Vec<_>>() {
             self.fails(case, node);
         }
-        // Who has passed by a newer word of where it stands may still be dropped for an older question unanswered.
-        let due = self.left_open.extract_if(.., |_, until| *until <= case.step.local).map(|(node, _)| node);
-        for node in due.collect::<Vec<_>>() {
-            if case.left.has_event(|event| matches!(event, Event::PeerRemoved(gone) if *gone == node)) {
-                self.fails(case, node);
+        // Who has passed by a newer word of where it stands is still dropped for an older question unanswered, and without
+        // a word: no ping fails by that.
+        for LeftOpen { node, inquiry, .. } in
+            self.left_open.extract_if(.., |open| open.until <= case.step.local).collect::<Vec<_>>()
+        {
+            match inquiry {
+                _ if self.probes.contains_key(&node) => self.fails(case, node),
+                Some(_) => self.forget_peer(case, node),
+                // The limits had held it back: it may have been sent and answered since.
+                None => self.peers.lose_track(),
             }
         }
         let probes = &self.probes;

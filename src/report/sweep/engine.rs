@@ -86,6 +86,8 @@ pub fn play(
             });
         }
         drop(sender);
+        // It ends with this closure: where a row cannot be written, whoever waits to hand in the next one has to hear of it.
+        let finished = finished;
         // All rows that have come in while the last ones went to the disk are one batch.
         while let Ok(first) = finished.recv() {
             let mut batch = Some(first);

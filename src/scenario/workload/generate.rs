@@ -26,7 +26,7 @@ const FUNDED_AT_ONCE: usize = 64;
 /// Time between two looks at whether the wallets are funded, or the network takes version 2.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Pending transactions of one sender at most; below what pools allow, for not all reach a block at once.
-const PENDING_LIMIT: u64 = 40;
+pub(in crate::scenario) const PENDING_LIMIT: u64 = 40;
 /// Time after which a transaction that is on no chain is given up, with those that follow it.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(480);
 /// Senders asked for a transaction of a type before the next type is drawn.

@@ -145,6 +145,9 @@ pub struct Arrival {
 }
 
 impl Coming {
+    /// Bytes of a copy of a message in the queue, whatever the message says.
+    pub const COPY_BYTES: u64 = size_of::<(u64, Due)>() as u64;
+
     pub fn push(&mut self, at: SimTime, item: Item) {
         let Kept(place) = self.keep(item);
         self.queue.push(at, Due::item(place));

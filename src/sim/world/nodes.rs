@@ -18,6 +18,9 @@ pub struct Nodes {
     best: Arc<Link>,
 }
 
+/// Bytes of what is known of a node.
+pub const NODE_BYTES: u64 = (size_of::<Brief>() + size_of::<NodeState>() + size_of::<Arc<Link>>()) as u64;
+
 #[derive(Clone, Copy, Default)]
 struct Brief {
     /// Grows with each crash: what was meant for an older one is lost.

@@ -7,7 +7,10 @@ use dposlab::{
     api::{ApiContext, View},
     check::strategies::{Play, Stage, stage},
     ledger::{BlockTree, Link},
-    protocol::{Asset, Kind, SignedTransaction, Slot, Vote},
+    protocol::{
+        Address, Arktoshi, Asset, KeyPair, Kind, Nonce, SignedTransaction, Slot, Transaction, Vote,
+        transaction::{Payment, TransactionBuilder},
+    },
     sim::LiveHandle,
 };
 use proptest::{
@@ -16,7 +19,10 @@ use proptest::{
     test_runner::TestRunner,
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Blocks of a round.
 const ROUND: u32 = 5;
@@ -43,8 +49,12 @@ impl Narration {
         if link.height().0.is_multiple_of(ROUND) {
             self.tell("round.applied", Value::Null);
         }
+        let mut known: BTreeSet<Address> = before.state.wallets().map(|wallet| wallet.address).collect();
         for (index, one) in block.transactions.iter().enumerate() {
             let id = one.id().to_string();
+            for recipient in credited(one).into_iter().filter(|address| known.insert(*address)) {
+                self.tell("wallet.created.cold", recipient.to_string());
+            }
             self.tell("transaction.applied", json!([id, index, block.id.to_string()]));
             match one.asset() {
                 Asset::DelegateRegistration { .. } => self.tell("delegate.registered", id),
@@ -66,6 +76,15 @@ impl Narration {
     }
 }
 
+/// The addresses that a transaction names to have coin.
+fn credited(transaction: &SignedTransaction) -> Vec<Address> {
+    match transaction.asset() {
+        Asset::Transfer { recipient, .. } | Asset::HtlcLock { recipient, .. } => vec![*recipient],
+        Asset::MultiPayment { payments } => payments.iter().map(|payment| payment.recipient).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The part of a payload that says what it is about.
 fn about(event: &str, data: &Value) -> Value {
     let ids = |list: &Value, at: &str| -> Value {
@@ -75,6 +94,7 @@ fn about(event: &str, data: &Value) -> Value {
         "transaction.applied" => json!([data["id"], data["sequence"], data["blockId"]]),
         "wallet.vote" | "wallet.unvote" => json!([data["delegate"], data["transaction"]["id"]]),
         "forger.missing" => data["delegate"]["address"].clone(),
+        "wallet.created.cold" => data["address"].clone(),
         "transaction.pool.added" => ids(data, "/data/id"),
         "block.received" | "block.disregarded" => json!([data["id"], ids(&data["transactions"], "/id")]),
         "round.applied" => data.clone(),
@@ -92,13 +112,49 @@ fn chain() -> (Play, Vec<Arc<Link>>) {
         play.play(&Stage { back: 0, ..stage }).expect("each of them fitted");
         links.push(play.tip.clone());
     }
+    for transactions in strangers(&play) {
+        let block = play.block(0, transactions);
+        play.tip = play.tree.extend(&play.tip, &block).expect("the genesis wallets have coin");
+        links.push(play.tip.clone());
+    }
     let has = |kind: Kind| links.iter().flat_map(|link| &link.block().transactions).any(|one| one.kind() == kind);
     assert!([Kind::Vote, Kind::DelegateRegistration, Kind::Transfer].into_iter().all(has), "or little is told");
     assert!(links.iter().filter(|link| link.block().transactions.len() > 1).count() > 3, "or there is no order to see");
     (play, links)
 }
 
-const EVENTS: [&str; 19] = [
+/// Two blocks that name nine addresses, some more than once: in one transaction, in two of a block, in both blocks.
+fn strangers(play: &Play) -> [Vec<Arc<SignedTransaction>>; 2] {
+    let stranger = |number: usize| KeyPair::from_passphrase(&format!("stranger {number}")).public().address(23);
+    let amount = Arktoshi::coins(1);
+    let transfer = |to| Transaction::transfer(stranger(to), amount);
+    let payments = |to: &[usize]| {
+        Transaction::multi_payment(to.iter().map(|to| Payment { recipient: stranger(*to), amount }).collect())
+    };
+    // Of those accounts that the stages do not send from.
+    let (one, other) = (&play.testnet.accounts[8].keys, &play.testnet.accounts[9].keys);
+    let sign = |builder: TransactionBuilder, keys: &KeyPair, nonce| {
+        Arc::new(builder.nonce(Nonce(nonce)).fee(Arktoshi::coins(2)).sign(keys))
+    };
+    [
+        vec![
+            sign(transfer(1), one, 1),
+            sign(transfer(1), other, 1),
+            sign(payments(&[2, 3, 2]), one, 2),
+            sign(payments(&[3, 4, 1]), other, 2),
+            sign(transfer(5), one, 3),
+        ],
+        vec![
+            sign(transfer(5), other, 3),
+            sign(payments(&[6, 1, 6, 7]), one, 4),
+            sign(transfer(6), other, 4),
+            sign(transfer(8), other, 5),
+            sign(transfer(9), other, 6),
+        ],
+    ]
+}
+
+const EVENTS: [&str; 20] = [
     "block.applied",
     "block.disregarded",
     "block.forged",
@@ -114,6 +170,7 @@ const EVENTS: [&str; 19] = [
     "transaction.pool.added",
     "transaction.pool.removed",
     "transaction.reverted",
+    "wallet.created.cold",
     "wallet.unvote",
     "wallet.vote",
     "peer.never",

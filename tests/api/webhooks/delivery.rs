@@ -17,6 +17,7 @@ use dposlab::{
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 use std::{net::SocketAddr, sync::Arc, time::Duration};
+use warp::http::Method;
 
 fn removed(byte: u8) -> Event {
     Event::PoolRemoved(dposlab::protocol::TransactionId([byte; 32]))
@@ -302,4 +303,25 @@ fn what_is_over_takes_up_no_room() {
         }
     }
     node.finish();
+}
+
+/// An event that nobody is posted for, since nobody asks or a condition is not met, leaves the inbox as any other does.
+#[test]
+fn nothing_is_overlooked_while_the_dispatcher_keeps_up() {
+    let (mut node, receiver) = (node(), Receiver::kind());
+    let nobody = node.create("peer.never", &receiver.url("/never"), json!([]));
+    let unmet = json!([{ "key": "height", "value": 1, "condition": "eq" }]);
+    node.create("transaction.pool.removed", &receiver.url("/unmet"), unmet);
+    // Three times as many as may wait, and a fraction of that at a time.
+    for _ in 0..25 {
+        (0..2_000).for_each(|number| node.happens(1, &removed(number as u8)));
+        let overlooked = node.ask(Method::GET, "/lab/webhooks", &Value::Null).body["data"]["overlooked"].clone();
+        assert_eq!(overlooked, 0, "and all before it have been heard");
+    }
+    node.create("transaction.pool.removed", &receiver.url("/met"), json!([]));
+    node.happens(2, &removed(7));
+    assert_eq!(receiver.next().body["data"], json!("07".repeat(32)));
+    assert_eq!(node.counts(&nobody["id"])["delivered"], 0);
+    node.finish();
+    assert!(receiver.all().is_empty());
 }

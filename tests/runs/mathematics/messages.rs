@@ -96,32 +96,40 @@ fn overtaken_messages_are_late_by_an_even_draw() {
     }
 }
 
-/// The k-th of messages sent at once leaves when all bytes so far have: k·size/bandwidth, whatever a microsecond holds.
+/// The k-th of messages sent at once leaves when all bytes so far have: k·size/bandwidth, whatever a microsecond holds. A copy
+/// made by duplication leaves with its message.
 #[test]
 fn bandwidth_takes_size_by_rate_and_each_direction_has_its_own() {
-    let size = |message: &Message, network: &dposlab::protocol::Milestones| size_of(message, network);
     let milestones = dposlab::protocol::Milestones::testnet();
-    let bytes = u128::from(size(&Message::StatusRequest, &milestones));
-    for bandwidth in [1, 999, 10_000, 1_000_000, 7_777_777, 100_000_000, 3_000_000_000_u64] {
-        let model = NetworkModel { bandwidth: Some(bandwidth), latency: constant(50.0), ..NetworkModel::default() };
+    let bytes = u128::from(size_of(&Message::StatusRequest, &milestones));
+    let rates = [1, 999, 10_000, 1_000_000, 7_777_777, 100_000_000, 3_000_000_000_u64];
+    for (bandwidth, copies) in rates.into_iter().flat_map(|rate| [(rate, 1), (rate, 2)]) {
+        let duplication = if copies == 2 { 1.0 } else { 0.0 };
+        let model = NetworkModel {
+            bandwidth: Some(bandwidth),
+            duplication,
+            latency: constant(50.0),
+            ..NetworkModel::default()
+        };
         let mut network = network(3, &model, 1);
         let mut route = |now, a, b| {
-            let at = arrivals(network.route(now, NodeId(a), NodeId(b), &Message::StatusRequest));
-            at[0].since(now).as_micros()
+            let arrivals = arrivals(network.route(now, NodeId(a), NodeId(b), &Message::StatusRequest));
+            arrivals.into_iter().map(|at| at.since(now).as_micros()).collect::<Vec<_>>()
         };
         for sent in 1..=1_000_u128 {
             let wanted = sent * bytes * 1_000_000 / u128::from(bandwidth) + 50_000;
-            assert_eq!(route(NOW, 0, 1), wanted, "message {sent} at {bandwidth} bytes a second");
+            assert_eq!(route(NOW, 0, 1), vec![wanted; copies], "message {sent} at {bandwidth} bytes a second");
             if sent % 100 == 0 {
                 // The other way only these tenth parts are under way.
                 let wanted = sent / 100 * bytes * 1_000_000 / u128::from(bandwidth) + 50_000;
-                assert_eq!(route(NOW, 1, 0), wanted, "back, at {bandwidth} bytes a second");
+                assert_eq!(route(NOW, 1, 0), vec![wanted; copies], "back, at {bandwidth} bytes a second");
             }
         }
         // Once all have left, the link is free: no time is owed or saved.
         let later = SimTime::from_micros(NOW.micros() + 1_000_000_000_000);
-        assert_eq!(route(later, 0, 1), bytes * 1_000_000 / u128::from(bandwidth) + 50_000);
-        assert_eq!(route(later, 2, 1), bytes * 1_000_000 / u128::from(bandwidth) + 50_000, "another sender");
+        let alone = vec![bytes * 1_000_000 / u128::from(bandwidth) + 50_000; copies];
+        assert_eq!(route(later, 0, 1), alone);
+        assert_eq!(route(later, 2, 1), alone, "another sender");
     }
 }
 

@@ -6,7 +6,7 @@ use dposlab::{
         ActorId, Delegate, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
         message::{NetworkState, NetworkStatus, RoundView},
     },
-    ledger::{Rules, rules::NodeRules},
+    ledger::{Link, Rules, rules::NodeRules},
     protocol::Slot,
     sim::SeedTree,
 };
@@ -26,9 +26,15 @@ impl Alone {
     /// The delegate that owns the slot that is running, on a chain of genesis alone.
     fn new() -> Self {
         let cluster = Setup { rules: rules(Rules::reference()), ..Setup::default() }.build();
-        let keys = cluster.owner(&cluster.tree.genesis().clone(), Slot(50));
+        let genesis = cluster.tree.genesis().clone();
+        Self::owner(cluster, &genesis, Slot(50), Duration::ZERO)
+    }
+
+    /// The delegate that owns a slot after a block, so long after the slot has begun.
+    fn owner(cluster: Cluster, parent: &Arc<Link>, slot: Slot, later: Duration) -> Self {
+        let keys = cluster.owner(parent, slot);
         let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone(), Vec::new());
-        Self { cluster, delegate, now: Cluster::at(400), next: None }
+        Self { cluster, delegate, now: Cluster::at(8 * slot.0) + later, next: None }
     }
 
     fn step(&mut self, input: Input) -> Vec<Effect> {
@@ -55,9 +61,25 @@ impl Alone {
     }
 
     fn round(&self) -> RoundView {
-        let tip = self.cluster.tree.genesis();
-        let round = self.cluster.tree.applied(tip).state.round().clone();
-        RoundView { round, tip: tip.id(), tip_height: tip.height(), tip_slot: Slot(0) }
+        self.round_after(self.cluster.tree.genesis())
+    }
+
+    fn round_after(&self, tip: &Arc<Link>) -> RoundView {
+        let tree = &self.cluster.tree;
+        let tip_slot = tree.slots().slot(tip.block().header.timestamp);
+        let round = tree.applied(tip).state.round().clone();
+        RoundView { round, tip: tip.id(), tip_height: tip.height(), tip_slot }
+    }
+
+    /// Until it works on a slot, with a relay that says this round whenever it is asked. Says the slot.
+    fn next_slot_in_work(&mut self, round: &RoundView) -> Slot {
+        for _ in 0..20 {
+            let (_, effects) = self.sleep();
+            if asks(&effects, for_round) && asks(&self.hear(Message::Round(round.clone().into())), for_network) {
+                return self.cluster.tree.slots().slot(self.now.seconds());
+            }
+        }
+        panic!("it works on no slot");
     }
 
     fn network(&self, status: NetworkStatus, in_quorum: u32, forked: u32) -> NetworkState {
@@ -200,6 +222,62 @@ fn slots_that_are_used_follow_one_another() {
             }
         }
     }
+}
+
+/// How the work on a slot ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Forged,
+    NoQuorum,
+    RelaySilent,
+    PoolSilent,
+}
+
+/// A late block ends the round while the delegate works on a slot by the old one. Whatever comes of that slot, the next one is
+/// the first of its own by the new order. Source: consensus.md 1.4, 2.1.
+#[test]
+fn a_round_that_changes_while_a_slot_is_in_work_decides_the_next_one() {
+    // Rounds in which the delegate's turn comes sooner than it would by the old order, which is a whole round later.
+    let mut sooner = 0;
+    for round in 1..=12 {
+        for work in [Work::Forged, Work::NoQuorum, Work::RelaySilent, Work::PoolSilent] {
+            for told_at in 0..2 {
+                let cluster = Setup { rules: rules(Rules::reference()), ..Setup::default() }.build();
+                let genesis = cluster.tree.genesis().clone();
+                // Blocks 2, 3, … in the slots 1, 2, …: the last one of the round is that of the slot before.
+                let chain = cluster.chain(&genesis, Slot(1), 5 * round - 1);
+                let [.., parent, last] = &chain[..] else { panic!("a round has five blocks") };
+                let slot = Slot(5 * round);
+                let mut alone = Alone::owner(cluster, parent, slot, Duration::from_secs(3));
+                let (old, new) = (alone.round_after(parent), alone.round_after(last));
+                let key = *alone.delegate.keys().expect("it forges").public();
+                let next =
+                    |round: &RoundView| round.round.next_slot_of(&key, Slot(slot.0 + 1)).expect("all are active");
+                alone.step(Input::Start);
+                assert!(asks(&alone.hear(Message::Round(old.clone().into())), for_network));
+                let changes = Message::RoundChanged(new.clone().into());
+                if told_at == 0 {
+                    alone.hear(changes.clone());
+                }
+                let in_quorum = if work == Work::NoQuorum { 0 } else { 4 };
+                if work != Work::RelaySilent {
+                    let state = alone.network(NetworkStatus::Default, in_quorum, 4 - in_quorum);
+                    let effects = alone.hear(Message::NetworkState(state.into()));
+                    if told_at == 1 && work != Work::NoQuorum {
+                        assert!(asks(&effects, for_transactions));
+                        alone.hear(changes);
+                    }
+                }
+                if work == Work::Forged {
+                    alone.hear(Message::ForgingTransactions(Vec::new().into()));
+                }
+                let wanted = next(&new);
+                sooner += u32::from(wanted < next(&old));
+                assert_eq!(alone.next_slot_in_work(&new), wanted, "round {round}, {work:?}, told at {told_at}");
+            }
+        }
+    }
+    assert!(sooner > 40, "or little is proved: {sooner}");
 }
 
 fn forged_in(seconds: u64, change: impl FnOnce(&mut Rules)) -> Cluster {

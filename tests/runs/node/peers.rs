@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Lone, Setup, message, nobody, rules};
 use dposlab::{
-    actors::{ActorId, Effect, Event, Input, Message, NodeId, Wake, message::Inquiry},
+    actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, Wake, message::Inquiry},
     ledger::{Link, Rules, rules::NodeRules},
     protocol::{Block, BlockDraft, Height, KeyPair, Slot},
 };
@@ -294,4 +294,40 @@ fn a_peer_that_stops_answering_in_the_middle_of_a_verification_is_not_taken_up()
         "too late"
     );
     assert_eq!(lone.peer.connected().count(), 0);
+}
+
+/// `peer.removed` tells of a ping that a peer fails; a question that no ping waits for drops whoever leaves it unanswered
+/// without a word. Source: consensus.md 6.
+#[test]
+fn peer_removed_is_told_of_who_fails_a_ping_and_of_nobody_else() {
+    // A peer is asked for common blocks and does not answer: it has passed by a newer status meanwhile, or has not.
+    for passes in [false, true] {
+        let claim = Claim::new(20, 4, |rules| rules.forging_ping_ms = 30_000, None);
+        let mut lone = Lone::new(&claim.cluster.tree, &claim.own, 0, &[1, 2], Cluster::at(8 * 1_000));
+        let from = ActorId { node: NodeId(0), role: Role::Delegate };
+        lone.step(Input::Message { from, message: Message::NetworkStateRequest });
+        let effects = lone.hear(1, Message::Status { tip: claim.his[3].clone() });
+        let asked = |message: &Message| matches!(message, Message::CommonBlocksRequest { .. }).then_some(());
+        assert!(message(&effects, asked).is_some(), "its tip is unknown");
+        lone.hear(2, Message::Status { tip: claim.own.block().clone() });
+        if passes {
+            let effects = lone.hear(1, Message::Status { tip: claim.own.block().clone() });
+            assert_eq!(reached(&effects), Some(2), "all have passed");
+        }
+        lone.now = lone.now + Duration::from_secs(5);
+        let effects = lone.step(Input::Wake(Wake::Unanswered));
+        let told = effects.iter().filter(|effect| matches!(effect, Effect::Observe(Event::PeerRemoved(_)))).count();
+        assert_eq!(told, usize::from(!passes), "passes: {passes}");
+        assert_eq!(reached(&effects), (!passes).then_some(1), "the ping is over without it");
+        assert_eq!(lone.peer.connected().collect::<Vec<_>>(), [NodeId(2)], "gone in any case");
+    }
+}
+
+/// How many peers a delegate is told of.
+fn reached(effects: &[Effect]) -> Option<u32> {
+    let state = message(effects, |message| match message {
+        Message::NetworkState(state) => Some(state.reached),
+        _ => None,
+    });
+    state.map(|(_, reached)| reached)
 }
