@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, Reply, json, resource::fault, route::Answer, rule::Given},
     scenario::FaultDesk,
     sim::{
-        Fault, FaultKind, Intervention, Outcome, Trigger, World,
+        Fault, FaultKind, Intervention, Outcome, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
         world::{FaultState, FaultStatus},
     },
@@ -36,7 +36,7 @@ pub fn end(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
         // What is not known is not written down either.
-        if id >= call.context.live.look(World::count_faults).await? {
+        if id >= call.context.live.look(|stage| stage.world().count_faults()).await? {
             return Err(ApiError::NotFound("Fault not found"));
         }
         call.context.live.intervene(Intervention::EndFault { id }).await?;
