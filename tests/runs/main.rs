@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod block_rules;
+mod chains;
 mod checking;
 mod citations;
 mod claims;

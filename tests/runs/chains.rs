@@ -1,0 +1,112 @@
+//! Isolated chains in one process: each is a network of its own, with its own API, and gone when it is deleted.
+
+use crate::testnet::Up;
+use serde_json::{Value, json};
+
+fn make(up: &Up, body: Value) -> Value {
+    let (status, answer) = up.post("/lab/chains", &body);
+    assert_eq!(status, 201, "{answer}");
+    answer["data"].clone()
+}
+
+/// What is below a chain's path.
+fn get(up: &Up, id: &Value, path: &str) -> Value {
+    serde_json::from_slice(&up.bytes(&format!("/chains/{id}{path}"))).expect("JSON")
+}
+
+#[test]
+fn chains_are_networks_of_their_own() {
+    let up = Up::start(&["--delegates", "5", "--pace", "manual", "--seed", "7"]);
+    up.advance(3);
+    let (same, other) = (make(&up, json!({})), make(&up, json!({"seed": 8, "delegates": 3})));
+    assert_eq!((&same["id"], &same["seed"], &same["delegates"]), (&json!(1), &json!(7), &json!(5)));
+    assert_eq!((&other["id"], &other["seed"], &other["delegates"]), (&json!(2), &json!(8), &json!(3)));
+    assert_eq!(same["nethash"], up.ready["nethash"], "it is the same network, from its beginning");
+    assert_eq!(same["accounts"][0]["passphrase"], up.ready["accounts"][0]["passphrase"]);
+    assert_ne!(same["nethash"], other["nethash"]);
+    let base = up.api().trim_end_matches("/api");
+    assert_eq!(same["url"], format!("{base}/chains/1/api"));
+    assert_eq!(same["lab"], format!("{base}/chains/1/lab"));
+
+    // What is done to one is done to no other.
+    let (status, body) = up.post("/chains/1/lab/advance", &json!({"slots": 20}));
+    assert_eq!((status, &body["data"]["height"]), (200, &json!(21)), "{body}");
+    assert_eq!(get(&up, &other["id"], "/api/blockchain")["data"]["block"]["height"], 1);
+    assert_eq!(up.height(), 4);
+    // With the same seed and inputs it is the same chain.
+    up.advance(17);
+    assert_eq!(get(&up, &json!(1), "/api/blocks?limit=50"), up.get("/blocks?limit=50"));
+    // All of the lab is there, but no chains within a chain.
+    let (status, paid) =
+        up.post("/chains/1/lab/faucet", &json!({"recipient": other["accounts"][3]["address"], "amount": "5"}));
+    assert_eq!(status, 200, "{paid}");
+    assert_eq!(up.post("/chains/1/lab/snapshots", &json!({})).0, 201);
+    assert_eq!(get(&up, &json!(1), "/lab")["data"]["snapshots"][0]["id"], 1);
+    assert_eq!(get(&up, &json!(2), "/lab")["data"]["snapshots"], json!([]));
+    assert_eq!(up.post("/chains/1/lab/chains", &json!({})).0, 404);
+    assert_eq!(up.post("/chains/1/chains/2/lab/advance", &json!({"slots": 1})).0, 404);
+
+    let listed: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(2), "{listed}");
+    assert_eq!((up.delete_below_root("/lab/chains/1"), up.delete_below_root("/lab/chains/1")), (204, 404));
+    assert_eq!(up.post("/chains/1/lab/advance", &json!({"slots": 1})).0, 404);
+    assert_eq!(get(&up, &json!(2), "/lab")["data"]["ready"], true);
+    up.interrupt();
+}
+
+#[test]
+fn a_chain_runs_a_scenario_and_a_wrong_wish_is_told() {
+    let up = Up::start(&["--delegates", "3", "--pace", "manual"]);
+    let text = "version = 1\nrounds = 2\n[network]\ndelegates = 4\n[[fault]]\nkind = \"crash\"\nnodes = [1]\n";
+    let chain = make(&up, json!({"scenario": text, "set": ["network.loss=0.01"]}));
+    assert_eq!(chain["delegates"], 4);
+    assert_eq!(get(&up, &chain["id"], "/lab/faults")["data"][0]["fault"]["kind"], "crash");
+    let before: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");
+    for (body, part) in [
+        (json!({"seed": -1}), "\"seed\" must be larger than or equal to 0"),
+        (json!({"seed": "seven"}), "\"seed\" must be a number"),
+        (json!({"delegates": 0}), "\"delegates\" must be larger than or equal to 1"),
+        (json!({"delegates": 5_000}), "\"delegates\" must be less than or equal to 200"),
+        (json!({"scenario": "version = 9"}), "version"),
+        (json!({"scenario": "what"}), "key 'scenario'"),
+        (json!({"set": ["network.loss"]}), "network.loss"),
+        (json!({"set": ["network.lost=1"]}), "lost"),
+        (json!({"set": ["network.relays=9000"]}), "allowed are up to 300 on a chain"),
+        (json!({"pace": "fast"}), "'fast' is no pace"),
+        (json!({"sneed": 1}), "\"sneed\" is not allowed"),
+        (json!([]), "must be an object"),
+    ] {
+        let (status, answer) = up.post("/lab/chains", &body);
+        assert_eq!(status, 422, "{body}: {answer}");
+        assert!(answer["message"].as_str().is_some_and(|message| message.contains(part)), "{body}: {answer}");
+    }
+    assert_eq!(serde_json::from_slice::<Value>(&up.bytes("/lab/chains")).expect("JSON"), before);
+    for nowhere in ["/chains/9/lab", "/chains/x/lab", "/chains/18446744073709551616/lab", "/chains/"] {
+        assert_eq!(up.post(nowhere, &json!({})).0, 404, "{nowhere}");
+    }
+    up.interrupt();
+}
+
+/// Two hundred at once; all answer, and the process stops in order with them.
+#[test]
+fn two_hundred_chains_live_beside_each_other() {
+    let up = Up::start(&["--delegates", "51", "--pace", "manual"]);
+    let memory = || -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", up.ready["pid"])).expect("it runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("it is there");
+        line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse().ok()).expect("a number")
+    };
+    let before = memory();
+    let chains: Vec<Value> = (0..200).map(|_| make(&up, json!({}))["id"].clone()).collect();
+    for id in &chains {
+        let (status, body) = up.post(&format!("/chains/{id}/lab/advance"), &json!({"slots": 2}));
+        assert_eq!((status, &body["data"]["height"]), (200, &json!(3)), "{id}: {body}");
+    }
+    let each = (memory() - before) / 200;
+    assert!(each < 3 * 1024, "a chain takes {each} KiB");
+    for id in &chains[..100] {
+        assert_eq!(up.delete_below_root(&format!("/lab/chains/{id}")), 204);
+    }
+    assert_eq!(make(&up, json!({}))["id"], 201, "numbers are not used again");
+    up.interrupt();
+}
