@@ -70,7 +70,7 @@ fn drawn(draw: &mut ChaCha8Rng) -> String {
     text
 }
 
-/// Shapes that nobody looked at when the sum was written.
+/// Shapes that are drawn, without clients.
 #[test]
 fn a_run_takes_what_it_is_said_to_need() {
     let mut draw = SeedTree::new(25).stream("shapes");

@@ -235,6 +235,15 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         post("/lab/nodes/{node}/crash", "/lab/nodes/4/crash", json!({"keep_pool": false})),
         post("/lab/nodes/{node}/restart", "/lab/nodes/4/restart", json!({"keep_pool": true})),
         post("/lab/reorg", "/lab/reorg", json!({"depth": 2, "transactions": "return"})),
+        post("/lab/snapshots", "/lab/snapshots", json!({"name": "before the test"})),
+        get("/lab/snapshots", "/lab/snapshots"),
+        get("/lab/snapshots/{id}", "/lab/snapshots/1"),
+        post("/lab/snapshots/{id}/revert", "/lab/snapshots/1/revert", json!({})),
+        ("delete", "/lab/snapshots/{id}", "/lab/snapshots/1".to_owned(), None),
+        post("/lab/chains", "/lab/chains", json!({"delegates": 3, "seed": 2})),
+        get("/lab/chains", "/lab/chains"),
+        get("/lab/chains/{id}", "/lab/chains/1"),
+        ("delete", "/lab/chains/{id}", "/lab/chains/1".to_owned(), None),
     ];
     if documented {
         asked.push(get("/api/locks/search", "/api/locks/search?expirationType=2"));
@@ -256,6 +265,11 @@ fn presentable(value: Value, webhook: &str) -> Value {
                 let value = match &*name {
                     "id" if is_webhook => SOME_ID.into(),
                     "token" if is_webhook => SOME_ID.replace('-', "").repeat(2).into(),
+                    // The port is any free one.
+                    "url" | "lab" if value.as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:")) => {
+                        let path = value.as_str().and_then(|url| url.splitn(4, '/').nth(3)).unwrap_or_default();
+                        format!("http://127.0.0.1:4003/{path}").into()
+                    }
                     // Any free one was taken.
                     "@arkecosystem/core-api" if value.as_u64() > Some(1_024) => 4_003.into(),
                     _ => presentable(value, webhook),
@@ -314,6 +328,7 @@ fn examples_are_answers_of_a_live_node() {
                 let is_described = path.starts_with("/api/docs")
                     || path == "/api/openapi.json"
                     || path == "/lab/events"
+                    || path == "/lab/snapshots/{id}/file"
                     || path == "/metrics";
                 let name = format!("{method} {path}");
                 assert!(is_described || examples.contains_key(&name), "{dialect}: no example of {name}");
