@@ -14,6 +14,7 @@ use crate::{
     sim::{
         Digest, Fault, FaultKind, NodePlan, Observer, Plan, PlannedSource, SeedTree, Source, TraceDigest, Trigger,
         World,
+        network::Links,
         stage::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
@@ -109,16 +110,24 @@ impl Scenario {
     /// # Errors
     /// The genesis block does not fit the network; that of a generated one does.
     pub fn tree(&self, config: Arc<NetworkConfig>, seeds: SeedTree) -> Result<Arc<BlockTree>, BlockRejected> {
-        let links = self.network.model.topology.links(self.network.nodes(), seeds);
+        self.tree_on(config, &self.links(seeds))
+    }
+
+    fn tree_on(&self, config: Arc<NetworkConfig>, links: &Links) -> Result<Arc<BlockTree>, BlockRejected> {
         BlockTree::new(config, Arc::new(self.rules(links.least_degree()))).map(Arc::new)
+    }
+
+    fn links(&self, seeds: SeedTree) -> Links {
+        self.network.model.topology.links(self.network.nodes(), seeds)
     }
 
     /// The plan of a run on that network. It begins with the first slot after genesis.
     pub fn plan(&self, testnet: &Testnet, seeds: SeedTree) -> Plan {
-        let tree = self.tree(testnet.config.clone(), seeds);
+        let links = self.links(seeds);
+        let tree = self.tree_on(testnet.config.clone(), &links);
         let tree = tree.expect("a generated genesis registers as many delegates as it needs");
         let tip = tree.genesis().clone();
-        self.plan_on(testnet, tree, tip, Slot(1), seeds)
+        self.plan_with(testnet, tree, tip, Slot(1), seeds, links)
     }
 
     /// The plan of a run that begins on a chain, with a slot after its end. `tree` is this scenario's ([`Scenario::tree`]).
@@ -130,13 +139,23 @@ impl Scenario {
         first: Slot,
         seeds: SeedTree,
     ) -> Plan {
-        let model = &self.network.model;
-        let links = model.topology.links(self.network.nodes(), seeds);
+        self.plan_with(testnet, tree, tip, first, seeds, self.links(seeds))
+    }
+
+    fn plan_with(
+        &self,
+        testnet: &Testnet,
+        tree: Arc<BlockTree>,
+        tip: Arc<Link>,
+        first: Slot,
+        seeds: SeedTree,
+        links: Links,
+    ) -> Plan {
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         let relays = (0..self.network.relays).map(|_| None);
         let nodes = forgers.chain(relays).map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
         let start = SimTime::from_seconds(tree.slots().start(first));
-        let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(model.clone(), links);
+        let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(self.network.model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
         self.switch_off(&mut plan);
         plan.sources = self.sources(&plan, testnet);
