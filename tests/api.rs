@@ -20,6 +20,8 @@ mod lab;
 mod lab_faults;
 #[path = "api/lab_reorgs.rs"]
 mod lab_reorgs;
+#[path = "api/lab_sequence.rs"]
+mod lab_sequence;
 #[path = "api/live.rs"]
 mod live;
 #[path = "api/metrics.rs"]

@@ -382,7 +382,7 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Get, "/lab/snapshots", Query::Ignored, snapshots::list).shows("The snapshots, oldest first.", Shown::Data(snapshots::LIST_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/snapshots/{id}", Query::Ignored, snapshots::show).shows("One snapshot.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),
     Route::later(Verb::Delete, "/lab/snapshots/{id}", Query::Ignored, snapshots::delete).shows("Deletes a snapshot.", Shown::Nothing).of(snapshots::PATH_ID).on_loopback(),
-    Route::later(Verb::Post, "/lab/snapshots/{id}/revert", Query::Ignored, snapshots::revert).shows("Puts the whole network where it was when the snapshot was taken. A snapshot can be gone back to any number of times, later ones too.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/snapshots/{id}/revert", Query::Ignored, snapshots::revert).shows("Puts the whole network where it was when the snapshot was taken. A snapshot can be gone back to any number of times, later ones too.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).with_body(&[snapshots::NOTHING]).on_loopback(),
     Route::later(Verb::Get, "/lab/snapshots/{id}/file", Query::Ignored, snapshots::file).shows("The network of a snapshot as a file for `dposlab up --from`.", Shown::Bytes).of(snapshots::PATH_ID).on_loopback(),
 ];
 

@@ -17,7 +17,7 @@ use super::{lists::Lists, memo::Memo};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
-    protocol::{Height, TransactionId},
+    protocol::{Height, SignedTransaction, TransactionId},
     sim::{NetworkEvent, Observer, network::Network},
 };
 use arc_swap::ArcSwap;
@@ -271,8 +271,11 @@ impl Observer for View {
                 self.update(|head| {
                     head.stand_on(to, &applied, unix(&self.0.tree, &applied));
                     if let Some(pending) = pending {
+                        // The pool may not have heard of the newest block yet.
+                        let waits = |one: &&Arc<SignedTransaction>| self.0.tree.block_of(to, &one.id()).is_none();
+                        let pending: Vec<_> = pending.iter().filter(waits).cloned().collect();
                         head.pending = Pending::default();
-                        head.pending.extend(pending);
+                        head.pending.extend(&pending);
                     }
                 });
             }

@@ -12,7 +12,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     files,
     protocol::{Height, NetworkConfig, Timestamp},
-    scenario::{FaultDesk, Scenario},
+    scenario::{FaultDesk, Scenario, StageKind},
     sim::{
         Intervention, NetworkEvent, Observer, Plan, Stage, Tips, TraceDigest, live::Journal, snapshots::CameIn,
         stage::ractor::ActorDied,
@@ -238,11 +238,26 @@ pub struct Replayed {
     pub ended: bool,
 }
 
-/// Plays a session again from the plan it began with. Digests are held against the recorded ones at every line.
+/// Plays a session again from the plan it began with, on the ractor stage. Digests are held against the recorded ones at
+/// every line.
 ///
 /// # Errors
 /// A line cannot be understood, an event was not as recorded, or an actor died.
 pub async fn replay(
+    file: SessionFile,
+    plan: &Plan,
+    desk: &FaultDesk,
+    trace: Option<&TraceWriter>,
+) -> Result<Replayed, SessionError> {
+    replay_on(StageKind::Ractor, file, plan, desk, trace).await
+}
+
+/// [`replay`] on either stage.
+///
+/// # Errors
+/// As [`replay`].
+pub async fn replay_on(
+    kind: StageKind,
     mut file: SessionFile,
     plan: &Plan,
     desk: &FaultDesk,
@@ -252,8 +267,13 @@ pub async fn replay(
     let watch = Watch::new(plan);
     let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(watch.clone())];
     observers.extend(trace.map(|trace| Box::new(trace.clone()) as Box<dyn Observer>));
-    let spawned = Stage::ractor(plan, observers).await;
-    let mut stage = spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?;
+    let mut stage = match kind {
+        StageKind::Inline => Stage::inline(plan, observers),
+        StageKind::Ractor => {
+            let spawned = Stage::ractor(plan, observers).await;
+            spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?
+        }
+    };
     let (mut inputs, mut ended) = (0, false);
     while let Some(entry) = file.next()? {
         let Entry { at, delivered, digest: expected, came } = entry;

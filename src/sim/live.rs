@@ -141,6 +141,11 @@ impl Live {
     async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
         for _ in 0..EVENTS_AT_ONCE {
             if !self.stage.step(until).await? {
+                // What comes in now comes in after all of this, also after what reached no actor: a replay cannot tell where
+                // within an instant that was.
+                if self.pace != Pace::Max || self.goal.is_some() {
+                    self.stage.rest_until(until);
+                }
                 break;
             }
             let was_waited_for = !self.demands.is_empty() && self.settle_demands();
@@ -165,7 +170,7 @@ impl Live {
                 }
                 let (at, goes_back) = match &what {
                     Intervention::Submit { node, .. } => (Some(*node), false),
-                    Intervention::Revert { .. } => (None, true),
+                    Intervention::Revert { to } => (None, self.stage.snapshots().get(*to).is_some()),
                     _ => (None, false),
                 };
                 if goes_back {
@@ -178,7 +183,7 @@ impl Live {
                         self.demand(at, taken, reply);
                     }
                     (outcome, _) => {
-                        if goes_back && matches!(outcome, Outcome::Snapshot(Some(_))) {
+                        if goes_back {
                             self.went_back();
                         }
                         let _client_gone = reply.send(outcome);

@@ -112,9 +112,14 @@ impl Stage {
                 Ok(Outcome::FaultEnded { is_known })
             }
             Intervention::Reorganise(asked) => {
-                let planned = self.world_mut().reorganise(&asked);
-                self.play_instant().await?;
-                let done = planned.map(|planned| self.world_mut().reorganised(planned));
+                let done = match self.world_mut().reorganise(&asked) {
+                    Ok(planned) => {
+                        self.play_instant().await?;
+                        Ok(self.world_mut().reorganised(planned))
+                    }
+                    // What is refused changes nothing: what is due at this instant stays due.
+                    Err(why) => Err(why),
+                };
                 Ok(Outcome::Reorganised(done.into()))
             }
             Intervention::TakeSnapshot { name } => {
@@ -195,6 +200,9 @@ impl Stage {
     /// An actor died.
     pub async fn play_to(&mut self, at: SimTime, delivered: u64) -> Result<bool, ActorDied> {
         while self.world().delivered() < delivered && self.step(at).await? {}
+        // What is due before then and reaches no actor, such as the end of a fault, has happened as well.
+        let is_behind = |stage: &Self| stage.world().next_time().is_some_and(|next| next < at);
+        while self.world().delivered() == delivered && is_behind(self) && self.step(at.just_before()).await? {}
         if self.world().delivered() != delivered {
             return Ok(false);
         }

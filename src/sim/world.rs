@@ -126,7 +126,7 @@ pub enum NetworkEvent<'a> {
     /// A node has come back without the transactions that waited in its pool.
     PoolLost { node: NodeId },
     /// The run went back, or over, to another moment: a node that stood on `from` stands on `to` now, and these wait in its
-    /// pool, in the order of arrival, if they are others than before. Told of every node.
+    /// pool, in the order of arrival; `None` where both block and pool are those of before. Told of every node.
     Moved {
         node: NodeId,
         from: &'a Arc<Link>,
@@ -297,6 +297,15 @@ impl World {
     /// The virtual instant.
     pub fn now(&self) -> SimTime {
         self.now
+    }
+
+    /// What keeps a node down now, a crash before a pause; `None` while it is live.
+    pub fn down_cause(&self, node: NodeId) -> Option<DownCause> {
+        match (self.nodes.is_up(node), self.nodes.is_live(node)) {
+            (false, _) => Some(DownCause::Crash),
+            (true, false) => Some(DownCause::Pause),
+            (true, true) => None,
+        }
     }
 
     /// Inputs delivered so far.

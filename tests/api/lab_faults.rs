@@ -244,3 +244,36 @@ fn what_is_no_fault_is_refused_by_its_key_and_changes_nothing() {
     }
     assert_eq!(network.get("/lab/faults/0").status, 404);
 }
+
+#[test]
+fn a_node_says_what_keeps_it_down_now() {
+    let network = Network::start(5);
+    let cause = || network.get("/lab").body["data"]["nodes"][2]["cause"].take();
+    network.advance(2);
+    add(&network, &json!({"kind": "pause", "nodes": [2]}));
+    assert_eq!(cause(), "pause");
+    add(&network, &json!({"kind": "crash", "nodes": [2]}));
+    assert_eq!(cause(), "crash");
+    assert_eq!(network.delete("/lab/faults/1").status, 204);
+    assert_eq!(cause(), "pause", "the crash is over, and it still stands still");
+    assert_eq!(network.delete("/lab/faults/0").status, 204);
+    assert_eq!(cause(), Value::Null);
+}
+
+/// The end of a fault reaches no actor, so no count of inputs says whether it has come.
+#[test]
+fn a_fault_that_ends_while_no_actor_hears_anything_has_ended_in_the_replay_too() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let file = folder.path().join("session.jsonl");
+    let network = Network::recorded(3, Settings::default(), &[], true, Some(&file));
+    network.advance(6);
+    add(&network, &json!({"kind": "isolate", "nodes": [3, 4], "until": {"after": 7.9}}));
+    network.advance(1);
+    assert_eq!(faults(&network)[0]["state"], "over");
+    let done = network.post("/lab/reorg", &json!({"depth": 3}));
+    assert_eq!(done.body["data"]["moved"], json!([0, 1, 2, 3, 4]), "{}", done.body);
+    network.advance(3);
+    let begun = (network.plan.clone(), network.desk.clone());
+    drop(network);
+    assert_eq!(json!(replayed(&begun, &file).digest), end_of(&file)["digest"]);
+}

@@ -173,6 +173,27 @@ fn what_cannot_be_is_refused_with_the_numbers_and_changes_nothing() {
 }
 
 #[test]
+fn what_is_refused_plays_nothing_that_is_due() {
+    let network = Network::start(8);
+    network.advance(5);
+    // The delegate of the slot that begins now is due to look whether it can forge.
+    let delivered = || {
+        let delivered = network.handle.look(|stage| stage.world().delivered());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+        runtime.block_on(delivered).expect("it runs")
+    };
+    let before = delivered();
+    for body in
+        [json!({"depth": 9}), json!({"depth": 1, "node": 5}), json!({"depth": 1, "transactions": ["ab".repeat(32)]})]
+    {
+        assert_eq!(network.post("/lab/reorg", &body).status, 422, "{body}");
+        assert_eq!(delivered(), before, "{body}");
+    }
+    reorganise(&network, &json!({"depth": 1}));
+    assert!(delivered() > before);
+}
+
+#[test]
 fn nodes_that_are_down_or_cut_off_stay_as_they_are() {
     let network = Network::start(9);
     network.advance(10);

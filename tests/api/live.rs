@@ -33,6 +33,8 @@ pub struct Network {
     pub plan: Plan,
     pub desk: FaultDesk,
     pub handle: LiveHandle,
+    /// What the API answers from, for those who ask it without a socket.
+    pub context: ApiContext,
     stop_api: Option<oneshot::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -117,14 +119,15 @@ impl Network {
             chaos,
             ..ApiContext::new(view, handle.clone())
         };
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context).expect("a free port");
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context.clone()).expect("a free port");
         let address = server.local_address();
         let (stop_api, stopped) = oneshot::channel::<()>();
         let api = thread::spawn(move || {
             let shutdown = async { stopped.await.unwrap_or(()) };
             on_current_thread(server.serve(shutdown)).expect("a socket");
         });
-        Self { testnet, address, plan, desk, handle, stop_api: Some(stop_api), threads: vec![simulation, api] }
+        let (stop_api, threads) = (Some(stop_api), vec![simulation, api]);
+        Self { testnet, address, plan, desk, handle, context, stop_api, threads }
     }
 
     pub fn get(&self, target: &str) -> Answered {

@@ -1,8 +1,12 @@
 //! Snapshots over HTTP: the whole API is where it was, the pool too, and bad input changes nothing.
 
-use crate::live::Network;
-use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
+use crate::{live::Network, support::of_json};
+use dposlab::{
+    api::answer,
+    protocol::{Arktoshi, KeyPair, Nonce, Transaction},
+};
 use serde_json::{Value, json};
+use warp::http::Method;
 
 /// What a client can see of the chain, the wallets and the pool.
 const SEEN: [&str; 9] = [
@@ -103,6 +107,8 @@ fn bad_input_changes_nothing() {
         ("/lab/snapshots/0/revert", json!({}), 422, "\"id\" must be larger than or equal to 1"),
         ("/lab/snapshots/one/revert", json!({}), 422, "\"id\" must be a number"),
         ("/lab/snapshots/99999999999999999999/revert", json!({}), 422, "\"id\""),
+        ("/lab/snapshots/1/revert", json!({"to": 1}), 422, "\"to\" is not allowed"),
+        ("/lab/snapshots/1/revert", json!([]), 422, "must be an object"),
         ("/lab/snapshots/1/reverse", json!({}), 404, "Not Found"),
     ] {
         let answered = network.post(path, &body);
@@ -131,4 +137,76 @@ fn a_revert_ends_an_advance() {
     assert_eq!(answered.status, 200, "{}", answered.body);
     assert!(answered.body["data"]["slots"].as_u64() < Some(1_000_000), "{}", answered.body);
     assert_eq!(network.get("/api/node/status").body["data"]["now"], 4);
+}
+
+/// After a revert another fault may have the number that one had, or the same fault another beginning.
+#[test]
+fn the_lab_shows_the_faults_of_the_moment_that_the_network_is_in() {
+    let network = Network::start(6);
+    let fault = |fault: Value| {
+        let answered = network.post("/lab/faults", &fault);
+        assert_eq!((answered.status, &answered.body["data"]["id"]), (201, &json!(0)), "{}", answered.body);
+    };
+    let in_force = || network.get("/lab").body["data"]["faults"].take();
+    network.advance(2);
+    take(&network, json!({}));
+    fault(json!({"kind": "pause", "nodes": [4]}));
+    network.advance(2);
+    let (_, early) = (take(&network, json!({})), in_force());
+    revert(&network, &json!(1));
+    network.advance(1);
+    fault(json!({"kind": "isolate", "nodes": [3]}));
+    network.advance(2);
+    let (_, other) = (take(&network, json!({})), in_force());
+    assert_eq!(early, json!([{"fault": 0, "kind": "pause", "since": 24_000_000}]));
+    assert_eq!(other, json!([{"fault": 0, "kind": "isolate", "since": 32_000_000}]));
+    for (id, faults) in [(2, &early), (3, &other), (1, &json!([])), (3, &other), (2, &early)] {
+        revert(&network, &json!(id));
+        assert_eq!(&in_force(), faults, "at snapshot {id}");
+    }
+}
+
+/// Who waits for a block goes on waiting where nobody goes back.
+#[test]
+fn a_revert_to_no_snapshot_answers_nobody_before_the_block() {
+    let network = Network::start(7);
+    network.advance(3);
+    assert_eq!(network.post("/lab/pace", &json!({"pace": "on-demand"})).status, 200);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+    for nonce in 1..=20 {
+        let transfer = crate::lab_faults::transfer(&network, nonce);
+        let body = json!({ "transactions": [transfer] }).to_string().into_bytes();
+        let (submit, revert) = ("/api/transactions", "/lab/snapshots/77/revert");
+        let [submit, revert] = [submit, revert].map(|target| of_json(Method::POST, target));
+        let (submitted, reverted) = runtime.block_on(async {
+            let submitted = answer(&network.context, &submit, async { Ok(body) });
+            tokio::join!(submitted, answer(&network.context, &revert, async { Ok(Vec::new()) }))
+        });
+        assert_eq!((submitted.status.as_u16(), reverted.status.as_u16()), (200, 404));
+        let id = transfer["id"].as_str().expect("an id");
+        assert_eq!(network.get(&format!("/api/transactions/{id}")).status, 200, "transfer {nonce} is in a block");
+    }
+}
+
+/// A pool hears of a block an instant after its peer. What the API shows as pending does not depend on that.
+#[test]
+fn what_is_pending_after_a_revert_is_what_was_pending() {
+    let network = Network::start(8);
+    network.advance(3);
+    submit(&network, 1);
+    let id = network.get("/api/transactions/unconfirmed").body["data"][0]["id"].clone();
+    let (_, waits) = (take(&network, json!({})), seen(&network));
+    let until = json!({"until": {"transaction": id}, "limit": 9});
+    assert_eq!(network.post("/lab/advance", &until).body["data"]["stopped"], "reached");
+    let (_, confirmed) = (take(&network, json!({})), seen(&network));
+    assert_eq!((&waits[6]["meta"]["totalCount"], &confirmed[6]["meta"]["totalCount"]), (&json!(1), &json!(0)));
+    for _ in 0..2 {
+        revert(&network, &json!(1));
+        assert_eq!(seen(&network), waits);
+        revert(&network, &json!(2));
+        assert_eq!(seen(&network), confirmed);
+    }
+    network.advance(5);
+    revert(&network, &json!(2));
+    assert_eq!(seen(&network), confirmed);
 }

@@ -21,6 +21,9 @@ const NAME_MAX: usize = 100;
 /// The body of a new one.
 pub const NEW: &[Parameter] = &[both("name", Rule::Text(&[Check::AtMost(NAME_MAX)]))];
 
+/// The body that goes back to one: the path says it all.
+pub const NOTHING: &[Parameter] = &[];
+
 /// A snapshot's number, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 

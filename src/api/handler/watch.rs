@@ -12,7 +12,7 @@ use crate::{
         rule::{Bound, Rule},
         shape::{BLOCK_ID, Shape},
     },
-    sim::{Pace, line::KINDS},
+    sim::{Pace, Stage, line::KINDS},
 };
 use std::sync::Arc;
 
@@ -48,9 +48,17 @@ pub fn lab(call: Call<'_>) -> Answer<'_> {
         let run = call.context.live.now().await.ok();
         let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
         let board = &call.context.board;
-        let state = board.state();
-        let taken = call.context.live.look(|stage| stage.snapshots().list().cloned().collect::<Vec<_>>());
-        let taken = taken.await.unwrap_or_default();
+        let nodes = u32::try_from(board.nodes()).unwrap_or(u32::MAX);
+        let look = move |stage: &Stage| {
+            let causes: Vec<_> = (0..nodes).map(|node| stage.world().down_cause(NodeId(node))).collect();
+            (stage.snapshots().list().cloned().collect::<Vec<_>>(), causes)
+        };
+        let (taken, causes) = call.context.live.look(look).await.unwrap_or_default();
+        let mut state = board.state();
+        // The board knows what brought a node down; another fault may keep it down since then.
+        for (down, keeps) in state.down.iter_mut().zip(causes) {
+            *down = down.map(|brought| keeps.unwrap_or(brought));
+        }
         Ok(Reply::json(json::data_object(|data| {
             data.slot("ready").put(&run.is_some());
             match run.map(|(_, pace)| pace) {

@@ -61,11 +61,6 @@ impl Faults {
         self.state[index] == State::Over
     }
 
-    /// Those in force, ascending.
-    pub fn began(&self) -> Vec<usize> {
-        (0..).zip(&self.state).filter(|(_, state)| matches!(state, State::On { .. })).map(|(index, _)| index).collect()
-    }
-
     /// What the actors of a node are told to do against the protocol.
     pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
         self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)

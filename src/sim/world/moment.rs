@@ -1,10 +1,10 @@
 //! The world at one instant, to go back to.
 
-use super::{DownCause, NetworkEvent, World};
+use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
     protocol::SignedTransaction,
-    sim::{plan, source::Counts, tips::Tips},
+    sim::{Fault, plan, source::Counts, tips::Tips},
 };
 use std::{mem, sync::Arc};
 
@@ -114,29 +114,37 @@ impl World {
             let pending = moment.pending(node);
             let had = plan::pool_of(was, node);
             let same = had.len() == pending.len() && had.iter().zip(&pending).all(|(a, b)| a.id() == b.id());
-            let pending = (!same).then_some(&*pending);
+            // What is shown of the same pool differs where the chain does: a block's transactions stay in a pool until it hears
+            // of the block.
+            let pending = (!same || !from.is(&to)).then_some(&*pending);
             self.tell(&NetworkEvent::Moved { node, from: &from, to: &to, pending, begins });
-            match (left.nodes.is_live(node), self.nodes.is_live(node)) {
-                (true, false) if self.nodes.is_up(node) => {
-                    self.tell(&NetworkEvent::NodeDown { node, cause: DownCause::Pause });
-                }
-                (true, false) => self.tell(&NetworkEvent::NodeDown { node, cause: DownCause::Crash }),
-                (false, true) => self.tell(&NetworkEvent::NodeUp { node }),
+            match (left.nodes.is_live(node), self.down_cause(node)) {
+                (true, Some(cause)) => self.tell(&NetworkEvent::NodeDown { node, cause }),
+                (false, None) => self.tell(&NetworkEvent::NodeUp { node }),
                 _ => {}
             }
         }
         self.rest_until(self.now);
     }
 
-    /// Tells which faults are in force now that were not, and the other way round.
+    /// Tells which faults are in force now that were not, and the other way round. Another branch of the run may have given
+    /// the same number to another fault. Each beginning is told with the instant at which it came.
     fn tell_faults(&mut self, left: &Self) {
-        let (before, now) = (left.faults.began(), self.faults.began());
-        for index in before.iter().copied().filter(|index| !now.contains(index)) {
-            self.tell(&NetworkEvent::FaultEnded { index, kind: left.plan.faults[index].kind.name() });
+        let (before, now): (Vec<_>, Vec<_>) = (left.in_force().collect(), self.in_force().collect());
+        for (index, _, fault) in before.iter().filter(|in_force| !now.contains(in_force)) {
+            self.tell(&NetworkEvent::FaultEnded { index: *index, kind: fault.kind.name() });
         }
-        let plan = self.plan.clone();
-        for index in now.iter().copied().filter(|index| !before.contains(index)) {
-            self.tell(&NetworkEvent::FaultBegan { index, kind: plan.faults[index].kind.name() });
+        for (index, since, fault) in now.iter().filter(|in_force| !before.contains(in_force)) {
+            let began = NetworkEvent::FaultBegan { index: *index, kind: fault.kind.name() };
+            self.observers.iter_mut().for_each(|observer| observer.observe_network(*since, &began));
         }
+    }
+
+    /// The faults in force, by their numbers, and since when.
+    fn in_force(&self) -> impl Iterator<Item = (usize, SimTime, Fault)> {
+        self.faults().filter_map(|FaultStatus { id, fault, state }| match state {
+            FaultState::InForce { since } => Some((id, since, fault)),
+            FaultState::Waiting | FaultState::Over => None,
+        })
     }
 }
