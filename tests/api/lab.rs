@@ -220,9 +220,11 @@ fn an_open_stream_is_neither_idle_nor_spared_and_ends_with_the_server() {
     assert_eq!(answer, b"", "all connections are at work");
     let [mut open, closed] = streams;
     drop(closed);
-    // The server hears of it when it looks at the connection.
-    while Stream::ask(&network, "?limit=0", "").0.next().is_none_or(|line| line.is_err()) {}
-    network.post("/lab/advance", &json!({ "slots": 2 }));
+    let (body, address) = (r#"{"slots":2}"#, network.address);
+    let head = format!("host: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 11");
+    let advance = format!("POST /lab/advance HTTP/1.1\r\n{head}\r\n\r\n{body}");
+    // The server hears of it when it looks at the connection; until then there is no room for another one.
+    while network.send_raw(&advance).is_empty() {}
     assert_eq!(open.event().0, 2, "it was open all the time");
     let ended = std::thread::spawn(move || open.0.map_while(Result::ok).count());
     drop(network);
