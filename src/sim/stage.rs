@@ -90,9 +90,9 @@ impl Stage {
         if !what.is_about_snapshots() {
             self.snapshots.comes_in(now, delivered, &what);
         }
-        // What acts at once comes after all that is due by now. A replay knows how many inputs were delivered before, not
-        // what of the rest came to nothing, such as a message to a node that is down.
-        if !matches!(what, Intervention::Submit { .. }) {
+        // A fault comes after all that is due by now. A replay knows how many inputs were delivered before, not what of the
+        // rest came to nothing, such as a message to a node that is down.
+        if matches!(what, Intervention::AddFault(_) | Intervention::EndFault { .. }) {
             self.play_instant().await?;
         }
         match what {
