@@ -3,7 +3,7 @@
 //! 1. A run is counted: nodes, whom each knows, whom it asks beside, messages that are under way at once, pending
 //!    transactions, blocks and the states that are kept of them ([`Need`]).
 //! 2. Each of these takes what its records take, by their own sizes ([`Need::parts`]). What lies in a table that grows has
-//!    up to twice its room: [`GROWN`].
+//!    up to twice its room: `GROWN`.
 //! 3. The process itself and the rows of a run's tables were measured.
 //!
 //! How much is under way at once, and who is asked, is decided by what goes wrong. The count takes the busiest instant that a

@@ -45,10 +45,6 @@ impl Observer for Told {
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         self.push(&Line::of_network(now, event, &self.1));
     }
-
-    fn wants_messages(&self) -> bool {
-        true
-    }
 }
 
 async fn stage(plan: &Plan, kind: StageKind, told: &Told) -> Stage {

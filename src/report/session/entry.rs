@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The virtual instant [µs].
+    /// The virtual instant, in microseconds.
     pub at: u64,
     /// Inputs that had been delivered to actors by then.
     pub delivered: u64,

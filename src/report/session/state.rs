@@ -35,7 +35,7 @@ pub struct Head {
     /// SHA-256 of all bytes after the first line, in hex.
     pub checksum: String,
     pub name: Option<String>,
-    /// The virtual instant [µs].
+    /// The virtual instant, in microseconds.
     pub at: u64,
     /// Inputs that had been delivered to actors by then.
     pub delivered: u64,

@@ -16,7 +16,7 @@ pub enum Pace {
     Speed(f64),
     /// As fast as it goes.
     Max,
-    /// Only by [`LiveHandle::advance`].
+    /// Only by [`super::LiveHandle::advance`].
     Manual,
     /// Only for transactions: from one that comes in to the block that holds it, as fast as it goes.
     OnDemand,
