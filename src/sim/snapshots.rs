@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// Snapshots that one run can have.
 pub const SNAPSHOTS_MAX: usize = 10_000;
 /// Bytes of moments that are kept, where nothing else is said.
-pub const MOMENTS_MAX: usize = 40 << 20;
+pub const MOMENTS_MAX: usize = 30 << 20;
 /// The snapshot that every run begins with, and that cannot be deleted.
 const BEGINNING: SnapshotId = SnapshotId(0);
 

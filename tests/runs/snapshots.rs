@@ -10,7 +10,7 @@ use dposlab::{
     sim::{
         Intervention, NetworkEvent, Observer, Outcome, Plan, SeedTree, Stage,
         line::Line,
-        snapshots::{SnapshotId, SnapshotInfo},
+        snapshots::{MOMENTS_MAX, SnapshotId, SnapshotInfo},
     },
 };
 use proptest::{prelude::*, sample::Index, test_runner::Config};
@@ -260,7 +260,7 @@ fn a_thousand_snapshots_of_a_large_network_keep_to_their_limit() {
                 all.push((take(&mut stage).await.id, sight(&stage, 51)));
             }
             let kept = stage.snapshots().bytes();
-            assert!(kept <= 40 << 20 && kept > 20 << 20, "{kept} bytes of moments are kept");
+            assert!(kept <= MOMENTS_MAX && kept > MOMENTS_MAX / 2, "{kept} bytes of moments are kept");
             for (id, seen) in all.iter().step_by(97) {
                 assert!(revert(&mut stage, *id).await.is_some());
                 assert_eq!(&sight(&stage, 51), seen);
