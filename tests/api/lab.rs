@@ -226,7 +226,8 @@ fn an_open_stream_is_neither_idle_nor_spared_and_ends_with_the_server() {
     // The server hears of it when it looks at the connection; until then there is no room for another one.
     while network.send_raw(&advance).is_empty() {}
     assert_eq!(open.event().0, 2, "it was open all the time");
-    let ended = std::thread::spawn(move || open.0.map_while(Result::ok).count());
+    let ended = std::thread::spawn(move || open.0.map_while(Result::ok).for_each(drop));
     drop(network);
-    assert!(ended.join().expect("it is read to its end") > 0);
+    // How much of what happened still came is a matter of time; that it ends is not.
+    ended.join().expect("it is read to its end");
 }
