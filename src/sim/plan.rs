@@ -3,6 +3,7 @@
 use super::{
     Fault, NetworkModel, PlannedSource, SeedTree,
     network::{Links, Network},
+    source::Tally,
 };
 use crate::{
     actors::{Actor, ActorId, Delegate, Hosted, NodeId, Peer, Role, SimTime, TransactionPool},
@@ -53,6 +54,13 @@ impl Plan {
     /// The run on another network, whose topology gives these links between its nodes.
     pub fn on(self, network: NetworkModel, links: Links) -> Self {
         Self { network, links, ..self }
+    }
+
+    /// The same plan for a run beside this one: what its sources hand in is counted for itself.
+    pub(super) fn apart(&self) -> Self {
+        let mut plan = self.clone();
+        plan.sources.iter_mut().for_each(|source| source.tally = Tally::default());
+        plan
     }
 
     /// The network between the nodes.

@@ -236,7 +236,11 @@ impl Stage {
         let (plan, way) = (self.snapshots.plan(), self.snapshots.way(id));
         let stage = match way.from {
             Some(moment) => InlineStage::at(moment),
-            None => InlineStage::new(plan, Vec::new()),
+            None => {
+                let mut stage = InlineStage::new(&plan.apart(), Vec::new());
+                stage.world_mut().open();
+                stage
+            }
         };
         let stage = Self { host: Host::Inline(Box::new(stage)), snapshots: Snapshots::new(plan) };
         Again { stage, inputs: way.inputs.into_iter().cloned().collect() }

@@ -284,3 +284,31 @@ fn a_snapshot_that_was_never_taken_is_none() {
         assert_eq!(sight(&stage, 3), before);
     });
 }
+
+/// What became of what clients handed in goes back as well, also where the moment is played again from the beginning.
+#[test]
+fn counts_of_clients_go_back() {
+    let text =
+        "version = 1\nrounds = 90\n[network]\ndelegates = 4\n[[workload]]\nkind = \"generate\"\nper_second = 1\n";
+    let scenario = Scenario::parse(text, Path::new("busy.toml")).expect("it is valid");
+    let seeds = SeedTree::new(5);
+    for room in [usize::MAX, 0] {
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let counts = || plan.sources[0].tally.counts();
+        among_actors(async {
+            let mut stage = stage(&plan, StageKind::Inline, &Told::of(&plan)).await;
+            stage.keep_moments(room);
+            play(&mut stage, 20).await;
+            let (info, was) = (take(&mut stage).await, counts());
+            play(&mut stage, 10).await;
+            let (later, then) = (take(&mut stage).await, counts());
+            assert!(was.accepted > 0 && then.accepted > was.accepted, "or nothing is compared: {was:?} {then:?}");
+            for (id, counted) in [(info.id, &was), (later.id, &then), (info.id, &was)] {
+                revert(&mut stage, id).await.expect("it was taken");
+                assert_eq!(&counts(), counted, "{room} bytes kept");
+            }
+            play(&mut stage, 10).await;
+            assert_eq!(counts(), then);
+        });
+    }
+}

@@ -104,6 +104,34 @@ fn webhooks_tell_of_a_reorganisation() {
     up.interrupt();
 }
 
+/// Going back to a snapshot leaves blocks, and going to a later one takes them: webhooks hear of each, in order.
+#[test]
+fn webhooks_tell_of_a_revert() {
+    let [left, taken] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let up = Up::start(&["--pace", "manual", "--delegates", "5"]);
+    let ids = |up: &Up| -> Vec<Value> {
+        let blocks = up.get("/blocks?limit=4")["data"].clone();
+        blocks.as_array().expect("a list").iter().map(|block| block["id"].clone()).collect()
+    };
+    up.advance(6);
+    assert_eq!(up.post("/lab/snapshots", &json!({})).0, 201);
+    up.advance(4);
+    assert_eq!(up.post("/lab/snapshots", &json!({})).0, 201);
+    let newest_first = ids(&up);
+    for (event, listener) in [("block.reverted", &left), ("block.applied", &taken)] {
+        let target = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        let (status, body) = up.post("/api/webhooks", &json!({"event": event, "target": target, "conditions": []}));
+        assert_eq!(status, 201, "{body}");
+    }
+    assert_eq!(up.post("/lab/snapshots/1/revert", &json!({})).0, 200);
+    let reverted: Vec<Value> = (0..4).map(|_| received(&left)["data"]["id"].clone()).collect();
+    assert_eq!(reverted, newest_first);
+    assert_eq!(up.post("/lab/snapshots/2/revert", &json!({})).0, 200);
+    let applied: Vec<Value> = (0..4).map(|_| received(&taken)["data"]["id"].clone()).collect();
+    assert_eq!(applied, newest_first.into_iter().rev().collect::<Vec<_>>());
+    up.interrupt();
+}
+
 #[test]
 fn mistakes_are_told_in_a_line() {
     for (arguments, why) in [
