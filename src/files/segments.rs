@@ -173,6 +173,8 @@ pub struct Records {
     at: u64,
     /// Bytes of the segment in the file.
     length: u64,
+    /// The last whole record was read.
+    is_over: bool,
 }
 
 /// What is found where a record should be.
@@ -196,7 +198,15 @@ impl Records {
             return Err(LogError::Missing { missing: segment(folder, missing), later: segment(folder, last) });
         }
         let (input, length) = open_segment(folder, 1, last)?;
-        Ok(Some(Self { folder: folder.to_owned(), last, number: 1, input, at: MAGIC.len() as u64, length }))
+        Ok(Some(Self {
+            folder: folder.to_owned(),
+            last,
+            number: 1,
+            input,
+            at: MAGIC.len() as u64,
+            length,
+            is_over: false,
+        }))
     }
 
     /// The next record; `None` after the last whole one.
@@ -204,13 +214,13 @@ impl Records {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub fn next_record(&mut self) -> Result<Option<Vec<u8>>, LogError> {
-        loop {
+        while !self.is_over {
             match self.read()? {
                 Found::Record(record) => {
                     self.at += (HEAD + record.len()) as u64;
                     return Ok(Some(record));
                 }
-                Found::End | Found::Torn if self.number == self.last => return Ok(None),
+                Found::End | Found::Torn if self.number == self.last => self.is_over = true,
                 Found::End => {
                     self.number += 1;
                     (self.input, self.length) = open_segment(&self.folder, self.number, self.last)?;
@@ -219,6 +229,7 @@ impl Records {
                 Found::Torn => return Err(self.damaged("the segment ends within a record, and is not the last one")),
             }
         }
+        Ok(None)
     }
 
     /// The segment and the byte that the next record begins at.
