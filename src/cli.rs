@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod diff;
+pub mod export;
 #[doc(hidden)]
 pub mod fuzz;
 mod interrupt;
@@ -44,6 +45,7 @@ enum Command {
     Sweep(sweep::Sweep),
     Merge(merge::Merge),
     Replay(replay::Replay),
+    Export(export::Export),
     Diff(diff::Diff),
     Check(check::Check),
 }
@@ -81,6 +83,7 @@ impl Cli {
             Command::Sweep(sweep) => sweep.run(),
             Command::Merge(merge) => merge.run(),
             Command::Replay(replay) => replay.run(),
+            Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
         });

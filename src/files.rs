@@ -6,6 +6,7 @@
 
 mod input;
 mod lines;
+pub mod segments;
 
 pub use input::{Identity, open, open_own, read, read_text};
 pub use lines::{LINE_LIMIT, Lines, read_line};

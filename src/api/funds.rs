@@ -83,11 +83,11 @@ impl Funds {
         balance: Arktoshi,
     ) -> Result<(Vec<Fresh>, Vec<TransactionId>), ApiError> {
         let _turn = self.turn.lock().await;
-        let made = self.made.load(Ordering::Relaxed);
         let byte = context.view.tree().config().network.pub_key_hash;
+        let made = self.made(&context.view.head(), byte);
         let fresh: Vec<Fresh> = (made + 1..=made.saturating_add(count))
             .map(|number| {
-                let (passphrase, keys) = secret(self.seeds, &format!("keys/lab/{number}"));
+                let (passphrase, keys) = self.fresh(number);
                 Fresh { passphrase, address: keys.public().address(byte), keys }
             })
             .collect();
@@ -95,6 +95,23 @@ impl Funds {
         let ids = self.pay_in_turn(context, payments.collect()).await?;
         self.made.store(made + count, Ordering::Relaxed);
         Ok((fresh, ids))
+    }
+
+    /// Fresh accounts made so far. Those that the chain or the pool knows were made before the process began.
+    fn made(&self, head: &Head, byte: u8) -> u32 {
+        let pending: Vec<Payment> = head.pending().ordered().iter().flat_map(|one| payments_of(one)).collect();
+        let is_known = |number: &u32| {
+            let address = self.fresh(*number).1.public().address(byte);
+            head.state().wallet(&address).is_some() || pending.iter().any(|payment| payment.recipient == address)
+        };
+        let made = self.made.load(Ordering::Relaxed);
+        let known = (made + 1..).take_while(is_known).count();
+        made.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
+    }
+
+    /// Passphrase and keys of a fresh account, numbered from 1 on.
+    fn fresh(&self, number: u32) -> (String, KeyPair) {
+        secret(self.seeds, &format!("keys/lab/{number}"))
     }
 
     async fn pay_in_turn(&self, context: &ApiContext, payments: Vec<Payment>) -> Result<Vec<TransactionId>, ApiError> {

@@ -4,6 +4,7 @@ mod announce;
 mod api;
 mod beginning;
 mod chains;
+mod keep;
 pub(super) mod network;
 mod ready_file;
 #[doc(hidden)]
@@ -28,6 +29,7 @@ use announce::Announcer;
 use api::ApiOptions;
 use beginning::Beginning;
 use clap::Args;
+use keep::Keep;
 use ready_file::ReadyFile;
 use std::{
     io::{self, BufWriter},
@@ -126,6 +128,8 @@ pub struct Up {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    keep: Keep,
+    #[command(flatten)]
     api: ApiOptions,
     #[command(flatten)]
     memory: Memory,
@@ -142,7 +146,7 @@ Other testnets:
   dposlab up scenarios/partition-uneven.toml        a scenario, live
   dposlab up --set network.loss=0.05                the same network as without, which loses messages
   dposlab up --api-nodes 3                          three nodes, each with its own API: ports 4003, 4004, 4005
-  dposlab up --data-dir ./testnet                   webhooks are there again after a restart
+  dposlab up --data-dir ./testnet                   the same command goes on where it was, whatever ended it
   dposlab up --host 0.0.0.0 --rate-limit 100        for others on the network, who may not use webhooks
   dposlab up --webhook-targets loopback,10.1.0.0/16 webhooks may go to these addresses and to no others
 Ctrl-C stops it.";
@@ -205,12 +209,16 @@ impl Up {
         let mut ready_file = self.ready_file.as_deref().map(ReadyFile::claim).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
+        let data = self.keep.claim()?;
         let digest = TraceDigest::default();
-        let Beginning { network, was_modelled, plan, session, arrived } = match &self.from {
+        let mut beginning = match &self.from {
             Some(file) => Beginning::from_file(file, &digest)?,
             None => self.beginning()?,
         };
-        let desk = network.desk(&plan);
+        let desk = beginning.network.desk(&beginning.plan);
+        let served = self.api.api_nodes.into();
+        let kept = data.as_ref().map(|data| self.keep.begin(data, served, &desk, &mut beginning)).transpose()?;
+        let Beginning { network, was_modelled, plan, session, arrived } = beginning;
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
         let printer = Printer::new(std::io::stdout(), Manner::LeaveOut { tell });
@@ -224,19 +232,22 @@ impl Up {
             StageKind::Ractor => "ractor",
         };
         let board = LabBoard::new(&plan).of_run(session.seed, hosted);
-        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board)?;
+        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
-        let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);
+        let history = arrived.as_ref().map_or(&[][..], |arrived| arrived.snapshots.since());
+        if let Some(kept) = &kept {
+            observers.insert(0, Box::new(kept.writer.clone()));
+        }
         let (journal, recorded) = match self.journal(&session, history, &digest)? {
             Some(writer) => {
                 observers.push(Box::new(digest));
                 let recorded = writer.outcome();
                 (Some(Box::new(writer) as Box<dyn Journal>), Some(recorded))
             }
-            None => (None, None),
+            None => (kept.as_ref().map(|kept| Box::new(kept.writer.clone()) as Box<dyn Journal>), None),
         };
-        let pace = self.pace.unwrap_or(self.speed);
+        let pace = kept.as_ref().and_then(|kept| kept.pace).unwrap_or(self.pace.unwrap_or(self.speed));
         // Whatever chains still do when the testnet has stopped is of no interest any more.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
@@ -248,8 +259,8 @@ impl Up {
                 StageKind::Inline => Stage::inline(&plan, observers),
                 StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,
             };
-            if let Some(Arrived { moment, history }) = arrived {
-                stage.begin_at(&moment, history).await.map_err(Failure::broken)?;
+            if let Some(Arrived { moment, snapshots }) = arrived {
+                stage.begin_at(&moment, snapshots).await.map_err(Failure::broken)?;
             }
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
             let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
@@ -282,6 +293,9 @@ impl Up {
         }
         if let (Some(recorded), Some(file)) = (recorded, &self.record) {
             recorded().map_err(|why| Failure::broken(format!("--record {}: {why}", file.display())))?;
+        }
+        if let Some(kept) = kept {
+            kept.outcome()?;
         }
         match (ended, &self.record) {
             (Ok(_), _) => Ok(()),

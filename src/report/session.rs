@@ -4,6 +4,7 @@
 //! before its input is played, so what a killed session leaves can be played again as well.
 
 mod entry;
+pub mod folder;
 pub mod state;
 
 use super::trace::TraceWriter;
@@ -67,6 +68,32 @@ impl Session {
             start,
             nethash: config.network.nethash.to_string(),
         }
+    }
+}
+
+impl Session {
+    /// The first key in which another session begins differently, with both values in short.
+    pub fn differs_from(&self, other: &Self) -> Option<(&'static str, String, String)> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map_or("none".to_owned(), |path| path.display().to_string());
+        let line = |text: &str, beside: &str| {
+            let other = text.lines().zip(beside.lines().chain(std::iter::repeat(""))).find(|(a, b)| a != b);
+            other.map_or_else(|| "fewer lines".to_owned(), |(line, _)| format!("'{line}'"))
+        };
+        let keys: [(&'static str, String, String); 8] = [
+            ("session", self.session.to_string(), other.session.to_string()),
+            ("version", self.version.clone(), other.version.clone()),
+            ("seed", self.seed.to_string(), other.seed.to_string()),
+            ("network_dir", path(&self.network_dir), path(&other.network_dir)),
+            ("secrets", path(&self.secrets), path(&other.secrets)),
+            ("chain", path(&self.chain), path(&other.chain)),
+            ("start", self.start.to_string(), other.start.to_string()),
+            ("nethash", self.nethash.clone(), other.nethash.clone()),
+        ];
+        if self.scenario != other.scenario {
+            let found = line(&self.scenario, &other.scenario);
+            return Some(("scenario", found, line(&other.scenario, &self.scenario)));
+        }
+        keys.into_iter().find(|(_, found, asked)| found != asked)
     }
 }
 

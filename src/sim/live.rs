@@ -18,7 +18,7 @@ pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
 use super::{Intervention, Outcome, Stage, stage::ractor::ActorDied};
-use crate::{actors::SimTime, protocol::slots::Slots};
+use crate::{actors::SimTime, ledger::Link, protocol::slots::Slots};
 use advance::{Asked, Goal, Lookout};
 use handle::Command;
 use on_demand::{Demand, Dropped};
@@ -36,6 +36,18 @@ pub trait Journal: Send {
 
     /// The run was stopped.
     fn ended(&mut self, at: SimTime, delivered: u64);
+
+    /// The run has come here, after so many inputs were delivered to actors; most live nodes stand on `tip`. With `is_told`
+    /// a client is about to hear of it. Most journals need no more than what comes in.
+    fn stands(&mut self, _at: SimTime, _delivered: u64, _tip: &Link, _is_told: bool) {}
+
+    /// The pace was set.
+    fn paced(&mut self, _pace: Pace) {}
+
+    /// It cannot be written any more, so the run must end before anything else is done.
+    fn is_broken(&self) -> bool {
+        false
+    }
 }
 
 /// A live run.
@@ -110,7 +122,7 @@ impl Live {
 
     async fn play(mut self) -> Result<SimTime, ActorDied> {
         self.set_anchor();
-        while !self.stopping {
+        while !self.stopping && !self.is_broken() {
             if let Some(asked) = self.advances.pop_front() {
                 self.advance(asked).await?;
                 continue;
@@ -122,6 +134,7 @@ impl Live {
                 Pace::Speed(speed) => self.follow_wall_clock(speed).await?,
             }
         }
+        self.note_stand(true);
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
         if let Some(journal) = &mut self.journal {
             journal.ended(now, delivered);
@@ -153,11 +166,24 @@ impl Live {
                 break;
             }
         }
+        self.note_stand(false);
         while let Ok(command) = self.commands.try_recv() {
             self.obey(command).await?;
         }
         tokio::task::yield_now().await;
         Ok(())
+    }
+
+    /// Writes down where the run stands.
+    fn note_stand(&mut self, is_told: bool) {
+        if let Some(journal) = &mut self.journal {
+            let world = self.stage.world();
+            journal.stands(world.now(), world.delivered(), world.tips().winning(), is_told);
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.is_broken())
     }
 
     async fn obey(&mut self, command: Command) -> Result<(), ActorDied> {
@@ -167,6 +193,10 @@ impl Live {
                 if let Some(journal) = &mut self.journal {
                     let world = self.stage.world();
                     journal.comes_in(world.now(), world.delivered(), &what);
+                    // What cannot be written down is not done. Nobody answers the client any more.
+                    if journal.is_broken() {
+                        return self.stop_asked();
+                    }
                 }
                 let (at, goes_back) = match &what {
                     Intervention::Submit { node, .. } => (Some(*node), false),
@@ -186,6 +216,7 @@ impl Live {
                         if goes_back {
                             self.went_back();
                         }
+                        self.note_stand(false);
                         let _client_gone = reply.send(outcome);
                     }
                 }
@@ -193,6 +224,9 @@ impl Live {
             Command::Advance(asked) => self.advances.push_back(asked),
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
+                if let Some(journal) = &mut self.journal {
+                    journal.paced(pace);
+                }
                 self.set_anchor();
                 self.stopped_by = Some(Ended::PaceSet(pace));
                 self.end_waiting_advances(Ended::PaceSet(pace));

@@ -92,11 +92,6 @@ impl Snapshots {
         self.since.push(CameIn { at, delivered, what: what.clone() });
     }
 
-    /// The run begins elsewhere: this has come in before.
-    pub fn begin_with(&mut self, history: Vec<CameIn>) {
-        self.since = history;
-    }
-
     /// Keeps a moment of the run; `None` if there are [`SNAPSHOTS_MAX`] already.
     pub fn take(&mut self, name: Option<String>, moment: Moment) -> Option<SnapshotInfo> {
         if self.list().count() >= SNAPSHOTS_MAX {

@@ -163,16 +163,25 @@ impl Stage {
         self.moment().await.map(|moment| InlineStage::at(&moment))
     }
 
-    /// Begins at a moment of the same plan instead, to which this history has led.
+    /// Begins at a moment of the same plan instead, to which the history of these snapshots has led.
     ///
     /// # Errors
     /// An actor died.
-    pub async fn begin_at(&mut self, moment: &Moment, history: Vec<CameIn>) -> Result<(), ActorDied> {
+    pub async fn begin_at(&mut self, moment: &Moment, snapshots: Snapshots) -> Result<(), ActorDied> {
         let actors = moment.actors().to_vec();
         let was = self.exchange(actors).await?;
         self.world_mut().become_as(moment, &was, true);
-        self.snapshots.begin_with(history);
+        self.snapshots = snapshots;
         Ok(())
+    }
+
+    /// All of the run as it is now, and its snapshots, for another run to begin with.
+    ///
+    /// # Errors
+    /// An actor died.
+    pub async fn into_moment(mut self) -> Result<(Moment, Snapshots), ActorDied> {
+        let moment = self.moment().await?;
+        Ok((moment, self.snapshots))
     }
 
     async fn exchange(&mut self, actors: Vec<Hosted>) -> Result<Vec<Hosted>, ActorDied> {

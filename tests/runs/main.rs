@@ -13,6 +13,7 @@ mod endings;
 mod examples;
 mod faults;
 mod figures;
+mod folders;
 mod full_disk;
 mod fuzzed;
 mod honest;

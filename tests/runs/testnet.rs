@@ -105,14 +105,25 @@ impl Up {
         lines
     }
 
-    /// Ctrl-C, of one that is to fail; answers its exit code and what it said on standard error, which must be piped.
-    pub fn fails(mut self) -> (Option<i32>, String) {
-        interrupt(&self.child);
+    /// Ends it wherever it is.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it is still there");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Waits for one that ends by itself; answers as [`Up::fails`].
+    pub fn ends(mut self) -> (Option<i32>, String) {
         self.lines.by_ref().for_each(drop);
         let mut error = String::new();
         let told = self.child.stderr.as_mut().expect("it is piped").read_to_string(&mut error);
         told.expect("text");
         (self.child.wait().expect("it ends").code(), error)
+    }
+
+    /// Ctrl-C, of one that is to fail; answers its exit code and what it said on standard error, which must be piped.
+    pub fn fails(self) -> (Option<i32>, String) {
+        interrupt(&self.child);
+        self.ends()
     }
 }
 

@@ -75,6 +75,11 @@ impl DataDir {
         }
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
     /// Where a node's webhooks are kept, and those that are there, oldest first.
     ///
     /// # Errors

@@ -76,10 +76,6 @@ pub struct ApiOptions {
     #[arg(long, value_name = "MS", default_value_t = TIMEOUT.as_millis() as u32, help_heading = "Webhooks",
           value_parser = clap::value_parser!(u32).range(1..=60_000))]
     webhook_timeout: u32,
-    /// Keep webhooks here, so that they are there again after a restart. Readable by its owner only, since secrets are in
-    /// it. Without, they are gone with the process.
-    #[arg(long, value_name = "DIR", help_heading = "Webhooks")]
-    data_dir: Option<PathBuf>,
 }
 
 /// Whom `/lab` answers.
@@ -168,13 +164,12 @@ impl ApiOptions {
         plan: &Plan,
         log: Option<&Printer>,
         board: LabBoard,
+        data: Option<DataDir>,
     ) -> Result<(ServedNodes, Vec<Box<dyn Observer>>), Failure> {
         if listeners.len() > plan.nodes.len() {
             let (asked, there) = (listeners.len(), plan.nodes.len());
             return Err(Failure::usage(format!("--api-nodes {asked}: the network has {there} nodes")));
         }
-        let data = self.data_dir.as_deref().map(DataDir::open).transpose();
-        let data = data.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let mut thread = WebhookThread::start().map_err(Failure::broken)?;
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];

@@ -11,7 +11,7 @@ use crate::{
     scenario::FaultDesk,
     sim::{
         Observer, Plan, Stage,
-        snapshots::{CameIn, SnapshotInfo},
+        snapshots::{CameIn, SnapshotInfo, Snapshots},
         world::Moment,
     },
 };
@@ -79,8 +79,8 @@ pub struct StateFile {
 /// Where a file leads to.
 pub struct Arrived {
     pub moment: Moment,
-    /// All that came in on the way.
-    pub history: Vec<CameIn>,
+    /// None; all that came in on the way has come in since the beginning.
+    pub snapshots: Snapshots,
 }
 
 impl StateFile {
@@ -162,8 +162,8 @@ impl StateFile {
             let found = format!("{} at height {}", tip.id(), tip.height());
             return Err(SessionError::Differs { file: self.path, line: 1, what: "tip", expected, found });
         }
-        let history = stage.snapshots().since().to_vec();
-        Ok(Arrived { moment: stage.moment().await?, history })
+        let (moment, snapshots) = stage.into_moment().await?;
+        Ok(Arrived { moment, snapshots })
     }
 
     async fn reach(&self, stage: &mut Stage, at: u64, delivered: u64) -> Result<SimTime, SessionError> {

@@ -186,6 +186,7 @@ impl Live {
             Some(why) => why,
             None => Ended::Played,
         };
+        self.note_stand(true);
         let _client_gone = reply.send(Ok(Advanced { slots: played, now: self.stage.world().now(), ended }));
         Ok(())
     }

@@ -93,6 +93,7 @@ impl Live {
                 let now = self.anchor.virtual_now(speed);
                 while self.stage.step(now).await? {}
                 self.stage.rest_until(now);
+                self.note_stand(false);
                 match command {
                     Some(command) => self.obey(command).await,
                     None => self.stop_asked(),

@@ -1,0 +1,162 @@
+//! `dposlab export`: the chain of a kept testnet, as lines of JSON.
+
+use super::Failure;
+use crate::{
+    cli::{replay::planned, up::network::UpNetwork},
+    ledger::Link,
+    protocol::{Block, BlockId, Height, NetworkConfig},
+    report::session::folder::{Folder, FolderError},
+};
+use clap::Args;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+    sync::Arc,
+};
+
+/// Print the chain of a testnet that `dposlab up --data-dir DIR` keeps, a block a line.
+///
+/// It is the chain that most nodes were on when the folder was last written to. Blocks of other branches are in the folder, and
+/// not in the chain. Each line is a block as JSON with its transactions as wire bytes in hex: `dposlab up --chain FILE` begins on
+/// such a file. The testnet may be running. Exit code 2: the folder holds none, or is damaged.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Export {
+    /// The folder of the testnet.
+    dir: PathBuf,
+    /// The lowest block; the genesis block, 1, if nothing is said.
+    #[arg(long, value_name = "HEIGHT", default_value_t = 1)]
+    from: u32,
+    /// The highest block; the last one, if nothing is said.
+    #[arg(long, value_name = "HEIGHT")]
+    to: Option<u32>,
+    /// Write to this file, which must not be there yet, in place of standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Example:
+  dposlab up --data-dir ./testnet             use it, then Ctrl-C
+  dposlab export ./testnet --out chain.jsonl
+  dposlab up --chain chain.jsonl              another testnet that begins on this chain";
+
+impl Export {
+    /// Exports.
+    ///
+    /// # Errors
+    /// The folder holds no testnet, is damaged, or the file cannot be written.
+    pub fn run(self) -> Result<(), Failure> {
+        let folder = Folder::new(&self.dir);
+        let named = |why: FolderError| Failure::usage(format!("export {why}"));
+        let Some(session) = folder.session().map_err(named)? else {
+            let dir = self.dir.display();
+            return Err(Failure::usage(format!(
+                "export {dir}: found no network.json, allowed is a folder of `up --data-dir`"
+            )));
+        };
+        let to = self.to.unwrap_or(u32::MAX);
+        if self.from > to || self.from == 0 {
+            let from = self.from;
+            return Err(Failure::usage(format!("--from {from}: allowed is 1 to the height of --to")));
+        }
+        let (network, plan) = planned(&self.dir.join("network.json"), &session)?;
+        let chain = Chain::of(&folder, &network, &plan.tip).map_err(named)?;
+        let mut out: BufWriter<Box<dyn Write>> = BufWriter::new(match &self.out {
+            Some(file) => Box::new(File::create_new(file).map_err(|why| self.unwritten(&why))?),
+            None => Box::new(io::stdout().lock()),
+        });
+        let written = self.write(&folder, &network, &chain, to, &mut out);
+        match written.and_then(|()| out.flush().map_err(Stopped::Unwritten)) {
+            Ok(()) => Ok(()),
+            // The reader has read enough.
+            Err(Stopped::Unwritten(why)) if why.kind() == io::ErrorKind::BrokenPipe && self.out.is_none() => Ok(()),
+            Err(Stopped::Unwritten(why)) => Err(self.unwritten(&why)),
+            Err(Stopped::Unread(why)) => Err(named(why)),
+        }
+    }
+
+    fn write(
+        &self,
+        folder: &Folder,
+        network: &UpNetwork,
+        chain: &Chain,
+        to: u32,
+        out: &mut impl Write,
+    ) -> Result<(), Stopped> {
+        let config = network.tree.config();
+        let range = self.from..=to;
+        for link in &chain.beginning {
+            if range.contains(&link.height().0) {
+                write_block(out, link.block(), config).map_err(Stopped::Unwritten)?;
+            }
+        }
+        let mut next = Height(chain.beginning.len() as u32 + 1);
+        folder.blocks(config, |block| -> Result<(), Stopped> {
+            // A block that nodes took at different times is in the log more than once.
+            if block.height() == next && chain.kept.contains(&block.id) {
+                next = next.next();
+                if range.contains(&block.height().0) {
+                    write_block(out, &block, config).map_err(Stopped::Unwritten)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn unwritten(&self, why: &io::Error) -> Failure {
+        let file = self.out.as_ref().map_or("standard output".to_owned(), |file| format!("--out {}", file.display()));
+        Failure::broken(format!("{file}: {why}"))
+    }
+}
+
+/// Why an export ends early.
+enum Stopped {
+    Unread(FolderError),
+    Unwritten(io::Error),
+}
+
+impl From<FolderError> for Stopped {
+    fn from(why: FolderError) -> Self {
+        Self::Unread(why)
+    }
+}
+
+/// The blocks of the chain.
+struct Chain {
+    /// Those that the testnet began on, the genesis block first.
+    beginning: Vec<Arc<Link>>,
+    /// Those in the folder.
+    kept: BTreeSet<BlockId>,
+}
+
+impl Chain {
+    fn of(folder: &Folder, network: &UpNetwork, begun_on: &Arc<Link>) -> Result<Self, FolderError> {
+        let mut parents: BTreeMap<BlockId, Option<BlockId>> = BTreeMap::new();
+        let stood = folder.blocks(network.tree.config(), |block| {
+            parents.insert(block.id, block.header.previous);
+            Ok::<(), FolderError>(())
+        })?;
+        let mut at = stood.and_then(|(_, tip)| parents.keys().find(|id| id.to_string() == tip).copied());
+        let mut kept = BTreeSet::new();
+        while let Some((id, previous)) = at.and_then(|id| Some((id, parents.get(&id)?))) {
+            kept.insert(id);
+            at = *previous;
+        }
+        let mut beginning: Vec<_> = std::iter::successors(Some(begun_on), |link| link.parent()).cloned().collect();
+        beginning.reverse();
+        Ok(Self { beginning, kept })
+    }
+}
+
+fn write_block(out: &mut impl Write, block: &Block, config: &NetworkConfig) -> io::Result<()> {
+    let mut json = block.header_json(&config.milestones);
+    let transactions = block.transactions.iter().map(|transaction| Value::from(hex::encode(transaction.bytes())));
+    json["transactions"] = transactions.collect();
+    serde_json::to_writer(&mut *out, &json)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,456 @@
+//! An append-only log of records, in segments: files of one folder, numbered from 1 on.
+//!
+//! ```text
+//!   00000001.log │ "dposlog1" │ record │ record │ …            each segment but the last is full
+//!   00000002.log │ "dposlog1" │ record │ rec                   the last one may end within a record
+//!
+//!   record       │ length: u32 │ checksum of the length: u32 │ checksum of the bytes: u32 │ bytes
+//! ```
+//!
+//! Numbers are little-endian, checksums are CRC-32. A process that is killed while it appends leaves a record that ends too
+//! early, and the file ends with it. Such an end is cut off when the log is opened again. Everything else that does not fit
+//! is damage: a lost or changed byte in the middle is named and never passed over.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufReader, ErrorKind, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+/// The first bytes of a segment.
+const MAGIC: &[u8; 8] = b"dposlog1";
+/// Bytes before those of a record.
+const HEAD: usize = 12;
+/// So many zeros at the end of the last record mean that they were never written, since power was lost.
+const NEVER_WRITTEN: usize = 16;
+/// Bytes after which a segment is full.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
+/// Bytes of a record at most.
+pub const RECORD_MAX: usize = 64 << 20;
+
+/// Why a log cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error("{}: {source}", file.display())]
+    Io { file: PathBuf, source: io::Error },
+    #[error("{}: is damaged at byte {at}: {why}", file.display())]
+    Damaged { file: PathBuf, at: u64, why: String },
+    #[error("{}: is missing, though {} is there", missing.display(), later.display())]
+    Missing { missing: PathBuf, later: PathBuf },
+}
+
+/// The log, to append to.
+#[derive(Debug)]
+pub struct Log {
+    folder: PathBuf,
+    number: u32,
+    file: File,
+    /// Bytes of the segment.
+    length: u64,
+    segment_bytes: u64,
+}
+
+impl Log {
+    /// A log in a folder that has none.
+    ///
+    /// # Errors
+    /// The folder cannot be written to, or holds a log.
+    pub fn create(folder: &Path) -> Result<Self, LogError> {
+        Self::create_with(folder, SEGMENT_BYTES)
+    }
+
+    /// [`Log::create`] with segments that are full after so many bytes.
+    ///
+    /// # Errors
+    /// As [`Log::create`].
+    pub fn create_with(folder: &Path, segment_bytes: u64) -> Result<Self, LogError> {
+        fs::create_dir_all(folder).map_err(|source| LogError::Io { file: folder.to_owned(), source })?;
+        let file = new_segment(folder, 1)?;
+        Ok(Self { folder: folder.to_owned(), number: 1, file, length: MAGIC.len() as u64, segment_bytes })
+    }
+
+    /// Appends a record. After it, killing the process loses nothing; [`Log::sync`] makes it outlive the machine.
+    ///
+    /// # Errors
+    /// It cannot be written. Nothing of it is in the log then, as far as the disk allows that to be undone.
+    ///
+    /// # Panics
+    /// The record is longer than [`RECORD_MAX`].
+    pub fn append(&mut self, record: &[u8]) -> Result<(), LogError> {
+        assert!(record.len() <= RECORD_MAX, "callers bound their records");
+        if self.length >= self.segment_bytes {
+            self.sync()?;
+            self.file = new_segment(&self.folder, self.number + 1)?;
+            self.number += 1;
+            self.length = MAGIC.len() as u64;
+        }
+        let bytes = framed(record);
+        if let Err(source) = self.file.write_all(&bytes) {
+            // What remains if this fails too is cut off when the log is opened again.
+            let _remains = self.file.set_len(self.length);
+            return Err(self.io(source));
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Waits until all records are on the disk.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn sync(&self) -> Result<(), LogError> {
+        self.file.sync_data().map_err(|source| self.io(source))
+    }
+
+    /// The running segment, to be synced by another thread.
+    ///
+    /// # Errors
+    /// The process has too many files open.
+    pub fn running_segment(&self) -> Result<Segment, LogError> {
+        let file = self.file.try_clone().map_err(|source| self.io(source))?;
+        Ok(Segment { path: segment(&self.folder, self.number), file })
+    }
+
+    fn io(&self, source: io::Error) -> LogError {
+        LogError::Io { file: segment(&self.folder, self.number), source }
+    }
+}
+
+/// A segment that may be written to meanwhile.
+#[derive(Debug)]
+pub struct Segment {
+    path: PathBuf,
+    file: File,
+}
+
+impl Segment {
+    /// Waits until all that was written to it before is on the disk.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn sync(&self) -> Result<(), LogError> {
+        self.file.sync_data().map_err(|source| LogError::Io { file: self.path.clone(), source })
+    }
+}
+
+/// A record as it lies in the file.
+fn framed(record: &[u8]) -> Vec<u8> {
+    let length = (record.len() as u32).to_le_bytes();
+    let mut bytes = Vec::with_capacity(HEAD + record.len());
+    bytes.extend_from_slice(&length);
+    bytes.extend_from_slice(&crc32fast::hash(&length).to_le_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(record).to_le_bytes());
+    bytes.extend_from_slice(record);
+    bytes
+}
+
+fn segment(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("{number:08}.log"))
+}
+
+fn new_segment(folder: &Path, number: u32) -> Result<File, LogError> {
+    let path = segment(folder, number);
+    let make = || {
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(MAGIC)?;
+        file.sync_data()?;
+        File::open(folder)?.sync_all()?;
+        Ok(file)
+    };
+    make().map_err(|source| LogError::Io { file: path.clone(), source })
+}
+
+/// The records of a log, the first one first.
+#[derive(Debug)]
+pub struct Records {
+    folder: PathBuf,
+    /// Number of the last segment.
+    last: u32,
+    number: u32,
+    input: BufReader<File>,
+    /// Bytes of the segment that hold whole records.
+    at: u64,
+    /// Bytes of the segment in the file.
+    length: u64,
+    /// The last whole record was read.
+    is_over: bool,
+}
+
+/// What is found where a record should be.
+enum Found {
+    Record(Vec<u8>),
+    /// The segment ends here.
+    End,
+    /// The segment ends within the record.
+    Torn,
+}
+
+impl Records {
+    /// Reads the log of a folder; `None` if there is none.
+    ///
+    /// # Errors
+    /// A segment is missing or is none.
+    pub fn open(folder: &Path) -> Result<Option<Self>, LogError> {
+        let numbers = numbers(folder)?;
+        let Some(last) = numbers.last().copied() else { return Ok(None) };
+        if let Some(missing) = (1..=last).zip(&numbers).find_map(|(want, found)| (want != *found).then_some(want)) {
+            return Err(LogError::Missing { missing: segment(folder, missing), later: segment(folder, last) });
+        }
+        let (input, length) = open_segment(folder, 1, last)?;
+        Ok(Some(Self {
+            folder: folder.to_owned(),
+            last,
+            number: 1,
+            input,
+            at: MAGIC.len() as u64,
+            length,
+            is_over: false,
+        }))
+    }
+
+    /// The next record; `None` after the last whole one.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn next_record(&mut self) -> Result<Option<Vec<u8>>, LogError> {
+        while !self.is_over {
+            match self.read()? {
+                Found::Record(record) => {
+                    self.at += (HEAD + record.len()) as u64;
+                    return Ok(Some(record));
+                }
+                Found::End | Found::Torn if self.number == self.last => self.is_over = true,
+                Found::End => {
+                    self.number += 1;
+                    (self.input, self.length) = open_segment(&self.folder, self.number, self.last)?;
+                    self.at = MAGIC.len() as u64;
+                }
+                Found::Torn => return Err(self.damaged("the segment ends within a record, and is not the last one")),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The segment and the byte that the next record begins at.
+    pub fn place(&self) -> (PathBuf, u64) {
+        (segment(&self.folder, self.number), self.at)
+    }
+
+    /// Goes on with the log after the record that was read last, and says how many bytes of a torn one were cut off.
+    ///
+    /// # Errors
+    /// The last segment cannot be written to, or records were left unread.
+    pub fn into_log(mut self) -> Result<(Log, u64), LogError> {
+        if let Some(_unread) = self.next_record()? {
+            return Err(self.damaged("records were left unread"));
+        }
+        let path = segment(&self.folder, self.number);
+        let io = |source| LogError::Io { file: path.clone(), source };
+        let mut file = OpenOptions::new().append(true).open(&path).map_err(io)?;
+        let torn = self.length.saturating_sub(self.at);
+        if self.length < MAGIC.len() as u64 {
+            file.set_len(0).and_then(|()| file.write_all(MAGIC)).map_err(io)?;
+        } else if torn > 0 {
+            file.set_len(self.at).and_then(|()| file.sync_data()).map_err(io)?;
+        }
+        let log = Log { folder: self.folder, number: self.number, file, length: self.at, segment_bytes: SEGMENT_BYTES };
+        Ok((log, torn))
+    }
+
+    fn read(&mut self) -> Result<Found, LogError> {
+        let left = self.length.saturating_sub(self.at);
+        if left == 0 {
+            return Ok(Found::End);
+        }
+        if left < HEAD as u64 {
+            return Ok(Found::Torn);
+        }
+        let mut head = [0; HEAD];
+        self.input.read_exact(&mut head).map_err(|source| self.io(source))?;
+        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (length, of_length, of_bytes) = (number(0), number(4), number(8));
+        if crc32fast::hash(&length.to_le_bytes()) != of_length {
+            return match head == [0; HEAD] && self.only_zeros()? {
+                // The file grew and its bytes were never written: power was lost.
+                true => Ok(Found::Torn),
+                false => Err(self.damaged("the length of a record does not match its checksum")),
+            };
+        }
+        if length as usize > RECORD_MAX {
+            return Err(self.damaged(&format!("a record of {length} bytes, allowed are {RECORD_MAX}")));
+        }
+        if left < HEAD as u64 + u64::from(length) {
+            return Ok(Found::Torn);
+        }
+        let mut record = vec![0; length as usize];
+        self.input.read_exact(&mut record).map_err(|source| self.io(source))?;
+        if crc32fast::hash(&record) == of_bytes {
+            return Ok(Found::Record(record));
+        }
+        let is_last = left == HEAD as u64 + u64::from(length) && self.number == self.last;
+        match is_last && record.ends_with(&[0; NEVER_WRITTEN]) {
+            true => Ok(Found::Torn),
+            false => Err(self.damaged("a record does not match its checksum")),
+        }
+    }
+
+    /// Whether the rest of the segment holds nothing but zeros.
+    fn only_zeros(&mut self) -> Result<bool, LogError> {
+        let mut rest = [0; 4096];
+        loop {
+            match self.input.read(&mut rest) {
+                Ok(0) => return Ok(true),
+                Ok(read) if rest[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+                Ok(_) => {}
+                Err(source) => return Err(self.io(source)),
+            }
+        }
+    }
+
+    fn io(&self, source: io::Error) -> LogError {
+        LogError::Io { file: segment(&self.folder, self.number), source }
+    }
+
+    fn damaged(&self, why: &str) -> LogError {
+        LogError::Damaged { file: segment(&self.folder, self.number), at: self.at, why: why.to_owned() }
+    }
+}
+
+/// The numbers of the segments in a folder, ascending.
+fn numbers(folder: &Path) -> Result<Vec<u32>, LogError> {
+    let io = |source| LogError::Io { file: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(io)?,
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(io)?.file_name();
+        let number: Option<u32> =
+            name.to_str().and_then(|name| name.strip_suffix(".log")).and_then(|number| number.parse().ok());
+        numbers.extend(number);
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A segment behind its first bytes, and how many bytes it has. The last one may lack some of the first.
+fn open_segment(folder: &Path, number: u32, last: u32) -> Result<(BufReader<File>, u64), LogError> {
+    let path = segment(folder, number);
+    let io = |source| LogError::Io { file: path.clone(), source };
+    let file = super::open(&path).map_err(io)?;
+    let length = file.metadata().map_err(io)?.len();
+    let mut input = BufReader::with_capacity(1 << 16, file);
+    let mut magic = [0; MAGIC.len()];
+    let there = usize::try_from(length).map_or(MAGIC.len(), |length| length.min(MAGIC.len()));
+    input.read_exact(&mut magic[..there]).map_err(io)?;
+    let is_torn = there < MAGIC.len() && number == last;
+    match magic == *MAGIC || is_torn && MAGIC.starts_with(&magic[..there]) {
+        true => Ok((input, length)),
+        false => Err(LogError::Damaged { file: path, at: 0, why: "it does not begin as a log of dposlab does".into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(folder: &Path, records: &[Vec<u8>], segment_bytes: u64) {
+        let mut log = Log::create_with(folder, segment_bytes).unwrap();
+        records.iter().for_each(|record| log.append(record).unwrap());
+        log.sync().unwrap();
+    }
+
+    fn read(folder: &Path) -> Result<Vec<Vec<u8>>, LogError> {
+        let mut records = Records::open(folder)?.expect("there is a log");
+        let mut found = Vec::new();
+        while let Some(record) = records.next_record()? {
+            found.push(record);
+        }
+        Ok(found)
+    }
+
+    fn some() -> Vec<Vec<u8>> {
+        (0..20_u8).map(|number| vec![number; usize::from(number) * 3]).collect()
+    }
+
+    #[test]
+    fn what_was_appended_is_read_over_all_segments_and_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        assert!(Records::open(&path).unwrap().is_none(), "there is none yet");
+        written(&path, &some(), 100);
+        assert!(numbers(&path).unwrap().len() > 3);
+        assert_eq!(read(&path).unwrap(), some());
+        let mut records = Records::open(&path).unwrap().unwrap();
+        while records.next_record().unwrap().is_some() {}
+        let (mut log, torn) = records.into_log().unwrap();
+        log.append(b"next").unwrap();
+        assert_eq!((torn, read(&path).unwrap().len()), (0, 21));
+        let unread = Records::open(&path).unwrap().unwrap().into_log().unwrap_err().to_string();
+        assert!(unread.contains("left unread"), "{unread}");
+        assert!(Log::create(&path).unwrap_err().to_string().contains("00000001.log"), "nothing is written over");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Wherever a log is cut, what is read is a beginning of what was appended, and it goes on from there.
+        #[test]
+        fn a_log_that_was_cut_off_is_a_beginning(cut in 0_u64..1_000) {
+            let folder = tempfile::tempdir().unwrap();
+            written(folder.path(), &some(), u64::MAX);
+            let file = segment(folder.path(), 1);
+            let length = fs::metadata(&file).unwrap().len();
+            let kept = cut % (length + 1);
+            OpenOptions::new().write(true).open(&file).unwrap().set_len(kept).unwrap();
+            let found = read(folder.path()).unwrap();
+            prop_assert_eq!(&found[..], &some()[..found.len()]);
+            let whole: u64 = MAGIC.len() as u64 + found.iter().map(|record| (HEAD + record.len()) as u64).sum::<u64>();
+            prop_assert!(whole <= kept.max(MAGIC.len() as u64));
+            let mut records = Records::open(folder.path()).unwrap().unwrap();
+            while records.next_record().unwrap().is_some() {}
+            let (mut log, _torn) = records.into_log().unwrap();
+            log.append(b"next").unwrap();
+            let mut expected = found;
+            expected.push(b"next".to_vec());
+            prop_assert_eq!(read(folder.path()).unwrap(), expected);
+        }
+
+        /// No changed byte is passed over: it is named, or it lies in a record that was the last and is cut off.
+        #[test]
+        fn a_changed_byte_is_found(at in 0_usize..10_000, change in 1_u8..=255) {
+            let folder = tempfile::tempdir().unwrap();
+            written(folder.path(), &some(), 200);
+            let segments = numbers(folder.path()).unwrap();
+            let file = segment(folder.path(), segments[at % segments.len()]);
+            let mut bytes = fs::read(&file).unwrap();
+            let place = at % bytes.len();
+            bytes[place] ^= change;
+            fs::write(&file, &bytes).unwrap();
+            let why = read(folder.path()).expect_err("a byte was changed").to_string();
+            prop_assert!(why.contains(&file.display().to_string()) && why.contains("damaged"), "{}", why);
+        }
+    }
+
+    #[test]
+    fn a_segment_that_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        written(folder.path(), &some(), 100);
+        fs::remove_file(segment(folder.path(), 2)).unwrap();
+        let why = read(folder.path()).unwrap_err().to_string();
+        assert!(why.contains("00000002.log: is missing"), "{why}");
+    }
+
+    #[test]
+    fn an_end_of_zeros_is_what_a_lost_power_leaves() {
+        let folder = tempfile::tempdir().unwrap();
+        written(folder.path(), &some(), u64::MAX);
+        let file = segment(folder.path(), 1);
+        let length = fs::metadata(&file).unwrap().len();
+        OpenOptions::new().write(true).open(&file).unwrap().set_len(length + 5_000).unwrap();
+        assert_eq!(read(folder.path()).unwrap(), some());
+    }
+}

@@ -1,0 +1,364 @@
+//! A testnet in a folder: how it began, and a log of all that came in, of every block, and of where the network stood. A
+//! process that is killed loses nothing that is in the log; playing the log again gives the same network, to the last timer
+//! and random number.
+//!
+//! ```text
+//!   DIR/network.json      the session's first line, for people to read as well
+//!   DIR/log/00000001.log  records: a tag, then JSON or the bytes of a block
+//! ```
+
+mod writer;
+
+use super::{Came, Entry, LAST, Session};
+use crate::{
+    actors::{NodeId, SimTime},
+    files::{
+        self, TEXT_LIMIT,
+        segments::{Log, LogError, Records},
+    },
+    protocol::{Block, Height, NetworkConfig},
+    scenario::FaultDesk,
+    sim::{Pace, Plan, Stage, snapshots::Snapshots, stage::ractor::ActorDied, world::Moment},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+pub use writer::FolderWriter;
+
+/// The first byte of a record that is JSON, of one that is a block, and of one that says which node took which block.
+const JSON: u8 = b'j';
+const BLOCK: u8 = b'b';
+const TAKEN: u8 = b't';
+/// How long a node may need for a block that it has taken before, when all is played again, in virtual time.
+const TAKES_MAX: Duration = Duration::from_secs(3_600);
+
+/// What a JSON record tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Told {
+    /// Something came in.
+    Came(Entry),
+    /// The network stood here.
+    Stood(Stood),
+    /// The pace was set.
+    Pace(String),
+}
+
+/// A node whose clients are told of its blocks took one. Written before they are told, so that they find it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Taken {
+    node: NodeId,
+    /// The block's id, as text.
+    id: String,
+}
+
+impl Taken {
+    fn record(&self) -> Vec<u8> {
+        [&[TAKEN], &self.node.0.to_le_bytes()[..], self.id.as_bytes()].concat()
+    }
+
+    fn read(record: &[u8]) -> Option<Self> {
+        let (node, id) = record.strip_prefix(&[TAKEN])?.split_first_chunk()?;
+        let id = std::str::from_utf8(id).ok()?.to_owned();
+        Some(Self { node: NodeId(u32::from_le_bytes(*node)), id })
+    }
+}
+
+/// Where the network stood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stood {
+    /// The virtual instant, in microseconds.
+    at: u64,
+    /// Inputs that had been delivered to actors by then.
+    delivered: u64,
+    /// The tip that most live nodes stood on.
+    height: u32,
+    tip: String,
+}
+
+/// When what was written has to be on the disk itself, so that it outlives the machine. The death of the process alone loses
+/// nothing that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Before a client is answered.
+    Always,
+    /// So much later at most.
+    Within(Duration),
+    /// When the system likes to.
+    Never,
+}
+
+impl FromStr for Sync {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            milliseconds => match milliseconds.parse() {
+                Ok(number @ 1..=3_600_000) => Ok(Self::Within(Duration::from_millis(number))),
+                _ => Err("give 'always', 'never' or milliseconds, 1 to 3600000".into()),
+            },
+        }
+    }
+}
+
+/// Why a folder's testnet cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[rustfmt::skip]
+pub enum FolderError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("{}: {source}", file.display())]
+    Io { file: PathBuf, source: io::Error },
+    #[error("{}: is no network.json of `up --data-dir`: {why}", file.display())]
+    NoNetwork { file: PathBuf, why: String },
+    #[error("{}: holds another testnet: key '{key}': found {found}, the command says {asked}; give the options it was \
+             begun with, or another folder", file.display())]
+    Other { file: PathBuf, key: &'static str, found: String, asked: String },
+    #[error("{}: is missing, though {} is there: the testnet cannot be told without it", missing.display(), log.display())]
+    NoBeginning { missing: PathBuf, log: PathBuf },
+    #[error("{}: byte {at}: {why}", file.display())]
+    NotUnderstood { file: PathBuf, at: u64, why: String },
+    #[error("{}: byte {at}: the testnet differs: {what} written {expected}, played again {found}", file.display())]
+    Differs { file: PathBuf, at: u64, what: String, expected: String, found: String },
+    #[error(transparent)]
+    Died(#[from] ActorDied),
+}
+
+/// A testnet as its folder tells it.
+pub struct Resumed {
+    pub moment: Moment,
+    pub snapshots: Snapshots,
+    /// The pace that was set last, if any was.
+    pub pace: Option<Pace>,
+    /// Bytes of a record that was being written when the process ended.
+    pub torn: u64,
+}
+
+/// The folder of one testnet, which this process has to itself.
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// A folder that is there.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.path.join("network.json")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+
+    /// How the testnet in it began; `None` where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn session(&self) -> Result<Option<Session>, FolderError> {
+        let file = self.manifest();
+        let text = match files::read_text(&file, TEXT_LIMIT) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|source| FolderError::Io { file: file.clone(), source })?,
+        };
+        let session = serde_json::from_str(&text);
+        session.map(Some).map_err(|why| FolderError::NoNetwork { file, why: why.to_string() })
+    }
+
+    /// Begins a testnet where there is none, or goes on with the one that began like this.
+    ///
+    /// # Errors
+    /// The folder holds another testnet, is damaged, or cannot be written to.
+    pub async fn open(
+        &self,
+        session: &Session,
+        plan: &Plan,
+        desk: &FaultDesk,
+    ) -> Result<(Log, Option<Resumed>), FolderError> {
+        let Some(kept) = self.session()? else {
+            if Records::open(&self.log())?.is_some() {
+                return Err(FolderError::NoBeginning { missing: self.manifest(), log: self.log() });
+            }
+            // The log first: a folder with network.json alone is one whose testnet was killed before its first record.
+            self.begin(session)?;
+            return Ok((Log::create(&self.log())?, None));
+        };
+        if let Some((key, found, asked)) = kept.differs_from(session) {
+            return Err(FolderError::Other { file: self.manifest(), key, found, asked });
+        }
+        let Some(records) = Records::open(&self.log())? else { return Ok((Log::create(&self.log())?, None)) };
+        let (log, resumed) = resume(records, plan, desk).await?;
+        Ok((log, Some(resumed)))
+    }
+
+    /// Writes how the testnet begins, whole or not at all.
+    fn begin(&self, session: &Session) -> Result<(), FolderError> {
+        let (file, new) = (self.manifest(), self.path.join("network.json.new"));
+        let write = || {
+            let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+            opened.write_all(&serde_json::to_vec_pretty(session)?)?;
+            opened.sync_all()?;
+            fs::rename(&new, &file)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|source| FolderError::Io { file: file.clone(), source })
+    }
+
+    /// Hands every block of the log to `take`, in the order in which nodes took them; some come twice. Says where most live
+    /// nodes stood at the end.
+    ///
+    /// # Errors
+    /// The log is damaged, or `take` fails.
+    pub fn blocks<E: From<FolderError>>(
+        &self,
+        config: &NetworkConfig,
+        mut take: impl FnMut(Block) -> Result<(), E>,
+    ) -> Result<Option<(Height, String)>, E> {
+        let Some(mut records) = Records::open(&self.log()).map_err(FolderError::from)? else { return Ok(None) };
+        let mut stood = None;
+        loop {
+            let (file, at) = records.place();
+            let Some(record) = records.next_record().map_err(FolderError::from)? else { return Ok(stood) };
+            let wrong = |why: String| FolderError::NotUnderstood { file, at, why };
+            match record.split_first() {
+                Some((&BLOCK, bytes)) => {
+                    let block = Block::from_bytes(bytes, &config.block_context());
+                    take(block.map_err(|why| wrong(why.to_string()))?)?;
+                }
+                Some((&TAKEN, _)) => {}
+                _ => {
+                    if let Told::Stood(Stood { height, tip, .. }) = told(&record).map_err(wrong)? {
+                        stood = Some((Height(height), tip));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a record that is no block tells.
+fn told(record: &[u8]) -> Result<Told, String> {
+    match record.split_first() {
+        Some((&JSON, text)) => serde_json::from_slice(text).map_err(|why| why.to_string()),
+        Some((tag, _)) => Err(format!("found a record of kind {tag}, allowed are {BLOCK}, {JSON} and {TAKEN}")),
+        None => Err("found an empty record".to_owned()),
+    }
+}
+
+/// Plays a log again.
+async fn resume(mut records: Records, plan: &Plan, desk: &FaultDesk) -> Result<(Log, Resumed), FolderError> {
+    let mut stage = Stage::inline(plan, Vec::new());
+    stage.open();
+    // Clients know of these blocks, and no input or instant behind them is in the log yet.
+    let (mut pace, mut ahead) = (None, Vec::new());
+    loop {
+        let (file, at) = records.place();
+        let Some(record) = records.next_record()? else { break };
+        let place = Place { file, at };
+        match record.first() {
+            Some(&BLOCK) => continue,
+            Some(&TAKEN) => {
+                ahead.push((Taken::read(&record).ok_or_else(|| place.wrong("found no node and block"))?, place));
+                continue;
+            }
+            _ => ahead.clear(),
+        }
+        match told(&record).map_err(|why| place.wrong(why))? {
+            Told::Came(entry) => place.comes_in(&mut stage, entry, plan, desk).await?,
+            Told::Stood(stood) => place.stands(&mut stage, &stood).await?,
+            Told::Pace(text) => pace = Some(text.parse().map_err(|why| place.wrong(why))?),
+        }
+    }
+    for (taken, place) in ahead {
+        place.takes(&mut stage, &taken).await?;
+    }
+    let (log, torn) = records.into_log()?;
+    let (moment, snapshots) = stage.into_moment().await?;
+    Ok((log, Resumed { moment, snapshots, pace, torn }))
+}
+
+/// Where in the log a record is, for errors.
+struct Place {
+    file: PathBuf,
+    at: u64,
+}
+
+impl Place {
+    fn wrong(&self, why: impl ToString) -> FolderError {
+        FolderError::NotUnderstood { file: self.file.clone(), at: self.at, why: why.to_string() }
+    }
+
+    async fn comes_in(
+        &self,
+        stage: &mut Stage,
+        Entry { at, delivered, came, .. }: Entry,
+        plan: &Plan,
+        desk: &FaultDesk,
+    ) -> Result<(), FolderError> {
+        self.reach(stage, at, delivered).await?;
+        if let Came::Submit { node, .. } = came
+            && node as usize >= plan.nodes.len()
+        {
+            return Err(self.wrong(format!("node {node} is none of {}", plan.nodes.len())));
+        }
+        let height = |node| stage.world().tips().of(NodeId(node)).height();
+        let what = came.intervention(plan.tree.config(), desk, height).map_err(|why| self.wrong(why))?;
+        if let Some(what) = what {
+            stage.intervene(what).await?;
+        }
+        Ok(())
+    }
+
+    async fn stands(&self, stage: &mut Stage, stood: &Stood) -> Result<(), FolderError> {
+        self.reach(stage, stood.at, stood.delivered).await?;
+        let tip = stage.world().tips().winning();
+        if tip.id().to_string() == stood.tip {
+            return Ok(());
+        }
+        let expected = format!("{} at height {}", stood.tip, stood.height);
+        Err(self.differs("tip", expected, format!("{} at height {}", tip.id(), tip.height())))
+    }
+
+    /// Plays until a node has taken a block.
+    async fn takes(&self, stage: &mut Stage, taken: &Taken) -> Result<(), FolderError> {
+        if taken.node.0 as usize >= stage.world().tips().nodes() {
+            return Err(self.wrong(format!("{} is none of {} nodes", taken.node, stage.world().tips().nodes())));
+        }
+        let last = stage.world().now() + TAKES_MAX;
+        let has_it = |stage: &Stage| stage.world().tips().of(taken.node).id().to_string() == taken.id;
+        while !has_it(stage) {
+            if !stage.step(last).await? {
+                return Err(self.differs(&format!("block of {}", taken.node), &taken.id, "no such block"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn reach(&self, stage: &mut Stage, at: u64, delivered: u64) -> Result<(), FolderError> {
+        let (at, now) = (SimTime::from_micros(at), stage.world().now());
+        if at < now || at > LAST {
+            return Err(self.wrong(format!("key 'at': found {}, allowed is {} on", at.micros(), now.micros())));
+        }
+        match stage.play_to(at, delivered).await? {
+            true => Ok(()),
+            false => Err(self.differs("inputs delivered", delivered, stage.world().delivered())),
+        }
+    }
+
+    fn differs(&self, what: &str, expected: impl ToString, found: impl ToString) -> FolderError {
+        let (file, at, what) = (self.file.clone(), self.at, what.to_owned());
+        let (expected, found) = (expected.to_string(), found.to_string());
+        FolderError::Differs { file, at, what, expected, found }
+    }
+}

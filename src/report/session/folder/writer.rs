@@ -1,0 +1,197 @@
+//! Writing a testnet's log.
+
+use super::{BLOCK, JSON, Stood, Sync, Taken, Told};
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    files::segments::{Log, LogError},
+    ledger::Link,
+    protocol::{BlockId, Height, NetworkConfig},
+    report::session::Entry,
+    sim::{Intervention, Observer, Pace, Plan, live::Journal, snapshots::Snapshots},
+};
+use std::{
+    collections::BTreeSet,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, Weak, mpsc},
+    thread,
+    time::Duration,
+};
+
+/// Blocks that are known to be in the log; one that a node takes much later is in it twice.
+const KNOWN_MAX: usize = 4_096;
+
+/// Writes a testnet's log while it goes on. It watches the run as well, for its blocks. Clones write the same log.
+#[derive(Clone)]
+pub struct FolderWriter(Arc<Mutex<Writing>>);
+
+struct Writing {
+    log: Log,
+    sync: Sync,
+    config: Arc<NetworkConfig>,
+    /// Clients are told of the blocks of so many nodes, from the first on.
+    served: u32,
+    /// Where it said last that the network stood.
+    stood: Option<(SimTime, BlockId)>,
+    known: BTreeSet<(Height, BlockId)>,
+    /// Something was written that may not be on the disk yet.
+    is_behind: bool,
+    /// The first that went wrong; nothing is written after it.
+    broken: Option<LogError>,
+    /// The thread that syncs ends with it.
+    _syncing: mpsc::Sender<()>,
+}
+
+impl FolderWriter {
+    /// Writes on, from a plan's beginning or where the log ends. Clients are told of the blocks of the first `served` nodes.
+    pub fn new(log: Log, sync: Sync, plan: &Plan, served: u32) -> Self {
+        let (ended, end) = mpsc::channel();
+        let writing = Arc::new(Mutex::new(Writing {
+            log,
+            sync,
+            config: plan.tree.config().clone(),
+            served,
+            stood: None,
+            known: BTreeSet::new(),
+            is_behind: false,
+            broken: None,
+            _syncing: ended,
+        }));
+        if let Sync::Within(delay) = sync {
+            sync_now_and_then(Arc::downgrade(&writing), delay, end);
+        }
+        Self(writing)
+    }
+
+    /// The history of a testnet that began elsewhere.
+    pub fn begin_with(&self, snapshots: &Snapshots) {
+        let mut writing = self.lock();
+        for came in snapshots.since() {
+            writing.tell(&Told::Came(Entry::from(came)));
+        }
+    }
+
+    /// Says, once the run is over, whether all of it is on the disk.
+    ///
+    /// # Errors
+    /// The first that went wrong.
+    pub fn outcome(&self) -> Result<(), LogError> {
+        self.lock().broken.take().map_or(Ok(()), Err)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writing> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Writing {
+    fn tell(&mut self, told: &Told) {
+        let mut record = vec![JSON];
+        serde_json::to_writer(&mut record, told).expect("texts and numbers become JSON, and a vector takes all");
+        self.append(&record);
+    }
+
+    fn append(&mut self, record: &[u8]) {
+        if self.broken.is_none() {
+            self.broken = self.log.append(record).err();
+            self.is_behind = true;
+        }
+    }
+
+    /// Before a client hears of it.
+    fn settle(&mut self) {
+        if self.sync == Sync::Always {
+            self.sync();
+        }
+    }
+
+    fn sync(&mut self) {
+        if self.is_behind && self.broken.is_none() {
+            self.is_behind = false;
+            self.broken = self.log.sync().err();
+        }
+    }
+
+    fn stands(&mut self, at: SimTime, delivered: u64, tip: &Link) {
+        self.stood = Some((at, tip.id()));
+        let (height, tip) = (tip.height().0, tip.id().to_string());
+        self.tell(&Told::Stood(Stood { at: at.micros(), delivered, height, tip }));
+        self.settle();
+    }
+}
+
+/// Syncs a log until its writer is gone, and holds nobody up meanwhile.
+fn sync_now_and_then(writing: Weak<Mutex<Writing>>, delay: Duration, end: mpsc::Receiver<()>) {
+    let next = move || -> Option<()> {
+        let (Err(mpsc::RecvTimeoutError::Timeout), Some(writing)) = (end.recv_timeout(delay), writing.upgrade()) else {
+            return None;
+        };
+        let lock = || writing.lock().expect("no one panics while holding it");
+        let file = {
+            let mut writing = lock();
+            match mem::take(&mut writing.is_behind) && writing.broken.is_none() {
+                true => writing.log.running_segment(),
+                false => return Some(()),
+            }
+        };
+        if let Err(why) = file.and_then(|file| file.sync()) {
+            lock().broken.get_or_insert(why);
+        }
+        Some(())
+    };
+    thread::spawn(move || while next().is_some() {});
+}
+
+impl Journal for FolderWriter {
+    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+        let entry = Entry { at: at.micros(), delivered, digest: None, came: what.into() };
+        let mut writing = self.lock();
+        writing.tell(&Told::Came(entry));
+        writing.settle();
+    }
+
+    fn stands(&mut self, at: SimTime, delivered: u64, tip: &Link, is_told: bool) {
+        let mut writing = self.lock();
+        let is_new = match writing.stood {
+            Some((was_at, was)) => was != tip.id() || is_told && was_at != at,
+            None => is_told || tip.height() > Height::GENESIS,
+        };
+        if is_new {
+            writing.stands(at, delivered, tip);
+        }
+    }
+
+    fn paced(&mut self, pace: Pace) {
+        let mut writing = self.lock();
+        writing.tell(&Told::Pace(pace.to_string()));
+        writing.settle();
+    }
+
+    fn is_broken(&self) -> bool {
+        self.lock().broken.is_some()
+    }
+
+    fn ended(&mut self, _: SimTime, _: u64) {
+        self.lock().sync();
+    }
+}
+
+/// Belongs before all those who tell clients of what happens.
+impl Observer for FolderWriter {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        let Event::BlockApplied(link) = event else { return };
+        let mut writing = self.lock();
+        if writing.known.insert((link.height(), link.id())) {
+            let mut record = vec![BLOCK];
+            record.extend(link.block().to_bytes(&writing.config.milestones));
+            writing.append(&record);
+            if writing.known.len() > KNOWN_MAX {
+                writing.known.pop_first();
+            }
+        }
+        if node.0 < writing.served {
+            let taken = Taken { node, id: link.id().to_string() };
+            writing.append(&taken.record());
+            writing.settle();
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A testnet that is kept in a folder: it goes on where it was, whatever ended it, and damage is named.
+
+use crate::{
+    support::{dposlab, run},
+    testnet::Up,
+};
+use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+const FIVE: [&str; 4] = ["--delegates", "5", "--seed", "3"];
+
+/// A folder of its own, and the arguments of a testnet that is kept in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder for temporary files"))
+    }
+
+    fn data(&self) -> PathBuf {
+        self.0.path().join("data")
+    }
+
+    fn text(&self) -> String {
+        self.data().display().to_string()
+    }
+
+    fn start(&self, more: &[&str]) -> Up {
+        Up::start(&[&FIVE[..], &["--data-dir", &self.text()], more].concat())
+    }
+
+    /// What a command that is to be refused says.
+    fn refused(&self, more: &[&str]) -> String {
+        let output = run(&[&["up", "--port", "0", "--pace", "manual", "--data-dir", &self.text()], more].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        error
+    }
+
+    fn segment(&self) -> PathBuf {
+        self.data().join("log/00000001.log")
+    }
+}
+
+/// Without a chance to do anything more.
+fn kill(mut up: Up) {
+    up.kill();
+}
+
+fn posted(up: &Up, path: &str, body: &Value) -> Value {
+    let (status, body) = up.post(path, body);
+    assert!(status < 300, "{path}: {status} {body}");
+    body["data"].clone()
+}
+
+/// All that clients see of a testnet.
+fn seen(up: &Up) -> Value {
+    let lab: Value = serde_json::from_slice(&up.bytes("/lab")).expect("JSON");
+    json!({
+        "blocks": up.get("/blocks?limit=100")["data"],
+        "wallets": up.get("/wallets?limit=100")["data"],
+        "pool": up.get("/transactions/unconfirmed")["data"],
+        "time": lab["data"]["time"],
+        "pace": lab["data"]["pace"],
+        "nodes": lab["data"]["nodes"],
+        "faults": lab["data"]["faults"],
+        "snapshots": lab["data"]["snapshots"],
+    })
+}
+
+/// Some of everything that changes a testnet.
+fn morning(up: &Up) {
+    up.advance(12);
+    posted(up, "/lab/faucet", &json!({"recipient": up.ready["accounts"][0]["address"], "amount": "7"}));
+    posted(up, "/lab/snapshots", &json!({"name": "early"}));
+    up.advance(6);
+    posted(up, "/lab/faults", &json!({"kind": "offline", "delegates": ["genesis_2"]}));
+    up.advance(9);
+    posted(up, "/lab/reorg", &json!({"depth": 2, "transactions": "return"}));
+    posted(up, "/lab/accounts", &json!({"count": 2, "balance": "500000000"}));
+}
+
+fn evening(up: &Up) -> Value {
+    let before = seen(up);
+    up.advance(7);
+    let fresh = posted(up, "/lab/accounts", &json!({"count": 1, "balance": "500000000"}));
+    up.advance(3);
+    let after = seen(up);
+    let early = before["snapshots"][0]["id"].as_u64().expect("there is one");
+    posted(up, &format!("/lab/snapshots/{early}/revert"), &json!({}));
+    up.advance(5);
+    json!([before, fresh, after, seen(up)])
+}
+
+#[test]
+fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
+    let expected = {
+        let up = Up::start(&[&FIVE[..], &["--pace", "manual"]].concat());
+        morning(&up);
+        evening(&up)
+    };
+    assert!(expected[0]["faults"][0].is_object() && expected[0]["snapshots"][0].is_object(), "{expected}");
+    for stage in ["inline", "ractor"] {
+        for end in [kill as fn(Up), |up| drop(up.interrupt())] {
+            let place = Place::new();
+            let begun = place.start(&["--pace", "manual", "--stage", stage]);
+            morning(&begun);
+            end(begun);
+            let again = place.start(&["--pace", "manual", "--stage", stage]);
+            assert_eq!(evening(&again), expected, "{stage}");
+            end(again);
+            let last = place.start(&["--pace", "manual", "--stage", stage]);
+            assert_eq!(seen(&last), expected[3], "after going back, too");
+        }
+    }
+}
+
+/// At fifty instants: whatever was answered before is there again, and the chain is never shorter than it was told to be.
+#[test]
+fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
+    let place = Place::new();
+    let mut random = ChaCha8Rng::seed_from_u64(28);
+    let mut blocks: BTreeMap<u64, Value> = BTreeMap::new();
+    let (mut transactions, mut snapshots): (Vec<Value>, usize) = (Vec::new(), 0);
+    for _ in 0..50 {
+        let up = place.start(&["--speed", "2000"]);
+        let last = |blocks: &BTreeMap<u64, Value>| blocks.last_key_value().map_or(0, |(height, _)| *height);
+        assert!(up.height() >= last(&blocks), "{} after {}", up.height(), last(&blocks));
+        for height in blocks.keys().copied().collect::<Vec<_>>().choose_multiple(&mut random, 3) {
+            assert_eq!(up.get(&format!("/blocks/{height}"))["data"]["id"], blocks[height]);
+        }
+        for id in transactions.iter().rev().take(20) {
+            let id = id.as_str().expect("an id");
+            let is_at = |path: &str| ureq::get(format!("{}/{path}/{id}", up.api())).call().is_ok();
+            assert!(is_at("transactions") || is_at("transactions/unconfirmed"), "{id}");
+        }
+        let lab: Value = serde_json::from_slice(&up.bytes("/lab/snapshots")).expect("JSON");
+        assert_eq!(lab["data"].as_array().map(Vec::len), Some(snapshots));
+        for _ in 0..random.random_range(0..12) {
+            match random.random_range(0..6) {
+                0 => {
+                    posted(&up, "/lab/snapshots", &json!({}));
+                    snapshots += 1;
+                }
+                1 if up.height() > 1 => {
+                    let to = &up.ready["accounts"][0]["address"];
+                    let paid = posted(&up, "/lab/faucet", &json!({"recipient": to, "amount": "7"}));
+                    transactions.extend(paid["transactions"].as_array().expect("a list").clone());
+                }
+                _ => {
+                    let tip = up.get("/blockchain")["data"]["block"].clone();
+                    blocks.insert(tip["height"].as_u64().expect("a height"), tip["id"].clone());
+                }
+            }
+        }
+        kill(up);
+    }
+    assert!(blocks.len() > 50 && transactions.len() > 10 && snapshots > 10, "it was really used");
+}
+
+#[test]
+fn another_testnet_is_refused_by_name_and_nothing_is_written_over() {
+    let place = Place::new();
+    let up = place.start(&["--pace", "manual"]);
+    up.advance(3);
+    drop(up.interrupt());
+    let log = fs::read(place.segment()).expect("it is there");
+    for (other, key, found, asked) in [
+        (&["--delegates", "5", "--seed", "4"][..], "seed", "found 3", "says 4"),
+        (&["--delegates", "6", "--seed", "3"], "scenario", "'delegates = 5'", "'delegates = 6'"),
+        (&["--delegates", "5", "--seed", "3", "--start", "800"], "start", "found 1", "says 100"),
+        (&["--delegates", "5", "--seed", "3", "--set", "network.loss=0.5"], "scenario", "'loss = 0.0'", "'loss = 0.5'"),
+    ] {
+        let error = place.refused(other);
+        for told in [&format!("{}/network.json", place.text()), &format!("key '{key}'"), found, asked] {
+            assert!(error.contains(told), "{told}: {error}");
+        }
+    }
+    let running = place.start(&["--pace", "manual"]);
+    assert!(place.refused(&FIVE).contains("another process"), "two at a time");
+    drop(running);
+    let both = run(&["up", "--data-dir", "x", "--record", "y"]);
+    assert_eq!(both.status.code(), Some(2));
+    let manifest = place.data().join("network.json");
+    let version = fs::read_to_string(&manifest).expect("text").replace(env!("CARGO_PKG_VERSION"), "0.0.9");
+    fs::write(&manifest, version).expect("it can be written");
+    let error = place.refused(&FIVE);
+    assert!(error.contains("key 'version': found 0.0.9"), "{error}");
+    fs::remove_file(&manifest).expect("it is there");
+    let error = place.refused(&FIVE);
+    assert!(error.contains("network.json: is missing, though"), "{error}");
+    assert_eq!(fs::read(place.segment()).expect("it is there"), log);
+}
+
+#[test]
+fn damage_is_named_and_what_was_not_whole_is_cut_off() {
+    let place = Place::new();
+    let up = place.start(&["--pace", "manual"]);
+    morning(&up);
+    drop(up.interrupt());
+    let whole = fs::read(place.segment()).expect("it is there");
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    // Everywhere: the file's head, records of each kind, their lengths and checksums.
+    for _ in 0..40 {
+        let mut bytes = whole.clone();
+        let at = random.random_range(0..bytes.len());
+        bytes[at] ^= random.random_range(1..=255_u8);
+        fs::write(place.segment(), &bytes).expect("it can be written");
+        let error = place.refused(&FIVE);
+        assert!(error.contains("00000001.log: is damaged at byte"), "byte {at}: {error}");
+        assert_eq!(fs::read(place.segment()).expect("it is there"), bytes, "it is left as it is");
+    }
+    for _ in 0..10 {
+        let kept = random.random_range(0..whole.len());
+        fs::write(place.segment(), &whole[..kept]).expect("it can be written");
+        let up = place.start(&["--pace", "manual"]);
+        up.advance(2);
+        assert!(up.height() >= 2, "it goes on");
+    }
+    fs::write(place.segment(), &whole).expect("it can be written");
+    fs::rename(place.segment(), place.data().join("log/00000002.log")).expect("it can be moved");
+    assert!(place.refused(&FIVE).contains("00000001.log: is missing"));
+    fs::remove_dir_all(place.data()).expect("it is there");
+    fs::write(place.data(), "no folder").expect("it can be written");
+    assert!(place.refused(&FIVE).contains(&place.text()));
+}
+
+#[test]
+fn a_full_disk_stops_it_before_anything_is_acknowledged_that_is_not_kept() {
+    let place = Place::new();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dposlab")]);
+    shell.args(["up", "--json", "--port", "0", "--pace", "manual", "--data-dir", &place.text()]).args(FIVE);
+    let up = Up::begun(shell.stderr(Stdio::piped()));
+    up.advance(4);
+    let tip = up.get("/blockchain")["data"]["block"].clone();
+    let written = fs::metadata(place.segment()).expect("it is there").len();
+    let limit = Rlimit { current: Some(written + 40), maximum: None };
+    prlimit(Some(Pid::from_child(up.child())), Resource::Fsize, limit).expect("it is a process of this user");
+    let to = up.ready["accounts"][0]["address"].clone();
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let url = format!("{}/lab/faucet", up.api().trim_end_matches("/api"));
+    let paid = agent.post(url).send_json(json!({"recipient": to, "amount": "7"}));
+    // The server ends, too; it may still answer.
+    assert!(paid.is_err() || paid.is_ok_and(|paid| paid.status().as_u16() >= 500), "it is not done");
+    let (code, error) = up.ends();
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("00000001.log: File too large") && error.contains("the testnet was stopped"), "{error}");
+    assert_eq!(fs::metadata(place.segment()).expect("it is there").len(), written, "nothing of it");
+    let again = place.start(&["--pace", "manual"]);
+    assert_eq!(again.get("/blockchain")["data"]["block"], tip);
+    assert_eq!(again.get("/transactions/unconfirmed")["meta"]["totalCount"], 0);
+}
+
+/// The chain of a folder begins another testnet, at any of its heights.
+#[test]
+fn the_chain_of_a_folder_is_exported_and_another_begins_on_it() {
+    let place = Place::new();
+    let up = place.start(&["--pace", "manual"]);
+    morning(&up);
+    up.advance(10);
+    let tip = up.get("/blockchain")["data"]["block"].clone();
+    let export = |more: &[&str]| {
+        let output = run(&[&["export", &place.text()], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Value>>()
+    };
+    let lines = export(&[]);
+    assert_eq!(lines.last().expect("there are blocks")["id"], tip["id"], "of a testnet that runs");
+    let heights = |lines: &[Value]| lines.iter().map(|line| line["height"].as_u64()).collect::<Vec<_>>();
+    assert_eq!(heights(&lines), (1..=tip["height"].as_u64().expect("a height")).map(Some).collect::<Vec<_>>());
+    assert_eq!(heights(&export(&["--from", "7", "--to", "9"])), [7, 8, 9].map(Some));
+    let transactions = |blocks: &[Value]| {
+        blocks.iter().map(|block| block["transactions"].as_array().map_or(0, Vec::len)).sum::<usize>()
+    };
+    assert!(transactions(&lines[1..]) > 0, "there are some behind genesis");
+    let file = place.0.path().join("chain.jsonl");
+    let name = file.to_str().expect("text");
+    assert!(run(&["export", &place.text(), "--out", name]).status.success());
+    let twice = run(&["export", &place.text(), "--out", name]);
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("--out"), "{twice:?}");
+    let other = Up::start(&[&FIVE[..], &["--pace", "manual", "--chain", name]].concat());
+    assert_eq!(other.get("/blockchain")["data"]["block"], tip);
+    let kept_too = Place::new();
+    let begun = kept_too.start(&["--pace", "manual", "--chain", name]);
+    begun.advance(2);
+    let tip = begun.get("/blockchain")["data"]["block"].clone();
+    drop(begun.interrupt());
+    let output = run(&["export", &kept_too.text()]);
+    let last = String::from_utf8(output.stdout).expect("text").lines().last().map(str::to_owned);
+    assert!(last.expect("there are blocks").contains(tip["id"].as_str().expect("an id")), "what it began on, too");
+    let nothing = dposlab().args(["export", &place.0.path().display().to_string()]).output().expect("it ends");
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(Path::new(name).exists());
+}
