@@ -9,6 +9,7 @@ mod log_file;
 mod memory;
 pub mod merge;
 pub mod output;
+pub mod pages;
 #[cfg(feature = "planted")]
 mod planted;
 pub mod replay;
@@ -46,6 +47,7 @@ enum Command {
     Replay(replay::Replay),
     Diff(diff::Diff),
     Check(check::Check),
+    Pages(pages::Pages),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -83,6 +85,7 @@ impl Cli {
             Command::Replay(replay) => replay.run(),
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
+            Command::Pages(pages) => pages.run(),
         });
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,
