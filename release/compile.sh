@@ -12,12 +12,13 @@ reproducible_flags() {
     # A folder of its own: other flags would have everything in the usual one built again.
     CARGO_TARGET_DIR=$PWD/target/release-build
     CARGO_INCREMENTAL=0
-    export CARGO_ENCODED_RUSTFLAGS CFLAGS CARGO_TARGET_DIR CARGO_INCREMENTAL
+    # C code writes down when it was compiled: that is the time of the commit.
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+    export SOURCE_DATE_EPOCH CARGO_ENCODED_RUSTFLAGS CFLAGS CARGO_TARGET_DIR CARGO_INCREMENTAL
 }
 
-# compile PROFILE TARGET: prints the path of the program.
+# compile PROFILE TARGET: prints the path of the program. The flags are set before.
 compile() {
-    reproducible_flags
     cargo build --locked --profile "$1" --target "$2" --bin dposlab >&2
     echo "$CARGO_TARGET_DIR/$2/$1/dposlab"
 }
