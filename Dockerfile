@@ -17,7 +17,7 @@ RUN cargo build --locked --release --bin dposlab && strip target/release/dposlab
 # The C library that the program was linked with, and nothing else.
 FROM scratch
 COPY --from=build /dposlab/target/release/dposlab /usr/bin/dposlab
-USER nonroot:nonroot
+USER 65532:65532
 EXPOSE 4003
 ENTRYPOINT ["/usr/bin/dposlab"]
 CMD ["up", "--host", "0.0.0.0"]
