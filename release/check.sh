@@ -7,7 +7,8 @@ program=$(realpath "${DPOSLAB_BIN:-target/debug/dposlab}")
 unset DPOSLAB_BIN
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-[ -d js/node_modules ] || npm ci --prefix js --ignore-scripts --no-audit --no-fund --loglevel=error
+# As build.sh asks, which must not have to fetch anything through the link below.
+[ js/node_modules/.package-lock.json -nt js/package-lock.json ] || npm ci --prefix js --ignore-scripts --no-audit --no-fund --loglevel=error
 
 pack() {
     umask "$2"
