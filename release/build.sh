@@ -68,7 +68,7 @@ bill_of_materials() {
     step "a bill of materials"
     command -v cargo-cyclonedx > /dev/null || { skip "needs cargo-cyclonedx: cargo install cargo-cyclonedx --locked" && return; }
     # It writes beside Cargo.toml, and names the folder.
-    cargo cyclonedx --quiet --format json --spec-version 1.5 --describe crate --target "$target" --override-filename sbom
+    cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$target" --override-filename sbom
     sed "s|file://$PWD|file:///dposlab|g" sbom.json > "$out/$name.cdx.json"
     rm sbom.json
 }
