@@ -10,6 +10,7 @@ mod log_file;
 mod memory;
 pub mod merge;
 pub mod output;
+pub mod pages;
 #[cfg(feature = "planted")]
 mod planted;
 pub mod replay;
@@ -48,6 +49,7 @@ enum Command {
     Export(export::Export),
     Diff(diff::Diff),
     Check(check::Check),
+    Pages(pages::Pages),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -86,6 +88,7 @@ impl Cli {
             Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
+            Command::Pages(pages) => pages.run(),
         });
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,

@@ -21,7 +21,7 @@ use crate::{
     api::{Funds, LabBoard},
     ledger::rules::Gossip,
     protocol::Timestamp,
-    report::session::{Session, SessionWriter, state::Arrived},
+    report::session::{KeptSession, Session, SessionWriter, state::Arrived},
     scenario::{Override, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
     sim::{Live, Pace, Stage, TraceDigest, live::Journal, snapshots::CameIn},
 };
@@ -217,7 +217,8 @@ impl Up {
         };
         let desk = beginning.network.desk(&beginning.plan);
         let served = self.api.api_nodes.into();
-        let kept = data.as_ref().map(|data| self.keep.begin(data, served, &desk, &mut beginning)).transpose()?;
+        let kept =
+            data.as_ref().map(|data| self.keep.begin(data, served, &desk, &digest, &mut beginning)).transpose()?;
         let Beginning { network, was_modelled, plan, session, arrived } = beginning;
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
@@ -235,23 +236,24 @@ impl Up {
         let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
-        let history = arrived.as_ref().map_or(&[][..], |arrived| arrived.snapshots.since());
+        let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);
         if let Some(kept) = &kept {
             observers.insert(0, Box::new(kept.writer.clone()));
         }
         let (journal, recorded) = match self.journal(&session, history, &digest)? {
             Some(writer) => {
-                observers.push(Box::new(digest));
                 let recorded = writer.outcome();
                 (Some(Box::new(writer) as Box<dyn Journal>), Some(recorded))
             }
             None => (kept.as_ref().map(|kept| Box::new(kept.writer.clone()) as Box<dyn Journal>), None),
         };
+        let session_kept = KeptSession::new(&session, history, digest.clone());
+        observers.push(Box::new(digest));
         let pace = kept.as_ref().and_then(|kept| kept.pace).unwrap_or(self.pace.unwrap_or(self.speed));
         // Whatever chains still do when the testnet has stopped is of no interest any more.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
-        let chains = chains::beside(&network, session.seed, beside.handle().clone());
+        let chains = chains::beside(&network, &session, beside.handle().clone());
         let seed = session.seed;
         let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
@@ -259,13 +261,18 @@ impl Up {
                 StageKind::Inline => Stage::inline(&plan, observers),
                 StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,
             };
-            if let Some(Arrived { moment, snapshots }) = arrived {
+            if let Some(Arrived { moment, snapshots, .. }) = arrived {
                 stage.begin_at(&moment, snapshots).await.map_err(Failure::broken)?;
             }
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
-            let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
+            let live = live
+                .journalled(journal)
+                .journalled(Some(Box::new(session_kept.clone())))
+                .begun()
+                .await
+                .map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session);
+            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session, session_kept);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

@@ -5,6 +5,7 @@
 
 mod entry;
 pub mod folder;
+mod kept;
 pub mod state;
 
 use super::trace::TraceWriter;
@@ -20,6 +21,7 @@ use crate::{
     },
 };
 pub use entry::{Came, Entry};
+pub use kept::{KeptSession, RECORDING_MAX, TooLong};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,

@@ -69,7 +69,7 @@ pub struct Live {
     /// From where the pace counts.
     anchor: Anchor,
     stopping: bool,
-    journal: Option<Box<dyn Journal>>,
+    journals: Vec<Box<dyn Journal>>,
 }
 
 impl Live {
@@ -94,15 +94,16 @@ impl Live {
             stopped_by: None,
             anchor,
             stopping: false,
-            journal: None,
+            journals: Vec::new(),
         };
         (live, LiveHandle(sender))
     }
 
-    /// The same run, written down.
+    /// The same run, written down by one more, if it is any.
     #[must_use]
-    pub fn journalled(self, journal: Option<Box<dyn Journal>>) -> Self {
-        Self { journal, ..self }
+    pub fn journalled(mut self, journal: Option<Box<dyn Journal>>) -> Self {
+        self.journals.extend(journal);
+        self
     }
 
     /// Runs until it is told to stop, then stops its actors. It is a task of its own: before the first future of a runtime
@@ -136,7 +137,7 @@ impl Live {
         }
         self.note_stand(true);
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
-        if let Some(journal) = &mut self.journal {
+        for journal in &mut self.journals {
             journal.ended(now, delivered);
         }
         self.stage.stop().await;
@@ -176,22 +177,22 @@ impl Live {
 
     /// Writes down where the run stands.
     fn note_stand(&mut self, is_told: bool) {
-        if let Some(journal) = &mut self.journal {
-            let world = self.stage.world();
+        let world = self.stage.world();
+        for journal in &mut self.journals {
             journal.stands(world.now(), world.delivered(), world.tips().winning(), is_told);
         }
     }
 
     fn is_broken(&self) -> bool {
-        self.journal.as_ref().is_some_and(|journal| journal.is_broken())
+        self.journals.iter().any(|journal| journal.is_broken())
     }
 
     async fn obey(&mut self, command: Command) -> Result<(), ActorDied> {
         // A reply nobody waits for any more: the client has gone.
         match command {
             Command::Intervene { what, reply } => {
-                if let Some(journal) = &mut self.journal {
-                    let world = self.stage.world();
+                let world = self.stage.world();
+                for journal in &mut self.journals {
                     journal.comes_in(world.now(), world.delivered(), &what);
                     // What cannot be written down is not done. Nobody answers the client any more.
                     if journal.is_broken() {
@@ -224,9 +225,7 @@ impl Live {
             Command::Advance(asked) => self.advances.push_back(asked),
             Command::SetPace { pace, reply } => {
                 self.pace = pace;
-                if let Some(journal) = &mut self.journal {
-                    journal.paced(pace);
-                }
+                self.journals.iter_mut().for_each(|journal| journal.paced(pace));
                 self.set_anchor();
                 self.stopped_by = Some(Ended::PaceSet(pace));
                 self.end_waiting_advances(Ended::PaceSet(pace));

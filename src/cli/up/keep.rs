@@ -9,7 +9,7 @@ use crate::{
         state::Arrived,
     },
     scenario::{FaultDesk, run::among_actors},
-    sim::Pace,
+    sim::{Pace, TraceDigest},
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl Keep {
     }
 
     /// Begins to keep the testnet in a folder that was claimed, or has it go on where it was. Clients are told of the blocks
-    /// of the first `served` nodes.
+    /// of the first `served` nodes. `digest` sees all that happened before.
     ///
     /// # Errors
     /// The folder holds another testnet, or is damaged.
@@ -58,16 +58,17 @@ impl Keep {
         data: &DataDir,
         served: u32,
         desk: &FaultDesk,
+        digest: &TraceDigest,
         beginning: &mut Beginning,
     ) -> Result<Kept, Failure> {
         let (session, plan) = (&beginning.session, &beginning.plan);
         let folder = Folder::new(data.path());
         let crypto = beginning.network.scenario.crypto;
-        let opened = crypto.during(|| among_actors(folder.open(session, plan, desk)));
+        let opened = crypto.during(|| among_actors(folder.open(session, plan, desk, vec![Box::new(digest.clone())])));
         let (log, resumed) = opened.map_err(failure)?;
         let writer = FolderWriter::new(log, self.sync, plan, served);
         let path = data.path().to_owned();
-        let Some(Resumed { moment, snapshots, pace, torn }) = resumed else {
+        let Some(Resumed { moment, snapshots, history, pace, torn }) = resumed else {
             if let Some(arrived) = &beginning.arrived {
                 writer.begin_with(&arrived.snapshots);
             }
@@ -79,7 +80,7 @@ impl Keep {
                 path.display()
             );
         }
-        beginning.arrived = Some(Arrived { moment, snapshots });
+        beginning.arrived = Some(Arrived { moment, snapshots, history });
         Ok(Kept { path, writer, pace })
     }
 }

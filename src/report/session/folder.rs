@@ -18,7 +18,12 @@ use crate::{
     },
     protocol::{Block, Height, NetworkConfig},
     scenario::FaultDesk,
-    sim::{Pace, Plan, Stage, snapshots::Snapshots, stage::ractor::ActorDied, world::Moment},
+    sim::{
+        Observer, Pace, Plan, Stage,
+        snapshots::{CameIn, Snapshots},
+        stage::ractor::ActorDied,
+        world::Moment,
+    },
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -137,6 +142,8 @@ pub enum FolderError {
 pub struct Resumed {
     pub moment: Moment,
     pub snapshots: Snapshots,
+    /// All that came in, snapshots included.
+    pub history: Vec<CameIn>,
     /// The pace that was set last, if any was.
     pub pace: Option<Pace>,
     /// Bytes of a record that was being written when the process ended.
@@ -176,7 +183,8 @@ impl Folder {
         session.map(Some).map_err(|why| FolderError::NoNetwork { file, why: why.to_string() })
     }
 
-    /// Begins a testnet where there is none, or goes on with the one that began like this.
+    /// Begins a testnet where there is none, or goes on with the one that began like this. `watching` see what happens until
+    /// it is where it was.
     ///
     /// # Errors
     /// The folder holds another testnet, is damaged, or cannot be written to.
@@ -185,6 +193,7 @@ impl Folder {
         session: &Session,
         plan: &Plan,
         desk: &FaultDesk,
+        watching: Vec<Box<dyn Observer>>,
     ) -> Result<(Log, Option<Resumed>), FolderError> {
         let Some(kept) = self.session()? else {
             if Records::open(&self.log())?.is_some() {
@@ -198,7 +207,7 @@ impl Folder {
             return Err(FolderError::Other { file: self.manifest(), key, found, asked });
         }
         let Some(records) = Records::open(&self.log())? else { return Ok((Log::create(&self.log())?, None)) };
-        let (log, resumed) = resume(records, plan, desk).await?;
+        let (log, resumed) = resume(records, plan, desk, watching).await?;
         Ok((log, Some(resumed)))
     }
 
@@ -257,11 +266,16 @@ fn told(record: &[u8]) -> Result<Told, String> {
 }
 
 /// Plays a log again.
-async fn resume(mut records: Records, plan: &Plan, desk: &FaultDesk) -> Result<(Log, Resumed), FolderError> {
-    let mut stage = Stage::inline(plan, Vec::new());
+async fn resume(
+    mut records: Records,
+    plan: &Plan,
+    desk: &FaultDesk,
+    watching: Vec<Box<dyn Observer>>,
+) -> Result<(Log, Resumed), FolderError> {
+    let mut stage = Stage::inline(plan, watching);
     stage.open();
     // Clients know of these blocks, and no input or instant behind them is in the log yet.
-    let (mut pace, mut ahead) = (None, Vec::new());
+    let (mut pace, mut history, mut ahead) = (None, Vec::new(), Vec::new());
     loop {
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
@@ -275,7 +289,7 @@ async fn resume(mut records: Records, plan: &Plan, desk: &FaultDesk) -> Result<(
             _ => ahead.clear(),
         }
         match told(&record).map_err(|why| place.wrong(why))? {
-            Told::Came(entry) => place.comes_in(&mut stage, entry, plan, desk).await?,
+            Told::Came(entry) => history.extend(place.comes_in(&mut stage, entry, plan, desk).await?),
             Told::Stood(stood) => place.stands(&mut stage, &stood).await?,
             Told::Pace(text) => pace = Some(text.parse().map_err(|why| place.wrong(why))?),
         }
@@ -285,7 +299,7 @@ async fn resume(mut records: Records, plan: &Plan, desk: &FaultDesk) -> Result<(
     }
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
-    Ok((log, Resumed { moment, snapshots, pace, torn }))
+    Ok((log, Resumed { moment, snapshots, history, pace, torn }))
 }
 
 /// Where in the log a record is, for errors.
@@ -305,7 +319,7 @@ impl Place {
         Entry { at, delivered, came, .. }: Entry,
         plan: &Plan,
         desk: &FaultDesk,
-    ) -> Result<(), FolderError> {
+    ) -> Result<Option<CameIn>, FolderError> {
         self.reach(stage, at, delivered).await?;
         if let Came::Submit { node, .. } = came
             && node as usize >= plan.nodes.len()
@@ -314,10 +328,10 @@ impl Place {
         }
         let height = |node| stage.world().tips().of(NodeId(node)).height();
         let what = came.intervention(plan.tree.config(), desk, height).map_err(|why| self.wrong(why))?;
-        if let Some(what) = what {
-            stage.intervene(what).await?;
-        }
-        Ok(())
+        let Some(what) = what else { return Ok(None) };
+        let came = CameIn { at: SimTime::from_micros(at), delivered, what: what.clone() };
+        stage.intervene(what).await?;
+        Ok(Some(came))
     }
 
     async fn stands(&self, stage: &mut Stage, stood: &Stood) -> Result<(), FolderError> {

@@ -64,7 +64,8 @@ pub fn write(session: &Session, info: &SnapshotInfo, history: &[CameIn]) -> Vec<
     file
 }
 
-fn line(out: &mut Vec<u8>, line: &impl Serialize) {
+/// Writes a line of a session's file.
+pub(super) fn line(out: &mut Vec<u8>, line: &impl Serialize) {
     serde_json::to_writer(&mut *out, line).expect("texts and numbers become JSON, and a vector takes all");
     out.push(b'\n');
 }
@@ -81,6 +82,8 @@ pub struct Arrived {
     pub moment: Moment,
     /// None; all that came in on the way has come in since the beginning.
     pub snapshots: Snapshots,
+    /// All that came in on the way, snapshots included.
+    pub history: Vec<CameIn>,
 }
 
 impl StateFile {
@@ -163,7 +166,8 @@ impl StateFile {
             return Err(SessionError::Differs { file: self.path, line: 1, what: "tip", expected, found });
         }
         let (moment, snapshots) = stage.into_moment().await?;
-        Ok(Arrived { moment, snapshots })
+        let history = snapshots.since().to_vec();
+        Ok(Arrived { moment, snapshots, history })
     }
 
     async fn reach(&self, stage: &mut Stage, at: u64, delivered: u64) -> Result<SimTime, SessionError> {

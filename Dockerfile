@@ -1,0 +1,23 @@
+# A testnet in a container, on a base without a shell, as a user without rights: docs/releasing.md.
+#
+#   docker build -t dposlab .
+#   docker run --rm -p 127.0.0.1:4003:4003 dposlab
+#
+# The port mapping does not arrive from loopback, so /lab asks for a token:
+#
+#   docker run --rm -p 127.0.0.1:4003:4003 -v "$PWD/token:/token:ro" dposlab up --host 0.0.0.0 --lab token --lab-token /token
+
+FROM rust:1.91-slim-bookworm AS build
+WORKDIR /dposlab
+COPY Cargo.toml Cargo.lock ./
+COPY benches benches
+COPY src src
+RUN cargo build --locked --release --bin dposlab && strip target/release/dposlab
+
+# The C library that the program was linked with, and nothing else.
+FROM scratch
+COPY --from=build /dposlab/target/release/dposlab /usr/bin/dposlab
+USER 65532:65532
+EXPOSE 4003
+ENTRYPOINT ["/usr/bin/dposlab"]
+CMD ["up", "--host", "0.0.0.0"]

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// `npx dposlab ...`: the platform's program, with its signals and its exit code.
+
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { findBinary } from "./binary.js";
+import { DposlabError } from "./errors.js";
+
+function run(binary: string): void {
+    const words = process.argv.slice(2);
+    // Newer versions of Node.js can become the program.
+    const { execve } = process as { execve?: (file: string, args: string[], env: NodeJS.ProcessEnv) => never };
+    if (execve !== undefined) execve(binary, [binary, ...words], process.env);
+    const child = spawn(binary, words, { stdio: "inherit" });
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
+        // A terminal sends Ctrl-C and Ctrl-\ to both by itself, and a second one would end the program at once.
+        const told = process.stdin.isTTY && (signal === "SIGINT" || signal === "SIGQUIT");
+        process.on(signal, () => void (told || child.kill(signal)));
+    }
+    child.on("error", (error) => fail(`${binary}: ${error.message}`));
+    child.on("exit", (code, signal) => process.exit(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
+}
+
+function fail(why: string): void {
+    console.error(`dposlab: ${why}`);
+    process.exitCode = 1;
+}
+
+try {
+    run(findBinary());
+} catch (error) {
+    if (!(error instanceof DposlabError)) throw error;
+    fail(error.message);
+}

@@ -1,0 +1,53 @@
+// An isolated chain in the process of a testnet: as many as there are tests, each with its own clock, accounts and lab.
+
+import { readFile } from "node:fs/promises";
+import type { Client } from "./http.js";
+import { Network } from "./network.js";
+import { settings } from "./settings.js";
+import type { Account, ChainOptions } from "./types.js";
+
+/** What the API tells of a chain. */
+export interface ChainData {
+    id: number;
+    url: string;
+    lab: string;
+    seed: number;
+    delegates: number;
+    nethash: string;
+    height: number;
+    accounts: Account[];
+}
+
+/** An isolated chain. It ends with its testnet, or when it is deleted. */
+export class Chain extends Network {
+    readonly id: number;
+    readonly #itself: string;
+    #deleted: Promise<void> | undefined;
+
+    constructor(client: Client, testnetLab: string, data: ChainData) {
+        super(client, data.url, data.lab, data.seed, data.nethash, data.accounts);
+        this.id = data.id;
+        this.#itself = `${testnetLab}/chains/${data.id}`;
+    }
+
+    /** Stops it and frees what it takes. Harmless if that was done before. */
+    delete(): Promise<void> {
+        return (this.#deleted ??= this.#delete());
+    }
+
+    async #delete(): Promise<void> {
+        await this.client.json({ method: "DELETE", url: this.#itself });
+        this.closeStreams();
+    }
+
+    /** Deletes it at the end of a block: `await using chain = await testnet.chain()`. */
+    [Symbol.asyncDispose](): Promise<void> {
+        return this.delete();
+    }
+}
+
+/** The body of a request for a chain. */
+export async function chainBody({ set, scenario, pace = "on-demand", ...others }: ChainOptions): Promise<object> {
+    const text = scenario === undefined ? {} : { scenario: await readFile(scenario, "utf8") };
+    return { ...others, ...text, set: settings(set), pace: String(pace) };
+}

@@ -1,0 +1,95 @@
+// What can go wrong. Each error has a class of its own, and carries what there is to know.
+
+/** Any error of this package. */
+export class DposlabError extends Error {
+    override name = "DposlabError";
+}
+
+/** The testnet answered with an error; the message is the API's own. */
+export class ApiError extends DposlabError {
+    override name = "ApiError";
+
+    /**
+     * @param method of the request
+     * @param path of the request
+     * @param status 400 to 599
+     * @param body the whole answer: an object with `statusCode`, `error` and `message` as a rule, else a text
+     */
+    constructor(
+        readonly method: string,
+        readonly path: string,
+        readonly status: number,
+        readonly body: unknown,
+    ) {
+        super(`${method} ${path}: ${status}: ${messageOf(body)}`);
+    }
+
+    /** What the API says, without the request. */
+    get reason(): string {
+        return messageOf(this.body);
+    }
+}
+
+function messageOf(body: unknown): string {
+    const said = typeof body === "object" && body !== null && "message" in body ? body.message : body;
+    return typeof said === "string" ? said : JSON.stringify(said);
+}
+
+/** How a process ended: by an exit code or by a signal, and the last of what it wrote to standard error. */
+export interface Ending {
+    code: number | null;
+    signal: NodeJS.Signals | null;
+    stderr: string;
+}
+
+/** Says in words how a process ended. */
+export function inWords({ code, signal, stderr }: Ending): string {
+    const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    const said = stderr.trim();
+    return said === "" ? how : `${how}: ${said}`;
+}
+
+/** The process did not become a testnet. */
+export class StartError extends DposlabError {
+    override name = "StartError";
+
+    /**
+     * @param command what was started, word for word
+     * @param ending how the process ended; undefined if it could not be started, or gave no sign in time
+     */
+    constructor(
+        why: string,
+        readonly command: readonly string[],
+        readonly ending?: Ending,
+        options?: ErrorOptions,
+    ) {
+        super(`${command.join(" ")}: ${why}`, options);
+    }
+}
+
+/** The testnet is gone: nobody answers. */
+export class GoneError extends DposlabError {
+    override name = "GoneError";
+
+    constructor(
+        why: string,
+        /** How its process ended; undefined if it is not known to have ended. */
+        readonly ending?: Ending,
+        options?: ErrorOptions,
+    ) {
+        super(why, options);
+    }
+}
+
+/** There is no program for this platform. */
+export class NoBinaryError extends DposlabError {
+    override name = "NoBinaryError";
+
+    constructor(
+        why: string,
+        /** Such as `linux-x64-gnu`. */
+        readonly platform: string,
+    ) {
+        super(why);
+    }
+}

@@ -1,0 +1,9 @@
+// A testnet for tests. docs/javascript.md tells how to use it.
+
+export { findBinary } from "./binary.js";
+export { Chain } from "./chain.js";
+export { ApiError, DposlabError, GoneError, NoBinaryError, StartError, type Ending } from "./errors.js";
+export type { EventStream } from "./events.js";
+export { Network, type Snapshot } from "./network.js";
+export { Testnet } from "./testnet.js";
+export type * from "./types.js";

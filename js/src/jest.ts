@@ -1,0 +1,84 @@
+// An environment for jest: `testEnvironment: "dposlab/jest"`. It gives tests the global `dposlab`. An environment rather than a
+// module to import, since jest's tests are CommonJS as a rule, and cannot import modules.
+
+import type { EnvironmentContext, JestEnvironmentConfig } from "@jest/environment";
+import type { Circus } from "@jest/types";
+import { TestEnvironment } from "jest-environment-node";
+import type { Chain } from "./chain.js";
+import { keepRecording } from "./recording.js";
+import { startForTests } from "./runner.js";
+import type { Testnet } from "./testnet.js";
+import type { ChainOptions, StartOptions } from "./types.js";
+
+/** What tests call. */
+export interface DposlabGlobal {
+    /** The testnet of this test file, which starts when it is first asked for. */
+    testnet(): Promise<Testnet>;
+    /** A chain of this test's own, which is deleted afterwards. If the test fails, it says how to replay it. */
+    chain(options?: ChainOptions): Promise<Chain>;
+}
+
+declare global {
+    var dposlab: DposlabGlobal;
+}
+
+/** Options in `testEnvironmentOptions.dposlab`, or in a file's docblock. */
+export interface DposlabOptions {
+    testnet?: StartOptions;
+    chain?: ChainOptions;
+}
+
+export default class DposlabEnvironment extends TestEnvironment {
+    readonly #options: DposlabOptions;
+    #testnet: Promise<Testnet> | undefined;
+    /** The test that runs; chains that are made outside of tests last as long as the file. */
+    #test: Circus.TestEntry | undefined;
+    readonly #chains = new Map<Chain, Circus.TestEntry | undefined>();
+
+    constructor(config: JestEnvironmentConfig, context: EnvironmentContext) {
+        super(config, context);
+        this.#options = (config.projectConfig.testEnvironmentOptions["dposlab"] ?? {}) as DposlabOptions;
+    }
+
+    override async setup(): Promise<void> {
+        await super.setup();
+        this.global.dposlab = { testnet: () => this.#start(), chain: (options) => this.#chain(options) };
+    }
+
+    override async teardown(): Promise<void> {
+        await (await this.#testnet)?.stop();
+        await super.teardown();
+    }
+
+    async handleTestEvent(event: Circus.AsyncEvent | Circus.SyncEvent): Promise<void> {
+        if (event.name === "test_start") this.#test = event.test;
+        if (event.name === "test_done") {
+            this.#test = undefined;
+            await this.#clear(event.test);
+        }
+    }
+
+    #start(): Promise<Testnet> {
+        // Answers are of the tests' own realm, where `toStrictEqual` knows them.
+        const parse = (text: string): unknown => this.global.JSON.parse(text);
+        return (this.#testnet ??= startForTests({ parse, ...this.#options.testnet }));
+    }
+
+    async #chain(options: ChainOptions = {}): Promise<Chain> {
+        // Of tests that run at the same time nobody knows which one asks.
+        const test = this.#test?.concurrent ? undefined : this.#test;
+        const testnet = await this.#start();
+        const chain = await testnet.chain({ ...this.#options.chain, ...options });
+        this.#chains.set(chain, test);
+        return chain;
+    }
+
+    async #clear(test: Circus.TestEntry): Promise<void> {
+        for (const [chain, owner] of this.#chains) {
+            if (owner !== test) continue;
+            if (test.errors.length > 0) process.stderr.write(`${await keepRecording(chain, test.name)}\n`);
+            this.#chains.delete(chain);
+            await chain.delete();
+        }
+    }
+}

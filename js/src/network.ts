@@ -1,0 +1,166 @@
+// One network and its lab: the whole of it for a testnet, or one isolated chain. Each method is one request of docs/lab.md.
+
+import { eventsQuery, eventStream, type EventStream } from "./events.js";
+import type { Client } from "./http.js";
+import type {
+    Account,
+    Advanced,
+    Amount,
+    ChaosData,
+    ChaosRule,
+    EventsOptions,
+    Fault,
+    FaultData,
+    Pace,
+    Reorg,
+    ReorgOptions,
+    SnapshotData,
+    Status,
+    Until,
+} from "./types.js";
+
+/** A kept state of the whole network, to go back to any number of times. */
+export interface Snapshot extends SnapshotData {
+    /** Puts the network back where it was then. */
+    revert(): Promise<Snapshot>;
+}
+
+/** Every method that asks the network fails with an `ApiError` if it is refused, and with a `GoneError` if nobody answers. */
+export class Network {
+    readonly #streams = new Set<EventStream>();
+
+    /** What goes wrong in the network: nodes that crash, links that lose messages, delegates that cheat. */
+    readonly faults = {
+        /** Adds a fault as in a scenario file. It begins now, or when its trigger `from` fires. */
+        add: (fault: Fault) => this.lab<FaultData>("POST", "/faults", fault),
+        list: () => this.lab<FaultData[]>("GET", "/faults"),
+        /** Ends a fault now; one that waits never begins. */
+        end: (fault: number | { id: number }) => this.lab<void>("DELETE", `/faults/${idOf(fault)}`),
+    };
+
+    /** What goes wrong between the network and its clients: answers that are late, cut or 503, posts that are lost. */
+    readonly chaos = {
+        add: (rule: ChaosRule) => this.lab<ChaosData>("POST", "/chaos", rule),
+        list: () => this.lab<ChaosData[]>("GET", "/chaos"),
+        /** Ends a rule, and tells how many requests or posts it struck. */
+        end: (rule: number | { id: number }) => this.lab<ChaosData>("DELETE", `/chaos/${idOf(rule)}`),
+        /** Ends all rules. */
+        clear: () => this.lab<{ deleted: number }>("DELETE", "/chaos"),
+    };
+
+    /**
+     * @param url the base of the public API, for SDKs
+     * @param labUrl the base of the lab
+     * @param accounts the funded ones
+     */
+    constructor(
+        protected readonly client: Client,
+        readonly url: string,
+        readonly labUrl: string,
+        readonly seed: number,
+        readonly nethash: string,
+        readonly accounts: readonly Account[],
+    ) {}
+
+    /** The whole network at once: the clock, every node, faults, snapshots. */
+    status(): Promise<Status> {
+        return this.lab("GET", "");
+    }
+
+    /** Plays slots of 8 virtual seconds, or until something has come (for `limit` slots at most, 10,000 if not given). */
+    advance(slots: number | { until: Until; limit?: number }): Promise<Advanced> {
+        return this.lab("POST", "/advance", typeof slots === "number" ? { slots } : slots);
+    }
+
+    /** Sets how virtual time passes, if that is said, and tells how it does. */
+    pace(pace?: Pace): Promise<{ pace: Pace; now: number }> {
+        return pace === undefined ? this.lab("GET", "/pace") : this.lab("POST", "/pace", { pace });
+    }
+
+    /** Pays an address, or many. On demand the answer comes when the transactions are confirmed. */
+    faucet(recipient: string, amount: Amount): Promise<{ transactions: string[] }>;
+    faucet(payments: readonly { recipient: string; amount: Amount }[]): Promise<{ transactions: string[] }>;
+    faucet(to: string | readonly object[], amount?: Amount): Promise<{ transactions: string[] }> {
+        return this.lab("POST", "/faucet", typeof to === "string" ? { recipient: to, amount } : to);
+    }
+
+    /** Makes new accounts and has them paid. */
+    createAccounts(count: number, balance: Amount): Promise<{ accounts: Account[]; transactions: string[] }> {
+        return this.lab("POST", "/accounts", { count, balance });
+    }
+
+    /** Keeps the whole network as it is. */
+    async snapshot(name?: string): Promise<Snapshot> {
+        return this.#withRevert(await this.lab("POST", "/snapshots", name === undefined ? {} : { name }));
+    }
+
+    /** All snapshots, the oldest first. */
+    async snapshots(): Promise<Snapshot[]> {
+        const all = await this.lab<SnapshotData[]>("GET", "/snapshots");
+        return all.map((data) => this.#withRevert(data));
+    }
+
+    /** Puts the whole network back where it was when the snapshot was taken. */
+    async revert(snapshot: number | { id: number }): Promise<Snapshot> {
+        return this.#withRevert(await this.lab("POST", `/snapshots/${idOf(snapshot)}/revert`, {}));
+    }
+
+    /** Deletes a snapshot. */
+    deleteSnapshot(snapshot: number | { id: number }): Promise<void> {
+        return this.lab("DELETE", `/snapshots/${idOf(snapshot)}`);
+    }
+
+    /** Has the network leave its newest blocks, so many, for another branch. */
+    reorg(depth: number, options: ReorgOptions = {}): Promise<Reorg> {
+        return this.lab("POST", "/reorg", { depth, ...options });
+    }
+
+    /** Crashes a node, which is down until it is restarted. */
+    crash(node: number, { keepPool = true } = {}): Promise<FaultData> {
+        return this.lab("POST", `/nodes/${node}/crash`, { keep_pool: keepPool });
+    }
+
+    /** Restarts a node, whatever crash kept it down. */
+    restart(node: number, { keepPool = true } = {}): Promise<FaultData> {
+        return this.lab("POST", `/nodes/${node}/restart`, { keep_pool: keepPool });
+    }
+
+    /** What happens from now on: the stream listens when the promise is kept. */
+    async events(options: EventsOptions = {}): Promise<EventStream> {
+        const { signal } = options;
+        const url = `${this.labUrl}/events${eventsQuery(options)}`;
+        const answer = await this.client.open({ method: "GET", url, signal });
+        const stream = eventStream(answer, this.client.parse);
+        this.#streams.add(stream);
+        answer.once("close", () => this.#streams.delete(stream));
+        return stream;
+    }
+
+    /** Ends the streams of events of a network that ends. */
+    protected closeStreams(): void {
+        for (const stream of this.#streams) stream.close();
+    }
+
+    /** All that came in so far, in the form that `dposlab replay` takes. */
+    recording(): Promise<string> {
+        return this.client.text({ method: "GET", url: `${this.labUrl}/recording` });
+    }
+
+    /** The `data` of a route of the public API: `api("/wallets/A...")`. */
+    api<T = unknown>(path: string): Promise<T> {
+        return this.client.json({ method: "GET", url: this.url + path }) as Promise<T>;
+    }
+
+    /** The `data` of any route of the lab: `lab("POST", "/advance", { slots: 3 })`. */
+    lab<T = unknown>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+        return this.client.json({ method, url: this.labUrl + path, body }) as Promise<T>;
+    }
+
+    #withRevert(data: SnapshotData): Snapshot {
+        return { ...data, revert: () => this.revert(data.id) };
+    }
+}
+
+function idOf(what: number | { id: number }): number {
+    return typeof what === "number" ? what : what.id;
+}

@@ -1,0 +1,165 @@
+// A testnet: `dposlab up` as a child process, which ends with this one, however that ends.
+
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { findBinary } from "./binary.js";
+import { Chain, chainBody, type ChainData } from "./chain.js";
+import { GoneError, inWords, StartError, type Ending } from "./errors.js";
+import { Client } from "./http.js";
+import { Network } from "./network.js";
+import { settings } from "./settings.js";
+import type { Account, ChainOptions, Delegate, StartOptions } from "./types.js";
+
+/** The first line that `dposlab up --json` prints. */
+interface Ready {
+    pid: number;
+    version: string;
+    url: string;
+    seed: number;
+    nethash: string;
+    accounts: Account[];
+    delegates: Delegate[];
+}
+
+/** How much of standard error is kept [characters]. */
+const STDERR_KEPT = 4_000;
+
+/** How long a request that failed waits for the end of the process, to say how it ended [ms]. */
+const ENDING_PATIENCE = 500;
+
+/** A testnet in a process of its own. */
+export class Testnet extends Network {
+    readonly pid: number;
+    /** Of the program. */
+    readonly version: string;
+    /** Those that forge, with their passphrases. */
+    readonly delegates: readonly Delegate[];
+    readonly #child: ChildProcess;
+    readonly #ended: Promise<Ending>;
+
+    private constructor(client: Client, ready: Ready, child: ChildProcess, ended: Promise<Ending>) {
+        super(client, ready.url, ready.url.replace(/api$/, "lab"), ready.seed, ready.nethash, ready.accounts);
+        this.pid = ready.pid;
+        this.version = ready.version;
+        this.delegates = ready.delegates;
+        this.#child = child;
+        this.#ended = ended;
+    }
+
+    /**
+     * Starts one. It takes some ten milliseconds.
+     *
+     * @throws StartError the process did not become a testnet; the message is its own
+     * @throws NoBinaryError there is no program for this platform
+     */
+    static async start(options: StartOptions = {}): Promise<Testnet> {
+        const command = [options.binary ?? findBinary(), ...words(options)];
+        const child = spawn(command[0]!, command.slice(1), { stdio: ["ignore", "pipe", "pipe"] });
+        const ended = ending(child);
+        try {
+            const ready = await firstLine(child, ended, command, options.timeout ?? 60_000);
+            letGo(child);
+            const client = new Client(options.parse ?? JSON.parse, () => gone(ended));
+            return new Testnet(client, (options.parse ?? JSON.parse)(ready) as Ready, child, ended);
+        } catch (error) {
+            child.kill("SIGKILL");
+            throw error;
+        }
+    }
+
+    /** Makes an isolated chain in this process. */
+    async chain(options: ChainOptions = {}): Promise<Chain> {
+        const data = await this.lab<ChainData>("POST", "/chains", await chainBody(options));
+        const chain = new Chain(this.client, this.labUrl, data);
+        // A chain is told of before its first block is forged on demand; its lab answers after that.
+        await chain.pace();
+        return chain;
+    }
+
+    /** The isolated chains of this process. */
+    async chains(): Promise<Chain[]> {
+        const all = await this.lab<ChainData[]>("GET", "/chains");
+        return all.map((data) => new Chain(this.client, this.labUrl, data));
+    }
+
+    /**
+     * Stops it as Ctrl-C does, and waits for its end, which takes three seconds at most. Harmless if it has ended.
+     *
+     * @returns how its process ended: exit code 0, if nothing went wrong
+     */
+    async stop(): Promise<Ending> {
+        this.#child.ref();
+        this.#child.kill("SIGINT");
+        const ended = await this.#ended;
+        this.client.close();
+        return ended;
+    }
+
+    /** Stops it at the end of a block: `await using testnet = await Testnet.start()`. */
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.stop();
+    }
+}
+
+/** The words of the command behind the program's name. */
+function words(options: StartOptions): string[] {
+    const { delegates, seed, scenario, pace = "on-demand", port = 0, stage = "inline", exitWith, args = [] } = options;
+    const path = scenario instanceof URL ? fileURLToPath(scenario) : scenario;
+    const timed = pace === "manual" || pace === "on-demand" ? "--pace" : "--speed";
+    return [
+        "up",
+        ...(path === undefined ? [] : [path]),
+        ...["--json", "--port", String(port), "--stage", stage, timed, String(pace)],
+        ...(delegates === undefined ? [] : ["--delegates", String(delegates)]),
+        ...(seed === undefined ? [] : ["--seed", String(seed)]),
+        ...settings(options.set).flatMap((value) => ["--set", value]),
+        // Its standard output is a pipe to this process, whose end it notices by itself.
+        `--exit-with-parent=${exitWith ?? process.pid}`,
+        ...args,
+    ];
+}
+
+/** How the process ends, and the last of its standard error. */
+function ending(child: ChildProcess): Promise<Ending> {
+    let stderr = "";
+    child.stderr?.setEncoding("utf8").on("data", (part: string) => (stderr = (stderr + part).slice(-STDERR_KEPT)));
+    return new Promise((resolve) => {
+        child.on("close", (code, signal) => resolve({ code, signal, stderr }));
+    });
+}
+
+/** The first line of standard output; what comes after it is read and thrown away. */
+async function firstLine(child: ChildProcess, ended: Promise<Ending>, command: string[], timeout: number): Promise<string> {
+    const lines = createInterface({ input: child.stdout! });
+    let timer: NodeJS.Timeout | undefined;
+    const line = new Promise<string>((resolve, reject) => {
+        lines.once("line", resolve);
+        child.once("error", (cause) => reject(new StartError(cause.message, command, undefined, { cause })));
+        void ended.then((how) => reject(new StartError(inWords(how), command, how)));
+        timer = setTimeout(() => reject(new StartError(`not ready after ${timeout} ms`, command)), timeout);
+    });
+    try {
+        return await line;
+    } finally {
+        clearTimeout(timer);
+        lines.close();
+        child.stdout?.resume();
+    }
+}
+
+/** Lets this process end without it: the testnet ends then, too. */
+function letGo(child: ChildProcess): void {
+    child.unref();
+    for (const pipe of [child.stdout, child.stderr]) (pipe as unknown as { unref(): void } | null)?.unref();
+}
+
+/** Why nobody answers, if it is because the process has ended or is about to. */
+async function gone(ended: Promise<Ending>): Promise<GoneError | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ENDING_PATIENCE, undefined)));
+    const how = await Promise.race([ended, patience]);
+    clearTimeout(timer);
+    return how && new GoneError(`the testnet ${inWords(how)}`, how);
+}

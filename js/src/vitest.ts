@@ -1,0 +1,42 @@
+// Fixtures for vitest: `import { test } from "dposlab/vitest"`.
+
+import { test as base } from "vitest";
+import type { Chain } from "./chain.js";
+import { keepRecording } from "./recording.js";
+import { startForTests } from "./runner.js";
+import type { Testnet } from "./testnet.js";
+import type { ChainOptions, StartOptions } from "./types.js";
+
+/** What a test can ask for. */
+export interface Fixtures {
+    /** The options of `testnet`: `test.extend({ testnetOptions: [{ delegates: 5 }, { scope: "worker" }] })`. */
+    testnetOptions: StartOptions;
+    /** One process a worker, which starts with the first test that needs it. */
+    testnet: Testnet;
+    /** The options of `chain`: `test.extend({ chainOptions: { delegates: 5 } })`. */
+    chainOptions: ChainOptions;
+    /** A chain of this test's own, which is deleted afterwards. If the test fails, it says how to replay it. */
+    chain: Chain;
+}
+
+/** `test` of vitest, with a testnet. */
+export const test = base.extend<Fixtures>({
+    testnetOptions: [{}, { scope: "worker" }],
+    testnet: [
+        async ({ testnetOptions }, use) => {
+            const testnet = await startForTests(testnetOptions);
+            await use(testnet);
+            await testnet.stop();
+        },
+        { scope: "worker" },
+    ],
+    chainOptions: {},
+    chain: async ({ testnet, chainOptions, task }, use) => {
+        const chain = await testnet.chain(chainOptions);
+        await use(chain);
+        if (task.result?.state === "fail") console.error(await keepRecording(chain, task.name));
+        await chain.delete();
+    },
+});
+
+export const it = test;

@@ -1,0 +1,6 @@
+// Fails, and says how to replay what its chain was given.
+test("a vote that isn't counted", async () => {
+    const chain = await dposlab.chain();
+    await chain.advance(3);
+    expect(chain.seed).toBe(2);
+});

@@ -1,0 +1,107 @@
+// The package as processes see it: the command, what a failed test prints, and that no testnet outlives its tests.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+
+const folder = mkdtempSync(join(tmpdir(), "dposlab-js-"));
+const command = "node_modules/.bin/dposlab";
+const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "failing/vitest.config.js"];
+const jest = ["node_modules/jest/bin/jest.js", "--testMatch"];
+
+function run(program, words, env = {}) {
+    const { status, stdout, stderr } = spawnSync(program, words, { encoding: "utf8", env: { ...process.env, NO_COLOR: "1", ...env } });
+    return { status, stdout, stderr };
+}
+
+/** Waits until `done`, 20 s at most. */
+async function until(what, done) {
+    for (const end = Date.now() + 20_000; !done(); await pause(20)) assert.ok(Date.now() < end, `waited 20 s until ${what}`);
+}
+
+function isThere(pid) {
+    try {
+        process.kill(pid, 0);
+        // What has ended and was not waited for is there in name only.
+        return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+    } catch {
+        return false;
+    }
+}
+
+test("the command gives its words, exit code and output on", () => {
+    assert.match(run(command, ["--version"]).stdout, /^dposlab \d+\.\d+\.\d+\n$/);
+    const refused = run(command, ["run", "none.toml"]);
+    assert.equal(refused.status, 2);
+    assert.match(refused.stderr, /none\.toml/);
+});
+
+test("the command gives signals on", async () => {
+    for (const [signal, ...ends] of [["SIGINT", 0], ["SIGTERM", 0], ["SIGHUP", 129, null]]) {
+        const child = spawn(command, ["up", "--port", "0", "--json", "--pace", "manual"], { stdio: ["ignore", "pipe", "inherit"] });
+        const [line] = await once(child.stdout.setEncoding("utf8"), "data");
+        const pid = Number(/"pid":(\d+)/.exec(line)[1]);
+        child.stdout.resume();
+        child.kill(signal);
+        const [code] = await once(child, "exit");
+        assert.ok(ends.includes(code), `${signal}: ${code}`);
+        await until("the testnet is gone", () => !isThere(pid));
+    }
+});
+
+test("DPOSLAB_BIN names another program, which must be there", () => {
+    assert.equal(run(command, ["word"], { DPOSLAB_BIN: "/bin/echo" }).stdout, "word\n");
+    const none = run(command, [], { DPOSLAB_BIN: "/none" });
+    assert.deepEqual([none.status, none.stderr], [1, "dposlab: DPOSLAB_BIN: found '/none', which is no file\n"]);
+});
+
+test("a platform without a program is named", () => {
+    const preload = join(folder, "platform.mjs");
+    writeFileSync(preload, 'for (const name of ["platform", "arch"]) Object.defineProperty(process, name, { value: process.env[`FAKE_${name}`] });');
+    const words = ["--import", preload, "node_modules/dposlab/dist/bin.js"];
+    const none = run(process.execPath, words, { FAKE_platform: "sunos", FAKE_arch: "mips" });
+    assert.equal(none.status, 1);
+    assert.match(none.stderr, /^dposlab: there is no program for sunos-mips, only for linux-\w+-gnu; or build one/);
+});
+
+test("a failed test says where its recording is, and how to replay it", () => {
+    const env = { DPOSLAB_RECORDINGS: join(folder, "recordings") };
+    const failed = [run(process.execPath, [...vitest, "failing/fails"], env), run(process.execPath, [...jest, "**/failing/fails.jest.js"], env)];
+    for (const [index, name] of ["a transfer that isn't paid", "a vote that isn't counted"].entries()) {
+        const { status, stderr } = failed[index];
+        assert.equal(status, 1);
+        assert.ok(stderr.includes(`dposlab: '${name}' failed; what came in to its chain: `), stderr);
+        const [, file] = /replay it: npx dposlab replay (\S+)/.exec(stderr);
+        assert.match(run(command, ["replay", file]).stdout, /digest/);
+    }
+});
+
+test("a script that forgets its testnet ends, and the testnet with it", async () => {
+    const script = 'import { Testnet } from "dposlab"; console.log((await Testnet.start({ delegates: 3 })).pid);';
+    const { status, stdout } = run(process.execPath, ["--input-type=module", "-e", script]);
+    assert.equal(status, 0);
+    await until("the testnet is gone", () => !isThere(Number(stdout)));
+});
+
+for (const [name, words, env] of [
+    ["vitest, in processes", [...vitest, "failing/hangs"], { POOL: "forks" }],
+    ["vitest, in threads", [...vitest, "failing/hangs"], { POOL: "threads" }],
+    ["jest, in its own process", [...jest, "**/failing/hangs.jest.js", "--runInBand"], {}],
+    ["jest, in a worker", [...jest, "**/failing/{hangs,other}.jest.js", "--maxWorkers=2"], {}],
+]) {
+    test(`no testnet outlives a killed test run: ${name}`, async () => {
+        const PID_FILE = join(folder, name.replaceAll(/\W+/g, "-"));
+        const runner = spawn(process.execPath, words, { stdio: "ignore", detached: true, env: { ...process.env, PID_FILE, ...env } });
+        await until("the testnet is there", () => existsSync(PID_FILE) && readFileSync(PID_FILE, "utf8") !== "");
+        const pid = Number(readFileSync(PID_FILE, "utf8"));
+        assert.ok(isThere(pid));
+        runner.kill("SIGKILL");
+        await until("the testnet is gone", () => !isThere(pid));
+        // A busy worker may be left behind, which is this test's to take away.
+        spawnSync("kill", ["-KILL", "--", `-${runner.pid}`]);
+    });
+}
