@@ -23,7 +23,7 @@ use std::{
 };
 
 /// The form of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// One JSON object a line.
     Jsonl,

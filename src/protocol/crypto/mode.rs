@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 
 /// How signatures are treated.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CryptoMode {
     /// Signed, and verified once in the process however many nodes ask.
