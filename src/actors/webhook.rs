@@ -194,7 +194,7 @@ impl WebhookDispatcher {
         Ok(true)
     }
 
-    /// Returns true if there is room for the patterns of these conditions, in place of those of one webhook.
+    /// Checks that there is room for the patterns of these conditions, in place of those of one webhook.
     fn check_patterns(&self, in_place_of: Option<&str>, conditions: &[Condition]) -> Result<(), TooManyWebhooks> {
         let others = self.hooks.iter().filter(|hook| in_place_of != Some(&*hook.id));
         let others: usize = others.map(|hook| patterns(&hook.conditions)).sum();

@@ -379,7 +379,7 @@ impl BlockTree {
         Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
-    /// Returns true if a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
+    /// Checks that a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
     pub fn check_time(&self, block: &Block, now: Slot) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
         if slot > now && !planted!(FutureBlockTaken) {

@@ -319,7 +319,7 @@ impl Case {
         self.assertions = assertions;
     }
 
-    /// Returns true if a condition holds now, where slot `end` begins, and what was found. `None` where it is about a figure
+    /// Judges a condition now, where slot `end` begins, and says what was found. `None` where it is about a figure
     /// that is not defined, for no node is live.
     fn judge(&mut self, condition: &Condition, end: Slot) -> (Option<bool>, String) {
         match condition {

@@ -261,7 +261,7 @@ impl Scenario {
     }
 }
 
-/// Returns true if a fault is the doing of clients, and whether these need funded accounts.
+/// Returns `Some` if a fault is the doing of clients, with whether these need funded accounts.
 pub(super) fn clients_of(kind: &FaultKind) -> Option<bool> {
     match kind {
         FaultKind::SpamPool(_) | FaultKind::LowFeeFlood(_) | FaultKind::VoteSwing(_) => Some(true),

@@ -86,7 +86,7 @@ impl Block {
         self.content.get_or_init(|| find().into())
     }
 
-    /// Returns true if the block comes from a slot that has not begun.
+    /// The error of a block from a slot that has not begun.
     pub fn check_timestamp(&self, slots: &Slots, now: Slot) -> Option<BlockError> {
         let slot = slots.slot(self.header.timestamp);
         (slot > now).then_some(BlockError::Timestamp { slot, now })

@@ -51,7 +51,7 @@ fn modelled(model: &[u8; 32]) -> Vec<u8> {
     [0x30, 68].into_iter().chain(number.iter().copied()).chain(number.iter().copied()).collect()
 }
 
-/// Returns true if the bytes have the structure of a DER signature; what [`check`] demands before it answers.
+/// Checks that the bytes have the structure of a DER signature. [`check`] demands this before it answers.
 pub fn check_structure(signature: &[u8]) -> Result<(), DerError> {
     split(signature).map(|_| ())
 }
