@@ -18,6 +18,7 @@ pub mod run;
 pub mod schema;
 pub mod sweep;
 pub mod up;
+mod values;
 
 use clap::{Parser, Subcommand};
 use std::{fmt::Display, process::ExitCode};

@@ -1,4 +1,4 @@
-//! What a chain means: wallets, vote weights, rounds, and the one way a block changes them.
+//! The meaning of a chain: wallets, vote weights, rounds, and the one way in which a block changes them.
 //!
 //! State is a function of the block: [`BlockTree::extend`] computes it once per process, however many simulated nodes
 //! apply the block, and every node's chain is a pointer ([`Link`]) into the tree. Leaves to others who sends a block

@@ -1,4 +1,4 @@
-//! What bytes mean: keys, amounts, transactions, blocks, milestones and slots as pure values.
+//! The meaning of bytes: keys, amounts, transactions, blocks, milestones and slots as pure values.
 //!
 //! Owns every byte layout, hash and signature rule of the chain family (spec: protocol.md). Leaves to others what a
 //! value means for a balance or a vote (`ledger`), who sends it (`actors`) and when (`sim`). Nothing under `protocol`

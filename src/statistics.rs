@@ -1,4 +1,4 @@
-//! What so many observations say of what lies behind them: intervals of shares and of means.
+//! Confidence intervals of shares and of means.
 //!
 //! The one place of this arithmetic: reports of many runs and the search of the checker both use it. It knows numbers
 //! and nothing of runs.

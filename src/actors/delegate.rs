@@ -325,7 +325,7 @@ pub(crate) fn switch_rounds(offline: &mut Vec<RangeInclusive<Round>>, rounds: &[
     }
 }
 
-/// Whether the slot is running and enough of it is left for its block, in whole seconds. Source: consensus.md 2.4.
+/// Returns true if the slot is running and enough of it is left for its block, in whole seconds. Source: consensus.md 2.4.
 pub(super) fn in_time(slots: &Slots, slot: Slot, now: SimTime) -> bool {
     let (now, end) = (now.seconds(), slots.start(Slot(slot.0.saturating_add(1))));
     slots.slot(now) == slot && end.0.saturating_sub(now.0) >= LEAST_SECONDS_LEFT

@@ -156,7 +156,7 @@ impl Message {
         mem::replace(self, Self::StatusRequest)
     }
 
-    /// Whether both say the same, as far as that is seen at once: many peers say the same to one that asks them all.
+    /// Returns true if both say the same, as far as that is seen at once: many peers say the same to one that asks them all.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Status { tip }, Self::Status { tip: other }) => Arc::ptr_eq(tip, other),

@@ -176,7 +176,7 @@ impl Peer {
         &self.tip
     }
 
-    /// Whether the node has caught up with the network since it started.
+    /// Returns true if the node has caught up with the network since it started.
     pub fn has_started(&self) -> bool {
         self.started
     }

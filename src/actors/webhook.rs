@@ -52,7 +52,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Whether a payload makes it fire. A condition that cannot be asked does not hold; without payload none does.
+    /// Returns true if a payload makes it fire. A condition that cannot be asked does not hold; without payload none does.
     pub fn is_met_by(&self, payload: Option<&Value>) -> bool {
         let holds = |condition: &Condition| payload.is_some_and(|payload| condition.holds(payload) == Ok(true));
         self.conditions.is_empty() || self.conditions.iter().any(holds)
@@ -194,7 +194,7 @@ impl WebhookDispatcher {
         Ok(true)
     }
 
-    /// Whether there is room for the patterns of these conditions, in place of those of one webhook.
+    /// Checks that there is room for the patterns of these conditions, in place of those of one webhook.
     fn check_patterns(&self, in_place_of: Option<&str>, conditions: &[Condition]) -> Result<(), TooManyWebhooks> {
         let others = self.hooks.iter().filter(|hook| in_place_of != Some(&*hook.id));
         let others: usize = others.map(|hook| patterns(&hook.conditions)).sum();

@@ -42,7 +42,7 @@ pub struct Frame {
 }
 
 /// In which runs of a search each node is held against the model of an honest one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Modelled {
     Always,
     /// In one run of four, by its seed.

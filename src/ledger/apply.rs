@@ -24,19 +24,19 @@ use crate::protocol::{
 };
 use std::sync::Arc;
 
-/// What a transaction is judged by, beside wallets. The milestone is that of the last applied block: a rule that
+/// The rules that judge a transaction, in addition to wallets. The milestone is that of the last applied block: a rule that
 /// begins at height H binds from block H+1 on.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     pub milestone: &'a Milestone,
     pub rules: &'a Rules,
-    /// What the network tolerates in spite of all rules.
+    /// The exceptions that the network tolerates.
     pub exceptions: &'a Exceptions,
     /// Slot length of the network, in seconds.
     pub blocktime: u32,
 }
 
-/// Whether a type may be used at a milestone. Source: consensus.md 4.4.
+/// Returns true if a type may be used at a milestone. Source: consensus.md 4.4.
 pub fn activated(kind: Kind, milestone: &Milestone) -> bool {
     match kind {
         Kind::Transfer | Kind::SecondSignature | Kind::DelegateRegistration | Kind::Vote | Kind::MultiSignature => true,
@@ -72,7 +72,7 @@ pub fn recipients(transaction: &SignedTransaction) -> Vec<Address> {
     }
 }
 
-/// Whether `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in
+/// Checks that `sender` may send the transaction on top of `state`: first what its type demands, then what all demand, in
 /// the reference's order; for claims and refunds the other way round. What the network lists as an exception, it may.
 /// Source: consensus.md 4.4, 4.5.
 pub fn check(
@@ -99,7 +99,7 @@ pub fn check(
     check_common(transaction, sender, state, terms)
 }
 
-/// Whether the network lists this balance below zero, for this sender after this transaction.
+/// Returns true if the network lists this balance below zero, for this sender after this transaction.
 fn is_listed_debt(left: Balance, transaction: &SignedTransaction, sender: &Wallet, exceptions: &Exceptions) -> bool {
     let listed = exceptions.negative_balances.get(transaction.sender());
     let after = sender.nonce.next().0;

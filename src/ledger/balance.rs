@@ -13,7 +13,7 @@ impl Balance {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// Whether it is below nothing.
+    /// Returns true if it is below zero.
     pub fn is_negative(self) -> bool {
         self.0 < 0
     }

@@ -66,7 +66,7 @@ impl RoundSchedule {
         }
     }
 
-    /// Whether a height begins a round.
+    /// Returns true if a height begins a round.
     pub fn begins(&self, height: Height) -> bool {
         self.at(height).first == height
     }

@@ -33,17 +33,17 @@ pub struct Rules {
     pub minimum_network_reach: Option<u32>,
     /// Share of answering peers that must be on the relay's chain, in percent, 0 to 100. Source: consensus.md 2.2.
     pub quorum_percent: u32,
-    /// How a block travels from peer to peer.
+    /// The way in which a block travels from peer to peer.
     pub gossip: Gossip,
-    /// What a chain means.
+    /// The meaning of a chain.
     pub ledger: LedgerRules,
-    /// What a pool takes and keeps.
+    /// The policy of a pool.
     pub pool: PoolRules,
-    /// How a node behaves towards others.
+    /// The behaviour of a node towards others.
     pub node: NodeRules,
 }
 
-/// How a block travels from peer to peer.
+/// The way in which a block travels from peer to peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gossip {

@@ -1,6 +1,6 @@
-//! What a forger sees while it chooses transactions: the chain's state, and on top of it, in a few small maps, what the
-//! transactions chosen so far change. No vote weights, no indexes, and nothing of the state is copied but the wallets
-//! touched. Source: consensus.md 2.3, 8 Q2, 8 Q3, 8 Q23.
+//! The state that a forger sees while it chooses transactions: the chain's state, and on top of it, in a few small maps,
+//! what the transactions chosen so far change. No vote weights, no indexes, and nothing of the state is copied but the
+//! wallets touched. Source: consensus.md 2.3, 8 Q2, 8 Q3, 8 Q23.
 
 use super::{
     ApplyError, Balance, State, Wallet,

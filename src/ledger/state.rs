@@ -29,7 +29,7 @@ use imbl::OrdMap;
 use indexmap::IndexSet;
 use std::sync::Arc;
 
-/// What every honest node knows after a block. Cheap to clone: successive states share all that did not change.
+/// The knowledge of every honest node after a block. Cheap to clone: successive states share all that did not change.
 #[derive(Clone, Debug)]
 pub struct State {
     height: Height,
@@ -60,11 +60,11 @@ pub struct State {
 #[derive(Debug)]
 pub struct Applied {
     pub state: State,
-    /// Who sent a transaction of the block: every pool asks whether it knows one of them.
+    /// The senders of the block's transactions: every pool asks whether it knows one of them.
     pub senders: IndexSet<Address, IdHash>,
 }
 
-/// What is to be noted of a block. Of most there is nothing: they follow another in the next slot, within a round.
+/// The notable consequences of a block. Most blocks have none: they follow another in the next slot, within a round.
 #[derive(Debug, PartialEq)]
 pub struct Notable {
     /// The owner of each slot left empty before the block, at most one round of them (`forger.missing`).
@@ -73,7 +73,7 @@ pub struct Notable {
     pub round_end: Option<RoundEnd>,
 }
 
-/// What the last block of a round brings about.
+/// The consequences of the last block of a round.
 #[derive(Debug, PartialEq)]
 pub struct RoundEnd {
     /// Members of the ended round that forged nothing in it (`round.missed`).
@@ -254,7 +254,7 @@ impl State {
         self.locks.iter()
     }
 
-    /// Whether a multihash is registered.
+    /// Returns true if a multihash is registered.
     pub fn has_ipfs(&self, multihash: &[u8]) -> bool {
         self.ipfs.contains_key(multihash)
     }
@@ -264,12 +264,12 @@ impl State {
         self.ipfs.iter()
     }
 
-    /// Who registered a multihash.
+    /// The wallet that registered a multihash.
     pub fn ipfs_owner(&self, multihash: &[u8]) -> Option<&Address> {
         self.ipfs.get(multihash)
     }
 
-    /// Who made an open lock.
+    /// The wallet that made an open lock.
     pub fn lock_owner(&self, id: &TransactionId) -> Option<&Address> {
         self.locks.get(id)
     }

@@ -112,7 +112,7 @@ impl Link {
         self.parent.as_ref()
     }
 
-    /// Whether this is the same block; of one tree mostly the same link, which is seen at once.
+    /// Returns true if this is the same block. Within one tree it is mostly the same link, which is quick to see.
     pub fn is(self: &Arc<Self>, other: &Arc<Link>) -> bool {
         Arc::ptr_eq(self, other) || self.id() == other.id()
     }
@@ -122,7 +122,7 @@ impl Link {
         self.child.get().filter(|(child, _)| Arc::ptr_eq(child, block)).map(|(_, link)| link)
     }
 
-    /// What is to be noted of the block; of most there is nothing.
+    /// The notable consequences of the block; most blocks have none.
     pub fn notable(&self) -> Option<&Arc<Notable>> {
         self.notable.as_ref()
     }
@@ -132,7 +132,7 @@ impl Link {
         self.notable().map_or(&[], |notable| &notable.missing)
     }
 
-    /// What the block brought about if it ended a round.
+    /// The consequences of the block if it ended a round.
     pub fn round_end(&self) -> Option<&RoundEnd> {
         self.notable().and_then(|notable| notable.round_end.as_ref())
     }
@@ -157,7 +157,7 @@ impl Link {
         Some(link)
     }
 
-    /// Whether `other` is this block or below it on the same chain.
+    /// Returns true if `other` is this block or below it on the same chain.
     pub fn descends_from(self: &Arc<Self>, other: &Link) -> bool {
         self.ancestor(other.height()).is_some_and(|link| ptr::eq(&**link, other) || link.id() == other.id())
     }
@@ -379,7 +379,7 @@ impl BlockTree {
         Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
-    /// Whether a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
+    /// Checks that a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
     pub fn check_time(&self, block: &Block, now: Slot) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
         if slot > now && !planted!(FutureBlockTaken) {
@@ -407,8 +407,8 @@ impl BlockTree {
         Err(BlockRejected::NotChained { id, height, tip: parent.id(), tip_height: parent.height() })
     }
 
-    /// What the block says of itself. Transactions of multisignature wallets do not verify by themselves: their
-    /// senders' wallets vouch for them. Source: consensus.md 3.4.
+    /// Checks the block's own content. Transactions of multisignature wallets do not verify by themselves: their senders'
+    /// wallets vouch for them. Source: consensus.md 3.4.
     fn check_content(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
         let errors = block.check_content(&self.config.block_context());
         if errors.is_empty() {
@@ -484,7 +484,7 @@ impl BlockTree {
         state.apply_block(block, reward, &self.terms(state.height()), &self.schedule, &self.slots)
     }
 
-    /// What transactions on top of a block of this height are judged by.
+    /// The rules that judge transactions on top of a block of this height.
     pub fn terms(&self, tip: Height) -> Terms<'_> {
         Terms {
             milestone: self.milestone_after(tip),
@@ -494,7 +494,7 @@ impl BlockTree {
         }
     }
 
-    /// How to read a transaction that is to follow a block of this height.
+    /// The context in which to read a transaction that follows a block of this height.
     pub fn transaction_context(&self, tip: Height) -> TransactionContext<'_> {
         TransactionContext { milestone: self.milestone_after(tip), ..self.config.transaction_context(tip) }
     }
@@ -513,7 +513,7 @@ impl BlockTree {
         self.links.insert(link.id(), link.clone());
     }
 
-    /// How many states are at hand beside those kept for good; for tests and benches.
+    /// The number of states at hand, without those kept for good; for tests and benches.
     pub fn states_at_hand(&self) -> usize {
         let with_state = self.with_state.lock().expect("nobody panics while holding it");
         let links = with_state.iter().filter_map(Weak::upgrade);
@@ -546,7 +546,7 @@ impl BlockTree {
     }
 }
 
-/// Whether the state of this height is kept for good.
+/// Returns true if the state of this height is kept for good.
 fn is_checkpoint(height: u32) -> bool {
     height == Height::GENESIS.0 || height.is_multiple_of(CHECKPOINT)
 }

@@ -58,7 +58,7 @@ impl Wallet {
         self.delegate.as_deref().map(|delegate| &*delegate.username)
     }
 
-    /// What the wallet adds to the vote weight of the delegate it votes for: balance plus locked balance.
+    /// The wallet's contribution to the vote weight of the delegate it votes for: balance plus locked balance.
     pub fn weight(&self) -> Balance {
         self.balance + self.locked_balance()
     }
@@ -81,7 +81,7 @@ impl Wallet {
     }
 }
 
-/// What a delegate has beside its wallet. Source: consensus.md 1.6.
+/// The data of a delegate besides its wallet. Source: consensus.md 1.6.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegateAttributes {
     pub username: Arc<str>,
@@ -131,7 +131,7 @@ impl PartialEq for LastBlock {
 
 impl Eq for LastBlock {}
 
-/// Who may spend from a multisignature wallet: any `min` of these keys.
+/// The keys that may spend from a multisignature wallet: any `min` of these keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultiSignature {
     pub min: u8,
@@ -171,7 +171,7 @@ impl Lock {
         })
     }
 
-    /// Whether it is past its expiration after a block of this height and time. Source: consensus.md 4.5.
+    /// Returns true if it is past its expiration after a block of this height and time. Source: consensus.md 4.5.
     pub fn is_expired(&self, height: Height, timestamp: Timestamp) -> bool {
         match self.expiration {
             Expiration::EpochTime(seconds) => seconds <= timestamp.0,

@@ -45,7 +45,7 @@ pub struct Block {
     pub id: BlockId,
     pub header: BlockHeader,
     pub transactions: Vec<Arc<SignedTransaction>>,
-    /// What [`Block::check_content`] found. A clone starts anew, so changing a clone is safe.
+    /// The result of [`Block::check_content`]. A clone starts anew, so changing a clone is safe.
     content: OnceLock<Arc<[BlockError]>>,
 }
 

@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
 
 pub use super::network::Genesis;
 
-/// Who has what at height 1.
+/// The distribution of coin at height 1.
 #[derive(Clone, Debug)]
 pub struct GenesisPlan {
     /// Its `nethash` is not looked at: it follows from the block, see [`NetworkConfig::from_plan`].
@@ -64,7 +64,7 @@ pub fn build(plan: GenesisPlan) -> Result<Genesis, GenesisError> {
     Ok(Genesis::new(file_form(&block), block))
 }
 
-/// Who gets how much, ascending by amount as in the official files; the order of equals is that of the plan.
+/// The recipients and their amounts, ascending by amount as in the official files; the order of equals is that of the plan.
 fn transfers(plan: &GenesisPlan) -> Result<Vec<(Address, Arktoshi)>, GenesisError> {
     let accounts: u128 = plan.accounts.iter().map(|(_, amount)| u128::from(amount.value())).sum();
     let total = u128::from(plan.total.value());

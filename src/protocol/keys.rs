@@ -125,7 +125,7 @@ impl PublicKey {
         Address::of_key(self, network_byte)
     }
 
-    /// Whether the bytes are a point of the curve, so that a signature by this key can ever hold.
+    /// Returns true if the bytes are a point of the curve, so that a signature by this key can ever hold.
     pub fn is_on_curve(&self) -> bool {
         self.to_point().is_some()
     }

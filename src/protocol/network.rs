@@ -61,7 +61,7 @@ impl NetworkConfig {
         Slots::new(first.blocktime, first.epoch_unix)
     }
 
-    /// How to read a transaction while this height is that of the last applied block.
+    /// The context in which to read a transaction while the last applied block has this height.
     pub fn transaction_context(&self, last_block: Height) -> TransactionContext<'_> {
         TransactionContext {
             network: self.network.pub_key_hash,
@@ -72,7 +72,7 @@ impl NetworkConfig {
         }
     }
 
-    /// How to read and verify blocks.
+    /// The context in which to read and verify blocks.
     pub fn block_context(&self) -> BlockContext<'_> {
         BlockContext {
             network: self.network.pub_key_hash,

@@ -62,7 +62,7 @@ impl Slots {
         u64::from(self.blocktime - timestamp.0 % self.blocktime) * 1000
     }
 
-    /// Whether the timestamp lies in the forging half of its slot. Source: protocol.md 5.1.
+    /// Returns true if the timestamp lies in the forging half of its slot. Source: protocol.md 5.1.
     pub fn forging_allowed(&self, timestamp: Timestamp) -> bool {
         2 * u64::from(timestamp.0 % self.blocktime) < u64::from(self.blocktime)
     }

@@ -40,7 +40,7 @@ pub use verify::MultiSignatureCheckError;
 
 use super::{Arktoshi, Nonce, PublicKey, Timestamp};
 
-/// What a transaction says, signatures included.
+/// The content of a transaction, including its signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// First byte of the network's addresses.

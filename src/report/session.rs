@@ -180,7 +180,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the file is at fault, not the replay.
+    /// Returns true if the file is at fault, not the replay.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Unreadable { .. } | Self::Malformed { .. } | Self::NotAllowed { .. } | Self::NoNode { .. } => true,
@@ -263,7 +263,7 @@ pub struct Replayed {
     pub digest: String,
     /// Virtual instant of the end, in microseconds.
     pub end_us: u64,
-    /// Whether the session was stopped in order; one that was killed is replayed up to its last input.
+    /// True if the session was stopped in order; one that was killed is replayed up to its last input.
     pub ended: bool,
 }
 

@@ -202,7 +202,7 @@ pub enum SweepError {
 }
 
 impl SweepError {
-    /// Whether the caller is at fault.
+    /// Returns true if the caller is at fault.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Rows(error) => matches!(error.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::NotFound),
@@ -308,7 +308,7 @@ impl Sweep {
         self.runs().saturating_sub(first).div_ceil(step)
     }
 
-    /// Whether this part has no runs: there are more parts than runs.
+    /// Returns true if this part has no runs: there are more parts than runs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

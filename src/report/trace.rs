@@ -23,7 +23,7 @@ use std::{
 };
 
 /// The form of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// One JSON object a line.
     Jsonl,
@@ -48,7 +48,7 @@ const BUFFER: usize = 1 << 20;
 #[derive(Clone)]
 pub struct TraceWriter {
     writer: Arc<Mutex<Writer>>,
-    /// Whether messages are written too.
+    /// True if messages are written too.
     network: bool,
 }
 
@@ -131,7 +131,7 @@ impl TraceWriter {
         }
     }
 
-    /// Whether no node's chain had this block, which ends a round, before.
+    /// Returns true if no node's chain had this block, which ends a round, before.
     fn is_new_end(&self, block: BlockId) -> bool {
         self.writer.lock().expect("no one panics while holding it").rounds.insert(block)
     }

@@ -273,7 +273,7 @@ impl FromStr for Condition {
 }
 
 impl Comparison {
-    /// Whether a number compares so with another.
+    /// Returns true if a number compares so with another.
     pub fn holds(self, found: f64, value: f64) -> bool {
         match self {
             Self::Less => found < value,

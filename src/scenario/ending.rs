@@ -49,13 +49,13 @@ impl Ended {
         }
     }
 
-    /// Whether it was ended before its end, so that nobody knows how it would have gone on.
+    /// Returns true if it was ended before its end, so that nobody knows how it would have gone on.
     pub fn is_censored(self) -> bool {
         matches!(self, Self::Stalled | Self::Time | Self::Interrupted)
     }
 
-    /// Whether nothing that was not seen could still happen: what has not come to hold never will. A network in which
-    /// nodes are live after the last block may still move between the chains there are.
+    /// Returns true if nothing that was not seen could still happen: what has not come to hold never will. A network in
+    /// which nodes are live after the last block may still move between the chains there are.
     pub fn is_decided(self) -> bool {
         match self {
             Self::Complete => true,

@@ -35,7 +35,7 @@ pub enum Usernames<'a> {
 }
 
 impl Usernames<'_> {
-    /// Whether a delegate has this username.
+    /// Returns true if a delegate has this username.
     fn has(&self, name: &str) -> bool {
         match self {
             // Without making all of them: lists of delegates may be long.

@@ -71,12 +71,12 @@ impl Serialize for Ruling {
 }
 
 impl Verdict {
-    /// Whether the assertion holds for certain.
+    /// Returns true if the assertion holds for certain.
     pub fn holds(&self) -> bool {
         self.ruling == Ruling::Holds
     }
 
-    /// Whether it does not hold for certain.
+    /// Returns true if it does not hold for certain.
     pub fn is_broken(&self) -> bool {
         self.ruling == Ruling::Broken
     }
@@ -319,8 +319,8 @@ impl Case {
         self.assertions = assertions;
     }
 
-    /// Whether a condition holds now, where slot `end` begins, and what was found. `None` where it is about a figure that is
-    /// not defined, for no node is live.
+    /// Judges a condition now, where slot `end` begins, and says what was found. `None` where it is about a figure
+    /// that is not defined, for no node is live.
     fn judge(&mut self, condition: &Condition, end: Slot) -> (Option<bool>, String) {
         match condition {
             Condition::Converged => {

@@ -43,7 +43,7 @@ impl Mistake {
 }
 
 impl Scenario {
-    /// Whether a file that says this could be played: a scenario made or changed in code may name what there is not.
+    /// Returns true if a file that says this could be played: a scenario made or changed in code may name what there is not.
     pub fn is_allowed(&self) -> bool {
         self.check().is_ok()
     }

@@ -109,7 +109,7 @@ impl Sources {
         Ok(merged)
     }
 
-    /// Whether a file may include another one now.
+    /// Checks that a file may include another one now.
     fn check_include(&self, file: &Path, included: &Path) -> Result<(), ScenarioError> {
         let place = || {
             let including = self.files.iter().rev().find(|source| source.file == file);

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 
 /// Which stage hosts the actors; the outcome is the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StageKind {
     /// One plain loop in one thread: about five times as fast.
     #[default]

@@ -226,7 +226,7 @@ impl Scenario {
         })
     }
 
-    /// Whether somebody hands in transactions while it is played.
+    /// Returns true if somebody hands in transactions while it is played.
     pub fn has_clients(&self) -> bool {
         let by_clients = |fault: &Fault| {
             matches!(
@@ -261,7 +261,7 @@ impl Scenario {
     }
 }
 
-/// Whether a fault is the doing of clients, and whether these need funded accounts.
+/// Returns `Some` if a fault is the doing of clients, with whether these need funded accounts.
 pub(super) fn clients_of(kind: &FaultKind) -> Option<bool> {
     match kind {
         FaultKind::SpamPool(_) | FaultKind::LowFeeFlood(_) | FaultKind::VoteSwing(_) => Some(true),

@@ -38,12 +38,14 @@ const ROOMS: [(&str, &[&str]); 11] = [
 ];
 
 /// Words that stand for what a room must know nothing of.
-const FOREIGN: [(&str, &[&str]); 5] = [
-    ("protocol", &["tokio", "warp", "hyper", "ractor", "std::time", "std::thread", "dashmap"]),
-    ("ledger", &["tokio", "warp", "hyper", "ractor", "std::time", "std::net", "std::fs"]),
-    ("actors", &["tokio", "warp", "hyper", "ractor", "std::net", "std::fs"]),
-    ("sim", &["warp", "hyper", "std::net", "std::fs", "println!"]),
-    ("scenario", &["warp", "hyper", "std::net", "println!"]),
+const FOREIGN: [(&str, &[&str]); 7] = [
+    ("protocol", &["tokio", "warp", "hyper", "ractor", "clap", "std::time", "std::thread", "dashmap"]),
+    ("ledger", &["tokio", "warp", "hyper", "ractor", "clap", "std::time", "std::net", "std::fs"]),
+    ("actors", &["tokio", "warp", "hyper", "ractor", "clap", "std::net", "std::fs"]),
+    ("sim", &["warp", "hyper", "clap", "std::net", "std::fs", "println!"]),
+    ("scenario", &["warp", "hyper", "clap", "std::net", "println!"]),
+    ("check", &["warp", "hyper", "clap", "std::net", "println!"]),
+    ("report", &["warp", "hyper", "clap", "std::net", "println!"]),
 ];
 
 #[test]

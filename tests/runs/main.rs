@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod block_rules;
+mod book;
 mod chains;
 mod checking;
 mod citations;
@@ -11,6 +12,7 @@ mod determinism;
 mod dialect_table;
 mod endings;
 mod examples;
+mod extending;
 mod faults;
 mod figures;
 mod folders;

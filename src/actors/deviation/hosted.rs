@@ -255,7 +255,7 @@ impl Deviance {
         }
     }
 
-    /// Whether an input is transactions, and this peer takes none. A client is answered.
+    /// Returns true if an input is transactions, and this peer takes none. A client is answered.
     fn refuses(&self, input: &Input, effects: &mut Vec<Effect>) -> bool {
         if !self.is_on(&Deviation::RefuseTransactions) {
             return false;
@@ -273,7 +273,7 @@ impl Deviance {
         }
     }
 
-    /// Whether an input belongs to forging out of turn, which the honest delegate knows nothing of.
+    /// Returns true if an input belongs to forging out of turn, which the honest delegate knows nothing of.
     fn went_out_of_turn(
         &mut self,
         delegate: &Delegate,

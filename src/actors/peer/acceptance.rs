@@ -259,7 +259,7 @@ impl Peer {
     }
 }
 
-/// Whether a block was refused only when it came to applying it, after the pool had let its transactions go (Q4).
+/// Returns true if a block was refused only when it came to applying it, after the pool had let its transactions go (Q4).
 /// Nonces are looked at before that.
 fn is_found_out_late(why: &BlockRejected) -> bool {
     match why {

@@ -208,7 +208,7 @@ impl Peer {
         true
     }
 
-    /// Whether a status of this node is waited for.
+    /// Returns true if a status of this node is waited for.
     pub(super) fn newcomer_answered(&mut self, node: NodeId) -> bool {
         match self.newcomers.get_mut(&node) {
             Some(answered) => {

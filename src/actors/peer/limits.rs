@@ -107,7 +107,7 @@ impl Window {
         self.0 & Self::MOST
     }
 
-    /// Whether it has begun, less than so many microseconds ago.
+    /// Returns true if it has begun, less than so many microseconds ago.
     fn runs(self, now: SimTime, length: u64) -> bool {
         self.count() > 0 && now.micros() < (self.0 >> 8) + length
     }
@@ -135,7 +135,7 @@ impl Windows {
         window.count() <= allowed
     }
 
-    /// Whether another message would keep within the limit.
+    /// Returns true if another message would keep within the limit.
     fn has_room(&mut self, now: SimTime, endpoint: Endpoint) -> bool {
         self.running(now, endpoint).is_none_or(|(window, allowed)| window.count() < allowed)
     }
@@ -228,7 +228,7 @@ impl Limits {
 }
 
 impl Peer {
-    /// Whether a call is heard. Who calls too often is cut off, and a caller that is no peer yet is pinged back.
+    /// Returns true if a call is heard. Who calls too often is cut off, and a caller that is no peer yet is pinged back.
     pub(super) fn lets_in(
         &mut self,
         now: SimTime,

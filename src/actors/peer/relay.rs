@@ -61,7 +61,7 @@ impl Peer {
         }
     }
 
-    /// Whether fewer peers are connected than forging needs.
+    /// Returns true if fewer peers are connected than forging needs.
     pub(super) fn is_below_minimum(&self) -> bool {
         let least = match self.rules().minimum_network_reach {
             None => 0,

@@ -99,7 +99,7 @@ impl Peer {
         one_chain.then(|| Verified::one_chain(mine, his))
     }
 
-    /// Whether the block's generator has signed it.
+    /// Returns true if the block's generator has signed it.
     fn is_signed(&self, block: &Block) -> bool {
         let errors = block.check_content(&self.tree.config().block_context());
         !errors.iter().any(|error| matches!(error, BlockError::Signature | BlockError::SignatureEncoding(_)))

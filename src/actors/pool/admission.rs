@@ -291,7 +291,7 @@ impl TransactionPool {
         }
     }
 
-    /// Whether the transaction's sender has one pending whose asset is like this.
+    /// Returns true if the transaction's sender has one pending whose asset is like this.
     fn has_pending(&self, transaction: &SignedTransaction, like: impl Fn(&Asset) -> bool) -> bool {
         let sender = self.store.sender(&transaction.sender_address());
         sender.is_some_and(|sender| sender.own().any(|pending| like(pending.asset())))

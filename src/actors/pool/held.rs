@@ -158,7 +158,7 @@ impl TransactionPool {
         }
     }
 
-    /// Whether lower nonces of its sender are missing.
+    /// Returns true if lower nonces of its sender are missing.
     fn leaves_gap(&self, transaction: &SignedTransaction, applied: &Applied) -> bool {
         let sender = transaction.sender_address();
         let wallet = self.pool_wallet(&sender, applied.state.wallet(&sender));

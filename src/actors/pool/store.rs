@@ -109,7 +109,7 @@ impl Store {
         self.senders.get(address).map_or(0, |sender| sender.own.len())
     }
 
-    /// Whether one of these senders has something pending.
+    /// Returns true if one of these senders has something pending.
     pub(super) fn has_one_of(&self, senders: &IndexSet<Address, IdHash>) -> bool {
         match self.senders.len() < senders.len() {
             true => self.senders.keys().any(|sender| senders.contains(sender)),
@@ -122,7 +122,7 @@ impl Store {
         self.usernames.range(from..).next().is_some_and(|(pending, _)| pending == username)
     }
 
-    /// Whether a claim (or refund, as the kind says) of a lock is pending.
+    /// Returns true if a claim (or refund, as the kind says) of a lock is pending.
     pub(super) fn has_release(&self, kind: Kind, lock: &TransactionId) -> bool {
         let of_claims = kind == Kind::HtlcClaim || planted!(RefundRuleLooksAtClaims);
         let pending = if of_claims { &self.claims } else { &self.refunds };
@@ -292,7 +292,7 @@ pub(super) struct RecentIds {
 }
 
 impl RecentIds {
-    /// Whether an id has been handed in; from now on it has.
+    /// Returns true if an id has been handed in; from now on it has.
     pub(super) fn seen(&mut self, id: TransactionId, limit: usize) -> bool {
         if !self.ids.insert(id) {
             return true;

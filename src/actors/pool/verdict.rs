@@ -79,8 +79,8 @@ impl PoolError {
         }
     }
 
-    /// Whether time may cure it: it depends on what the chain and the pool hold by now, and a node that knows the next
-    /// block may have seen it otherwise.
+    /// Returns true if time may cure it: it depends on what the chain and the pool hold by now, and a node that knows the
+    /// next block may have seen it otherwise.
     pub fn may_pass_later(&self) -> bool {
         match self {
             Self::InCache

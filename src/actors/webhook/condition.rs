@@ -92,7 +92,7 @@ pub enum ConditionError {
 }
 
 impl Condition {
-    /// Whether a payload fulfils the condition. No payload fulfils none.
+    /// Returns true if a payload fulfils the condition. No payload fulfils none.
     ///
     /// # Errors
     /// The condition cannot be asked of this payload.
@@ -186,7 +186,7 @@ fn same_or_both_missing(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// Whether two values are the same JSON text, numbers being doubles.
+/// Returns true if two values are the same JSON text, numbers being doubles.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -198,12 +198,12 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two values are one in a list's eyes: no two lists or objects are.
+/// Returns true if two values are one in a list's eyes: no two lists or objects are.
 fn is_same_plain(a: &Value, b: Option<&Value>) -> bool {
     !matches!(a, Value::Array(_) | Value::Object(_)) && b.is_some_and(|b| is_same(a, b))
 }
 
-/// Whether both are whole numbers and compare so.
+/// Returns true if both are whole numbers and compare so.
 fn compare(a: Option<&Value>, b: Option<&Value>, holds: impl FnOnce(&Integer, &Integer) -> bool) -> bool {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => holds(&a, &b),

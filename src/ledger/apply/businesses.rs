@@ -11,7 +11,7 @@ use crate::{
 use indexmap::IndexMap;
 use std::sync::Arc;
 
-/// What the six types demand of the sender.
+/// The preconditions of the six types on the sender.
 pub(super) fn check(asset: &Asset, sender: &Wallet) -> Result<(), ApplyError> {
     match asset {
         Asset::BusinessRegistration { .. } if sender.business.is_some() && !planted!(BusinessTwice) => {
@@ -70,7 +70,7 @@ fn check_ports(ports: &IndexMap<String, u16>) -> Result<(), ApplyError> {
     if ports.keys().all(valid) { Ok(()) } else { Err(ApplyError::PortKeyMustBeValidPackageName) }
 }
 
-/// What the six types change in the sender's wallet; all others change nothing here.
+/// Applies the changes of the six types to the sender's wallet. Other types change nothing here.
 pub(super) fn apply(asset: &Asset, sender: &mut Wallet) {
     match asset {
         Asset::BusinessRegistration { name, website, vat, repository } => {

@@ -1,4 +1,4 @@
-//! What a transaction is held against.
+//! The state that judges a transaction.
 
 use crate::{
     ledger::{
@@ -8,7 +8,7 @@ use crate::{
     protocol::{Address, Height, PublicKey, SignedTransaction, Timestamp, TransactionId},
 };
 
-/// What a transaction is held against: the state after a block, or a forger's [`super::super::Scratch`] on top of one.
+/// The state that judges a transaction: the state after a block, or a forger's [`super::super::Scratch`] on top of one.
 pub trait Look {
     /// Height of the last block.
     fn height(&self) -> Height;
@@ -18,9 +18,9 @@ pub trait Look {
     fn network_byte(&self) -> u8;
     /// A wallet the chain has named.
     fn wallet(&self, address: &Address) -> Option<&Wallet>;
-    /// Whether a username is taken, be its delegate resigned or not.
+    /// Returns true if a username is taken, even by a delegate that has resigned.
     fn has_username(&self, username: &str) -> bool;
-    /// Whether a multihash is registered.
+    /// Returns true if a multihash is registered.
     fn has_ipfs(&self, multihash: &[u8]) -> bool;
     /// An open lock.
     fn lock(&self, id: &TransactionId) -> Option<&Lock>;
@@ -32,7 +32,7 @@ pub trait Look {
         self.wallet(&key.address(self.network_byte()))?.delegate.as_deref()
     }
 
-    /// Whether the transaction carries the signatures that its sender, a multisignature wallet, asks for.
+    /// Returns true if the transaction carries the signatures that its sender, a multisignature wallet, asks for.
     fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
         let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
         owners.is_some_and(|owners| {

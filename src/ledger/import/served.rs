@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a file holds so far.
+/// The content of a file so far.
 #[derive(Default)]
 pub struct Served {
     /// By height, with the line it stands in.

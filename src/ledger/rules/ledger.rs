@@ -1,14 +1,14 @@
-//! What a chain means, where that is a choice.
+//! The meaning of a chain, where it is a choice.
 
 use serde::{Deserialize, Serialize};
 
-/// What a chain means, where that is a choice. Nodes that differ in one of these do not share a state: each set of
-/// rules has a block tree of its own. Source: consensus.md 1, 4 and 8.
+/// The meaning of a chain, where it is a choice. Nodes that differ in one of these do not share a state: each set of rules
+/// has a block tree of its own. Source: consensus.md 1, 4 and 8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerRules {
-    /// Whether a lock must outlast a round; off in the reference's test environment, where it must only not be over when
-    /// it is made. Source: consensus.md 4.5 type 8, and recorded.
+    /// A lock must outlast a round; off in the reference's test environment, where it must only not be over when it is made.
+    /// Source: consensus.md 4.5 type 8, and recorded.
     pub minimum_lock_expiration: bool,
     /// Q1: the coin of a claimed lock weighs on the delegate that the *claim's sender* votes for, not on the one of
     /// the lock's recipient, who gets it. The reference does so until the node restarts; off, the weights are those a
@@ -27,11 +27,11 @@ pub struct LedgerRules {
     pub shuffle: Shuffle,
     /// Q24: rules on transactions that begin at a milestone bind from the block after it. Off, they bind in it.
     pub transaction_rules_lag: bool,
-    /// What a delegate's count of missed blocks counts. Source: consensus.md 1.5.
+    /// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.
     pub missed_blocks: MissedBlocks,
 }
 
-/// How the ranking of a round becomes its forging order. Source: consensus.md 1.3.
+/// The way from the ranking of a round to its forging order. Source: consensus.md 1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shuffle {
@@ -43,7 +43,7 @@ pub enum Shuffle {
     Ranking,
 }
 
-/// What a delegate's count of missed blocks counts. Source: consensus.md 1.5.
+/// The events that a delegate's count of missed blocks counts. Source: consensus.md 1.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissedBlocks {

@@ -1,4 +1,4 @@
-//! What a node does beside keeping a chain: accepting, forging, fork recovery and talking to peers, as switches.
+//! The behaviour of a node besides keeping a chain: accepting, forging, fork recovery and talking to peers, as switches.
 //!
 //! Quirks carry the number consensus.md 8 gives them. [`NodeRules::reference`] is node 2.6.57; [`NodeRules::corrected`]
 //! turns off what the contract marks as a mistake (S or F) and keeps what it marks as a choice (K).
@@ -49,7 +49,7 @@ pub struct NodeRules {
     /// Peers that were dropped are tried again at each discovery: all nodes a simulated node was given count as its
     /// seeds. Off: only while it is below the minimum network reach. Source: consensus.md 6.
     pub retry_dropped_peers: bool,
-    /// What one address may send in a time is limited. Source: consensus.md 6.
+    /// The rate at which one address may send is limited. Source: consensus.md 6.
     pub rate_limits: bool,
     /// A node sends transactions on in bundles, and one that gets some before it can take them, be it for a gap in the
     /// nonces or for a block that is still to come, keeps them until it can. With gossip `once` they go from the node
@@ -69,7 +69,7 @@ pub struct NodeRules {
 /// The longest time to wait for peers before forging \[ms\]: a delegate gives its relay four seconds to answer.
 pub const FORGING_PING_LIMIT_MS: u32 = 3_999;
 
-/// How far a health check that found the node forked rolls it back.
+/// The depth of a rollback by a health check that found the node forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RollbackTarget {

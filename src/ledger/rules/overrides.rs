@@ -85,7 +85,7 @@ impl Rules {
         })
     }
 
-    /// What a number's type does not say.
+    /// Checks the ranges that a number's type does not express.
     fn check(&self) -> Result<(), RulesError> {
         let ranges = [
             ("pool.max_transactions", self.pool.max_transactions as u64, 1..=u64::MAX),

@@ -1,10 +1,10 @@
-//! What a pool takes and keeps.
+//! The policy of a pool.
 
 use super::or_off;
 use crate::protocol::{Arktoshi, Kind, PublicKey, SignedTransaction, transaction::StaticFees};
 use serde::{Deserialize, Serialize};
 
-/// What a pool takes and keeps, and what of it the forger's block gets. Source: consensus.md 2.3, 5 and 8.
+/// The policy of a pool, and its choice for the forger's block. Source: consensus.md 2.3, 5 and 8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoolRules {

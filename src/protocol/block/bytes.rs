@@ -88,7 +88,7 @@ impl BlockHeader {
 
 const NO_HASH: [u8; 32] = [0; 32];
 
-/// Whether the previous block's id stands as 32 bytes in a block of this height.
+/// Returns true if the previous block's id is 32 bytes in a block of this height.
 pub(super) fn full_previous(milestones: &Milestones, height: Height) -> bool {
     if planted!(PreviousIdLongOneBlockEarly) {
         return milestones.at(height).block.id_full_sha256;
@@ -113,7 +113,7 @@ impl Block {
         out
     }
 
-    /// How many bytes [`Block::to_bytes`] gives, without making them.
+    /// The length of [`Block::to_bytes`], without making the bytes.
     pub fn size(&self, milestones: &Milestones) -> usize {
         let previous = if full_previous(milestones, self.header.height) { 32 } else { 8 };
         let transactions: usize = self.transactions.iter().map(|transaction| 4 + transaction.bytes().len()).sum();

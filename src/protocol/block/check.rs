@@ -1,4 +1,4 @@
-//! Whether a block holds. Source: protocol.md 4.3.
+//! The checks of a block. Source: protocol.md 4.3.
 
 use super::{Block, BlockContext, bytes::payload_hash, context};
 use crate::protocol::{
@@ -12,7 +12,7 @@ use crate::protocol::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// What is wrong with a block; `Display` is the reference's message.
+/// An error of a block; `Display` is the reference's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     #[error("Invalid previous block")]
@@ -57,9 +57,9 @@ pub enum BlockError {
     PayloadHash,
 }
 
-/// How far a version 1 transaction may lie ahead of its block, beside one slot \[s\].
+/// The longest time by which a version 1 transaction may be ahead of its block, in addition to one slot \[s\].
 const FUTURE_SECONDS: i64 = 3600;
-/// How far it may lie behind \[s\].
+/// The longest time by which it may be behind \[s\].
 const PAST_SECONDS: i64 = 21_600;
 
 impl Block {
@@ -86,7 +86,7 @@ impl Block {
         self.content.get_or_init(|| find().into())
     }
 
-    /// Whether the block comes from a slot that has not begun.
+    /// The error of a block from a slot that has not begun.
     pub fn check_timestamp(&self, slots: &Slots, now: Slot) -> Option<BlockError> {
         let slot = slots.slot(self.header.timestamp);
         (slot > now).then_some(BlockError::Timestamp { slot, now })

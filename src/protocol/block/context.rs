@@ -29,7 +29,7 @@ impl<'a> BlockContext<'a> {
         Self { dialect, ..self }
     }
 
-    /// How to read the transactions of a block of this height: as one that follows its predecessor.
+    /// The context in which to read the transactions of a block of this height, which follows its predecessor.
     pub fn transactions_of(&self, block: Height) -> TransactionContext<'a> {
         TransactionContext {
             network: self.network,

@@ -4,7 +4,7 @@ use super::{Block, BlockHeader, BlockId, bytes::payload_hash};
 use crate::protocol::{Arktoshi, Height, KeyPair, Milestones, SignedTransaction, Timestamp, crypto::ecdsa};
 use std::sync::Arc;
 
-/// What a forger decides; everything else follows.
+/// The forger's choices. Everything else of a block follows from them.
 #[derive(Clone, Debug)]
 pub struct BlockDraft {
     pub timestamp: Timestamp,

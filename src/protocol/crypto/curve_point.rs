@@ -10,7 +10,7 @@ pub(super) struct Affine {
     y: Element,
 }
 
-/// What is known of a point whose y is still to be found.
+/// A point whose y is not computed yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Compressed<'a> {
     /// A key of 33 bytes, which says whether y is odd.

@@ -4,7 +4,7 @@ use super::{curve, mode};
 use crate::protocol::{PrivateKey, PublicKey};
 use secp256k1::{Message, ecdsa::Signature};
 
-/// What is wrong with the structure of a DER signature, so that it cannot be read at all.
+/// An error in the structure of a DER signature, which makes it unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DerError {
     #[error("Invalid signature. DER signature has {found} bytes, allowed are 8 to 72")]
@@ -24,12 +24,12 @@ pub fn sign(hash: &[u8; 32], private: &PrivateKey) -> Vec<u8> {
     signature.serialize_der().to_vec()
 }
 
-/// Whether a signature holds. One that cannot be read does not; see [`check`] to tell the two apart.
+/// Returns true if a signature holds. One that cannot be read does not; see [`check`] to tell the two apart.
 pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> bool {
     check(hash, signature, public).unwrap_or(false)
 }
 
-/// Whether a signature holds. False also for a key off the curve, a high S, and numbers that are padded, negative or
+/// Returns true if a signature holds. False also for a key off the curve, a high S, and numbers that are padded, negative or
 /// followed by bytes; an error only if the DER structure itself does not hold together.
 pub fn check(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> Result<bool, DerError> {
     let (r, s) = split(signature)?;
@@ -51,7 +51,7 @@ fn modelled(model: &[u8; 32]) -> Vec<u8> {
     [0x30, 68].into_iter().chain(number.iter().copied()).chain(number.iter().copied()).collect()
 }
 
-/// Whether the bytes have the structure of a DER signature; what [`check`] demands before it answers.
+/// Checks that the bytes have the structure of a DER signature. [`check`] demands this before it answers.
 pub fn check_structure(signature: &[u8]) -> Result<(), DerError> {
     split(signature).map(|_| ())
 }

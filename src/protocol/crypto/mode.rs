@@ -1,4 +1,4 @@
-//! How signatures are treated on this thread: really, really and again by everyone, or as a model of themselves.
+//! The treatment of signatures on this thread: real ones, real ones that every node verifies again, or modelled ones.
 //!
 //! A modelled signature is a digest of the signer's public key and what is signed, so anybody could make it and checking
 //! it costs a hash. It has the form of a real one, and everything but signatures and the ids that depend on them stays
@@ -11,10 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 
-/// How signatures are treated.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
+/// The treatment of signatures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CryptoMode {
     /// Signed, and verified once in the process however many nodes ask.
@@ -48,13 +46,13 @@ impl CryptoMode {
         work()
     }
 
-    /// How signatures are treated on this thread.
+    /// The treatment of signatures on this thread.
     pub fn current() -> Self {
         MODE.get()
     }
 }
 
-/// Whether what is remembered of a signature counts.
+/// Returns true if the remembered verdict on a signature counts.
 pub(in crate::protocol) fn remembers() -> bool {
     CryptoMode::current() != CryptoMode::EveryNode
 }
@@ -78,7 +76,7 @@ pub(super) fn model_by(hash: &[u8; 32], private: &PrivateKey) -> [u8; 32] {
     })
 }
 
-/// Whether bytes are the model of a Schnorr signature.
+/// Returns true if bytes are the model of a Schnorr signature.
 pub(super) fn is_schnorr_model(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> bool {
     let digest = model(hash, public.as_bytes());
     signature.len() == 64 && signature[..32] == digest && signature[32..] == digest

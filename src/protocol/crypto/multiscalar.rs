@@ -1,4 +1,4 @@
-//! Whether a sum of many multiples of points is zero, faster than adding them up one by one.
+//! Decides whether a sum of many multiples of points is zero, faster than by adding them one by one.
 //!
 //! For public data only: the time taken depends on the numbers. The steps:
 //!
@@ -55,8 +55,8 @@ impl Terms {
         }
     }
 
-    /// Whether the sum is zero. Nothing if two equal or opposite points met in a bucket, which takes an attacker: then
-    /// another way has to answer.
+    /// Returns true if the sum is zero. Nothing if two equal or opposite points met in a bucket, which takes an attacker:
+    /// then another way has to answer.
     pub(super) fn sum_is_zero(&self) -> Option<bool> {
         let mut buckets = self.sort_into_buckets();
         while buckets.add_neighbours()? {}

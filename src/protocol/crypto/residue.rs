@@ -1,4 +1,4 @@
-//! Whether a number is a square modulo p, without taking its root.
+//! Decides whether a number is a square modulo p, without taking its root.
 //!
 //! A root costs 255 squarings; the Jacobi symbol costs about as much as a greatest common divisor. For public data
 //! only: the time taken depends on the number.
@@ -19,7 +19,7 @@ const MAX_ROUNDS: usize = 25;
 /// 256 bits, lowest limb first.
 type Long = [u64; 4];
 
-/// Whether a number below p, big-endian, is a square modulo p and not 0. Nothing if the rounds did not suffice.
+/// Returns true if a number below p, big-endian, is a square modulo p and not 0. Nothing if the rounds did not suffice.
 pub(super) fn is_square(number: &[u8; 32]) -> Option<bool> {
     let mut g: Long = std::array::from_fn(|limb| {
         u64::from_be_bytes(number[24 - 8 * limb..32 - 8 * limb].try_into().expect("8 bytes"))
@@ -38,7 +38,7 @@ pub(super) fn is_square(number: &[u8; 32]) -> Option<bool> {
     None
 }
 
-/// What is remembered between rounds.
+/// The state between rounds.
 struct State {
     /// An estimate by how many bits g is the longer one; below 0 it is time to swap.
     lead: i64,

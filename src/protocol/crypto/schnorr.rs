@@ -41,7 +41,7 @@ pub fn sign(hash: &[u8; 32], private: &PrivateKey) -> [u8; 64] {
     signature
 }
 
-/// Whether a signature holds; false too for another length, numbers out of range and keys off the curve.
+/// Returns true if a signature holds; false too for another length, numbers out of range and keys off the curve.
 pub fn verify(hash: &[u8; 32], signature: &[u8], public: &PublicKey) -> bool {
     if mode::is_modelled() {
         return mode::is_schnorr_model(hash, signature, public);
@@ -60,7 +60,7 @@ pub struct Item {
     pub public: PublicKey,
 }
 
-/// Whether all signatures hold: the same answer as asking one by one, in less than half the time for a full block.
+/// Returns true if all signatures hold: the same answer as asking one by one, in less than half the time for a full block.
 ///
 /// Each signature says `s·G - e·A - R = 0`, where R is known from its x because its y must be a square. Their sum with
 /// random coefficients is zero only if all are, but for a chance of 2^-128. The coefficients come from a hash of the
@@ -133,7 +133,7 @@ fn scalar_of(bytes: &[u8; 32]) -> Scalar {
     <Scalar as Reduce<U256>>::reduce_bytes(&(*bytes).into())
 }
 
-/// Whether a coordinate is a quadratic residue modulo p; 0 is not.
+/// Returns true if a coordinate is a quadratic residue modulo p; 0 is not.
 fn is_square(value: &[u8; 32]) -> bool {
     let has_root = || {
         let value = Element::from_bytes(value).filter(|value| !value.is_zero());

@@ -28,7 +28,7 @@ impl SignedMessage {
         Self { public_key: *keys.public(), signature, message: message.to_owned() }
     }
 
-    /// Whether the signature holds; false if it is not even hex or DER.
+    /// Returns true if the signature holds; false if it is not even hex or DER.
     pub fn verify(&self) -> bool {
         super::decode_hex(&self.signature)
             .is_some_and(|signature| ecdsa::verify(&sha256(self.message.as_bytes()), &signature, &self.public_key))

@@ -48,7 +48,7 @@ impl Exceptions {
         &NONE
     }
 
-    /// Whether a block's faults are ignored. A numeric id alone is too weak a name, hence the transactions.
+    /// Returns true if a block's faults are ignored. A numeric id alone is too weak a name, hence the transactions.
     pub fn covers_block(&self, id: BlockId, transactions: impl IntoIterator<Item = TransactionId>) -> bool {
         self.blocks.contains(&id)
             && match (id, self.blocks_transactions.get(&id)) {

@@ -1,10 +1,10 @@
-//! What a transaction does: one variant for each type. Source: protocol.md 3.4.
+//! The effect of a transaction: one variant for each type. Source: protocol.md 3.4.
 
 use super::{Kind, TransactionId};
 use crate::protocol::{Address, Arktoshi, PublicKey};
 use indexmap::IndexMap;
 
-/// What the transaction does: one variant for each of the 11 core and six group-2 types.
+/// The effect of a transaction: one variant for each of the 11 core and six group-2 types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asset {
     Transfer {
@@ -170,7 +170,7 @@ impl Asset {
         }
     }
 
-    /// What the transaction itself moves: 0 for types without an amount and for multipayments.
+    /// The amount that the transaction itself moves: 0 for types without an amount and for multipayments.
     pub fn amount(&self) -> Arktoshi {
         match self {
             Self::Transfer { amount, .. } | Self::HtlcLock { amount, .. } => *amount,
@@ -178,7 +178,7 @@ impl Asset {
         }
     }
 
-    /// Who receives that amount.
+    /// The recipient of that amount.
     pub fn recipient(&self) -> Option<Address> {
         match self {
             Self::Transfer { recipient, .. } | Self::HtlcLock { recipient, .. } => Some(*recipient),

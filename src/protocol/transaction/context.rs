@@ -17,7 +17,7 @@ pub struct TransactionContext<'a> {
     pub dialect: Dialect,
 }
 
-/// How strict to be about bytes and texts that the reference lets pass.
+/// The strictness towards bytes and texts that the reference accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// Refuses every wire form but the one that encoding gives. What a node uses.
@@ -43,7 +43,7 @@ impl<'a> TransactionContext<'a> {
         Self { dialect, ..self }
     }
 
-    /// Whether a version is in force (protocol.md 3.1).
+    /// Returns true if a version is in force (protocol.md 3.1).
     pub(super) fn supports(&self, version: u8) -> bool {
         match self.dialect {
             Dialect::Stored => version == 1 || version == 2,
@@ -51,7 +51,7 @@ impl<'a> TransactionContext<'a> {
         }
     }
 
-    /// Whether a kind may stand; one that may not reads well, but is not verified (protocol.md 3.1).
+    /// Returns true if a kind is in force. A transaction of another kind can be read, but is not verified (protocol.md 3.1).
     pub(super) fn permits(&self, kind: super::Kind) -> bool {
         let (group, number) = kind.numbers();
         match (group, number) {

@@ -205,7 +205,7 @@ impl Transaction {
         sha256(&bytes)
     }
 
-    /// What version 1 signs, which is not what it sends. Source: protocol.md 3.3.
+    /// The bytes that version 1 signs, which differ from those it sends. Source: protocol.md 3.3.
     fn version_one_bytes(&self) -> Vec<u8> {
         let Version::One(timestamp) = self.version else { unreachable!("only called for version 1") };
         let (_, number) = self.kind().numbers();

@@ -50,7 +50,7 @@ impl TransactionError {
     }
 }
 
-/// What is wrong with wire bytes, or with JSON that cannot be put into them.
+/// An error in wire bytes, or in JSON that cannot become wire bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
     #[error("`{field}` at byte {at} needs {needed} bytes, {available} are there")]

@@ -30,7 +30,7 @@ impl StaticFees {
         self.0[kind as usize]
     }
 
-    /// What a transaction has to pay: the fee of its kind, times participants + 1 for a multisignature registration.
+    /// The static fee of a transaction: the fee of its kind, times participants + 1 for a multisignature registration.
     pub fn of(&self, transaction: &Transaction) -> Arktoshi {
         self.of_asset(&transaction.asset)
     }

@@ -43,7 +43,7 @@ const NAMES: [(&str, &str); 17] = [
     ("BridgechainUpdate", "bridgechainUpdate"),
 ];
 
-/// How many of them are core types, the rest is group 2.
+/// The number of core types. The others are of group 2.
 const CORE: usize = 11;
 
 impl Kind {
@@ -95,12 +95,12 @@ impl Kind {
         NAMES[self as usize].1
     }
 
-    /// Whether the type can carry a vendor field.
+    /// Returns true if the type can carry a vendor field.
     pub fn has_vendor_field(self) -> bool {
         matches!(self, Self::Transfer | Self::MultiPayment | Self::HtlcLock)
     }
 
-    /// Whether the type is one of the three around hash time locks.
+    /// Returns true if the type is one of the three around hash time locks.
     pub fn is_htlc(self) -> bool {
         matches!(self, Self::HtlcLock | Self::HtlcClaim | Self::HtlcRefund)
     }

@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
         Ok(texts)
     }
 
-    /// How many signatures there may be; a registration has its own bounds.
+    /// The bounds of the number of signatures; a registration has its own bounds.
     fn signature_counts(&self) -> (usize, usize) {
         let asset = || self.members.get("asset")?.get("multiSignature");
         match asset().filter(|_| self.kind == Kind::MultiSignature) {

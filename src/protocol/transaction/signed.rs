@@ -22,7 +22,7 @@ pub struct SignedTransaction {
     known: OnceLock<Box<Known>>,
 }
 
-/// What few transactions are asked, and those by every node that sees them: the first answer, with what it was for.
+/// Answers that few transactions need, and these from every node that sees them: the first answer, with its question.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub second: OnceLock<(PublicKey, bool)>,
@@ -30,7 +30,7 @@ pub(super) struct Known {
     pub registers: OnceLock<Option<PublicKey>>,
 }
 
-/// What counting `signatures` gave.
+/// The result of counting `signatures`.
 #[derive(Clone, Debug)]
 pub(super) struct Counted {
     pub min: u8,
@@ -38,7 +38,7 @@ pub(super) struct Counted {
     pub outcome: Result<bool, MultiSignatureCheckError>,
 }
 
-/// What the place where a transaction was read says about its `verified` flag.
+/// The effect of the place where a transaction was read on its `verified` flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// The signature decides.
@@ -151,7 +151,7 @@ impl SignedTransaction {
         self.transaction.nonce()
     }
 
-    /// What the transaction itself moves: 0 for types without an amount and for multipayments.
+    /// The amount that the transaction itself moves: 0 for types without an amount and for multipayments.
     pub fn amount(&self) -> Arktoshi {
         self.transaction.asset.amount()
     }

@@ -3,7 +3,7 @@
 use super::{BytesError, IndexedSignature, Rule, SchemaError, TransactionError};
 use crate::protocol::crypto::ecdsa;
 
-/// What stands behind the body.
+/// The bytes after the body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Signatures<'a> {
     pub signature: Option<&'a [u8]>,
@@ -16,7 +16,7 @@ pub(super) fn split(tail: &[u8], version: u8, at: usize) -> Result<Signatures<'_
     if version == 2 && is_schnorr(tail.len()) { schnorr(tail, at) } else { der(tail, at) }
 }
 
-/// Whether a length is one that Schnorr signatures and indexed signatures can have.
+/// Returns true if a length is one that Schnorr signatures and indexed signatures can have.
 ///
 /// The reference takes remainders of possibly negative numbers, so 63 (-65 after a take of 128) counts too; such a
 /// tail is then found too short.

@@ -1,4 +1,4 @@
-//! Whether signatures hold. Source: protocol.md 2.3 to 2.5.
+//! The verification of signatures. Source: protocol.md 2.3 to 2.5.
 
 use super::{
     SignedTransaction, Version,
@@ -26,7 +26,7 @@ pub enum MultiSignatureCheckError {
 }
 
 impl SignedTransaction {
-    /// Whether the transaction holds by itself: its signature is there and is the sender's, and its type is in force
+    /// Returns true if the transaction holds by itself: its signature is there and is the sender's, and its type is in force
     /// where it was read. False for a multisignature wallet's, see [`Self::verify_multi`]. Computed once.
     pub fn verified(&self) -> bool {
         match self.standing() {
@@ -37,12 +37,12 @@ impl SignedTransaction {
         }
     }
 
-    /// Whether the transaction is in force where it was read; one that is not never counts as verified.
+    /// Returns true if the transaction is in force where it was read; one that is not never counts as verified.
     pub fn is_permitted(&self) -> bool {
         self.standing() != Standing::Gated
     }
 
-    /// Whether the second signature is there and is this key's. Computed once for one key.
+    /// Returns true if the second signature is there and is this key's. Computed once for one key.
     pub fn verify_second(&self, key: &PublicKey) -> bool {
         let Some(second) = &self.transaction().second_signature else { return false };
         if let Some((known, outcome)) = self.known().second.get()
@@ -57,7 +57,7 @@ impl SignedTransaction {
         outcome
     }
 
-    /// Whether at least `min` of `signatures` hold for the keys they name. Signatures after the last one needed are
+    /// Returns true if at least `min` of `signatures` hold for the keys they name. Signatures after the last one needed are
     /// not looked at. Computed once for one minimum and list of keys.
     pub fn verify_multi(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
         if let Some(known) = self.known().multi.get()
@@ -197,7 +197,7 @@ mod tests {
     use crate::protocol::{Arktoshi, KeyPair, Nonce, PublicKey, Transaction, crypto::CryptoMode};
     use std::sync::Arc;
 
-    /// What was answered for one wallet says nothing for another.
+    /// An answer for one wallet does not hold for another.
     #[test]
     fn an_answer_that_is_remembered_is_that_of_its_question() {
         let people = ["first", "second", "third"].map(KeyPair::from_passphrase);

@@ -46,7 +46,7 @@ impl Status {
         }
     }
 
-    /// Whether the run has failed; one that is censored has not.
+    /// Returns true if the run has failed; one that is censored has not.
     pub fn is_failed(self) -> bool {
         matches!(self, Self::Broken | Self::Halted | Self::Died)
     }

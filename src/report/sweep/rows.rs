@@ -122,7 +122,7 @@ impl Rows {
         Ok(length.saturating_sub(HEADER as u64).div_ceil(SIZE as u64))
     }
 
-    /// Whether the file still lies where it was opened.
+    /// Checks that the file still lies where it was opened.
     ///
     /// # Errors
     /// It was moved or taken away, or another one lies there.

@@ -24,7 +24,7 @@ pub struct Header {
     pub nodes: u32,
     /// The epoch of all times, in Unix seconds.
     pub epoch: i64,
-    /// Whether messages between actors are in the trace.
+    /// True if messages between actors are in the trace.
     pub network: bool,
     /// The instant the run begins at, in microseconds since the epoch.
     pub start: u64,

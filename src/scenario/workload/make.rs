@@ -235,7 +235,7 @@ fn signed(unsigned: UnsignedTransaction, sender: &Sender, wallet: &Wallet) -> Si
     }
 }
 
-/// Whether the types that follow from a sender have to wait for this one to be on the chain.
+/// Returns true if the types that follow from a sender have to wait for this one to be on the chain.
 pub fn holds_up(kind: KindName) -> bool {
     !matches!(kind, KindName::Transfer | KindName::MultiPayment | KindName::Ipfs | KindName::HtlcLock)
 }

@@ -13,7 +13,7 @@ use k256::Scalar;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Whether all hold; nothing if the sum cannot be formed this way.
+/// Returns true if all hold; nothing if the sum cannot be formed this way.
 pub(super) fn holds(items: &[Item]) -> Option<bool> {
     let mut coefficients = Coefficients::of(items);
     let mut generator = Scalar::ZERO;

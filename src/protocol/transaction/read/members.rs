@@ -107,7 +107,7 @@ fn decimal(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) { None } else { text.parse().ok() }
 }
 
-/// What JavaScript's `BigInt` makes of a text, as far as it is not negative and fits.
+/// The value of a text by JavaScript's `BigInt`, if it is not negative and fits.
 fn script_integer(text: &str) -> Option<u64> {
     let text = text.trim();
     let radix = |radix, digits: &str| {

@@ -1,4 +1,4 @@
-//! What a schema error says.
+//! The messages of schema errors.
 
 /// A member that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,12 +6,12 @@
 pub struct SchemaError {
     /// From the transaction, for instance `asset.votes[0]`.
     pub path: String,
-    /// What was found, shortened; `missing` if nothing.
+    /// The value found, shortened; `missing` if there is none.
     pub found: String,
     pub rule: Rule,
 }
 
-/// What is allowed.
+/// The allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
     #[error("a value: the member is required")]

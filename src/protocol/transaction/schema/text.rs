@@ -140,7 +140,7 @@ pub fn port_count(path: &str, count: usize, has_core_api: bool) -> Checked {
 pub const CORE_API: &str = "@arkecosystem/core-api";
 const PORT_NAME_LENGTH: usize = 214;
 
-/// Whether a name is short enough for a port, in JavaScript's count of characters.
+/// Returns true if a name is short enough for a port, in JavaScript's count of characters.
 pub fn is_port_name(name: &str) -> bool {
     (1..=PORT_NAME_LENGTH).contains(&name.encode_utf16().count())
 }

@@ -1,0 +1,43 @@
+//! The values of options that the rooms below declare, as words of the command line. They stand here, so that no room below `cli`
+//! knows of clap.
+
+use crate::{check::swarm::Modelled, protocol::crypto::CryptoMode, report::trace::TraceFormat, scenario::StageKind};
+use clap::{ValueEnum, builder::PossibleValue};
+
+/// Declares the words of a type, each with the sentence that `--help` shows.
+macro_rules! words {
+    ($($kind:ty { $($variant:ident => $word:literal, $help:literal;)* })*) => {$(
+        impl ValueEnum for $kind {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$(Self::$variant),*]
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                Some(match self {
+                    $(Self::$variant => PossibleValue::new($word).help($help),)*
+                })
+            }
+        }
+    )*};
+}
+
+words! {
+    CryptoMode {
+        Real => "real", "Signed, and verified once in the process however many nodes ask";
+        EveryNode => "every-node", "Signed, and verified by every node that asks";
+        Modelled => "modelled", "Replaced by a cheap digest: for large studies";
+    }
+    StageKind {
+        Inline => "inline", "One plain loop in one thread: about five times as fast";
+        Ractor => "ractor", "Every actor a ractor actor, as in `dposlab up`";
+    }
+    Modelled {
+        Always => "always", "In all runs";
+        Drawn => "drawn", "In one run of four, by its seed";
+        Never => "never", "In no run";
+    }
+    TraceFormat {
+        Jsonl => "jsonl", "One JSON object a line";
+        Perfetto => "perfetto", "The JSON that trace viewers read (ui.perfetto.dev, chrome://tracing): actors as tracks, messages as flows";
+    }
+}
