@@ -207,7 +207,7 @@ impl Up {
         let ports = self.api.listen(self.host, self.port)?;
         let digest = TraceDigest::default();
         let Beginning { network, was_modelled, plan, session, arrived } = match &self.from {
-            Some(file) => Beginning::from_file(file, &digest)?,
+            Some(file) => Beginning::from_file(file, &self.memory, &digest)?,
             None => self.beginning()?,
         };
         let desk = network.desk(&plan);
