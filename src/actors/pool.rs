@@ -74,6 +74,9 @@ impl TransactionPool {
     /// Bytes that a pending transaction takes in each pool that holds it. All pools share what it says.
     pub const PENDING_BYTES: u64 = Store::BYTES_EACH;
 
+    /// Bytes that the id of a transaction takes in each pool until the next block.
+    pub const RECENT_BYTES: u64 = RecentIds::BYTES_EACH;
+
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
         self.now = now;

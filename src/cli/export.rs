@@ -1,6 +1,6 @@
 //! `dposlab export`: the chain of a kept testnet, as lines of JSON.
 
-use super::Failure;
+use super::{Failure, memory::Memory};
 use crate::{
     cli::{replay::planned, up::network::UpNetwork},
     ledger::Link,
@@ -36,6 +36,8 @@ pub struct Export {
     /// Write to this file, which must not be there yet, in place of standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 const EXAMPLES: &str = "\
@@ -63,7 +65,7 @@ impl Export {
             let from = self.from;
             return Err(Failure::usage(format!("--from {from}: allowed is 1 to the height of --to")));
         }
-        let (network, plan) = planned(&self.dir.join("network.json"), &session)?;
+        let (network, plan) = planned(&self.dir.join("network.json"), &session, &self.memory)?;
         let chain = Chain::of(&folder, &network, &plan.tip).map_err(named)?;
         let mut out: BufWriter<Box<dyn Write>> = BufWriter::new(match &self.out {
             Some(file) => Box::new(File::create_new(file).map_err(|why| self.unwritten(&why))?),

@@ -2,6 +2,7 @@
 //! `fuzz/`. Each returns where the input is refused or played, and panics where the program has a mistake.
 
 use super::{
+    memory::Memory,
     replay,
     up::network::{Secrets, UpNetwork, plain},
 };
@@ -86,7 +87,7 @@ pub fn recording(bytes: &[u8]) {
     if is_large || is_long {
         return;
     }
-    let Ok((network, plan)) = replay::planned(file, session) else { return };
+    let Ok((network, plan)) = replay::planned(file, session, &Memory::default()) else { return };
     let desk = network.desk(&plan);
     if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, &desk, None))) {
         assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");

@@ -12,7 +12,7 @@ const TOLD_FROM: u64 = 512 << 20;
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// How much memory a run may need.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct Memory {
     /// Memory that the run may need, such as 8GiB; by default what the system has available.
     #[arg(long = "allow-memory", value_name = "BYTES")]

@@ -21,7 +21,7 @@ use crate::{
     api::{Funds, LabBoard},
     ledger::rules::Gossip,
     protocol::Timestamp,
-    report::session::{KeptSession, Session, SessionWriter, state::Arrived},
+    report::session::{CutShort, KeptSession, Session, SessionWriter, state::Arrived},
     scenario::{Override, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
     sim::{Live, Pace, Stage, TraceDigest, live::Journal, snapshots::CameIn},
 };
@@ -32,9 +32,9 @@ use clap::Args;
 use keep::Keep;
 use ready_file::ReadyFile;
 use std::{
-    io::{self, BufWriter},
+    io::{self, BufWriter, Write},
     net::{IpAddr, Ipv4Addr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
     thread,
@@ -212,7 +212,7 @@ impl Up {
         let data = self.keep.claim()?;
         let digest = TraceDigest::default();
         let mut beginning = match &self.from {
-            Some(file) => Beginning::from_file(file, &digest)?,
+            Some(file) => Beginning::from_file(file, &self.memory, &digest)?,
             None => self.beginning()?,
         };
         let desk = beginning.network.desk(&beginning.plan);
@@ -335,8 +335,19 @@ impl Up {
             };
             Failure::usage(format!("--record {}: {why}", file.display()))
         };
-        SessionWriter::create(file, session, history, digest.clone()).map(Some).map_err(wrong)
+        let writer = SessionWriter::create(file, session, history, digest.clone()).map_err(wrong)?;
+        let file = file.clone();
+        let tell = move |cut: &CutShort| tell_cut_short(&file, cut);
+        Ok(Some(writer.telling(tell)))
     }
+}
+
+/// Says on standard error that nothing is recorded any more. From a thread of its own: a reader that does not read must not
+/// hold the testnet up. One that is gone leaves the exit code.
+fn tell_cut_short(file: &Path, cut: &CutShort) {
+    let text =
+        format!("dposlab: --record {}: {cut}. The testnet goes on, and what comes in is not recorded", file.display());
+    thread::spawn(move || writeln!(io::stderr(), "{text}"));
 }
 
 fn left_out_text(lines: u64) -> String {

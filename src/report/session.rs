@@ -103,8 +103,28 @@ impl Session {
 pub struct SessionWriter {
     file: File,
     digest: TraceDigest,
-    /// The first that went wrong; nothing is written after it.
-    broken: Arc<Mutex<Option<io::Error>>>,
+    /// Whole lines in the file.
+    lines: u64,
+    /// The virtual instant of what came in last and is in the file.
+    last: Option<SimTime>,
+    /// What stopped it; nothing is written after that.
+    cut: Arc<Mutex<Option<CutShort>>>,
+    tell: Box<dyn Fn(&CutShort) + Send>,
+}
+
+/// Why a recording holds less than what came in, and up to where it can be played again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}; the recording ends with its line {lines}{}", at(last))]
+pub struct CutShort {
+    why: String,
+    /// Whole lines in the file; the first says how the session began.
+    lines: u64,
+    /// The virtual instant of what came in last and is in the file; `None` where nothing is.
+    last: Option<SimTime>,
+}
+
+fn at(last: &Option<SimTime>) -> String {
+    last.map_or_else(String::new, |last| format!(", at virtual second {}", last.micros() as f64 / 1e6))
 }
 
 impl SessionWriter {
@@ -113,34 +133,50 @@ impl SessionWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn create(file: &Path, session: &Session, history: &[CameIn], digest: TraceDigest) -> io::Result<Self> {
-        let mut writer = Self { file: File::create_new(file)?, digest, broken: Arc::default() };
+        let (file, cut) = (File::create_new(file)?, Arc::default());
+        let mut writer = Self { file, digest, lines: 0, last: None, cut, tell: Box::new(|_| {}) };
         writer.line(session)?;
         for came in history {
-            writer.line(&Entry::from(came))?;
+            let entry = Entry::from(came);
+            writer.line(&entry)?;
+            writer.last = Some(SimTime::from_micros(entry.at));
         }
         Ok(writer)
     }
 
+    /// Has it call this at once, when an entry cannot be written. It must not wait: the session does.
+    #[must_use]
+    pub fn telling(self, tell: impl Fn(&CutShort) + Send + 'static) -> Self {
+        Self { tell: Box::new(tell), ..self }
+    }
+
     /// Asks, once the session is over, whether all of it is in the file.
-    pub fn outcome(&self) -> impl FnOnce() -> io::Result<()> + use<> {
-        let broken = self.broken.clone();
-        move || broken.lock().expect("no one panics while holding it").take().map_or(Ok(()), Err)
+    pub fn outcome(&self) -> impl FnOnce() -> Result<(), CutShort> + use<> {
+        let cut = self.cut.clone();
+        move || cut.lock().expect("no one panics while holding it").take().map_or(Ok(()), Err)
     }
 
     fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         // One write without a buffer: after it, killing the process loses nothing.
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        self.lines += 1;
+        Ok(())
     }
 
     fn entry(&mut self, at: SimTime, delivered: u64, came: Came) {
         let entry = Entry { at: at.micros(), delivered, digest: Some(self.digest.digest().to_string()), came };
-        if self.broken.lock().expect("no one panics while holding it").is_some() {
+        if self.cut.lock().expect("no one panics while holding it").is_some() {
             return;
         }
-        if let Err(error) = self.line(&entry) {
-            *self.broken.lock().expect("no one panics while holding it") = Some(error);
+        match self.line(&entry) {
+            Ok(()) => self.last = Some(at),
+            Err(error) => {
+                let cut = CutShort { why: error.to_string(), lines: self.lines, last: self.last };
+                (self.tell)(&cut);
+                *self.cut.lock().expect("no one panics while holding it") = Some(cut);
+            }
         }
     }
 }

@@ -8,18 +8,20 @@
 //!
 //! How much is under way at once, and who is asked, is decided by what goes wrong. The count takes the busiest instant that a
 //! run of its kind has: on a full mesh on which nothing is to go wrong a block on its way to all, otherwise all nodes asking all
-//! they know. `tests/protocol/memory.rs` holds the sum against what runs really take.
+//! they know. What clients hand in waits while faults may hold blocks up. `tests/protocol/memory.rs` holds the sum against what
+//! runs really take.
 
 use super::{
     Scenario,
-    workload::{PENDING_LIMIT, WorkloadKind},
+    testnet::ACCOUNTS_LIMIT,
+    workload::{self, PENDING_LIMIT, WorkloadKind},
 };
 use crate::{
     actors::{Actor, ActorId, Delegate, Peer, TransactionPool},
     files::in_words,
     ledger::{DelegateAttributes, Link, Wallet, round::Member, rules::Gossip, tree::STATES_KEPT_IN_ALL},
     protocol::{Milestones, SignedTransaction, TransactionId},
-    sim::{FaultKind, NodePlan, World, network::Topology},
+    sim::{FaultKind, NodePlan, Trigger, World, network::Topology},
 };
 use std::{fmt, sync::Arc};
 
@@ -43,6 +45,8 @@ pub struct Need {
     pub transactions: u64,
     /// Of those, pending at once, counted in each pool.
     pub pending: u64,
+    /// Ids that pools have been handed since the last block, counted in each pool; those of a slot are too few to count.
+    pub recent: u64,
 }
 
 /// Bytes that a process has before it plays anything.
@@ -68,13 +72,13 @@ const DISCOVERY: (u64, u64) = (8, 50);
 const SLOT_SECONDS: u64 = 8;
 
 impl Need {
-    /// Bytes that it takes, within a factor of two.
+    /// Bytes that it takes in the worst case. A run takes no more than twice as many.
     pub fn bytes(&self) -> u64 {
         self.parts().iter().fold(PROCESS + TABLES, |sum, (_, _, bytes)| sum.saturating_add(*bytes))
     }
 
     /// What it is made of: how many, of what, and the bytes of all of them.
-    pub fn parts(&self) -> [(u64, &'static str, u64); 8] {
+    pub fn parts(&self) -> [(u64, &'static str, u64); 9] {
         let part = |count: u64, what, each: u64| (count, what, count.saturating_mul(each));
         let of = |bytes: usize| bytes as u64;
         let actors = of(size_of::<TransactionPool>() + size_of::<Delegate>() + 3 * size_of::<(ActorId, Actor)>());
@@ -98,6 +102,7 @@ impl Need {
             },
             part(self.transactions, "transactions", of(transaction)),
             part(self.pending, "pending transactions in pools", grown(TransactionPool::PENDING_BYTES)),
+            part(self.recent, "ids that pools remember", grown(TransactionPool::RECENT_BYTES)),
         ]
     }
 }
@@ -134,19 +139,17 @@ impl Scenario {
             (true, false) => neighbours * SENT_ON / 100,
             (false, _) => neighbours,
         };
-        let seconds = blocks * SLOT_SECONDS;
-        let made = self.generated().map(|(rate, most)| {
-            let (made, left) = ((rate * seconds as f64) as u64, pending(rate, seconds).min(most));
-            // Who may leave no more pending makes no more than blocks take.
-            (made.min(left.saturating_add(blocks * of_block())), left)
-        });
+        let of_clients = self.clients().map(|clients| clients.handed_in(blocks, self.held_up(blocks)));
         let (made, left) =
-            made.fold((0, 0), |sum: (u64, u64), one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
+            of_clients.fold((0, 0), |sum: (u64, u64), one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
         let listed = self.workloads.iter().map(|workload| match &workload.kind {
             WorkloadKind::List(list) => list.transactions.len() as u64,
             WorkloadKind::Generate(_) | WorkloadKind::Chain(_) => 0,
         });
         let listed = listed.sum::<u64>();
+        let waiting = listed.saturating_add(left).min(rules.pool.max_transactions as u64);
+        // What nobody repeats gets no further than to neighbours.
+        let pools = if once { nodes.min(1 + neighbours / nodes.max(1)) } else { nodes };
         Need {
             nodes,
             neighbours,
@@ -161,24 +164,69 @@ impl Scenario {
             blocks,
             // A cast of more than there are ends at the largest number.
             transactions: listed.saturating_add(made),
-            pending: nodes.saturating_mul(listed.saturating_add(left).min(rules.pool.max_transactions as u64)),
+            pending: pools.saturating_mul(waiting),
+            recent: match calm {
+                true => 0,
+                false => pools.saturating_mul(waiting.min(rules.pool.recent_ids as u64)),
+            },
         }
     }
 
-    /// What each workload and fault hands in in a second, and how much of that it leaves pending at most.
-    fn generated(&self) -> impl Iterator<Item = (f64, u64)> {
-        let of_workloads = self.workloads.iter().filter_map(|workload| match &workload.kind {
-            WorkloadKind::Generate(generate) => {
-                Some((generate.per_second, u64::from(generate.wallets) * PENDING_LIMIT))
-            }
+    /// Who hands in transactions.
+    fn clients(&self) -> impl Iterator<Item = Clients> {
+        let last = self.last_second();
+        let each = self.rules(u32::MAX).pool.max_transactions_per_sender as u64;
+        let of_workloads = self.workloads.iter().filter_map(move |workload| match &workload.kind {
+            WorkloadKind::Generate(generate) => Some(Clients {
+                per_second: generate.per_second,
+                seconds: self.window(&workload.from, workload.until.as_ref(), last).min(last),
+                pending_most: u64::from(generate.wallets) * PENDING_LIMIT.min(each),
+            }),
             WorkloadKind::List(_) | WorkloadKind::Chain(_) => None,
         });
-        let of_faults = self.faults.iter().filter_map(|fault| match &fault.kind {
-            FaultKind::SpamPool(spam) => Some((spam.per_second, u64::MAX)),
-            FaultKind::LowFeeFlood(flood) => Some((flood.per_second, u64::MAX)),
-            _ => None,
+        let of_faults = self.faults.iter().filter_map(move |fault| {
+            // What a spammer sends stays nowhere.
+            let FaultKind::LowFeeFlood(flood) = &fault.kind else { return None };
+            let seconds = self.window(&fault.from, fault.until.as_ref(), last).min(last);
+            Some(Clients { per_second: flood.per_second, seconds, pending_most: u64::from(ACCOUNTS_LIMIT) * each })
         });
         of_workloads.chain(of_faults)
+    }
+
+    /// The second of the last round's end, where all that holds blocks up does so by itself.
+    fn last_second(&self) -> f64 {
+        let blocks = u64::from(self.last_height().0);
+        (blocks * SLOT_SECONDS) as f64 + self.held_up(blocks)
+    }
+
+    /// Seconds in which no block may be made or get through. How much a fault does is not known before it is played: each
+    /// may hold up all, as long as it lasts, and one without an end as long as the run would take without it.
+    fn held_up(&self, blocks: u64) -> f64 {
+        let last = (blocks * SLOT_SECONDS) as f64;
+        let stops = |kind: &FaultKind| {
+            let is_clients = workload::clients_of(kind).is_some();
+            !is_clients && !matches!(kind, FaultKind::Heal(_) | FaultKind::Restart(_) | FaultKind::Duplicate(_))
+        };
+        let faults = self.faults.iter().filter(|fault| stops(&fault.kind));
+        let seconds: f64 = faults.map(|fault| self.window(&fault.from, fault.until.as_ref(), last)).sum();
+        self.time_limit_seconds.map_or(seconds, |limit| seconds.min((limit as f64 - last).max(0.0)))
+    }
+
+    /// Seconds from a beginning to an end. What waits for an event may begin at once, and end with the run.
+    fn window(&self, from: &Trigger, until: Option<&Trigger>, last: f64) -> f64 {
+        let at = |trigger: &Trigger, begun: f64, of_event: f64| match trigger {
+            Trigger::Start => 0.0,
+            Trigger::Seconds(seconds) => *seconds,
+            Trigger::After(seconds) => begun + seconds,
+            Trigger::Slot(number) | Trigger::Height(number) => f64::from(*number) * SLOT_SECONDS as f64,
+            Trigger::Round(number) => {
+                f64::from(number.saturating_sub(1)) * f64::from(self.network.delegates) * SLOT_SECONDS as f64
+            }
+            Trigger::Event(_) => of_event,
+        };
+        let begun = at(from, 0.0, 0.0);
+        let end = until.map_or(last.max(begun), |until| at(until, begun, last));
+        (end - begun).max(0.0)
     }
 
     /// Whom nodes hear of from their neighbours and ask, all together: where blocks do not get through or something goes
@@ -200,15 +248,29 @@ impl Scenario {
     }
 }
 
-/// Transactions that a block of a generated network may hold.
-fn of_block() -> u64 {
-    Milestones::testnet().all()[0].block.max_transactions as u64
+/// Those who hand in transactions at a rate.
+struct Clients {
+    per_second: f64,
+    /// How long they do.
+    seconds: f64,
+    /// What they leave pending at most.
+    pending_most: u64,
 }
 
-/// Transactions that wait at once: those of two slots, and all that no block has room for.
-fn pending(rate: f64, seconds: u64) -> u64 {
-    let over = (rate - of_block() as f64 / SLOT_SECONDS as f64).max(0.0);
-    (2.0 * rate * SLOT_SECONDS as f64 + over * seconds as f64) as u64
+impl Clients {
+    /// Transactions that they hand in, and how many of those wait at once: those of two slots, all that come while blocks are
+    /// held up, and all that no block has room for.
+    fn handed_in(&self, blocks: u64, held_up: f64) -> (u64, u64) {
+        let per_block = Milestones::testnet().all()[0].block.max_transactions as u64;
+        let slot = SLOT_SECONDS as f64;
+        let all = self.per_second * self.seconds;
+        let over = (self.per_second - per_block as f64 / slot).max(0.0);
+        let waiting = self.per_second * (2.0 * slot + held_up) + over * self.seconds;
+        let pending = (waiting.min(all) as u64).min(self.pending_most);
+        // Who may leave no more pending makes no more than blocks take.
+        let taken = blocks.saturating_mul(per_block.min(self.pending_most));
+        ((all as u64).min(pending.saturating_add(taken)), pending)
+    }
 }
 
 #[cfg(test)]
@@ -223,9 +285,19 @@ mod tests {
             Scenario::parse(&text, Path::new("s.toml")).expect("it is a scenario").memory()
         };
         let network = |text: &str| {
-            let Need { nodes, neighbours, strangers, under_way, limited, delegates, blocks, transactions, pending } =
-                need(text);
-            assert_eq!((delegates, blocks, transactions, pending), (51, 102, 0, 0), "{text}");
+            let Need {
+                nodes,
+                neighbours,
+                strangers,
+                under_way,
+                limited,
+                delegates,
+                blocks,
+                transactions,
+                pending,
+                recent,
+            } = need(text);
+            assert_eq!((delegates, blocks, transactions, pending, recent), (51, 102, 0, 0, 0), "{text}");
             (nodes, neighbours, strangers, under_way, limited)
         };
         assert_eq!(network(""), (51, 51 * 50, 0, 51, 0));
@@ -247,5 +319,7 @@ mod tests {
         // More than blocks can hold: what is left over waits, as far as so many wallets may leave it, or pools hold it.
         assert_eq!(made("per_second = 100\nwallets = 20"), (800 + 102 * 150, 51 * 800));
         assert_eq!(made("per_second = 100\nwallets = 1000"), (40_000 + 102 * 150, 51 * 15_000));
+        // For as long as they do, by what pools take of one sender.
+        assert_eq!(made("per_second = 10\nfrom = { height = 2 }\nuntil = { after = 8 }"), (80, 51 * 80));
     }
 }

@@ -9,11 +9,14 @@ use dposlab::{
     },
     sim::{Observer, SeedTree},
 };
-use rand::{Rng, seq::IndexedRandom};
-use rand_chacha::ChaCha8Rng;
+use proptest::{
+    prelude::*,
+    strategy::{Just, Strategy, ValueTree},
+    test_runner::TestRunner,
+};
 use std::path::Path;
 
-/// The sum of what a run needs is so many times what it takes at most, and what it takes is so many times the sum at most.
+/// What a run takes is so many times the sum at most. The sum is so many times what it takes at most, where blocks get through.
 const FACTOR: u64 = 2;
 /// Bytes that make no difference beside what a process has anyway.
 const SLACK: u64 = 4 << 20;
@@ -39,42 +42,108 @@ fn taken(scenario: &Scenario) -> u64 {
 
 #[track_caller]
 fn holds(text: &str) {
+    let (need, said, taken) = enough(text);
+    assert!(said <= FACTOR * taken + SLACK, "said {need}, took {taken} bytes beside the process:\n{text}");
+}
+
+/// Where things go wrong the sum is of all that could wait and be under way: less may be taken, but not more.
+#[track_caller]
+fn enough(text: &str) -> (Need, u64, u64) {
     let scenario = scenario(text);
     let need = scenario.memory();
     let (said, taken) = (need.bytes() - PROCESS, taken(&scenario));
     println!("{said:>10} {taken:>10} {:>5.2}  {}", said as f64 / taken as f64, text.replace('\n', "; "));
-    assert!(said <= FACTOR * taken + SLACK, "said {need}, took {taken} bytes beside the process:\n{text}");
     assert!(taken <= FACTOR * said + SLACK, "said {need}, took {taken} bytes beside the process:\n{text}");
+    (need, said, taken)
 }
 
-/// A network and what goes wrong on it: most sizes at which a second or two is enough.
-fn drawn(draw: &mut ChaCha8Rng) -> String {
-    let delegates = draw.random_range(4..=40);
-    let gossip = *["once", "reference"].choose(draw).expect("two");
-    let (topology, relays) = match draw.random_range(0..6) {
-        0..=2 => (String::new(), draw.random_range(0..=400)),
-        3 => (format!("topology = {{ regular = {} }}\n", 2 * draw.random_range(2..=20)), draw.random_range(60..=120)),
-        4 => (format!("topology = {{ ring = {} }}\n", draw.random_range(2..=20)), draw.random_range(60..=120)),
-        _ => ("topology = \"star\"\n".to_owned(), draw.random_range(60..=120)),
-    };
-    let rounds = draw.random_range(1..=1 + 40 / delegates);
-    let mut text = format!(
-        "rounds = {rounds}\n[network]\ndelegates = {delegates}\nrelays = {relays}\ngossip = \"{gossip}\"\n{topology}"
-    );
-    if draw.random_bool(0.3) {
-        let share = f64::from(draw.random_range(2..=5)) / 10.0;
-        text += &format!(
-            "[[fault]]\nkind = \"partition\"\nshare = {{ share = {share} }}\nfrom = {{ seconds = 30 }}\nuntil = {{ after = 120 }}\n"
-        );
+/// A network, with clients or without, with what goes wrong on it.
+#[track_caller]
+fn drawn_holds((network, clients, wrong): (Net, String, String)) {
+    // What nobody repeats does not get far where not all are connected: there clients may never be funded.
+    let gets_through = wrong.is_empty() && (clients.is_empty() || network.gets_through);
+    let text = network.text + &clients + &wrong;
+    if gets_through {
+        holds(&text);
+    } else {
+        enough(&text);
     }
-    text
+}
+
+/// A network's part of a scenario.
+#[derive(Clone, Debug)]
+struct Net {
+    text: String,
+    /// Each node gets each block, where nothing goes wrong.
+    gets_through: bool,
+}
+
+/// A network: most sizes at which a second or two is enough.
+fn network(relays: u32) -> impl Strategy<Value = Net> {
+    let topology = prop_oneof![
+        3 => Just(String::new()),
+        1 => (2..=10_u32).prop_map(|half| format!("topology = {{ regular = {} }}\n", 2 * half)),
+        1 => (2..=10_u32).prop_map(|each| format!("topology = {{ ring = {each} }}\n")),
+        1 => Just("topology = \"star\"\n".to_owned()),
+    ];
+    let gossip = prop_oneof![Just("once"), Just("reference")];
+    (4..=40_u32, 40..=relays, gossip, topology, 1..=80_u32).prop_map(|(delegates, relays, gossip, topology, blocks)| {
+        let rounds = 1 + blocks / delegates;
+        let text = format!(
+            "rounds = {rounds}\n[network]\ndelegates = {delegates}\nrelays = {relays}\ngossip = \"{gossip}\"\n{topology}"
+        );
+        Net { text, gets_through: gossip == "reference" || topology.is_empty() }
+    })
+}
+
+/// Who hands in transactions: few to many in a second, from few wallets or many, into large pools or small ones.
+fn clients() -> impl Strategy<Value = String> {
+    let rate = prop_oneof![1..=10_u32, 10..=60_u32];
+    let generate = (rate.clone(), prop_oneof![1..=20_u32, 100..=1_000_u32]);
+    let generate = generate.prop_map(|(rate, wallets)| {
+        format!("[[workload]]\nkind = \"generate\"\nper_second = {rate}\nwallets = {wallets}\n")
+    });
+    let kind = prop_oneof![Just("spam-pool"), Just("low-fee-flood")];
+    let flood = (kind, rate, 10..=300_u32).prop_map(|(kind, rate, after)| {
+        format!(
+            "[[fault]]\nkind = \"{kind}\"\nper_second = {rate}\nfrom = {{ seconds = 20 }}\nuntil = {{ after = {after} }}\n"
+        )
+    });
+    let room = prop_oneof![2 => Just(String::new()), 1 => (10..=2_000_u32).prop_map(|most| format!("[rules.pool]\nmax_transactions = {most}\n"))];
+    (room, prop_oneof![2 => generate, 1 => flood]).prop_map(|(room, clients)| room + &clients)
+}
+
+/// What goes wrong beside: nothing, a network in two parts, or delegates that are down.
+fn wrong() -> impl Strategy<Value = String> {
+    let partition = (2..=5_u32, 60..=300_u32).prop_map(|(tenths, after)| {
+        format!(
+            "[[fault]]\nkind = \"partition\"\nshare = {{ share = 0.{tenths} }}\nfrom = {{ seconds = 30 }}\nuntil = {{ after = {after} }}\n"
+        )
+    });
+    let crash = (0..=3_u32, 60..=300_u32).prop_map(|(last, after)| {
+        format!(
+            "[[fault]]\nkind = \"crash\"\nnodes = {{ from = \"genesis_1\", to = \"genesis_{}\" }}\nfrom = {{ seconds = 30 }}\nuntil = {{ after = {after} }}\n", last + 1
+        )
+    });
+    prop_oneof![2 => Just(String::new()), 1 => partition, 1 => crash]
+}
+
+/// So many of a kind, the same ones each time.
+fn drawn<T: std::fmt::Debug>(shapes: impl Strategy<Value = T>, count: usize) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).map(|_| shapes.new_tree(&mut runner).expect("a value").current()).collect()
 }
 
 /// Shapes that are drawn, without clients.
 #[test]
 fn a_run_takes_what_it_is_said_to_need() {
-    let mut draw = SeedTree::new(25).stream("shapes");
-    (0..4).for_each(|_| holds(&drawn(&mut draw)));
+    drawn((network(400), Just(String::new()), wrong()), 8).into_iter().for_each(drawn_holds);
+}
+
+/// The same with clients: pools with few and with many pending transactions.
+#[test]
+fn pools_take_what_they_are_said_to_need() {
+    drawn((network(60), clients(), wrong()), 24).into_iter().for_each(drawn_holds);
 }
 
 /// Each part where it is nearly all.

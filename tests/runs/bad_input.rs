@@ -199,6 +199,18 @@ fn what_does_not_fit_into_memory_is_not_begun() {
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }
+    // A testnet of the same network, live, and what it recorded.
+    let error = refused(&["up", &scenario, "--port", "0", "--allow-memory", "3GiB"]);
+    assert!(error.contains("large.toml: needs about ") && error.contains("3 GiB are allowed"), "{error}");
+    let recorded = folder.path().join("recorded").display().to_string();
+    let text = fs::read_to_string(&scenario).expect("it is there");
+    let session = serde_json::json!({
+        "session": 4, "version": "any", "seed": 1, "scenario": text, "network_dir": null, "secrets": null, "chain": null,
+        "start": 1, "nethash": "any",
+    });
+    fs::write(&recorded, format!("{session}\n")).expect("it can be written");
+    let error = refused(&["replay", &recorded, "--allow-memory", "3GiB"]);
+    assert!(error.contains("recorded: needs about ") && error.contains("3 GiB are allowed"), "{error}");
     let error =
         refused(&["sweep", &scenario, "--seeds", "0..9", "--jobs", "4", "--allow-memory", "8GiB", "--out", &out]);
     assert!(error.contains("needs about 4 times ") && error.contains("8 GiB are allowed"), "{error}");

@@ -113,12 +113,12 @@ fn transfer(up: &Up, nonce: u64) -> Value {
 }
 
 #[test]
-fn a_recording_without_room_for_more_says_so_and_repeats_what_it_holds() {
+fn a_recording_without_room_for_more_says_so_at_once_and_repeats_what_it_holds() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     // Room for nothing of the next line, and for a part of it.
     for room in [0, 40] {
         let file = folder.path().join(format!("session-{room}")).display().to_string();
-        let up = up(&["--record", &file]);
+        let mut up = up(&["--record", &file]);
         up.advance(4);
         for nonce in [1, 2] {
             let (status, body) = up.post("/api/transactions", &transfer(&up, nonce));
@@ -126,14 +126,21 @@ fn a_recording_without_room_for_more_says_so_and_repeats_what_it_holds() {
         }
         let written = fs::metadata(&file).expect("it is there").len();
         limit(&up, Some(written + room));
-        up.post("/api/transactions", &transfer(&up, 3));
+        let (status, body) = up.post("/api/transactions", &transfer(&up, 3));
+        assert_eq!((status, body["data"]["accept"].as_array().map(Vec::len)), (200, Some(1)), "it goes on: {body}");
+        // While it runs, of lines that say how it began and two transfers.
+        let told = up.error_line();
+        let cut =
+            format!("--record {file}: {FULL} (os error 27); the recording ends with its line 3, at virtual second ");
+        assert!(told.contains(&cut) && told.ends_with("what comes in is not recorded"), "{told}");
         // Even where there is room again, nothing comes behind the gap.
         limit(&up, None);
         up.post("/api/transactions", &transfer(&up, 4));
         up.advance(4);
         let (code, error) = up.fails();
         assert_eq!(code, Some(1), "{error}");
-        assert!(error.contains(&format!("--record {file}: {FULL}")), "{error}");
+        assert!(error.contains(&cut), "{error}");
+        assert_eq!(error.matches(FULL).count(), 1, "at the end once more, and no more often: {error}");
         assert_eq!(fs::metadata(&file).expect("it is there").len(), written + room);
         let replayed = dposlab().args(["replay", &file]).output().expect("the binary was built");
         let told = String::from_utf8_lossy(&replayed.stdout).into_owned();

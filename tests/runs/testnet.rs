@@ -88,6 +88,14 @@ impl Up {
         &self.child
     }
 
+    /// The next line of standard error, which was piped. Waits for it.
+    pub fn error_line(&mut self) -> String {
+        let pipe = self.child.stderr.as_mut().expect("it is piped");
+        // Byte by byte: what comes behind the line stays in the pipe.
+        let bytes = pipe.bytes().map(|byte| byte.expect("it can be read")).take_while(|byte| *byte != b'\n');
+        String::from_utf8(bytes.collect()).expect("text")
+    }
+
     pub fn advance(&self, slots: u32) {
         let (status, body) = self.post("/lab/advance", &json!({ "slots": slots }));
         assert_eq!(status, 200, "{body}");

@@ -292,6 +292,9 @@ pub(super) struct RecentIds {
 }
 
 impl RecentIds {
+    /// Bytes of an id in both orders.
+    pub(super) const BYTES_EACH: u64 = (2 * size_of::<TransactionId>() + 3 * size_of::<usize>()) as u64;
+
     /// Returns true if an id has been handed in; from now on it has.
     pub(super) fn seen(&mut self, id: TransactionId, limit: usize) -> bool {
         if !self.ids.insert(id) {

@@ -5,7 +5,7 @@ use super::{
     network::{self, Secrets, UpNetwork},
 };
 use crate::{
-    cli::{Failure, replay},
+    cli::{Failure, memory::Memory, replay},
     ledger::Link,
     protocol::{Slot, Timestamp},
     report::session::{
@@ -36,12 +36,12 @@ impl Beginning {
     /// Where a snapshot was taken. `digest` sees all that happened before.
     ///
     /// # Errors
-    /// The file is none of a snapshot, is damaged, or its network is not there any more.
-    pub fn from_file(file: &Path, digest: &TraceDigest) -> Result<Self, Failure> {
+    /// The file is none of a snapshot, is damaged, its network is not there any more, or it needs more memory than there is.
+    pub fn from_file(file: &Path, memory: &Memory, digest: &TraceDigest) -> Result<Self, Failure> {
         let wrong = |why| Failure::usage(format!("--from {why}"));
         let state = StateFile::open(file).map_err(wrong)?;
         let session = state.session().clone();
-        let (network, plan) = replay::planned(file, &session)?;
+        let (network, plan) = replay::planned(file, &session, memory)?;
         let desk = network.desk(&plan);
         let watching = vec![Box::new(digest.clone()) as _];
         let arrived =

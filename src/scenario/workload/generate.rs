@@ -136,7 +136,9 @@ impl Generator {
                 part => Transaction::multi_payment(part.to_vec()),
             };
             let signed = builder.network(byte).nonce(Nonce(*nonce)).sign(&account.keys);
-            handed_in.push((self.network.nodes[index % self.network.nodes.len()], one(signed)));
+            // All of one account at one node: at another, a later nonce could arrive before an earlier one.
+            let node = index % accounts.len() % self.network.nodes.len();
+            handed_in.push((self.network.nodes[node], one(signed)));
         }
         handed_in
     }
