@@ -166,7 +166,8 @@ fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicB
             watchers.slot_over();
             !watchers.has_found(is_wanted) && !stop.load(Ordering::Relaxed)
         });
-        watchers.run_over(&outcome.ok()?, stop);
+        let outcome = outcome.ok()?;
+        watchers.run_over(outcome.end, outcome.ended, stop);
         let seen = watchers.seen();
         seen.findings().iter().find(|found| is_wanted(found)).cloned()
     })
