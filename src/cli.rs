@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod diff;
+pub mod explain;
 #[doc(hidden)]
 pub mod fuzz;
 mod interrupt;
@@ -46,6 +47,7 @@ enum Command {
     Replay(replay::Replay),
     Diff(diff::Diff),
     Check(check::Check),
+    Explain(explain::Explain),
 }
 
 /// Why a command ended early: the line to print, and whose mistake it was.
@@ -83,6 +85,7 @@ impl Cli {
             Command::Replay(replay) => replay.run(),
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
+            Command::Explain(explain) => explain.run(),
         });
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,

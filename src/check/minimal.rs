@@ -189,7 +189,7 @@ fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String
 }
 
 /// As many rounds as the faults and the time to recover need.
-fn fit(mut scenario: Scenario) -> Scenario {
+pub(super) fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
         let round = f64::from(scenario.network.delegates * BLOCKTIME);
         let rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;

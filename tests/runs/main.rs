@@ -11,6 +11,7 @@ mod determinism;
 mod dialect_table;
 mod endings;
 mod examples;
+mod explained;
 mod faults;
 mod figures;
 mod full_disk;

@@ -1,0 +1,239 @@
+//! Why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
+//!
+//! ```text
+//!   scenario ─► run, recorded ─► target ─► record ─► chain      the slice of what happened before, folded; the numbers
+//!      │                           └─────► copies ─► curve      how probable the failure is from each instant on
+//!      └─────► changed scenarios ────────► runs ───► nearest    the least change with which it does not fail
+//! ```
+//!
+//! All of it is a function of the scenario, the seed and the options; the number of threads changes nothing.
+
+mod chain;
+mod curve;
+mod nearest;
+mod numbers;
+mod play;
+mod record;
+mod target;
+mod text;
+#[cfg(test)]
+mod tests;
+
+pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
+pub use curve::{Curve, Jump, Point};
+pub use nearest::{Nearest, Tried};
+pub use numbers::Number;
+pub use target::{Target, TargetKind};
+
+use crate::{
+    ledger::Rules,
+    scenario::{Ended, Scenario, Testnet},
+    sim::{Fault, Plan, SeedTree, Trigger},
+};
+use curve::Asked;
+use nearest::Trials;
+use play::Playing;
+use record::Recorder;
+use serde::Serialize;
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+use target::asks_for_conduct;
+
+/// What is wanted of an explanation.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub seed: u64,
+    /// Copies of the run at each instant; as many as there is time for, 40 at most, where it is not given. 0: no curve.
+    pub repeats: Option<u64>,
+    /// Instants at most.
+    pub instants: usize,
+    /// Runs that are spent on changes at most; 0: none are tried.
+    pub budget: usize,
+    /// Rows of the chain of causes at most.
+    pub rows: usize,
+    /// Threads, at least 1.
+    pub jobs: usize,
+}
+
+/// Which part is being worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Copies of the run from each instant on.
+    Curve,
+    /// Changed scenarios.
+    Nearest,
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    pub version: &'static str,
+    /// The file, as it was named.
+    pub file: String,
+    pub seed: u64,
+    /// Values that were replaced.
+    pub set: Vec<String>,
+    /// The command that gives the same.
+    pub reproduce: String,
+    /// What is explained.
+    pub target: Target,
+    /// Whether something failed.
+    pub failed: bool,
+    /// How the run ended.
+    pub ended: Ended,
+    pub nodes: u32,
+    /// Usernames of the delegates on the first nodes; the other nodes are relays.
+    pub delegates: Vec<String>,
+    /// The instant the run began at, in microseconds since the epoch, and the length of a slot in seconds.
+    pub start_us: u64,
+    pub blocktime: u32,
+    pub faults: Vec<FaultTold>,
+    pub chain: Chain,
+    pub curve: Option<Curve>,
+    pub nearest: Option<Nearest>,
+    /// In a few sentences.
+    pub why: Vec<String>,
+    /// Whether somebody stopped it before all was done.
+    pub interrupted: bool,
+}
+
+/// A fault of the scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultTold {
+    pub fault: usize,
+    pub kind: &'static str,
+    /// Its parameters, as in the file.
+    pub what: serde_json::Value,
+    /// In seconds from the start, where it is known beforehand; `null` for an end that never comes.
+    pub from_seconds: Option<f64>,
+    pub until_seconds: Option<f64>,
+}
+
+/// Explains a scenario's run. `progress` hears what was done of a part, and of how much.
+///
+/// # Errors
+/// An assertion names an invariant that there is not.
+pub fn explain(
+    scenario: &Scenario,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    scenario.crypto.during(|| explained(scenario, options, stop, progress))
+}
+
+fn explained(
+    scenario: &Scenario,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    let seeds = SeedTree::new(options.seed);
+    let testnet = Arc::new(scenario.testnet(seeds));
+    let plan = scenario.plan(&testnet, seeds);
+    let recorder = Recorder::new(&plan);
+    let modelled = asks_for_conduct(scenario);
+    let mut run = Playing::new(scenario, &plan, modelled, vec![Box::new(recorder.clone())])?;
+    let ended = run.play_to_end(stop);
+    let target = Target::of(scenario, &run, plan.start);
+    let record = recorder.record();
+    let chain = Chain::of(&record, &plan, &target, options.rows);
+    let curve = (options.repeats != Some(0) && target.kind != TargetKind::Nothing).then(|| {
+        let asked = Asked {
+            target: &target,
+            crypto: scenario.crypto,
+            seeds,
+            start: plan.start,
+            repeats: options.repeats,
+            instants: options.instants,
+            jobs: options.jobs,
+            delivered: run.delivered(),
+        };
+        // A run of its own: the tree of blocks is shared by all copies of it.
+        let plan = scenario.plan(&testnet, seeds);
+        let first = Playing::new(scenario, &plan, modelled, Vec::new()).ok()?;
+        Some(Curve::of(&asked, &record, first, stop, &|done, of| progress(Phase::Curve, done, of)))
+    });
+    let nearest = (options.budget > 0 && target.kind.is_failure() && !stop.load(Ordering::Relaxed)).then(|| {
+        let (jobs, budget, testnet) = (options.jobs, options.budget, testnet.clone());
+        let trials = Trials { scenario, target: &target, testnet, seeds, jobs, budget, stop };
+        trials.run(&|done, of| progress(Phase::Nearest, done, of))
+    });
+    drop(record);
+    let mut explanation = Explanation {
+        version: env!("CARGO_PKG_VERSION"),
+        file: String::new(),
+        seed: options.seed,
+        set: Vec::new(),
+        reproduce: String::new(),
+        failed: target.kind.is_failure(),
+        target,
+        ended,
+        nodes: plan.nodes.len() as u32,
+        delegates: names(&testnet, &plan),
+        start_us: plan.start.micros(),
+        blocktime: plan.tree.slots().blocktime(),
+        faults: faults(&plan),
+        chain,
+        curve: curve.flatten(),
+        nearest,
+        why: Vec::new(),
+        interrupted: stop.load(Ordering::Relaxed),
+    };
+    explanation.why = text::why(&explanation, &Rules::clone(plan.tree.rules()));
+    Ok(explanation)
+}
+
+fn names(testnet: &Testnet, plan: &Plan) -> Vec<String> {
+    let delegates = testnet.delegates.iter().map(|delegate| delegate.username.clone());
+    delegates.take(plan.nodes.len()).collect()
+}
+
+fn faults(plan: &Plan) -> Vec<FaultTold> {
+    let told = |(index, fault): (usize, &Fault)| {
+        let begun = fault.from.instant(plan, None);
+        let end = fault.until.as_ref().and_then(|until: &Trigger| until.instant(plan, begun));
+        let seconds = |at: crate::actors::SimTime| at.since(plan.start).as_secs_f64();
+        FaultTold {
+            fault: index,
+            kind: fault.kind.name(),
+            what: serde_json::to_value(&fault.kind).unwrap_or_default(),
+            from_seconds: begun.map(seconds),
+            until_seconds: end.map(seconds),
+        }
+    };
+    plan.faults.iter().enumerate().map(told).collect()
+}
+
+/// Does as many pieces of work on so many threads; the results are in their order. `progress` hears how many are done.
+fn parallel<T: Send>(
+    jobs: usize,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+    progress: impl Fn(usize) + Sync,
+) -> Vec<T> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+    thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, count.max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        break;
+                    }
+                    let result = work(index);
+                    results.lock().expect("no one panics while holding it")[index] = Some(result);
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    let results = results.into_inner().expect("all threads have ended well");
+    results.into_iter().map(|result| result.expect("each index was worked on")).collect()
+}

@@ -1,0 +1,636 @@
+//! The chain of causes: what happened before, row by row, with what does not matter folded.
+//!
+//! 1. The slice: all steps that happened before those in which the failure showed ([`super::record::Record::slice`]). Where it
+//!    concerns no single node, these are the last steps of all nodes.
+//! 2. Each event of a step in the slice is a row, or part of one: nodes that do the same with the same block share a row.
+//! 3. A row weighs what it does to chains: rollbacks, faults, blocks with a rival and refusals weigh most; blocks that
+//!    everybody takes weigh nothing.
+//! 4. The heaviest rows are told. What lies between two of them is one row with the number of steps and messages in it.
+
+use super::{
+    Target,
+    numbers::{Number, add, numbers},
+    record::{Cause, Happening, Record, Step},
+};
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    check::story::event_in_words,
+    ledger::{BlockRejected, Link},
+    protocol::{Block, BlockId, Height, TransactionId},
+    sim::{Plan, tips::common_height},
+};
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+/// One thing that happened, or several that are folded.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    #[serde(rename = "at_us")]
+    pub at: SimTime,
+    pub after_seconds: f64,
+    pub slot: u32,
+    /// As in a trace, `block.forged` and so on; `folded` for what is folded, `failure` for what is explained.
+    pub kind: &'static str,
+    /// Who did it, ascending; nobody where it happened to the network.
+    pub nodes: Vec<NodeId>,
+    pub text: String,
+    pub block: Option<BlockRef>,
+    /// The messages that brought it about, or that were lost.
+    pub arrows: Vec<Arrow>,
+    /// What it changed.
+    pub changed: Vec<Change>,
+    pub numbers: Vec<Number>,
+    /// A letter for each node: on which of the rival branches it stands after this, `·` on what all have in common, `x` down.
+    pub stands: String,
+    /// What is folded here.
+    pub folded: Option<Folded>,
+    #[serde(skip)]
+    pub(super) weight: u8,
+    /// Messages sent before it.
+    #[serde(skip)]
+    pub(super) messages: u64,
+}
+
+/// A block in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BlockRef {
+    pub id: String,
+    pub height: Height,
+    /// Its letter, where it has a rival: another block on the same parent.
+    pub branch: Option<char>,
+}
+
+/// A message from one node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Arrow {
+    pub from: NodeId,
+    pub to: NodeId,
+    /// It never arrived.
+    pub lost: bool,
+}
+
+/// What a step changed at a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub node: NodeId,
+    /// `block 123456… at 24`, `4 transactions`, and so on.
+    pub from: String,
+    pub to: String,
+    /// Blocks that left its chain.
+    pub reverted: u32,
+}
+
+/// What is not told one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Folded {
+    pub steps: u64,
+    pub messages: u64,
+    /// Blocks that were forged meanwhile.
+    pub blocks: u64,
+}
+
+/// The chain of causes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Chain {
+    pub rows: Vec<Row>,
+    /// Steps before the failure, those of them that the failure comes after, and messages sent before it.
+    pub steps: u64,
+    pub steps_in_slice: u64,
+    pub messages: u64,
+    /// The numbers that decided in the end.
+    pub numbers: Vec<Number>,
+    /// Blocks with a rival on the same parent, by letter: block, forger's node, and the nodes that stand on it at the end.
+    pub rivals: Vec<Rival>,
+}
+
+/// One of two or more blocks on one parent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rival {
+    pub branch: char,
+    pub id: String,
+    pub height: Height,
+    pub node: Option<NodeId>,
+    pub slot: u32,
+    /// Nodes whose chain goes through it when the failure shows.
+    pub stand_on_it: Vec<NodeId>,
+}
+
+/// A block's id without its end.
+pub(super) fn brief(id: &BlockId) -> String {
+    let text = id.to_string();
+    if text.len() > 7 { format!("{}…", &text[..6]) } else { text }
+}
+
+fn tip(link: &Link) -> String {
+    format!("block {} at {}", brief(&link.id()), link.height())
+}
+
+/// What is known of the whole run before rows are made.
+struct Ground {
+    start: SimTime,
+    end: SimTime,
+    /// Blocks with a rival, each with its letter.
+    rivals: BTreeMap<BlockId, char>,
+    /// Transactions of which everything is told.
+    concerned: BTreeSet<TransactionId>,
+    /// Faults that are few enough to be told.
+    tells_faults: bool,
+}
+
+/// Letters for rival blocks, in the order in which they were forged.
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwyz";
+/// Transactions of a run that are all told of.
+const FEW: usize = 12;
+/// Nodes that do the same within this time share a row.
+const TOGETHER: Duration = Duration::from_secs(8);
+
+impl Chain {
+    /// Of a run under a plan, up to the failure; at most so many rows, all where there is no limit.
+    pub(super) fn of(record: &Record, plan: &Plan, target: &Target, rows_max: usize) -> Self {
+        let upto = record.steps.partition_point(|step| step.at <= target.at);
+        let last: Vec<usize> = match target.node {
+            Some(node) => record.steps[..upto].iter().rposition(|step| step.actor.node == node).into_iter().collect(),
+            None => {
+                let mut last: BTreeMap<NodeId, usize> = BTreeMap::new();
+                last.extend((0..upto).map(|index| (record.steps[index].actor.node, index)));
+                last.into_values().collect()
+            }
+        };
+        let within = record.slice(last);
+        let ground = Ground::of(record, upto, plan, target);
+        let mut teller = Teller::new(record, plan, &ground);
+        let mut happenings = record.network.iter().take_while(|(_, one)| one.at() <= target.at).peekable();
+        for index in 0..upto {
+            while let Some((_, one)) = happenings.next_if(|(place, _)| *place <= index) {
+                teller.happening(one);
+            }
+            teller.step(&record.steps[index], within[index]);
+        }
+        happenings.for_each(|(_, one)| teller.happening(one));
+        let rivals = teller.rivals(record, upto);
+        let numbers = teller.decisive(target);
+        let all = teller.finish(target);
+        Self {
+            rows: fold(all, rows_max),
+            steps: upto as u64,
+            steps_in_slice: within[..upto].iter().filter(|within| **within).count() as u64,
+            messages: record.steps[..upto].last().map_or(0, |step| step.messages),
+            numbers,
+            rivals,
+        }
+    }
+}
+
+impl Ground {
+    fn of(record: &Record, upto: usize, plan: &Plan, target: &Target) -> Self {
+        let mut children: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
+        let mut seen: BTreeSet<TransactionId> = BTreeSet::new();
+        let mut refused: BTreeSet<TransactionId> = BTreeSet::new();
+        let mut child = |block: &Block| {
+            if let Some(parent) = block.header.previous {
+                let children = children.entry(parent).or_default();
+                if !children.contains(&block.id) {
+                    children.push(block.id);
+                }
+            }
+        };
+        for step in &record.steps[..upto] {
+            if let Cause::Submitted(ids) = &step.cause {
+                seen.extend(ids);
+            }
+            for event in &step.events {
+                match event {
+                    Event::BlockForged(block) => child(block),
+                    Event::BlockApplied(link) => child(link.block()),
+                    Event::BlockRefused(why) => {
+                        if let BlockRejected::NotApplicable { transaction, .. } = &**why {
+                            refused.insert(*transaction);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // In the order of forging, which is that of the steps.
+        let forged = record.steps[..upto].iter().flat_map(|step| &step.events).filter_map(|event| match event {
+            Event::BlockForged(block) => Some((block.id, block.header.previous?)),
+            Event::BlockApplied(link) => Some((link.id(), link.parent()?.id())),
+            _ => None,
+        });
+        let (mut letters, mut rivals) = (LETTERS.chars(), BTreeMap::new());
+        for (id, parent) in forged {
+            if children.get(&parent).is_some_and(|all| all.len() > 1) && !rivals.contains_key(&id) {
+                rivals.insert(id, letters.next().unwrap_or('?'));
+            }
+        }
+        let mut concerned: BTreeSet<TransactionId> =
+            seen.iter().filter(|id| target.what.contains(&id.to_string())).copied().collect();
+        concerned.extend(refused);
+        if seen.len() <= FEW {
+            concerned.extend(seen);
+        }
+        let faults = record.network.iter().filter(|(_, one)| matches!(one, Happening::Fault { .. })).count();
+        Self { start: plan.start, end: target.at, rivals, concerned, tells_faults: faults <= 16 }
+    }
+}
+
+/// Makes rows of steps, one after the other.
+struct Teller<'a> {
+    record: &'a Record,
+    ground: &'a Ground,
+    tips: Vec<Arc<Link>>,
+    down: Vec<bool>,
+    pools: Vec<i64>,
+    rows: Vec<Row>,
+    /// Rows that others may still join, by what they say.
+    joinable: BTreeMap<(&'static str, String), usize>,
+    /// The last numbers of each node, by rule.
+    last: BTreeMap<(NodeId, &'static str), Number>,
+    messages: u64,
+}
+
+impl<'a> Teller<'a> {
+    fn new(record: &'a Record, plan: &Plan, ground: &'a Ground) -> Self {
+        let nodes = plan.nodes.len();
+        Self {
+            record,
+            ground,
+            tips: vec![plan.tip.clone(); nodes],
+            down: vec![false; nodes],
+            pools: vec![0; nodes],
+            rows: Vec::new(),
+            joinable: BTreeMap::new(),
+            last: BTreeMap::new(),
+            messages: 0,
+        }
+    }
+
+    fn row(&self, at: SimTime, kind: &'static str, weight: u8, nodes: Vec<NodeId>, text: String) -> Row {
+        let slots = self.record.tree.slots();
+        Row {
+            at,
+            after_seconds: at.since(self.ground.start).as_secs_f64(),
+            slot: slots.slot(at.seconds()).0,
+            kind,
+            nodes,
+            text,
+            block: None,
+            arrows: Vec::new(),
+            changed: Vec::new(),
+            numbers: Vec::new(),
+            stands: String::new(),
+            folded: None,
+            weight,
+            messages: self.messages,
+        }
+    }
+
+    /// Adds a row, or lets it join one that says the same.
+    fn tell(&mut self, mut row: Row, key: Option<String>) {
+        row.stands = self.stands();
+        let key = key.map(|key| (row.kind, key));
+        if let Some(known) = key.as_ref().and_then(|key| self.joinable.get(key)).copied()
+            && row.at.since(self.rows[known].at) <= TOGETHER
+        {
+            let known = &mut self.rows[known];
+            known.nodes.extend(&row.nodes);
+            known.nodes.sort_unstable();
+            known.nodes.dedup();
+            known.arrows.extend(row.arrows);
+            known.changed.extend(row.changed);
+            row.numbers.into_iter().for_each(|number| add(&mut known.numbers, number));
+            known.stands = row.stands;
+            return;
+        }
+        if let Some(key) = key {
+            self.joinable.insert(key, self.rows.len());
+        }
+        self.rows.push(row);
+    }
+
+    fn happening(&mut self, one: &Happening) {
+        match one {
+            Happening::Fault { at, index, kind, began } => {
+                let verb = if *began { "begins" } else { "ends" };
+                let weight = if self.ground.tells_faults { 5 } else { 2 };
+                let kind_of = if *began { "fault.began" } else { "fault.ended" };
+                let row = self.row(*at, kind_of, weight, Vec::new(), format!("fault {index} '{kind}' {verb}"));
+                self.tell(row, None);
+            }
+            Happening::Node { at, node, down } => {
+                self.down[node.0 as usize] = down.is_some();
+                let (kind, text) = match down {
+                    Some(cause) => ("node.down", format!("goes down ({cause})")),
+                    None => ("node.up", "is up again".to_owned()),
+                };
+                let row = self.row(*at, kind, 3, vec![*node], text.clone());
+                self.tell(row, Some(text));
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step, within: bool) {
+        self.messages = step.messages;
+        let node = step.actor.node;
+        if let Cause::Submitted(ids) = &step.cause
+            && within
+            && ids.iter().any(|id| self.ground.concerned.contains(id))
+        {
+            let ids: Vec<String> = ids.iter().map(|id| id.to_string()[..8].to_owned()).collect();
+            let text = format!("a client hands in {}", ids.join(", "));
+            let row = self.row(step.at, "submitted", 4, vec![node], text);
+            self.tell(row, None);
+        }
+        for event in &step.events {
+            let changed = self.follow(node, event);
+            let found = numbers(step.at, node, event, step.quorum, &self.record.tree);
+            for number in &found {
+                self.last.insert((node, number.rule), number.clone());
+            }
+            if within {
+                self.event(step, event, changed, found);
+            }
+        }
+    }
+
+    /// Follows an event, and says what it changed.
+    fn follow(&mut self, node: NodeId, event: &Event) -> Option<Change> {
+        let index = node.0 as usize;
+        let before = self.tips[index].clone();
+        let pool = self.pools[index];
+        match event {
+            Event::BlockApplied(link) => self.tips[index] = link.clone(),
+            Event::RolledBack { to, .. } => self.tips[index] = to.clone(),
+            Event::BlockReverted(_) => {}
+            Event::PoolAdded(added) => self.pools[index] += added.len() as i64,
+            Event::PoolRemoved(_) | Event::PoolPurged(_) | Event::PoolEvicted(_) | Event::PoolExpired(_) => {
+                self.pools[index] -= 1;
+            }
+            Event::PoolReplaced(kept) => self.pools[index] = kept.len() as i64,
+            _ => return None,
+        }
+        let pools = |count: i64| format!("{} transactions in its pool", count.max(0));
+        match event {
+            Event::BlockApplied(_) => {
+                Some(Change { node, from: tip(&before), to: tip(&self.tips[index]), reverted: 0 })
+            }
+            Event::RolledBack { from, to, .. } => {
+                Some(Change { node, from: tip(from), to: tip(to), reverted: from.height().0 - to.height().0 })
+            }
+            _ if pool != self.pools[index] => {
+                Some(Change { node, from: pools(pool), to: pools(self.pools[index]), reverted: 0 })
+            }
+            _ => None,
+        }
+    }
+
+    fn block_ref(&self, id: BlockId, height: Height) -> BlockRef {
+        BlockRef { id: id.to_string(), height, branch: self.ground.rivals.get(&id).copied() }
+    }
+
+    fn named(&self, id: BlockId, height: Height) -> String {
+        match self.ground.rivals.get(&id) {
+            Some(letter) => format!("{letter} ({} at {height})", brief(&id)),
+            None => format!("{} at {height}", brief(&id)),
+        }
+    }
+
+    fn is_rival(&self, id: &BlockId) -> bool {
+        self.ground.rivals.contains_key(id)
+    }
+
+    fn event(&mut self, step: &Step, event: &Event, changed: Option<Change>, found: Vec<Number>) {
+        let (node, at) = (step.actor.node, step.at);
+        let words = || event_in_words(event, &self.record.tree);
+        let concerns = |ids: &[TransactionId]| ids.iter().any(|id| self.ground.concerned.contains(id));
+        let (kind, weight, text, key, block) = match event {
+            Event::BlockForged(block) => {
+                let (id, height) = (block.id, block.header.height);
+                let parent = block.header.previous.map(|id| brief(&id)).unwrap_or_default();
+                let held = match block.transactions.len() {
+                    0 => String::new(),
+                    1 => format!(" with a {}", block.transactions[0].kind().name()),
+                    more => format!(" with {more} transactions"),
+                };
+                let ids: Vec<TransactionId> = block.transactions.iter().map(|one| one.id()).collect();
+                let weight = if self.is_rival(&id) { 5 } else if concerns(&ids) { 4 } else { 1 };
+                let text = format!("forges {} on {parent}{held}", self.named(id, height));
+                ("block.forged", weight, text, None, Some((id, height)))
+            }
+            Event::BlockApplied(link) => {
+                let (id, height) = (link.id(), link.height());
+                let weight = if self.is_rival(&id) { 4 } else { 0 };
+                let text = format!("takes {}", self.named(id, height));
+                ("block.applied", weight, text.clone(), Some(text), Some((id, height)))
+            }
+            Event::BlockRefused(why) => {
+                let weight = if matches!(**why, BlockRejected::NotChained { .. }) { 1 } else { 5 };
+                let (text, key) = (words(), words());
+                ("block.refused", weight, text, Some(key), None)
+            }
+            Event::RolledBack { from, to, cause } => {
+                let depth = from.height().0 - to.height().0;
+                let plural = if depth == 1 { "" } else { "s" };
+                let (from, to) = (self.named(from.id(), from.height()), self.named(to.id(), to.height()));
+                let text = format!("rolls back {depth} block{plural}: {from} → {to} ({cause})");
+                ("chain.rolled-back", 5, text, None, None)
+            }
+            Event::HealthChecked { forked, .. } => {
+                let weight = if found.iter().any(|one| one.met) { 5 } else if *forked > 0 { 3 } else { 1 };
+                let text = format!("checks its health: {}", texts(&found));
+                ("health.checked", weight, text.clone(), Some(text), None)
+            }
+            Event::ForgingSuspended { .. } => {
+                let text = format!("does not forge: {}", texts(&found));
+                ("forger.suspended", 2, text.clone(), Some(text), None)
+            }
+            Event::PoolAdded(added) => {
+                let ids: Vec<TransactionId> = added.iter().map(|one| one.id()).collect();
+                let weight = if concerns(&ids) { 2 } else { 0 };
+                let kinds: Vec<String> =
+                    added.iter().map(|one| format!("{} {}", one.kind().name(), &one.id().to_string()[..8])).collect();
+                let text = format!("takes {} into its pool", kinds.join(", "));
+                ("pool.added", weight, text.clone(), Some(text), None)
+            }
+            Event::PoolRejected(rejected) => {
+                let ids: Vec<TransactionId> = rejected.iter().map(|one| one.transaction.id()).collect();
+                (("pool.rejected"), if concerns(&ids) { 4 } else { 1 }, words(), None, None)
+            }
+            Event::PoolEvicted(one) => {
+                ("pool.evicted", if concerns(&[one.id()]) { 5 } else { 2 }, words(), None, None)
+            }
+            Event::PoolReplaced(kept) => {
+                let mattered = !kept.is_empty() || changed.is_some();
+                ("pool.replaced", if mattered { 5 } else { 1 }, words(), None, None)
+            }
+            Event::PoolRemoved(id) => {
+                let text = format!("its pool gives up {}", &id.to_string()[..8]);
+                ("pool.removed", u8::from(concerns(&[*id])), text.clone(), Some(text), None)
+            }
+            Event::ForgerFailed { .. } => ("forger.failed", 3, words(), None, None),
+            Event::PeerRemoved(_) => ("peer.removed", 1, words(), None, None),
+            _ => return,
+        };
+        let mut row = self.row(at, kind, weight, vec![node], text);
+        row.block = block.map(|(id, height)| self.block_ref(id, height));
+        row.arrows = self.arrows(step, event);
+        row.changed.extend(changed);
+        row.numbers = found;
+        self.tell(row, key);
+    }
+
+    /// Where a block came from, and whom it never reached.
+    fn arrows(&self, step: &Step, event: &Event) -> Vec<Arrow> {
+        let node = step.actor.node;
+        match event {
+            Event::BlockApplied(_) | Event::BlockRefused(_) => {
+                self.record.supplier(step).map(|from| Arrow { from, to: node, lost: false }).into_iter().collect()
+            }
+            Event::BlockForged(block) => {
+                let lost = self.record.lost.get(&(node, block.id)).into_iter().flatten();
+                lost.filter(|(at, _)| *at <= self.ground.end)
+                    .map(|(_, to)| Arrow { from: node, to: *to, lost: true })
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A letter for each node: the branch it stands on.
+    fn stands(&self) -> String {
+        let live = self.tips.iter().zip(&self.down).filter(|(_, down)| !**down).map(|(tip, _)| tip);
+        let Some(highest) = live.clone().max_by_key(|tip| tip.height()) else {
+            return self.tips.iter().map(|_| 'x').collect();
+        };
+        let common = live.map(|tip| common_height(tip, highest)).min().unwrap_or_default();
+        let letter = |tip: &Arc<Link>| {
+            let root = tip.ancestor(Height(common.0 + 1)).filter(|_| tip.height() > common);
+            root.map_or('·', |root| self.ground.rivals.get(&root.id()).copied().unwrap_or('·'))
+        };
+        self.tips.iter().zip(&self.down).map(|(tip, down)| if *down { 'x' } else { letter(tip) }).collect()
+    }
+
+    fn rivals(&self, record: &Record, upto: usize) -> Vec<Rival> {
+        let mut rivals: BTreeMap<BlockId, Rival> = BTreeMap::new();
+        let slots = record.tree.slots();
+        for step in &record.steps[..upto] {
+            for event in &step.events {
+                let (block, node) = match event {
+                    Event::BlockForged(block) => (block, Some(step.actor.node)),
+                    Event::BlockApplied(link) => (link.block(), None),
+                    _ => continue,
+                };
+                let Some(branch) = self.ground.rivals.get(&block.id).copied() else { continue };
+                let on = |link: &Arc<Link>| {
+                    link.ancestor(block.header.height).is_some_and(|ancestor| ancestor.id() == block.id)
+                };
+                let stand = (0..).map(NodeId).zip(&self.tips).filter(|(_, tip)| on(tip)).map(|(node, _)| node);
+                rivals.entry(block.id).or_insert_with(|| Rival {
+                    branch,
+                    id: block.id.to_string(),
+                    height: block.header.height,
+                    node,
+                    slot: slots.slot(block.header.timestamp).0,
+                    stand_on_it: stand.collect(),
+                });
+            }
+        }
+        let mut rivals: Vec<Rival> = rivals.into_values().collect();
+        rivals.sort_by_key(|rival| (rival.height, rival.slot, LETTERS.find(rival.branch)));
+        rivals
+    }
+
+    /// The numbers that decided in the end: of the failure's node, or the last of each node.
+    fn decisive(&self, target: &Target) -> Vec<Number> {
+        let mut decisive = Vec::new();
+        let told = self.rows.iter().filter(|row| row.weight >= 5).flat_map(|row| &row.numbers);
+        match target.node {
+            Some(node) => {
+                told.filter(|number| number.nodes.contains(&node)).for_each(|one| add(&mut decisive, one.clone()));
+                self.last.iter().filter(|((of, _), _)| *of == node).for_each(|(_, one)| add(&mut decisive, one.clone()));
+            }
+            None => {
+                let rules = ["quorum_percent", "minimum_network_reach", "node.forked_percent", "delegates"];
+                let last = self.last.iter().filter(|((_, rule), _)| rules.contains(rule));
+                last.for_each(|(_, one)| add(&mut decisive, one.clone()));
+            }
+        }
+        decisive.sort_by_key(|number| (number.met, std::cmp::Reverse(number.nodes.len()), number.rule));
+        decisive
+    }
+
+    /// All rows, the failure last.
+    fn finish(mut self, target: &Target) -> Vec<Row> {
+        if target.kind.is_failure() {
+            let words = format!("{}: {}", target.name, target.what);
+            let row = self.row(target.at, "failure", u8::MAX, target.node.into_iter().collect(), words);
+            self.tell(row, None);
+        }
+        self.rows
+    }
+}
+
+fn texts(numbers: &[Number]) -> String {
+    numbers.iter().map(|number| number.text.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// The heaviest rows; the others are folded between them.
+fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
+    let mut told: BTreeSet<usize> = BTreeSet::new();
+    let mut weights: Vec<u8> = rows.iter().map(|row| row.weight).collect::<BTreeSet<u8>>().into_iter().collect();
+    weights.reverse();
+    for weight in weights.into_iter().filter(|weight| *weight > 0 || rows_max == usize::MAX) {
+        let of_weight: Vec<usize> = (0..rows.len()).filter(|index| rows[*index].weight == weight).collect();
+        let room = rows_max.saturating_sub(told.len());
+        if of_weight.len() <= room {
+            told.extend(of_weight);
+            continue;
+        }
+        // How it began, and how it came to the end.
+        let first = room * 2 / 5;
+        told.extend(&of_weight[..first]);
+        told.extend(&of_weight[of_weight.len() - (room - first)..]);
+        break;
+    }
+    let mut folded: Vec<Row> = Vec::new();
+    let mut open: Option<(Row, Folded, u64)> = None;
+    for (index, row) in rows.into_iter().enumerate() {
+        if !told.contains(&index) {
+            let first = row.messages;
+            let (_, count, _) = open.get_or_insert_with(|| (row.clone(), Folded::default(), first));
+            count.steps += row.nodes.len().max(1) as u64;
+            count.blocks += u64::from(row.kind == "block.forged");
+            continue;
+        }
+        if let Some((first, count, since)) = open.take() {
+            folded.push(folding(first, Folded { messages: row.messages.saturating_sub(since), ..count }));
+        }
+        folded.push(row);
+    }
+    if let Some((first, count, _)) = open {
+        folded.push(folding(first, count));
+    }
+    folded
+}
+
+fn folding(first: Row, folded: Folded) -> Row {
+    let Folded { steps, messages, blocks } = folded;
+    let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let blocks = if blocks > 0 { format!(", {} forged among them", plural(blocks, "block")) } else { String::new() };
+    let text = format!("{} and {}{blocks}", plural(steps, "step"), plural(messages, "message"));
+    Row {
+        kind: "folded",
+        nodes: Vec::new(),
+        text,
+        block: None,
+        arrows: Vec::new(),
+        changed: Vec::new(),
+        numbers: Vec::new(),
+        folded: Some(folded),
+        ..first
+    }
+}
