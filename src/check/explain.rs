@@ -21,14 +21,14 @@ mod tests;
 
 pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
 pub use curve::{Curve, Jump, Point};
-pub use nearest::{Nearest, Tried};
+pub use nearest::{Nearest, Repeated, Tried};
 pub use numbers::Number;
 pub use target::{Target, TargetKind};
 
 use crate::{
-    ledger::Rules,
+    actors::SimTime,
     scenario::{Ended, Scenario, Testnet},
-    sim::{Fault, Plan, SeedTree, Trigger},
+    sim::{Fault, Plan, SeedTree, Trigger, snapshots::CameIn},
 };
 use curve::Asked;
 use nearest::Trials;
@@ -60,6 +60,23 @@ pub struct Options {
     pub jobs: usize,
 }
 
+/// What is played: a scenario, or what was recorded of a live run of one.
+#[derive(Clone)]
+pub struct Course<'a> {
+    pub scenario: &'a Scenario,
+    /// What came in from outside, in order; nothing into a scenario.
+    pub inputs: Arc<[CameIn]>,
+    /// When it is over, where its scenario does not say that.
+    pub end: Option<SimTime>,
+}
+
+impl<'a> Course<'a> {
+    /// A scenario as `dposlab run` plays it.
+    pub fn of(scenario: &'a Scenario) -> Self {
+        Self { scenario, inputs: Arc::from([]), end: None }
+    }
+}
+
 /// Which part is being worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -86,6 +103,9 @@ pub struct Explanation {
     pub failed: bool,
     /// How the run ended.
     pub ended: Ended,
+    /// The shares of peers, in per cent, that a node needs on its chain to forge, and on others to leave its own.
+    pub quorum_percent: u32,
+    pub forked_percent: u32,
     pub nodes: u32,
     /// Usernames of the delegates on the first nodes; the other nodes are relays.
     pub delegates: Vec<String>,
@@ -124,21 +144,58 @@ pub fn explain(
     stop: &AtomicBool,
     progress: &(dyn Fn(Phase, u64, u64) + Sync),
 ) -> Result<Explanation, String> {
-    scenario.crypto.during(|| explained(scenario, options, stop, progress))
+    scenario.crypto.during(|| {
+        let seeds = SeedTree::new(options.seed);
+        let testnet = Arc::new(scenario.testnet(seeds));
+        let plan = || scenario.plan(&testnet, seeds);
+        let mut explanation = explained(&Course::of(scenario), &plan, options, stop, progress)?;
+        explanation.delegates = names(&testnet);
+        let wanted = options.budget > 0 && explanation.failed && !stop.load(Ordering::Relaxed);
+        explanation.nearest = wanted.then(|| {
+            let (jobs, budget, testnet, target) = (options.jobs, options.budget, testnet.clone(), &explanation.target);
+            let trials = Trials { scenario, target, testnet, seeds, jobs, budget, stop };
+            trials.run(&|done, of| progress(Phase::Nearest, done, of))
+        });
+        explanation.interrupted = stop.load(Ordering::Relaxed);
+        explanation.why = text::why(&explanation);
+        Ok(explanation)
+    })
 }
 
-fn explained(
-    scenario: &Scenario,
+/// Explains a recorded live run under the plan that it began with. Changes of its scenario are not tried: what came in from
+/// outside was meant for the run as it was.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_recorded(
+    course: &Course<'_>,
+    plan: &dyn Fn() -> Plan,
+    delegates: Vec<String>,
     options: &Options,
     stop: &AtomicBool,
     progress: &(dyn Fn(Phase, u64, u64) + Sync),
 ) -> Result<Explanation, String> {
-    let seeds = SeedTree::new(options.seed);
-    let testnet = Arc::new(scenario.testnet(seeds));
-    let plan = scenario.plan(&testnet, seeds);
+    course.scenario.crypto.during(|| {
+        let mut explanation = explained(course, plan, options, stop, progress)?;
+        explanation.delegates = delegates;
+        explanation.interrupted = stop.load(Ordering::Relaxed);
+        explanation.why = text::why(&explanation);
+        Ok(explanation)
+    })
+}
+
+/// The run, its chain of causes and its curve.
+fn explained(
+    course: &Course<'_>,
+    plan_anew: &dyn Fn() -> Plan,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    let (scenario, plan) = (course.scenario, plan_anew());
     let recorder = Recorder::new(&plan);
     let modelled = asks_for_conduct(scenario);
-    let mut run = Playing::new(scenario, &plan, modelled, vec![Box::new(recorder.clone())])?;
+    let mut run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
     let ended = run.play_to_end(stop);
     let target = Target::of(scenario, &run, plan.start);
     let record = recorder.record();
@@ -147,7 +204,7 @@ fn explained(
         let asked = Asked {
             target: &target,
             crypto: scenario.crypto,
-            seeds,
+            seeds: plan.seeds,
             start: plan.start,
             repeats: options.repeats,
             instants: options.instants,
@@ -155,17 +212,12 @@ fn explained(
             delivered: run.delivered(),
         };
         // A run of its own: the tree of blocks is shared by all copies of it.
-        let plan = scenario.plan(&testnet, seeds);
-        let first = Playing::new(scenario, &plan, modelled, Vec::new()).ok()?;
+        let plan = plan_anew();
+        let first = Playing::new(course, &plan, modelled, Vec::new()).ok()?;
         Some(Curve::of(&asked, &record, first, stop, &|done, of| progress(Phase::Curve, done, of)))
     });
-    let nearest = (options.budget > 0 && target.kind.is_failure() && !stop.load(Ordering::Relaxed)).then(|| {
-        let (jobs, budget, testnet) = (options.jobs, options.budget, testnet.clone());
-        let trials = Trials { scenario, target: &target, testnet, seeds, jobs, budget, stop };
-        trials.run(&|done, of| progress(Phase::Nearest, done, of))
-    });
     drop(record);
-    let mut explanation = Explanation {
+    Ok(Explanation {
         version: env!("CARGO_PKG_VERSION"),
         file: String::new(),
         seed: options.seed,
@@ -174,31 +226,30 @@ fn explained(
         failed: target.kind.is_failure(),
         target,
         ended,
+        quorum_percent: plan.tree.rules().quorum_percent,
+        forked_percent: plan.tree.rules().node.forked_percent,
         nodes: plan.nodes.len() as u32,
-        delegates: names(&testnet, &plan),
+        delegates: Vec::new(),
         start_us: plan.start.micros(),
         blocktime: plan.tree.slots().blocktime(),
         faults: faults(&plan),
         chain,
         curve: curve.flatten(),
-        nearest,
+        nearest: None,
         why: Vec::new(),
-        interrupted: stop.load(Ordering::Relaxed),
-    };
-    explanation.why = text::why(&explanation, &Rules::clone(plan.tree.rules()));
-    Ok(explanation)
+        interrupted: false,
+    })
 }
 
-fn names(testnet: &Testnet, plan: &Plan) -> Vec<String> {
-    let delegates = testnet.delegates.iter().map(|delegate| delegate.username.clone());
-    delegates.take(plan.nodes.len()).collect()
+fn names(testnet: &Testnet) -> Vec<String> {
+    testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect()
 }
 
 fn faults(plan: &Plan) -> Vec<FaultTold> {
     let told = |(index, fault): (usize, &Fault)| {
         let begun = fault.from.instant(plan, None);
         let end = fault.until.as_ref().and_then(|until: &Trigger| until.instant(plan, begun));
-        let seconds = |at: crate::actors::SimTime| at.since(plan.start).as_secs_f64();
+        let seconds = |at: SimTime| at.since(plan.start).as_secs_f64();
         FaultTold {
             fault: index,
             kind: fault.kind.name(),

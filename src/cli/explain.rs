@@ -1,24 +1,34 @@
 //! `dposlab explain`: why a run failed.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, replay::planned};
 use crate::{
-    check::explain::{Explanation, Options, Phase, explain},
+    actors::SimTime,
+    check::explain::{Course, Explanation, Options, Phase, explain, explain_recorded},
+    files,
     report::{
         bundle::quoted,
         page,
+        session::{SessionError, SessionFile, replay_and_keep},
     },
-    scenario::{Override, Scenario},
+    scenario::{Override, Scenario, StageKind, run::among_actors},
+    sim::{Intervention, Plan},
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::{fs, path::PathBuf, sync::Mutex, thread};
+use std::{
+    fs,
+    io::Read,
+    path::PathBuf,
+    sync::{Mutex, atomic::AtomicBool},
+    thread,
+};
 
 /// Rows of the diagram where not all are wanted: with what stands beside it, it fits a screen or two.
 const ROWS: usize = 36;
 
 /// Say why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
 ///
-/// FILE is a scenario, or a finding that `check` has written. What is explained is, in this order: an assertion that does not
+/// FILE is a scenario, a finding that `check` has written, or a session that `up --record` has. What is explained is, in this order: an assertion that does not
 /// hold, a run that halts or stalls, an invariant that breaks though nobody asserts it; and where nothing failed, the deepest
 /// fork or the slots that were missed.
 ///
@@ -32,11 +42,11 @@ const ROWS: usize = 36;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, verbatim_doc_comment)]
 pub struct Explain {
-    /// The scenario or finding.
+    /// The scenario, finding or recorded session.
     file: PathBuf,
-    /// The seed all keys, latencies and choices are drawn from.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// The seed all keys, latencies and choices are drawn from; 1, if not given. A session has its own.
+    #[arg(long)]
+    seed: Option<u64>,
     /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3'. May be given again.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
@@ -78,19 +88,11 @@ impl Explain {
     /// # Errors
     /// The file is no scenario, the page cannot be written, or a failure was explained.
     pub fn run(self) -> Result<(), Failure> {
-        let scenario = Scenario::load_with(&self.file, &self.set).map_err(Failure::usage)?;
-        let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
-        self.memory.check(&self.file, &scenario.memory(), jobs as u64 + 1)?;
-        let options = Options {
-            seed: self.seed,
-            repeats: self.repeats,
-            instants: self.instants.into(),
-            budget: self.budget.into(),
-            rows: if self.full { usize::MAX } else { ROWS },
-            jobs,
-        };
         let (stop, bars) = (stop_on_interrupt()?, Bars::default());
-        let explained = explain(&scenario, &options, &stop, &|phase, done, of| bars.tell(phase, done, of));
+        let explained = match self.is_recorded()? {
+            true => self.session(&stop, &bars)?,
+            false => self.scenario(&stop, &bars)?,
+        };
         bars.clear();
         let mut explanation = explained.map_err(|why| Failure::usage(format!("{}: {why}", self.file.display())))?;
         self.name(&mut explanation);
@@ -106,11 +108,75 @@ impl Explain {
         if explanation.failed { Err(Failure::Told) } else { Ok(()) }
     }
 
+    fn options(&self, seed: u64) -> Options {
+        Options {
+            seed,
+            repeats: self.repeats,
+            instants: self.instants.into(),
+            budget: self.budget.into(),
+            rows: if self.full { usize::MAX } else { ROWS },
+            jobs: self.jobs(),
+        }
+    }
+
+    fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+
+    fn scenario(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {
+        let scenario = Scenario::load_with(&self.file, &self.set).map_err(Failure::usage)?;
+        self.memory.check(&self.file, &scenario.memory(), self.jobs() as u64 + 1)?;
+        let options = self.options(self.seed.unwrap_or(1));
+        Ok(explain(&scenario, &options, stop, &|phase, done, of| bars.tell(phase, done, of)))
+    }
+
+    /// Whether the file is a session: a scenario does not begin with a brace.
+    fn is_recorded(&self) -> Result<bool, Failure> {
+        let unreadable = |why: std::io::Error| Failure::usage(format!("{}: {why}", self.file.display()));
+        let mut first = [0];
+        let count = files::open(&self.file).map_err(unreadable)?.read(&mut first).map_err(unreadable)?;
+        Ok(count == 1 && first == *b"{")
+    }
+
+    fn session(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {
+        let file = self.file.display();
+        for (option, is_given) in [("--seed", self.seed.is_some()), ("--set", !self.set.is_empty())] {
+            if is_given {
+                return Err(Failure::usage(format!("{option}: {file} is a recorded session and has its own")));
+            }
+        }
+        let wrong = |error: SessionError| match error.is_bad_input() {
+            true => Failure::usage(error),
+            false => Failure::broken(error),
+        };
+        let recorded = SessionFile::open(&self.file).map_err(wrong)?;
+        let session = recorded.session.clone();
+        let (network, plan) = planned(&self.file, &session)?;
+        let (desk, crypto) = (network.desk(&plan), network.scenario.crypto);
+        let replayed = replay_and_keep(StageKind::Inline, recorded, &plan, &desk, None);
+        let (replayed, inputs) = crypto.during(|| among_actors(replayed)).map_err(wrong)?;
+        if inputs.iter().any(|input| matches!(input.what, Intervention::Revert { .. })) {
+            return Err(Failure::usage(format!("{file}: the run went back to a snapshot, allowed is one that only goes on")));
+        }
+        let course = Course {
+            scenario: &network.scenario,
+            inputs: inputs.into(),
+            end: Some(SimTime::from_micros(replayed.end_us)),
+        };
+        let anew = || -> Plan { planned(&self.file, &session).expect("it was planned a moment ago").1 };
+        let delegates = network.testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect();
+        let progress = |phase, done, of| bars.tell(phase, done, of);
+        Ok(explain_recorded(&course, &anew, delegates, &self.options(session.seed), stop, &progress))
+    }
+
     /// Says of what it is an explanation.
     fn name(&self, explanation: &mut Explanation) {
         explanation.file = self.file.display().to_string();
         explanation.set = self.set.iter().map(ToString::to_string).collect();
-        let mut command = format!("dposlab explain {} --seed {}", quoted(&explanation.file), self.seed);
+        let mut command = format!("dposlab explain {}", quoted(&explanation.file));
+        if let Some(seed) = self.seed {
+            command.push_str(&format!(" --seed {seed}"));
+        }
         for set in &explanation.set {
             command.push_str(&format!(" --set {}", quoted(set)));
         }

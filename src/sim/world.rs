@@ -292,6 +292,11 @@ impl World {
         &self.plan.tree
     }
 
+    /// What the run began with, and the faults that came in since.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// The names of the nodes.
     pub fn names(&self) -> &Names {
         &self.names

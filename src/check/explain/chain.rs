@@ -147,6 +147,8 @@ const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwyz";
 const FEW: usize = 12;
 /// Nodes that do the same within this time share a row.
 const TOGETHER: Duration = Duration::from_secs(8);
+/// The same, for what they count while nobody moves.
+const TOGETHER_WHILE_ALL_STAND: Duration = Duration::from_secs(600);
 
 impl Chain {
     /// Of a run under a plan, up to the failure; at most so many rows, all where there is no limit.
@@ -230,7 +232,7 @@ impl Ground {
         let mut concerned: BTreeSet<TransactionId> =
             seen.iter().filter(|id| target.what.contains(&id.to_string())).copied().collect();
         concerned.extend(refused);
-        if seen.len() <= FEW {
+        if seen.len() <= FEW && target.node.is_some() {
             concerned.extend(seen);
         }
         let faults = record.network.iter().filter(|(_, one)| matches!(one, Happening::Fault { .. })).count();
@@ -250,6 +252,8 @@ struct Teller<'a> {
     joinable: BTreeMap<(&'static str, String), usize>,
     /// The last numbers of each node, by rule.
     last: BTreeMap<(NodeId, &'static str), Number>,
+    /// What each node has counted before.
+    told: BTreeSet<(NodeId, String)>,
     messages: u64,
 }
 
@@ -265,6 +269,7 @@ impl<'a> Teller<'a> {
             rows: Vec::new(),
             joinable: BTreeMap::new(),
             last: BTreeMap::new(),
+            told: BTreeSet::new(),
             messages: 0,
         }
     }
@@ -294,7 +299,7 @@ impl<'a> Teller<'a> {
         row.stands = self.stands();
         let key = key.map(|key| (row.kind, key));
         if let Some(known) = key.as_ref().and_then(|key| self.joinable.get(key)).copied()
-            && row.at.since(self.rows[known].at) <= TOGETHER
+            && row.at.since(self.rows[known].at) <= together(&self.rows[known], &row)
         {
             let known = &mut self.rows[known];
             known.nodes.extend(&row.nodes);
@@ -303,6 +308,7 @@ impl<'a> Teller<'a> {
             known.arrows.extend(row.arrows);
             known.changed.extend(row.changed);
             row.numbers.into_iter().for_each(|number| add(&mut known.numbers, number));
+            known.weight = known.weight.max(row.weight);
             known.stands = row.stands;
             return;
         }
@@ -440,13 +446,19 @@ impl<'a> Teller<'a> {
                 ("chain.rolled-back", 5, text, None, None)
             }
             Event::HealthChecked { forked, .. } => {
-                let weight = if found.iter().any(|one| one.met) { 5 } else if *forked > 0 { 3 } else { 1 };
+                let is_new = self.told.insert((node, texts(&found)));
+                let weight = match (found.iter().any(|one| one.met), *forked > 0 && is_new) {
+                    (true, _) => 5,
+                    (false, true) => 3,
+                    (false, false) => 1,
+                };
                 let text = format!("checks its health: {}", texts(&found));
                 ("health.checked", weight, text.clone(), Some(text), None)
             }
             Event::ForgingSuspended { .. } => {
                 let text = format!("does not forge: {}", texts(&found));
-                ("forger.suspended", 2, text.clone(), Some(text), None)
+                let weight = if self.told.insert((node, text.clone())) { 2 } else { 1 };
+                ("forger.suspended", weight, text.clone(), Some(text), None)
             }
             Event::PoolAdded(added) => {
                 let ids: Vec<TransactionId> = added.iter().map(|one| one.id()).collect();
@@ -570,12 +582,43 @@ impl<'a> Teller<'a> {
             let row = self.row(target.at, "failure", u8::MAX, target.node.into_iter().collect(), words);
             self.tell(row, None);
         }
+        for row in self.rows.iter_mut().filter(|row| row.nodes.len() > 1) {
+            row.text = of_several(&row.text);
+        }
         self.rows
     }
 }
 
 fn texts(numbers: &[Number]) -> String {
-    numbers.iter().map(|number| number.text.as_str()).collect::<Vec<_>>().join("; ")
+    numbers.iter().map(|number| number.brief.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// How much later something may be that is told in one row with what another node did.
+fn together(first: &Row, next: &Row) -> Duration {
+    let counts = matches!(next.kind, "health.checked" | "forger.suspended");
+    if counts && first.stands == next.stands { TOGETHER_WHILE_ALL_STAND } else { TOGETHER }
+}
+
+/// What one node does, of several.
+fn of_several(text: &str) -> String {
+    const VERBS: [(&str, &str); 14] = [
+        ("checks its health", "check their health"),
+        ("does not forge", "do not forge"),
+        ("takes", "take"),
+        ("refuses", "refuse"),
+        ("rolls back", "roll back"),
+        ("its pool gives up", "their pools give up"),
+        ("begins its pool anew", "begin their pools anew"),
+        ("gives up its peer", "give up their peer"),
+        ("gives up", "give up"),
+        ("goes down", "go down"),
+        ("is up again", "are up again"),
+        ("cannot forge", "cannot forge"),
+        ("forges", "forge"),
+        ("a client", "a client"),
+    ];
+    let found = VERBS.iter().find_map(|(one, several)| Some((several, text.strip_prefix(one)?)));
+    found.map_or_else(|| text.to_owned(), |(several, rest)| format!("{several}{rest}"))
 }
 
 /// The heaviest rows; the others are folded between them.

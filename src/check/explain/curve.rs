@@ -31,9 +31,9 @@ use std::{
 };
 
 /// Instants that are looked at before it is known where the curve rises.
-const FIRST: usize = 8;
+const FIRST: usize = 6;
 /// A rise of less than this between two instants is not looked into.
-const LEAST_RISE: f64 = 0.12;
+const LEAST_RISE: f64 = 0.2;
 /// Inputs that all copies may deliver to actors.
 const INPUTS_MAX: u64 = 40_000_000;
 /// Copies of an instant at least, where the run is so long that the repeats are cut.
@@ -269,7 +269,8 @@ fn jump(record: &Record, one: &Point, other: &Point) -> Jump {
     let steps = record.steps.iter().filter(|step| between(step.at));
     let events = steps.flat_map(|step| step.events.iter().map(move |event| (step.actor.node, event)));
     let mut all: Vec<String> = Vec::new();
-    for (node, event) in events {
+    // A rollback is told as a whole.
+    for (node, event) in events.filter(|(_, event)| !matches!(event, Event::BlockReverted(_))) {
         let words = format!("{node} {}", words(event, record));
         if !all.contains(&words) {
             all.push(words);
@@ -289,7 +290,6 @@ fn jump(record: &Record, one: &Point, other: &Point) -> Jump {
 fn words(event: &Event, record: &Record) -> String {
     match event {
         Event::BlockApplied(link) => format!("takes {}", block_in_words(link.block())),
-        Event::BlockReverted(link) => format!("takes {} off its chain", block_in_words(link.block())),
         Event::PoolAdded(added) => {
             let kinds: Vec<&str> = added.iter().map(|one| one.kind().name()).collect();
             format!("takes {} into its pool", kinds.join(", "))

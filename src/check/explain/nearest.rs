@@ -6,10 +6,12 @@
 //!    number of a rule or the end of a fault at one of its extremes; a plainer network.
 //! 2. Each is played. Whatever shows the failure no more, and lasts until that is certain, passes.
 //! 3. A number that passes at an extreme is brought back halfway to what it was, again and again, for as long as it passes.
-//! 4. What passes is ordered by how much is changed: a number by the share by which it differs, one of several things by
+//! 4. Any change also changes what is drawn later, and may pass by that alone. So the first ones that pass are repeated with
+//!    other draws from their start.
+//! 5. What passes is ordered by how much is changed: a number by the share by which it differs, one of several things by
 //!    its share of them, a switch by a half, all else by one.
 
-use super::{Target, parallel, play::Playing, target::asks_for_conduct};
+use super::{Course, Target, parallel, play::Playing, target::asks_for_conduct};
 use crate::{
     check::{minimal, trial::is_liveness},
     ledger::Rules,
@@ -36,6 +38,15 @@ pub struct Tried {
     pub distance: f64,
     /// Whether the run passes; `null` where it ended before that was certain, or cannot be played so.
     pub passes: Option<bool>,
+    /// How often the changed run fails when it is repeated from its start with other draws; of the first ones that pass.
+    pub other_draws: Option<Repeated>,
+}
+
+/// A run that was repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Repeated {
+    pub failed: u64,
+    pub runs: u64,
 }
 
 /// All changes that were tried.
@@ -78,6 +89,9 @@ pub(super) struct Trials<'a> {
 
 /// Actions that are taken away one by one at most.
 const ACTIONS: usize = 16;
+/// Changes that are repeated, and how often each.
+const REPEATED: usize = 8;
+const REPEATS: usize = 8;
 
 impl Trials<'_> {
     /// Tries them. `progress` hears how many runs of how many were played.
@@ -93,9 +107,9 @@ impl Trials<'_> {
             |done| progress(done as u64, all),
         );
         let mut runs = proposals.len();
-        let mut tried: Vec<Tried> = Vec::new();
+        let mut tried: Vec<(Tried, Scenario)> = Vec::new();
         for (proposal, passes) in proposals.into_iter().zip(verdicts) {
-            let first = Tried { passes, ..proposal.tried };
+            let first = (Tried { passes, ..proposal.tried }, proposal.scenario);
             let closer = proposal.number.filter(|_| passes == Some(true)).and_then(|(path, was, is)| {
                 let (closer, took) = self.closer(&path, was, is, self.budget.saturating_sub(runs));
                 runs += took;
@@ -104,16 +118,29 @@ impl Trials<'_> {
             });
             tried.push(closer.unwrap_or(first));
         }
-        cut_short |= self.stop.load(Ordering::Relaxed);
         tried.sort_by(|one, other| {
-            let rank = |tried: &Tried| tried.passes != Some(true);
-            rank(one).cmp(&rank(other)).then(one.distance.total_cmp(&other.distance))
+            let rank = |(tried, _): &(Tried, Scenario)| tried.passes != Some(true);
+            rank(one).cmp(&rank(other)).then(one.0.distance.total_cmp(&other.0.distance))
         });
-        Nearest { tried, runs, cut_short }
+        let again = tried.iter().take_while(|(tried, _)| tried.passes == Some(true)).take(REPEATED).count();
+        let repeated = parallel(
+            self.jobs,
+            again * REPEATS,
+            |index| self.repeated(&tried[index / REPEATS].1, index % REPEATS),
+            |done| progress((runs + done) as u64, all.max((runs + again * REPEATS) as u64)),
+        );
+        for ((tried, _), copies) in tried.iter_mut().zip(repeated.chunks(REPEATS)) {
+            let known: Vec<bool> = copies.iter().flatten().copied().collect();
+            let failed = known.iter().filter(|failed| **failed).count() as u64;
+            tried.other_draws = Some(Repeated { failed, runs: known.len() as u64 });
+        }
+        runs += again * REPEATS;
+        cut_short |= self.stop.load(Ordering::Relaxed);
+        Nearest { tried: tried.into_iter().map(|(tried, _)| tried).collect(), runs, cut_short }
     }
 
     /// The number nearest to what it was that still passes, and the runs that took.
-    fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<Tried>, usize) {
+    fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<(Tried, Scenario)>, usize) {
         let (mut fails, mut passes, mut runs, mut best) = (was, is, 0, None);
         while (passes - fails).abs() > 1.0 && runs < budget && !self.stop.load(Ordering::Relaxed) {
             let middle = f64::midpoint(passes, fails).round();
@@ -125,7 +152,7 @@ impl Trials<'_> {
             match self.passes(&proposal.scenario) {
                 Some(true) => {
                     passes = middle;
-                    best = Some(Tried { passes: Some(true), ..proposal.tried });
+                    best = Some((Tried { passes: Some(true), ..proposal.tried }, proposal.scenario));
                 }
                 _ => fails = middle,
             }
@@ -136,13 +163,28 @@ impl Trials<'_> {
     /// Whether the run of a scenario shows the failure no more.
     fn passes(&self, scenario: &Scenario) -> Option<bool> {
         scenario.crypto.during(|| {
-            let same = same_network(scenario, self.scenario);
-            let testnet = if same { self.testnet.clone() } else { Arc::new(scenario.testnet(self.seeds)) };
-            let plan = scenario.plan(&testnet, self.seeds);
-            let mut run = Playing::new(scenario, &plan, asks_for_conduct(scenario), Vec::new()).ok()?;
+            let mut run = self.playing(scenario)?;
             let failed = run.play_out(self.target, self.stop)?;
             if failed { Some(false) } else { self.target.is_decided(&run).then_some(true) }
         })
+    }
+
+    /// Whether a copy of its run fails that draws otherwise from the start.
+    fn repeated(&self, scenario: &Scenario, copy: usize) -> Option<bool> {
+        scenario.crypto.during(|| {
+            let name = format!("explain/changed/{copy}");
+            let seed = u64::from_le_bytes(self.seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
+            let mut run = self.playing(scenario)?.apart(Some(SeedTree::new(seed)));
+            run.play_out(self.target, self.stop)
+        })
+    }
+
+    /// The run of a scenario at its first instant.
+    fn playing(&self, scenario: &Scenario) -> Option<Playing> {
+        let same = same_network(scenario, self.scenario);
+        let testnet = if same { self.testnet.clone() } else { Arc::new(scenario.testnet(self.seeds)) };
+        let plan = scenario.plan(&testnet, self.seeds);
+        Playing::new(&Course::of(scenario), &plan, asks_for_conduct(scenario), Vec::new()).ok()
     }
 
     fn proposals(&self) -> Vec<Proposal> {
@@ -158,7 +200,7 @@ impl Trials<'_> {
     fn proposal(&self, change: String, distance: f64, edit: impl FnOnce(&mut Scenario)) -> Option<Proposal> {
         let mut scenario = self.scenario.clone();
         edit(&mut scenario);
-        let tried = Tried { change, set: None, distance, passes: None };
+        let tried = Tried { change, set: None, distance, passes: None, other_draws: None };
         self.checked(Proposal { tried, scenario, number: None })
     }
 
@@ -178,7 +220,7 @@ impl Trials<'_> {
         let change: Override = set.parse().ok()?;
         let text = self.scenario.to_toml();
         let scenario = Scenario::parse_with(&text, Path::new("the scenario"), &[change]).ok()?;
-        let tried = Tried { change: format!("{path} is {value}"), set: Some(set), distance, passes: None };
+        let tried = Tried { change: format!("{path} is {value}"), set: Some(set), distance, passes: None, other_draws: None };
         self.checked(Proposal { tried, scenario, number: None })
     }
 

@@ -20,6 +20,8 @@ pub struct Number {
     pub met: bool,
     /// The sentence: `3 of 5 peers = 60 % on the chain is below the 66 % to forge`.
     pub text: String,
+    /// The same without its words: `3 of 5 = 60 %, 66 % needed`.
+    pub brief: String,
     /// Who found it, ascending.
     pub nodes: Vec<NodeId>,
     /// When it was found, the last time.
@@ -33,7 +35,7 @@ fn percent(some: u32, of: u32) -> f64 {
 }
 
 fn compared(met: bool) -> &'static str {
-    if met { "is not below" } else { "is below" }
+    if met { "reaches" } else { "is below" }
 }
 
 /// A number without a fraction that is none.
@@ -50,12 +52,13 @@ pub(super) fn numbers(
     tree: &BlockTree,
 ) -> Vec<Number> {
     let rules = tree.rules();
-    let number = |rule, found, unit, threshold, met, text| Number {
+    let number = |rule, found, unit, threshold, met, text: String| Number {
         rule,
         found,
         unit,
         threshold,
         met,
+        brief: text.clone(),
         text,
         nodes: vec![node],
         at,
@@ -67,12 +70,14 @@ pub(super) fn numbers(
         let compared = compared(met);
         let text =
             format!("{some} of {of} peers = {} % {which} {compared} the {} % {what}", short(found), short(needed));
-        number(rule, found, "%", needed, met, text)
+        let brief = format!("{some} of {of} = {} %, {} % needed", short(found), short(needed));
+        Number { brief, ..number(rule, found, "%", needed, met, text) }
     };
     let forging = |Quorum { reached, in_quorum }: Quorum| {
         let reach = rules.minimum_network_reach.map(|least| {
             let met = reached >= least;
-            let text = format!("{reached} peers reached {} the {least} to forge", compared(met));
+            let below = if met { "are not below" } else { "are below" };
+            let text = format!("{reached} peers reached {below} the {least} to forge");
             number("minimum_network_reach", reached.into(), "peers", least.into(), met, text)
         });
         let quorum = share("quorum_percent", in_quorum, reached, "on the chain", rules.quorum_percent, "to forge");

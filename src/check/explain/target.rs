@@ -4,7 +4,11 @@
 use super::play::Playing;
 use crate::{
     actors::{NodeId, SimTime},
-    check::{Finding, conduct::is_modelled, trial::is_liveness},
+    check::{
+        Finding,
+        conduct::is_modelled,
+        trial::{Alive, is_liveness},
+    },
     protocol::Height,
     scenario::{
         Ended, Scenario,
@@ -204,8 +208,12 @@ impl Target {
 
     /// Whether a run that is over says for certain that it does not fail.
     pub(super) fn is_decided(&self, run: &Playing) -> bool {
-        let waits = is_liveness(&self.invariant());
-        !waits || run.seen().alive().is_none_or(super::super::trial::Alive::is_decided)
+        !is_liveness(&self.invariant()) || run.seen().alive().is_none_or(Alive::is_decided)
+    }
+
+    /// Whether it was asked for once all faults were over, and a run has had the time it is given then.
+    pub(super) fn is_answered(&self, run: &Playing) -> bool {
+        is_liveness(&self.invariant()) && run.seen().alive().is_some_and(Alive::is_decided)
     }
 
     /// The invariant that is asserted or broken; the name itself, if it is none.

@@ -1,5 +1,5 @@
 use super::{
-    Explanation, Options, TargetKind, explain,
+    Course, Explanation, Options, TargetKind, explain,
     play::Playing,
     target::{Target, asks_for_conduct},
 };
@@ -104,7 +104,7 @@ fn a_copy_without_other_draws_is_the_run_itself() {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let digest = TraceDigest::default();
         let played = scenario.play(&plan, StageKind::Inline, Vec::new(), |_| ()).expect("no actor dies");
-        let mut run = Playing::new(&scenario, &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
+        let mut run = Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
             .expect("nothing is asserted");
         // In the middle of a slot.
         run.play_until(crate::actors::SimTime::from_micros(51_234_567));
@@ -168,7 +168,7 @@ fn a_target_knows_the_invariant_that_is_asserted() {
     CryptoMode::Modelled.during(|| {
         let seeds = SeedTree::new(1);
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
-        let mut run = Playing::new(&scenario, &plan, false, Vec::new()).expect("nothing is asserted");
+        let mut run = Playing::new(&Course::of(&scenario), &plan, false, Vec::new()).expect("nothing is asserted");
         run.play_to_end(&AtomicBool::new(false));
         let mut target = Target::of(&scenario, &run, plan.start);
         target.name = "always invariant a rollback is no deeper than a round".to_owned();

@@ -1,7 +1,7 @@
 //! An explanation in words, for a terminal of 100 columns.
 
-use super::{Curve, Explanation, FaultTold, Nearest, Row, TargetKind, Tried};
-use crate::{actors::NodeId, ledger::Rules};
+use super::{Curve, Explanation, FaultTold, Nearest, Repeated, Row, TargetKind, Tried};
+use crate::actors::NodeId;
 use std::collections::BTreeSet;
 
 /// Columns of a terminal.
@@ -47,7 +47,7 @@ fn fault(told: &FaultTold) -> String {
 }
 
 /// The explanation in a few sentences.
-pub(super) fn why(explanation: &Explanation, rules: &Rules) -> Vec<String> {
+pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     let Explanation { target, chain, faults, .. } = explanation;
     let mut why = Vec::new();
     let before = |told: &&FaultTold| told.from_seconds.is_none_or(|from| from <= target.after_seconds);
@@ -67,7 +67,7 @@ pub(super) fn why(explanation: &Explanation, rules: &Rules) -> Vec<String> {
         why.push(format!(
             "Between {} % of peers on its chain, which forging takes, and {} % on others, which leaving it takes, a node \
              may neither go on nor go back.",
-            rules.quorum_percent, rules.node.forked_percent
+            explanation.quorum_percent, explanation.forked_percent
         ));
     }
     why.extend(explanation.curve.as_ref().and_then(decided));
@@ -141,13 +141,17 @@ fn decided(curve: &Curve) -> Option<String> {
 }
 
 fn nearest(nearest: &Nearest) -> String {
-    match nearest.passing().next() {
-        Some(Tried { change, .. }) => format!(
-            "The nearest run that does not fail, of {} changes tried in {} runs: {change}.",
-            nearest.tried.len(),
-            nearest.runs
-        ),
-        None => format!("It fails with each of {} changes that were tried.", nearest.tried.len()),
+    let (tried, runs) = (nearest.tried.len(), nearest.runs);
+    let Some(Tried { change, .. }) = nearest.passing().next() else {
+        return format!("It fails with each of {tried} changes that were tried.");
+    };
+    let first = format!("The nearest run that does not fail, of {tried} changes tried in {runs} runs: {change}.");
+    let is_safe = |tried: &&Tried| tried.other_draws.is_some_and(|again| again.failed == 0 && again.runs > 0);
+    match nearest.passing().find(is_safe) {
+        Some(safe) if safe.change != *change => {
+            format!("{first} The least change with which it does not fail with other draws either: {}.", safe.change)
+        }
+        _ => first,
     }
 }
 
@@ -229,7 +233,7 @@ fn diagram(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         return Ok(());
     }
     let lanes = lanes(explanation);
-    let width = if lanes.len() <= 10 { 4 } else { 3 };
+    let width = if lanes.len() <= 8 { 4 } else { 3 };
     let left = 11 + lanes.len() * width;
     writeln!(f, "\nwhat happened before, {} of {} steps (a letter: the branch a node stands on)", chain.steps_in_slice, chain.steps)?;
     let head: String = lanes.iter().map(|node| format!("{:<width$}", node.0)).collect();
@@ -299,6 +303,10 @@ fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
         }
     }
     for (arrow, (from, to)) in row.arrows.iter().filter(|arrow| place(arrow.from).is_some() && place(arrow.to).is_some()).zip(ends) {
+        let sender = from * width + 1;
+        if matches!(cells[sender], ' ' | '─') {
+            cells[sender] = 'o';
+        }
         // Beside the letter of who gets it, on the side it comes from.
         let at = if to > from { to * width - 1 } else { to * width + 1 };
         cells[at] = if arrow.lost { '×' } else if to > from { '>' } else { '<' };
@@ -403,7 +411,8 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
     )?;
     for tried in passing.iter().take(CHANGES) {
         let set = tried.set.as_ref().map(|set| format!("   --set {set}")).unwrap_or_default();
-        wrapped(f, "  ", &format!("{}{set}", tried.change))?;
+        let again = tried.other_draws.map(|Repeated { failed, runs }| format!("; with other draws {failed} of {runs} fail"));
+        wrapped(f, "  ", &format!("{}{}{set}", tried.change, again.unwrap_or_default()))?;
     }
     match passing.len().saturating_sub(CHANGES) {
         0 => Ok(()),

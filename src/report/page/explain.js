@@ -1,5 +1,5 @@
 const { target, chain, curve, nearest } = data;
-const seconds = (value) => `${value.toFixed(3)} s`;
+const seconds = (value) => `${Number(value.toFixed(3))} s`;
 const nodeNames = (nodes) => (nodes.length ? `${nodes.length > 1 ? "nodes" : "node"} ${nodes.join(" ")}` : "the network");
 const passing = nearest ? nearest.tried.filter((tried) => tried.passes === true) : [];
 const failedTitle = data.failed ? `${target.name}${target.kind === "halt" || target.kind === "stall" ? "" : " does not hold"}` : target.kind === "nothing" ? "Nothing failed" : `Nothing failed; the nearest to it was ${target.name}`;
@@ -71,9 +71,9 @@ if (curve && curve.points.length) {
 
 if (nearest) {
   const verdict = (tried) => (tried.passes === true ? "does not fail" : tried.passes === false ? { class: "bad", text: "fails" } : "not known");
-  const rows = nearest.tried.map((tried) => [tried.change, verdict(tried), tried.distance.toFixed(2), tried.set ? command(`--set ${tried.set}`) : "–"]);
+  const rows = nearest.tried.map((tried) => [tried.change, verdict(tried), tried.other_draws ? `${tried.other_draws.failed} of ${tried.other_draws.runs} fail` : "–", tried.distance.toFixed(2), tried.set ? command(`--set ${tried.set}`) : "–"]);
   grid.append(card(curve && curve.jump ? "half words" : "words", "Single changes", `Tried in ${number(nearest.runs)} runs, those with which it does not fail first, the least change on top.${nearest.cut_short ? " There were more than could be tried." : ""}`,
-    table(["change", "the run then", "how much", "as an option"], rows, "Single changes")));
+    table(["change", "the run then", "with other draws", "how much", "as an option"], rows, "Single changes")));
 }
 
 if (data.faults.length) {

@@ -96,7 +96,7 @@ class Sequence {
     made.push(words(0, at + 4, row.folded ? "…" : row.after_seconds.toFixed(3), { class: "tick" }));
     const who = row.nodes.length && !row.folded ? `${row.nodes.length > 1 ? "nodes" : "node"} ${row.nodes.join(" ")} ` : "";
     const full = `${who}${row.text}`;
-    const text = words(textAt, wide ? at + 4 : at + 22, shortened(full, this.width - textAt - 4), { class: row.folded ? "tick" : row.kind === "failure" ? "failure" : "said" });
+    const text = words(textAt, wide ? at + 4 : at + 22, shortened(full, (this.width - textAt - 4) * (row.kind === "failure" ? 0.9 : 1)), { class: row.folded ? "tick" : row.kind === "failure" ? "failure" : "said" });
     text.append(svg("title", {}, full));
     made.push(text);
     return made;
@@ -123,6 +123,7 @@ class Sequence {
   }
 
   place() {
+    this.mark.setAttribute("visibility", this.at === null ? "hidden" : "visible");
     if (this.at !== null) this.mark.setAttribute("y", px(this.head + this.rowHeight * this.at));
   }
 }
