@@ -15,9 +15,9 @@ mod numbers;
 mod play;
 mod record;
 mod target;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
 pub use curve::{Curve, Jump, Point};
@@ -54,8 +54,8 @@ pub struct Options {
     pub instants: usize,
     /// Runs that are spent on changes at most; 0: none are tried.
     pub budget: usize,
-    /// Rows of the chain of causes at most.
-    pub rows: usize,
+    /// Lines of the diagram at most, as it is printed.
+    pub lines: usize,
     /// Threads, at least 1.
     pub jobs: usize,
 }
@@ -199,7 +199,8 @@ fn explained(
     let ended = run.play_to_end(stop);
     let target = Target::of(scenario, &run, plan.start);
     let record = recorder.record();
-    let chain = Chain::of(&record, &plan, &target, options.rows);
+    let mut chain = Chain::of(&record, &plan, &target);
+    chain.rows = text::fitted(&chain, &target, plan.nodes.len(), options.lines);
     let curve = (options.repeats != Some(0) && target.kind != TargetKind::Nothing).then(|| {
         let asked = Asked {
             target: &target,

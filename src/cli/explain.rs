@@ -23,8 +23,8 @@ use std::{
     thread,
 };
 
-/// Rows of the diagram where not all are wanted: with what stands beside it, it fits a screen or two.
-const ROWS: usize = 36;
+/// Lines of the diagram where not all are wanted.
+const LINES: usize = 60;
 
 /// Say why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
 ///
@@ -114,7 +114,7 @@ impl Explain {
             repeats: self.repeats,
             instants: self.instants.into(),
             budget: self.budget.into(),
-            rows: if self.full { usize::MAX } else { ROWS },
+            lines: if self.full { usize::MAX } else { LINES },
             jobs: self.jobs(),
         }
     }
@@ -156,7 +156,9 @@ impl Explain {
         let replayed = replay_and_keep(StageKind::Inline, recorded, &plan, &desk, None);
         let (replayed, inputs) = crypto.during(|| among_actors(replayed)).map_err(wrong)?;
         if inputs.iter().any(|input| matches!(input.what, Intervention::Revert { .. })) {
-            return Err(Failure::usage(format!("{file}: the run went back to a snapshot, allowed is one that only goes on")));
+            return Err(Failure::usage(format!(
+                "{file}: the run went back to a snapshot, allowed is one that only goes on"
+            )));
         }
         let course = Course {
             scenario: &network.scenario,

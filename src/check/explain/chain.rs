@@ -16,7 +16,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     check::story::event_in_words,
     ledger::{BlockRejected, Link},
-    protocol::{Block, BlockId, Height, TransactionId},
+    protocol::{BlockId, Height, TransactionId},
     sim::{Plan, tips::common_height},
 };
 use serde::Serialize;
@@ -133,14 +133,20 @@ fn tip(link: &Link) -> String {
 struct Ground {
     start: SimTime,
     end: SimTime,
-    /// Blocks with a rival, each with its letter.
+    /// The node that the failure concerns, if it is one.
+    node: Option<NodeId>,
+    /// Blocks that nodes took, as others took another one on the same parent, each with its letter.
     rivals: BTreeMap<BlockId, char>,
+    /// Those of them that still part the nodes when the failure shows.
+    parting: BTreeSet<BlockId>,
     /// Transactions of which everything is told.
     concerned: BTreeSet<TransactionId>,
     /// Faults that are few enough to be told.
     tells_faults: bool,
 }
 
+/// Rows that are told where only ordinary things happened.
+const ORDINARY: usize = 8;
 /// Letters for rival blocks, in the order in which they were forged.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwyz";
 /// Transactions of a run that are all told of.
@@ -151,8 +157,8 @@ const TOGETHER: Duration = Duration::from_secs(8);
 const TOGETHER_WHILE_ALL_STAND: Duration = Duration::from_secs(600);
 
 impl Chain {
-    /// Of a run under a plan, up to the failure; at most so many rows, all where there is no limit.
-    pub(super) fn of(record: &Record, plan: &Plan, target: &Target, rows_max: usize) -> Self {
+    /// Of a run under a plan, up to the failure; nothing is folded.
+    pub(super) fn of(record: &Record, plan: &Plan, target: &Target) -> Self {
         let upto = record.steps.partition_point(|step| step.at <= target.at);
         let last: Vec<usize> = match target.node {
             Some(node) => record.steps[..upto].iter().rposition(|step| step.actor.node == node).into_iter().collect(),
@@ -165,19 +171,19 @@ impl Chain {
         let within = record.slice(last);
         let ground = Ground::of(record, upto, plan, target);
         let mut teller = Teller::new(record, plan, &ground);
-        let mut happenings = record.network.iter().take_while(|(_, one)| one.at() <= target.at).peekable();
+        let mut happenings = record.network.iter().take_while(|one| one.at() <= target.at).peekable();
         for index in 0..upto {
-            while let Some((_, one)) = happenings.next_if(|(place, _)| *place <= index) {
+            let step = &record.steps[index];
+            while let Some(one) = happenings.next_if(|one| one.at() <= step.at) {
                 teller.happening(one);
             }
-            teller.step(&record.steps[index], within[index]);
+            teller.step(step, within[index]);
         }
-        happenings.for_each(|(_, one)| teller.happening(one));
+        happenings.for_each(|one| teller.happening(one));
         let rivals = teller.rivals(record, upto);
         let numbers = teller.decisive(target);
-        let all = teller.finish(target);
         Self {
-            rows: fold(all, rows_max),
+            rows: teller.finish(target),
             steps: upto as u64,
             steps_in_slice: within[..upto].iter().filter(|within| **within).count() as u64,
             messages: record.steps[..upto].last().map_or(0, |step| step.messages),
@@ -187,27 +193,37 @@ impl Chain {
     }
 }
 
+impl Chain {
+    /// At most so many of the heaviest rows; the others are folded between them.
+    pub(super) fn folded(&self, rows_max: usize) -> Vec<Row> {
+        fold(self.rows.clone(), rows_max)
+    }
+}
+
 impl Ground {
     fn of(record: &Record, upto: usize, plan: &Plan, target: &Target) -> Self {
-        let mut children: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
+        let mut taken: BTreeMap<BlockId, BTreeSet<BlockId>> = BTreeMap::new();
+        let mut tips: Vec<Arc<Link>> = vec![plan.tip.clone(); plan.nodes.len()];
         let mut seen: BTreeSet<TransactionId> = BTreeSet::new();
         let mut refused: BTreeSet<TransactionId> = BTreeSet::new();
-        let mut child = |block: &Block| {
-            if let Some(parent) = block.header.previous {
-                let children = children.entry(parent).or_default();
-                if !children.contains(&block.id) {
-                    children.push(block.id);
-                }
-            }
-        };
+        let mut order: Vec<(BlockId, BlockId)> = Vec::new();
         for step in &record.steps[..upto] {
             if let Cause::Submitted(ids) = &step.cause {
                 seen.extend(ids);
             }
+            let tip = &mut tips[step.actor.node.0 as usize];
             for event in &step.events {
                 match event {
-                    Event::BlockForged(block) => child(block),
-                    Event::BlockApplied(link) => child(link.block()),
+                    Event::BlockForged(block) => order.extend(block.header.previous.map(|parent| (block.id, parent))),
+                    Event::BlockApplied(link) => {
+                        if let Some(parent) = link.parent().map(|parent| parent.id())
+                            && taken.entry(parent).or_default().insert(link.id())
+                        {
+                            order.push((link.id(), parent));
+                        }
+                        *tip = link.clone();
+                    }
+                    Event::RolledBack { to, .. } => *tip = to.clone(),
                     Event::BlockRefused(why) => {
                         if let BlockRejected::NotApplicable { transaction, .. } = &**why {
                             refused.insert(*transaction);
@@ -217,26 +233,32 @@ impl Ground {
                 }
             }
         }
-        // In the order of forging, which is that of the steps.
-        let forged = record.steps[..upto].iter().flat_map(|step| &step.events).filter_map(|event| match event {
-            Event::BlockForged(block) => Some((block.id, block.header.previous?)),
-            Event::BlockApplied(link) => Some((link.id(), link.parent()?.id())),
-            _ => None,
-        });
+        // Letters in the order of forging, which is that of the steps.
         let (mut letters, mut rivals) = (LETTERS.chars(), BTreeMap::new());
-        for (id, parent) in forged {
-            if children.get(&parent).is_some_and(|all| all.len() > 1) && !rivals.contains_key(&id) {
+        for (id, parent) in order {
+            let is_rival = taken.get(&parent).is_some_and(|all| all.len() > 1 && all.contains(&id));
+            if is_rival && !rivals.contains_key(&id) {
                 rivals.insert(id, letters.next().unwrap_or('?'));
             }
         }
+        let is_on = |tip: &Arc<Link>, id: &BlockId| {
+            let height = record.tree.link(id).map(|link| link.height());
+            height.and_then(|height| tip.ancestor(height)).is_some_and(|ancestor| ancestor.id() == *id)
+        };
+        let parting = taken.values().flat_map(|all| {
+            let on: Vec<BlockId> = all.iter().filter(|id| tips.iter().any(|tip| is_on(tip, id))).copied().collect();
+            if all.len() > 1 && on.len() > 1 { all.iter().copied().collect() } else { Vec::new() }
+        });
+        let parting: BTreeSet<BlockId> = parting.collect();
         let mut concerned: BTreeSet<TransactionId> =
             seen.iter().filter(|id| target.what.contains(&id.to_string())).copied().collect();
         concerned.extend(refused);
         if seen.len() <= FEW && target.node.is_some() {
             concerned.extend(seen);
         }
-        let faults = record.network.iter().filter(|(_, one)| matches!(one, Happening::Fault { .. })).count();
-        Self { start: plan.start, end: target.at, rivals, concerned, tells_faults: faults <= 16 }
+        let faults = record.network.iter().filter(|one| matches!(one, Happening::Fault { .. })).count();
+        let (node, tells_faults) = (target.node, faults <= 16);
+        Self { start: plan.start, end: target.at, node, rivals, parting, concerned, tells_faults }
     }
 }
 
@@ -405,8 +427,13 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn is_rival(&self, id: &BlockId) -> bool {
-        self.ground.rivals.contains_key(id)
+    /// What a block weighs that may have a rival.
+    fn weight_of(&self, id: &BlockId, as_rival: u8) -> u8 {
+        match (self.ground.rivals.contains_key(id), self.ground.parting.contains(id)) {
+            (_, true) => as_rival + 2,
+            (true, false) => as_rival - 1,
+            (false, false) => 0,
+        }
     }
 
     fn event(&mut self, step: &Step, event: &Event, changed: Option<Change>, found: Vec<Number>) {
@@ -423,18 +450,29 @@ impl<'a> Teller<'a> {
                     more => format!(" with {more} transactions"),
                 };
                 let ids: Vec<TransactionId> = block.transactions.iter().map(|one| one.id()).collect();
-                let weight = if self.is_rival(&id) { 5 } else if concerns(&ids) { 4 } else { 1 };
+                let weight = self.weight_of(&id, 5).max(if concerns(&ids) { 4 } else { 1 });
                 let text = format!("forges {} on {parent}{held}", self.named(id, height));
                 ("block.forged", weight, text, None, Some((id, height)))
             }
             Event::BlockApplied(link) => {
                 let (id, height) = (link.id(), link.height());
-                let weight = if self.is_rival(&id) { 4 } else { 0 };
+                let weight = self.weight_of(&id, 4);
                 let text = format!("takes {}", self.named(id, height));
                 ("block.applied", weight, text.clone(), Some(text), Some((id, height)))
             }
             Event::BlockRefused(why) => {
-                let weight = if matches!(**why, BlockRejected::NotChained { .. }) { 1 } else { 5 };
+                let weight = match &**why {
+                    BlockRejected::NotChained { .. } => 1,
+                    BlockRejected::NotApplicable { .. } | BlockRejected::TooFewDelegates { .. } => 5,
+                    // What others made breaks a rule, and goes no further.
+                    _ => {
+                        if self.ground.node == Some(node) {
+                            5
+                        } else {
+                            3
+                        }
+                    }
+                };
                 let (text, key) = (words(), words());
                 ("block.refused", weight, text, Some(key), None)
             }
@@ -472,9 +510,7 @@ impl<'a> Teller<'a> {
                 let ids: Vec<TransactionId> = rejected.iter().map(|one| one.transaction.id()).collect();
                 (("pool.rejected"), if concerns(&ids) { 4 } else { 1 }, words(), None, None)
             }
-            Event::PoolEvicted(one) => {
-                ("pool.evicted", if concerns(&[one.id()]) { 5 } else { 2 }, words(), None, None)
-            }
+            Event::PoolEvicted(one) => ("pool.evicted", if concerns(&[one.id()]) { 5 } else { 2 }, words(), None, None),
             Event::PoolReplaced(kept) => {
                 let mattered = !kept.is_empty() || changed.is_some();
                 ("pool.replaced", if mattered { 5 } else { 1 }, words(), None, None)
@@ -487,7 +523,9 @@ impl<'a> Teller<'a> {
             Event::PeerRemoved(_) => ("peer.removed", 1, words(), None, None),
             _ => return,
         };
-        let mut row = self.row(at, kind, weight, vec![node], text);
+        let is_near = self.ground.node == Some(node) && self.ground.end.since(at) <= TOGETHER;
+        let weight = if is_near && kind != "pool.removed" { weight.max(3) } else { weight };
+        let mut row = self.row(at, kind, weight, vec![node], shortened(&text));
         row.block = block.map(|(id, height)| self.block_ref(id, height));
         row.arrows = self.arrows(step, event);
         row.changed.extend(changed);
@@ -563,7 +601,10 @@ impl<'a> Teller<'a> {
         match target.node {
             Some(node) => {
                 told.filter(|number| number.nodes.contains(&node)).for_each(|one| add(&mut decisive, one.clone()));
-                self.last.iter().filter(|((of, _), _)| *of == node).for_each(|(_, one)| add(&mut decisive, one.clone()));
+                self.last
+                    .iter()
+                    .filter(|((of, _), _)| *of == node)
+                    .for_each(|(_, one)| add(&mut decisive, one.clone()));
             }
             None => {
                 let rules = ["quorum_percent", "minimum_network_reach", "node.forked_percent", "delegates"];
@@ -578,7 +619,7 @@ impl<'a> Teller<'a> {
     /// All rows, the failure last.
     fn finish(mut self, target: &Target) -> Vec<Row> {
         if target.kind.is_failure() {
-            let words = format!("{}: {}", target.name, target.what);
+            let words = shortened(&format!("{}: {}", target.name, target.what));
             let row = self.row(target.at, "failure", u8::MAX, target.node.into_iter().collect(), words);
             self.tell(row, None);
         }
@@ -591,6 +632,23 @@ impl<'a> Teller<'a> {
 
 fn texts(numbers: &[Number]) -> String {
     numbers.iter().map(|number| number.brief.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// A text without the ends of ids and keys, which nobody reads.
+pub(super) fn shortened(text: &str) -> String {
+    let brief = |word: &str| {
+        let end = word.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(word.len());
+        let (id, rest) = word.split_at(end);
+        let is_block = id.len() > 12 && id.bytes().all(|byte| byte.is_ascii_digit());
+        let is_hex = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match (is_block, is_hex) {
+            (true, _) => format!("{}…{rest}", &id[..6]),
+            (_, true) => format!("{}…{rest}", &id[..8]),
+            _ => word.to_owned(),
+        }
+    };
+    let words: Vec<String> = text.split(' ').map(brief).collect();
+    words.join(" ")
 }
 
 /// How much later something may be that is told in one row with what another node did.
@@ -629,12 +687,15 @@ fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
     for weight in weights.into_iter().filter(|weight| *weight > 0 || rows_max == usize::MAX) {
         let of_weight: Vec<usize> = (0..rows.len()).filter(|index| rows[*index].weight == weight).collect();
         let room = rows_max.saturating_sub(told.len());
+        // What is ordinary is told of the end only.
+        let room =
+            if weight <= 1 && rows_max < usize::MAX { ORDINARY.saturating_sub(told.len()).min(room) } else { room };
         if of_weight.len() <= room {
             told.extend(of_weight);
             continue;
         }
         // How it began, and how it came to the end.
-        let first = room * 2 / 5;
+        let first = if weight <= 1 { 0 } else { room * 2 / 5 };
         told.extend(&of_weight[..first]);
         told.extend(&of_weight[of_weight.len() - (room - first)..]);
         break;

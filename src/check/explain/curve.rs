@@ -13,7 +13,7 @@
 //! What the run's seed has given once and for all stays as it is: keys, topology, the latency of links that delay all
 //! messages alike, clocks, and messages that are under way.
 
-use super::{Target, parallel, play::Playing, record::Record};
+use super::{Target, chain::shortened, parallel, play::Playing, record::Record};
 use crate::{
     actors::{Event, SimTime},
     check::story::{block_in_words, event_in_words},
@@ -248,8 +248,10 @@ impl Drawing<'_> {
             Some(safe) => points.get(safe + 1),
             None => points.first(),
         };
-        let steepest = self.points.iter().zip(self.points.iter().skip(1)).filter(|((_, one), (_, other))| other.share > one.share);
-        let steepest = steepest.max_by(|((_, a), (_, b)), ((_, c), (_, d))| (b.share - a.share).total_cmp(&(d.share - c.share)));
+        let steepest =
+            self.points.iter().zip(self.points.iter().skip(1)).filter(|((_, one), (_, other))| other.share > one.share);
+        let steepest =
+            steepest.max_by(|((_, a), (_, b)), ((_, c), (_, d))| (b.share - a.share).total_cmp(&(d.share - c.share)));
         let jump = steepest.map(|((_, one), (_, other))| jump(record, one, other));
         Curve {
             repeats: self.repeats,
@@ -271,7 +273,7 @@ fn jump(record: &Record, one: &Point, other: &Point) -> Jump {
     let mut all: Vec<String> = Vec::new();
     // A rollback is told as a whole.
     for (node, event) in events.filter(|(_, event)| !matches!(event, Event::BlockReverted(_))) {
-        let words = format!("{node} {}", words(event, record));
+        let words = shortened(&format!("{node} {}", words(event, record)));
         if !all.contains(&words) {
             all.push(words);
         }

@@ -220,7 +220,8 @@ impl Trials<'_> {
         let change: Override = set.parse().ok()?;
         let text = self.scenario.to_toml();
         let scenario = Scenario::parse_with(&text, Path::new("the scenario"), &[change]).ok()?;
-        let tried = Tried { change: format!("{path} is {value}"), set: Some(set), distance, passes: None, other_draws: None };
+        let tried =
+            Tried { change: format!("{path} is {value}"), set: Some(set), distance, passes: None, other_draws: None };
         self.checked(Proposal { tried, scenario, number: None })
     }
 

@@ -91,19 +91,20 @@ pub(super) fn numbers(
             let needed = rules.node.forked_percent;
             vec![share("node.forked_percent", *forked, *peers, "on other chains", needed, "to roll back")]
         }
-        Event::ForgingSuspended { reached, in_quorum } => {
-            forging(Quorum { reached: *reached, in_quorum: *in_quorum })
-        }
+        Event::ForgingSuspended { reached, in_quorum } => forging(Quorum { reached: *reached, in_quorum: *in_quorum }),
         Event::BlockForged(_) => quorum.map(forging).unwrap_or_default(),
         Event::RolledBack { from, to, .. } => {
             let depth = from.height().0 - to.height().0;
             let round = tree.applied(from).state.round().position.delegates;
-            let met = depth > round;
-            let deeper = if met { "deeper than" } else { "no deeper than" };
-            let text = format!("{depth} blocks taken back are {deeper} a round of {round}");
+            let met = depth <= round;
+            let deeper = if met { "no deeper than" } else { "deeper than" };
+            let text = match depth {
+                1 => format!("1 block taken back is {deeper} a round of {round}"),
+                _ => format!("{depth} blocks taken back are {deeper} a round of {round}"),
+            };
             vec![number("rollback", depth.into(), "blocks", round.into(), met, text)]
         }
-        Event::PoolReplaced(kept) => {
+        Event::PoolReplaced(kept) if !kept.is_empty() => {
             let limit = rules.pool.max_transactions;
             let met = kept.len() <= limit;
             let within = if met { "within" } else { "above" };
@@ -112,7 +113,8 @@ pub(super) fn numbers(
         }
         Event::BlockRefused(why) => match &**why {
             BlockRejected::TooFewDelegates { expected, found, .. } => {
-                let text = format!("{found} delegates that have not resigned are below the {expected} of the next round");
+                let text =
+                    format!("{found} delegates that have not resigned are below the {expected} of the next round");
                 vec![number("delegates", *found as f64, "delegates", *expected as f64, false, text)]
             }
             BlockRejected::FromFuture { slot, now, .. } => {

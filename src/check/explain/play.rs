@@ -145,7 +145,9 @@ impl Playing {
 
     /// Plays what is due before an instant, and what comes in before it.
     fn run_until(&mut self, until: SimTime) {
-        while let Some(CameIn { at, delivered, what }) = self.inputs.get(self.came).filter(|next| next.at < until).cloned() {
+        while let Some(CameIn { at, delivered, what }) =
+            self.inputs.get(self.came).filter(|next| next.at < until).cloned()
+        {
             self.came += 1;
             let is_exact = self.is_exact;
             let stage = self.stage_mut();

@@ -27,8 +27,8 @@ pub(super) struct Recorder(Arc<Mutex<Record>>);
 pub(super) struct Record {
     pub(super) tree: Arc<BlockTree>,
     pub(super) steps: Vec<Step>,
-    /// What happened to the network, in order, each with the number of steps before it.
-    pub(super) network: Vec<(usize, Happening)>,
+    /// What happened to the network, in order.
+    pub(super) network: Vec<Happening>,
     /// Messages sent so far, and inputs heard.
     pub(super) messages: u64,
     pub(super) heard: u64,
@@ -117,7 +117,9 @@ fn carried(message: &Message) -> Option<Carried> {
         Message::Block(block) => Some(Carried::Block(block.id)),
         Message::Blocks { inquiry, .. } => Some(Carried::Blocks(inquiry.0)),
         Message::Forged(block) => Some(Carried::Forged(block.id)),
-        Message::Transactions(some) | Message::Broadcast(some) => some.first().map(|one| Carried::Transactions(one.id())),
+        Message::Transactions(some) | Message::Broadcast(some) => {
+            some.first().map(|one| Carried::Transactions(one.id()))
+        }
         Message::AddTransactions(added) => added.transactions.first().map(|one| Carried::Transactions(one.id())),
         _ => None,
     }
@@ -190,8 +192,7 @@ impl Record {
         };
         let messages = self.messages;
         let (events, peers) = (Vec::new(), Vec::new());
-        self.open =
-            Some(Step { at: now, actor, cause, events, before: None, peers, quorum: None, messages, carries });
+        self.open = Some(Step { at: now, actor, cause, events, before: None, peers, quorum: None, messages, carries });
     }
 
     fn hear_message(&mut self, to: ActorId, from: ActorId, message: &Message) -> (Cause, bool) {
@@ -224,8 +225,7 @@ impl Record {
             if let Event::HealthChecked { .. } | Event::ForgingSuspended { .. } = event {
                 let where_from = |peer: NodeId, id: &BlockId| self.nodes[peer.0 as usize].stood.get(id).copied();
                 let peers = known.peers.iter();
-                step.peers =
-                    peers.map(|(peer, (id, height))| (*peer, *id, *height, where_from(*peer, id))).collect();
+                step.peers = peers.map(|(peer, (id, height))| (*peer, *id, *height, where_from(*peer, id))).collect();
             }
             if let Event::BlockForged(_) = event {
                 step.quorum = known.network;
@@ -264,7 +264,6 @@ impl Observer for Recorder {
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         let mut guard = self.lock();
         let record = &mut *guard;
-        let place = record.steps.len() + usize::from(record.open.is_some());
         match event {
             NetworkEvent::Sent { from, to, message, .. } => record.sent(*from, *to, message),
             NetworkEvent::Lost { from, to, message: Message::Block(block) } => {
@@ -273,17 +272,17 @@ impl Observer for Recorder {
             }
             NetworkEvent::Lost { .. } => record.messages += 1,
             NetworkEvent::FaultBegan { index, kind } => {
-                record.network.push((place, Happening::Fault { at: now, index: *index, kind, began: true }));
+                record.network.push(Happening::Fault { at: now, index: *index, kind, began: true });
             }
             NetworkEvent::FaultEnded { index, kind } => {
-                record.network.push((place, Happening::Fault { at: now, index: *index, kind, began: false }));
+                record.network.push(Happening::Fault { at: now, index: *index, kind, began: false });
             }
             NetworkEvent::NodeDown { node, cause } => {
-                record.network.push((place, Happening::Node { at: now, node: *node, down: Some(cause.word()) }));
+                record.network.push(Happening::Node { at: now, node: *node, down: Some(cause.word()) });
             }
             NetworkEvent::NodeUp { node } => {
                 record.nodes[node.0 as usize].peers.clear();
-                record.network.push((place, Happening::Node { at: now, node: *node, down: None }));
+                record.network.push(Happening::Node { at: now, node: *node, down: None });
             }
             NetworkEvent::PoolLost { .. } | NetworkEvent::Moved { .. } => {}
         }

@@ -128,7 +128,9 @@ impl Target {
         let (best, at) = (seen.best().clone(), run.now());
         let words = ended.in_words(best.height(), scenario.last_height());
         let (kind, name, fails_if) = match ended {
-            Ended::Halted(_) => (TargetKind::Halt, "the chain halts for good", "the run halts, stalls or meets its time limit"),
+            Ended::Halted(_) => {
+                (TargetKind::Halt, "the chain halts for good", "the run halts, stalls or meets its time limit")
+            }
             _ => (TargetKind::Stall, "the chain stands still", "the run halts, stalls or meets its time limit"),
         };
         Self {

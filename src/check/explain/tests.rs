@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::{path::Path, sync::atomic::AtomicBool};
 
-const OPTIONS: Options = Options { seed: 1, repeats: Some(60), instants: 12, budget: 0, rows: 40, jobs: 2 };
+const OPTIONS: Options = Options { seed: 1, repeats: Some(60), instants: 12, budget: 0, lines: 60, jobs: 2 };
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(&format!("version = 1\n{text}"), Path::new("explained")).expect("a scenario")
@@ -104,8 +104,9 @@ fn a_copy_without_other_draws_is_the_run_itself() {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let digest = TraceDigest::default();
         let played = scenario.play(&plan, StageKind::Inline, Vec::new(), |_| ()).expect("no actor dies");
-        let mut run = Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
-            .expect("nothing is asserted");
+        let mut run =
+            Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
+                .expect("nothing is asserted");
         // In the middle of a slot.
         run.play_until(crate::actors::SimTime::from_micros(51_234_567));
         let mut copy = run.apart(None);

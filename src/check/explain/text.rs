@@ -1,6 +1,8 @@
 //! An explanation in words, for a terminal of 100 columns.
 
-use super::{Curve, Explanation, FaultTold, Nearest, Repeated, Row, TargetKind, Tried};
+use super::{
+    Chain, Curve, Explanation, FaultTold, Nearest, Repeated, Row, Target, TargetKind, Tried, chain::shortened,
+};
 use crate::actors::NodeId;
 use std::collections::BTreeSet;
 
@@ -12,6 +14,8 @@ const LANES: usize = 16;
 const BAR: usize = 40;
 /// Changes told at most of those that pass.
 const CHANGES: usize = 6;
+/// Deeds of nodes told at most.
+const DEEDS: usize = 4;
 /// Numbers told at most.
 const NUMBERS: usize = 10;
 
@@ -55,7 +59,7 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     if !before.is_empty() {
         why.push(format!("Before it went wrong on purpose: {}.", before.join("; ")));
     }
-    why.extend(refusals(&chain.rows));
+    why.extend(deeds(&chain.rows, target));
     why.extend(rivals(explanation));
     let unmet: Vec<&super::Number> = chain.numbers.iter().filter(|number| !number.met).collect();
     let stuck = ["quorum_percent", "minimum_network_reach", "node.forked_percent"];
@@ -75,25 +79,32 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     why
 }
 
-/// Why blocks were refused that are the failure, or led to it.
-fn refusals(rows: &[Row]) -> Vec<String> {
-    let told = |row: &&Row| match row.kind {
+/// What the failure's node did last, or the few things that nodes did to their chains.
+fn deeds(rows: &[Row], target: &Target) -> Vec<String> {
+    let matters = |row: &&Row| match row.kind {
         "block.refused" => !row.text.contains("does not chain to"),
-        "chain.rolled-back" | "pool.evicted" | "pool.replaced" => true,
+        "chain.rolled-back" | "pool.evicted" | "pool.replaced" | "submitted" => true,
+        "pool.added" | "pool.rejected" => target.after_seconds - row.after_seconds < 8.0,
         _ => false,
     };
-    let all: Vec<&Row> = rows.iter().filter(told).collect();
-    let last = &all[all.len().saturating_sub(3)..];
-    last.iter().map(|row| format!("At {:.3} s {} {}.", row.after_seconds, nodes(&row.nodes), row.text)).collect()
+    let all: Vec<&Row> = rows.iter().filter(matters).collect();
+    if target.node.is_none() && all.len() > DEEDS {
+        return Vec::new();
+    }
+    let last = &all[all.len().saturating_sub(DEEDS)..];
+    last.iter()
+        .map(|row| format!("At {:.3} s {} {}.", row.after_seconds, nodes(&row.nodes), row.text.trim_end_matches('.')))
+        .collect()
 }
 
 /// Which blocks on one parent the nodes were parted by.
 fn rivals(explanation: &Explanation) -> Option<String> {
     let rivals = &explanation.chain.rivals;
     let parted: Vec<_> = rivals.iter().filter(|rival| !rival.stand_on_it.is_empty()).collect();
-    let height = parted.iter().map(|rival| rival.height).find(|height| {
-        parted.iter().filter(|rival| rival.height == *height).count() > 1
-    })?;
+    let height = parted
+        .iter()
+        .map(|rival| rival.height)
+        .find(|height| parted.iter().filter(|rival| rival.height == *height).count() > 1)?;
     let all = rivals.iter().filter(|rival| rival.height == height);
     let told: Vec<String> = all
         .map(|rival| {
@@ -186,7 +197,7 @@ fn title(explanation: &Explanation) -> String {
     match target.kind {
         TargetKind::Assertion | TargetKind::Invariant => {
             let source = if target.source.is_empty() { String::new() } else { format!(" ({})", target.source) };
-            format!("{file}: does not hold: {}{source}\n{when}: {}", target.name, target.what)
+            format!("{file}: does not hold: {}{source}\n{when}: {}", target.name, shortened(&target.what))
         }
         TargetKind::Halt | TargetKind::Stall => format!("{file}: {}\n{when}: {}", target.name, target.what),
         TargetKind::Nothing => format!("{file}: nothing failed\n{}", target.what),
@@ -211,12 +222,12 @@ fn wrapped(f: &mut std::fmt::Formatter<'_>, indent: &str, text: &str) -> std::fm
 }
 
 /// The nodes that have a lane: all, or those of the rows that are told.
-fn lanes(explanation: &Explanation) -> Vec<NodeId> {
-    if explanation.nodes as usize <= LANES {
-        return (0..explanation.nodes).map(NodeId).collect();
+fn lanes(rows: &[Row], target: &Target, nodes: usize) -> Vec<NodeId> {
+    if nodes <= LANES {
+        return (0..nodes as u32).map(NodeId).collect();
     }
-    let mut lanes: BTreeSet<NodeId> = explanation.target.node.into_iter().collect();
-    for row in explanation.chain.rows.iter().rev() {
+    let mut lanes: BTreeSet<NodeId> = target.node.into_iter().collect();
+    for row in rows.iter().rev() {
         let arrows = row.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]);
         for node in row.nodes.iter().copied().chain(arrows) {
             if lanes.len() < LANES {
@@ -227,37 +238,64 @@ fn lanes(explanation: &Explanation) -> Vec<NodeId> {
     lanes.into_iter().collect()
 }
 
+/// As many rows of a chain as fit so many lines of a terminal; all where there is no limit.
+pub(super) fn fitted(chain: &Chain, target: &Target, nodes: usize, lines: usize) -> Vec<Row> {
+    if lines == usize::MAX {
+        return chain.folded(usize::MAX);
+    }
+    let mut most = lines;
+    loop {
+        let rows = chain.folded(most);
+        if most <= 4 || drawn(&rows, target, nodes).len() <= lines {
+            return rows;
+        }
+        most = most * 9 / 10;
+    }
+}
+
+/// The diagram, line by line.
+fn drawn(rows: &[Row], target: &Target, nodes: usize) -> Vec<String> {
+    let lanes = lanes(rows, target, nodes);
+    let width = if lanes.len() <= 8 { 4 } else { 3 };
+    let room = COLUMNS.saturating_sub(11 + lanes.len() * width);
+    let head: String = lanes.iter().map(|node| format!("{:<width$}", node.0)).collect();
+    let mut drawn = vec![format!("{:>9}  {}", "seconds", head.trim_end())];
+    for row in rows {
+        let is_folded = row.folded.is_some();
+        let text = match row.nodes.is_empty() || is_folded || row.kind == "failure" {
+            true => row.text.clone(),
+            false => format!("{} {}", of_nodes(&row.nodes), row.text),
+        };
+        let time = if is_folded { "…".to_owned() } else { format!("{:.3}", row.after_seconds) };
+        let mut lines = broken(&text, room, if row.kind == "failure" { 4 } else { 2 }).into_iter();
+        drawn.push(format!("{time:>9}  {}{}", lane_marks(row, &lanes, width), lines.next().unwrap_or_default()));
+        let rest = Row { arrows: Vec::new(), nodes: Vec::new(), kind: "folded", ..row.clone() };
+        drawn.extend(lines.map(|line| format!("{:>9}  {}{line}", "", lane_marks(&rest, &lanes, width))));
+    }
+    drawn
+}
+
 fn diagram(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt::Result {
     let chain = &explanation.chain;
     if chain.rows.is_empty() {
         return Ok(());
     }
-    let lanes = lanes(explanation);
-    let width = if lanes.len() <= 8 { 4 } else { 3 };
-    let left = 11 + lanes.len() * width;
-    writeln!(f, "\nwhat happened before, {} of {} steps (a letter: the branch a node stands on)", chain.steps_in_slice, chain.steps)?;
-    let head: String = lanes.iter().map(|node| format!("{:<width$}", node.0)).collect();
-    writeln!(f, "{:>9}  {}", "seconds", head.trim_end())?;
-    for row in &chain.rows {
-        let text = if row.nodes.is_empty() || row.kind == "folded" {
-            row.text.clone()
-        } else {
-            format!("{} {}", nodes(&row.nodes), row.text)
-        };
-        let time = if row.kind == "folded" { "…".to_owned() } else { format!("{:.3}", row.after_seconds) };
-        let room = COLUMNS.saturating_sub(left);
-        let mut lines = broken(&text, room).into_iter();
-        writeln!(f, "{time:>9}  {}{}", lane_marks(row, &lanes, width), lines.next().unwrap_or_default())?;
-        let rest = Row { arrows: Vec::new(), nodes: Vec::new(), kind: "folded", ..row.clone() };
-        for line in lines.take(2) {
-            writeln!(f, "{:>9}  {}{line}", "", lane_marks(&rest, &lanes, width))?;
-        }
-    }
-    Ok(())
+    let (within, all) = (chain.steps_in_slice, chain.steps);
+    writeln!(f, "\nwhat happened before, {within} of {all} steps (a letter: the branch a node stands on)")?;
+    let drawn = drawn(&chain.rows, &explanation.target, explanation.nodes as usize);
+    drawn.iter().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
 }
 
-/// A text in lines of so many columns, the third of which says whether there is more.
-fn broken(text: &str, room: usize) -> Vec<String> {
+/// At most so many nodes by number: `nodes 0 1 2 and 13 more`.
+fn of_nodes(all: &[NodeId]) -> String {
+    match all.len() {
+        0..=8 => nodes(all),
+        more => format!("{} and {} more", nodes(&all[..6]), more - 6),
+    }
+}
+
+/// A text in so many lines of so many columns at most, the last of which says whether there is more.
+fn broken(text: &str, room: usize, most: usize) -> Vec<String> {
     let room = room.max(16);
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -276,9 +314,9 @@ fn broken(text: &str, room: usize) -> Vec<String> {
             *line = line.chars().take(room - 1).chain(['…']).collect();
         }
     }
-    if lines.len() > 3 {
-        lines.truncate(3);
-        lines[2] = lines[2].chars().take(room - 1).chain(['…']).collect();
+    if lines.len() > most {
+        lines.truncate(most);
+        lines[most - 1] = lines[most - 1].chars().take(room - 1).chain(['…']).collect();
     }
     lines
 }
@@ -302,14 +340,22 @@ fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
             }
         }
     }
-    for (arrow, (from, to)) in row.arrows.iter().filter(|arrow| place(arrow.from).is_some() && place(arrow.to).is_some()).zip(ends) {
+    for (arrow, (from, to)) in
+        row.arrows.iter().filter(|arrow| place(arrow.from).is_some() && place(arrow.to).is_some()).zip(ends)
+    {
         let sender = from * width + 1;
         if matches!(cells[sender], ' ' | '─') {
             cells[sender] = 'o';
         }
         // Beside the letter of who gets it, on the side it comes from.
         let at = if to > from { to * width - 1 } else { to * width + 1 };
-        cells[at] = if arrow.lost { '×' } else if to > from { '>' } else { '<' };
+        cells[at] = if arrow.lost {
+            '×'
+        } else if to > from {
+            '>'
+        } else {
+            '<'
+        };
     }
     let mark = match row.kind {
         "block.forged" => '#',
@@ -411,7 +457,8 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
     )?;
     for tried in passing.iter().take(CHANGES) {
         let set = tried.set.as_ref().map(|set| format!("   --set {set}")).unwrap_or_default();
-        let again = tried.other_draws.map(|Repeated { failed, runs }| format!("; with other draws {failed} of {runs} fail"));
+        let again =
+            tried.other_draws.map(|Repeated { failed, runs }| format!("; with other draws {failed} of {runs} fail"));
         wrapped(f, "  ", &format!("{}{}{set}", tried.change, again.unwrap_or_default()))?;
     }
     match passing.len().saturating_sub(CHANGES) {
