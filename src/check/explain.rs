@@ -212,10 +212,8 @@ fn explained(
             jobs: options.jobs,
             delivered: run.delivered(),
         };
-        // A run of its own: the tree of blocks is shared by all copies of it.
-        let plan = plan_anew();
-        let first = Playing::new(course, &plan, modelled, Vec::new()).ok()?;
-        Some(Curve::of(&asked, &record, first, stop, &|done, of| progress(Phase::Curve, done, of)))
+        let anew = || Playing::new(course, &plan_anew(), modelled, Vec::new()).ok();
+        Curve::of(&asked, &record, &anew, stop, &|done, of| progress(Phase::Curve, done, of))
     });
     drop(record);
     Ok(Explanation {
@@ -235,7 +233,7 @@ fn explained(
         blocktime: plan.tree.slots().blocktime(),
         faults: faults(&plan),
         chain,
-        curve: curve.flatten(),
+        curve,
         nearest: None,
         why: Vec::new(),
         interrupted: false,

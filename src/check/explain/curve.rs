@@ -105,11 +105,11 @@ pub(super) struct Asked<'a> {
 const REPEATS: u64 = 40;
 
 impl Curve {
-    /// Of a run that is at its first instant. `progress` hears how many copies of how many were played.
+    /// Of a run that `anew` gives at its first instant. `progress` hears how many copies of how many were played.
     pub(super) fn of(
         asked: &Asked<'_>,
         record: &Record,
-        first: Playing,
+        anew: &dyn Fn() -> Option<Playing>,
         stop: &AtomicBool,
         progress: &(dyn Fn(u64, u64) + Sync),
     ) -> Self {
@@ -121,7 +121,7 @@ impl Curve {
             asked,
             repeats,
             times: times(record, asked),
-            moments: BTreeMap::from([(asked.start, Mutex::new(first))]),
+            anew,
             points: BTreeMap::new(),
             inputs: 0,
             stop,
@@ -145,8 +145,9 @@ struct Drawing<'a> {
     asked: &'a Asked<'a>,
     repeats: u64,
     times: Vec<SimTime>,
-    /// The run at instants that were looked at.
-    moments: BTreeMap<SimTime, Mutex<Playing>>,
+    /// The run at its first instant. Each instant has a run of its own: copies share its blocks, and those of all instants
+    /// would be too many.
+    anew: &'a dyn Fn() -> Option<Playing>,
     /// By the place of the instant among all.
     points: BTreeMap<usize, Point>,
     inputs: u64,
@@ -189,8 +190,9 @@ impl Drawing<'_> {
     fn look(&mut self, place: usize) -> Result<(), &'static str> {
         let Asked { target, crypto, seeds, start, jobs, instants, .. } = *self.asked;
         let at = self.times[place];
-        self.go_to(at);
-        let moment = &self.moments[&at];
+        let Some(mut run) = (self.anew)() else { return Err("the run cannot be played again") };
+        crypto.during(|| run.play_until(at));
+        let moment = Mutex::new(run);
         let next = |copy: usize| {
             crypto.during(|| {
                 let name = format!("explain/{}/{copy}", at.micros());
@@ -227,17 +229,6 @@ impl Drawing<'_> {
             return Err("the copies have delivered as many inputs as they may");
         }
         Ok(())
-    }
-
-    /// Has the run at an instant, before what is due then.
-    fn go_to(&mut self, at: SimTime) {
-        if self.moments.contains_key(&at) {
-            return;
-        }
-        let (_, before) = self.moments.range(..at).next_back().expect("the start comes before all others");
-        let mut run = before.lock().expect("no one panics while holding it").apart(None);
-        self.asked.crypto.during(|| run.play_until(at));
-        self.moments.insert(at, Mutex::new(run));
     }
 
     fn finish(self, record: &Record, cut_short: Option<&'static str>) -> Curve {

@@ -24,8 +24,8 @@ grid.append(card("", "Why", "", element("ul", { class: "why" }, data.why.map((se
 if (chain.rows.length) {
   const title = "What happened before";
   const where = element("div");
-  const detail = element("dl", { class: "detail", role: "status" });
-  const made = card("", title, "A lane for each node; colour, dashes and letter are the branch it stands on, where there are rivals. Squares: forged; circles: taken; triangles: rolled back; diamonds: counted its peers; crosses: refused, lost or failed. Point at a row, or use the arrow keys, to see what it changed.", where, detail);
+  const detail = element("dl");
+  const made = card("", title, "A lane for each node; colour, dashes and letter are the branch it stands on, where there are rivals. Squares: forged; circles: taken; triangles: rolled back; diamonds: counted its peers; crosses: refused, lost or failed. Point at a row, or use the arrow keys, to see what it changed.", where, element("div", { class: "detail", role: "status" }, detail));
   const show = (row) => detail.replaceChildren(...[
     ["when", row.folded ? `from ${seconds(row.after_seconds)}` : `${seconds(row.after_seconds)}, slot ${row.slot}`],
     ["who", row.folded ? "folded" : nodeNames(row.nodes)],

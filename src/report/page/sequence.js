@@ -26,7 +26,7 @@ class Sequence {
     Object.assign(this, { title, chosen, rows: explanation.chain.rows, lanes: laneNodes(explanation), at: null });
     const letters = [...new Set(this.rows.flatMap((row) => [...row.stands]))].filter((letter) => /[A-Za-z?]/.test(letter) && letter !== "x").sort();
     this.looks = new Map(letters.map((letter, index) => [letter, LANE_LOOKS[index % LANE_LOOKS.length]]));
-    this.area = element("div", { class: "area sequence", tabindex: 0, role: "listbox", "aria-label": `${title}: ${this.rows.length} rows, up and down to move` });
+    this.area = element("div", { class: "area sequence", tabindex: 0, role: "group", "aria-roledescription": "diagram", "aria-label": `${title}: ${this.rows.length} rows, up and down to move` });
     where.append(this.area);
     this.area.addEventListener("pointermove", (event) => this.show(this.under(event)));
     this.area.addEventListener("click", (event) => this.show(this.under(event)));
@@ -61,7 +61,9 @@ class Sequence {
         const letter = row.stands[node] || "·";
         const { stroke, dash } = this.look(letter);
         const x = px(this.x.get(node));
-        made.push(svg("path", { d: `M${x},${px(at - this.rowHeight / 2)}V${px(at + this.rowHeight / 2)}`, style: `stroke:${stroke};stroke-width:${letter === "·" ? 1.5 : 3};fill:none`, "stroke-dasharray": row.folded ? "1 4" : dash }));
+        // In a narrow window the words stand below the lanes, which make room for them.
+        const [up, down] = wide ? [this.rowHeight / 2, this.rowHeight / 2] : [12, 9];
+        made.push(svg("path", { d: `M${x},${px(at - up)}V${px(at + down)}`, style: `stroke:${stroke};stroke-width:${letter === "·" ? 1.5 : 3};fill:none`, "stroke-dasharray": row.folded ? "1 4" : dash }));
         if (/[A-Za-z]/.test(letter) && letter !== "x" && (!before || (before.stands[node] || "·") !== letter)) made.push(words(x + 4, at - 4, letter, { class: "branch" }));
       }
       before = row;
