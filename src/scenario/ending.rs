@@ -149,7 +149,7 @@ impl Closing {
         if !wanted {
             return Some(Ended::Interrupted);
         }
-        let ends_round = self.slots % self.seats == 0;
+        let ends_round = self.slots.is_multiple_of(self.seats);
         let halted = ends_round.then(|| self.halt.look(end, world)).flatten().map(Ended::Halted);
         halted.or_else(|| self.stall.look(end, height))
     }

@@ -172,12 +172,11 @@ impl Chain {
         let ground = Ground::of(record, upto, plan, target);
         let mut teller = Teller::new(record, plan, &ground);
         let mut happenings = record.network.iter().take_while(|one| one.at() <= target.at).peekable();
-        for index in 0..upto {
-            let step = &record.steps[index];
+        for (step, within) in record.steps[..upto].iter().zip(&within) {
             while let Some(one) = happenings.next_if(|one| one.at() <= step.at) {
                 teller.happening(one);
             }
-            teller.step(step, within[index]);
+            teller.step(step, *within);
         }
         happenings.for_each(|one| teller.happening(one));
         let rivals = teller.rivals(record, upto);
@@ -676,7 +675,8 @@ fn of_several(text: &str) -> String {
         ("a client", "a client"),
     ];
     let found = VERBS.iter().find_map(|(one, several)| Some((several, text.strip_prefix(one)?)));
-    found.map_or_else(|| text.to_owned(), |(several, rest)| format!("{several}{rest}"))
+    let text = found.map_or_else(|| text.to_owned(), |(several, rest)| format!("{several}{rest}"));
+    text.replace(" into its pool", " into their pools")
 }
 
 /// The heaviest rows; the others are folded between them.

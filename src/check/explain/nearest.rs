@@ -54,6 +54,8 @@ pub struct Repeated {
 pub struct Nearest {
     /// Those that pass, the least change first, then the others.
     pub tried: Vec<Tried>,
+    /// How often the run fails as it is, with the same other draws from its start as the changed ones.
+    pub unchanged: Option<Repeated>,
     /// Runs it took.
     pub runs: usize,
     /// Whether there were more changes to try than runs.
@@ -123,20 +125,27 @@ impl Trials<'_> {
             rank(one).cmp(&rank(other)).then(one.0.distance.total_cmp(&other.0.distance))
         });
         let again = tried.iter().take_while(|(tried, _)| tried.passes == Some(true)).take(REPEATED).count();
+        // The run as it is comes first.
+        let runs_again = if again > 0 { (again + 1) * REPEATS } else { 0 };
+        let scenario_of = |place: usize| place.checked_sub(1).map_or(self.scenario, |place| &tried[place].1);
         let repeated = parallel(
             self.jobs,
-            again * REPEATS,
-            |index| self.repeated(&tried[index / REPEATS].1, index % REPEATS),
-            |done| progress((runs + done) as u64, all.max((runs + again * REPEATS) as u64)),
+            runs_again,
+            |index| self.repeated(scenario_of(index / REPEATS), index % REPEATS),
+            |done| progress((runs + done) as u64, all.max((runs + runs_again) as u64)),
         );
-        for ((tried, _), copies) in tried.iter_mut().zip(repeated.chunks(REPEATS)) {
+        let mut counts = repeated.chunks(REPEATS).map(|copies| {
             let known: Vec<bool> = copies.iter().flatten().copied().collect();
             let failed = known.iter().filter(|failed| **failed).count() as u64;
-            tried.other_draws = Some(Repeated { failed, runs: known.len() as u64 });
+            Repeated { failed, runs: known.len() as u64 }
+        });
+        let unchanged = counts.next();
+        for ((tried, _), count) in tried.iter_mut().zip(counts) {
+            tried.other_draws = Some(count);
         }
-        runs += again * REPEATS;
+        runs += runs_again;
         cut_short |= self.stop.load(Ordering::Relaxed);
-        Nearest { tried: tried.into_iter().map(|(tried, _)| tried).collect(), runs, cut_short }
+        Nearest { tried: tried.into_iter().map(|(tried, _)| tried).collect(), unchanged, runs, cut_short }
     }
 
     /// The number nearest to what it was that still passes, and the runs that took.

@@ -455,6 +455,9 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         nearest.tried.len(),
         nearest.runs
     )?;
+    if let Some(Repeated { failed, runs }) = nearest.unchanged {
+        writeln!(f, "  unchanged, with other draws from the start {failed} of {runs} fail")?;
+    }
     for tried in passing.iter().take(CHANGES) {
         let set = tried.set.as_ref().map(|set| format!("   --set {set}")).unwrap_or_default();
         let again =
