@@ -1,7 +1,10 @@
 //! `dposlab explain`: of each known finding it names the cause that docs/findings.md tells, the same on any number of
 //! threads, and the page holds what is printed.
 
-use crate::support::{root, run};
+use crate::{
+    support::{root, run},
+    testnet::Up,
+};
 use serde_json::Value;
 use std::{fs, process::Output};
 
@@ -51,7 +54,7 @@ const KNOWN: [Known; 13] = [
     Known {
         file: "a-pool-keeps-what-can-still-be-forged",
         rows: &[
-            ("submitted", "hands in"),
+            ("submitted", "from a client"),
             ("block.refused", "IPFS hash is already registered"),
             ("failure", "Transfer"),
         ],
@@ -60,7 +63,7 @@ const KNOWN: [Known; 13] = [
     },
     Known {
         file: "a-forger-counts-pending-resignations",
-        rows: &[("submitted", "hands in"), ("block.refused", "not enough delegates to allow resignation")],
+        rows: &[("submitted", "from a client"), ("block.refused", "not enough delegates to allow resignation")],
         numbers: &[],
         passes: &["rules.pool.resignations_counted_on_chain=false"],
     },
@@ -76,7 +79,7 @@ const KNOWN: [Known; 13] = [
     },
     Known {
         file: "a-forger-sees-registered-hashes",
-        rows: &[("submitted", "hands in"), ("block.refused", "IPFS hash is already registered")],
+        rows: &[("submitted", "from a client"), ("block.refused", "IPFS hash is already registered")],
         numbers: &[],
         passes: &["rules.pool.ipfs_hashes_seen_of_delegates=false"],
     },
@@ -105,7 +108,7 @@ const KNOWN: [Known; 13] = [
     },
     Known {
         file: "resignations-leave-enough-delegates-for-the-next-milestone",
-        rows: &[("submitted", "hands in"), ("block.refused", "at height 28")],
+        rows: &[("submitted", "from a client"), ("block.refused", "at height 28")],
         numbers: &["7 delegates that have not resigned are below the 8 of the next round"],
         passes: &[],
     },
@@ -123,7 +126,7 @@ const KNOWN: [Known; 13] = [
     },
     Known {
         file: "a-pool-holds-one-vote-or-registration-of-a-sender",
-        rows: &[("submitted", "hands in"), ("failure", "of type")],
+        rows: &[("submitted", "from a client"), ("failure", "of type")],
         numbers: &[],
         passes: &["rules.pool.checks_precede_adding=false"],
     },
@@ -228,4 +231,24 @@ fn what_is_no_scenario_ends_with_2_and_what_does_not_fail_with_0() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("nothing failed"), "{text}");
+}
+
+#[test]
+fn a_recorded_session_is_explained_with_what_came_in() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let file = folder.path().join("session.jsonl").display().to_string();
+    let up = Up::start(&["--pace", "manual", "--delegates", "5", "--record", &file]);
+    up.advance(12);
+    let (status, answer) = up.post("/lab/faults", &serde_json::json!({ "kind": "partition", "groups": [[0, 1]] }));
+    assert!((200..300).contains(&status), "{answer}");
+    up.advance(10);
+    up.interrupt();
+    let (output, said) = explained(&file, &["--repeats", "3", "--instants", "4"]);
+    assert_eq!(output.status.code(), Some(0), "a live run that stands still is nobody's failure yet");
+    assert_eq!((&said["target"]["kind"], &said["nearest"]), (&"missed-slots".into(), &Value::Null));
+    let told = list(&said["chain"], "rows");
+    assert!(told.iter().any(|row| row["text"] == "fault 0 'partition' begins"), "{told:#?}");
+    assert!(list(&said["curve"], "points").iter().all(|point| point["share"] == 1.0), "it is cut for good: {said}");
+    let output = run(&["explain", &file, "--seed", "2"]);
+    assert_eq!(output.status.code(), Some(2), "a session has a seed of its own");
 }

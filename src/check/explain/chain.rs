@@ -368,7 +368,7 @@ impl<'a> Teller<'a> {
             && ids.iter().any(|id| self.ground.concerned.contains(id))
         {
             let ids: Vec<String> = ids.iter().map(|id| id.to_string()[..8].to_owned()).collect();
-            let text = format!("a client hands in {}", ids.join(", "));
+            let text = format!("gets {} from a client", ids.join(", "));
             let row = self.row(step.at, "submitted", 4, vec![node], text);
             self.tell(row, None);
         }
@@ -672,7 +672,7 @@ fn of_several(text: &str) -> String {
         ("is up again", "are up again"),
         ("cannot forge", "cannot forge"),
         ("forges", "forge"),
-        ("a client", "a client"),
+        ("gets", "get"),
     ];
     let found = VERBS.iter().find_map(|(one, several)| Some((several, text.strip_prefix(one)?)));
     let text = found.map_or_else(|| text.to_owned(), |(several, rest)| format!("{several}{rest}"));

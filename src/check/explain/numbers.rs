@@ -76,8 +76,9 @@ pub(super) fn numbers(
     let forging = |Quorum { reached, in_quorum }: Quorum| {
         let reach = rules.minimum_network_reach.map(|least| {
             let met = reached >= least;
-            let below = if met { "are not below" } else { "are below" };
-            let text = format!("{reached} peers reached {below} the {least} to forge");
+            let peers = if reached == 1 { "peer reached is" } else { "peers reached are" };
+            let not = if met { " not" } else { "" };
+            let text = format!("{reached} {peers}{not} below the {least} to forge");
             number("minimum_network_reach", reached.into(), "peers", least.into(), met, text)
         });
         let quorum = share("quorum_percent", in_quorum, reached, "on the chain", rules.quorum_percent, "to forge");

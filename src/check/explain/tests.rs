@@ -20,7 +20,7 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn explained(scenario: &Scenario, options: &Options) -> Explanation {
-    explain(scenario, options, &AtomicBool::new(false), &|..| ()).expect("its assertions name what there is")
+    explain(scenario, options, &AtomicBool::new(false), &|_, _, _| ()).expect("its assertions name what there is")
 }
 
 /// Two delegates, and for one slot what node 0 pushes gets lost with this chance. Each slot has one block, so that one

@@ -74,7 +74,7 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
             explanation.quorum_percent, explanation.forked_percent
         ));
     }
-    why.extend(explanation.curve.as_ref().and_then(decided));
+    why.extend(explanation.curve.as_ref().and_then(|curve| decided(curve, explanation.failed)));
     why.extend(explanation.nearest.as_ref().map(nearest));
     why
 }
@@ -120,12 +120,13 @@ fn rivals(explanation: &Explanation) -> Option<String> {
 }
 
 /// When it was decided, as the curve says.
-fn decided(curve: &Curve) -> Option<String> {
+fn decided(curve: &Curve, failed: bool) -> Option<String> {
+    let comes = if failed { "it fails" } else { "it comes to the same" };
     let (first, last) = (curve.points.first()?, curve.points.last()?);
     if curve.points.iter().all(|point| point.failed == point.runs) {
         return Some(format!(
-            "It fails from the first instant on, whatever is drawn ({} of {} copies): the scenario and the rules decide \
-             it, and no chance.",
+            "Repeated from the first instant on {comes}, whatever is drawn ({} of {} copies): the scenario and the rules \
+             decide it, and no chance.",
             first.failed, first.runs
         ));
     }
@@ -140,7 +141,7 @@ fn decided(curve: &Curve) -> Option<String> {
         some => format!(": {}", some.iter().take(2).cloned().collect::<Vec<_>>().join("; ")),
     };
     Some(format!(
-        "Repeated from the start it fails in {} of {}; it rises most between {:.3} s and {:.3} s, from {} to \
+        "Repeated from the start {comes} in {} of {}; that rises most between {:.3} s and {:.3} s, from {} to \
          {}{clear}{events}.{certain}",
         first.failed,
         first.runs,
@@ -228,8 +229,10 @@ fn lanes(rows: &[Row], target: &Target, nodes: usize) -> Vec<NodeId> {
     }
     let mut lanes: BTreeSet<NodeId> = target.node.into_iter().collect();
     for row in rows.iter().rev() {
-        let arrows = row.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]);
-        for node in row.nodes.iter().copied().chain(arrows) {
+        // Of many that do the same some are enough.
+        let some = row.nodes.iter().take(2).chain(row.nodes.iter().rev().take(1)).copied();
+        let senders = row.arrows.iter().take(1).map(|arrow| arrow.from);
+        for node in some.chain(senders) {
             if lanes.len() < LANES {
                 lanes.insert(node);
             }

@@ -17,7 +17,7 @@ function laneNodes(explanation) {
   const { nodes, target, chain } = explanation;
   if (nodes <= WIDEST_LANES) return [...Array(nodes).keys()];
   const all = new Set(target.node === null ? [] : [target.node]);
-  for (const row of [...chain.rows].reverse()) for (const node of [...row.nodes, ...row.arrows.flatMap(({ from, to }) => [from, to])]) if (all.size < WIDEST_LANES) all.add(node);
+  for (const row of [...chain.rows].reverse()) for (const node of [...row.nodes.slice(0, 2), ...row.nodes.slice(-1), ...row.arrows.slice(0, 1).map(({ from }) => from)]) if (all.size < WIDEST_LANES) all.add(node);
   return [...all].sort((one, other) => one - other);
 }
 

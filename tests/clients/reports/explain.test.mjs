@@ -16,7 +16,7 @@ const few = ["--repeats", "10", "--instants", "8", "--budget", "30", "--json"];
 const FILES = {
     halt: ["scenarios/findings/the-chain-grows-once-all-faults-are-over.toml", 1],
     pool: ["scenarios/findings/a-pool-holds-no-more-than-its-limit.toml", 1],
-    fork: ["scenarios/partition-even.toml", 0],
+    missed: ["scenarios/missed-slots.toml", 0],
 };
 
 let out;
