@@ -72,7 +72,7 @@ if (curve && curve.points.length) {
 if (nearest) {
   const verdict = (tried) => (tried.passes === true ? "does not fail" : tried.passes === false ? { class: "bad", text: "fails" } : "not known");
   const rows = nearest.tried.map((tried) => [tried.change, verdict(tried), tried.other_draws ? `${tried.other_draws.failed} of ${tried.other_draws.runs} fail` : "–", tried.distance.toFixed(2), tried.set ? command(`--set ${tried.set}`) : "–"]);
-  grid.append(card(curve && curve.jump ? "half words" : "words", "Single changes", `Tried in ${number(nearest.runs)} runs, those with which it does not fail first, the least change on top.${nearest.unchanged ? ` Unchanged, with the same other draws from its start, it fails in ${nearest.unchanged.failed} of ${nearest.unchanged.runs}.` : ""}${nearest.cut_short ? " There were more than could be tried." : ""}`,
+  grid.append(card("words", "Single changes", `Tried in ${number(nearest.runs)} runs, those with which it does not fail first, the least change on top.${nearest.unchanged ? ` Unchanged, with the same other draws from its start, it fails in ${nearest.unchanged.failed} of ${nearest.unchanged.runs}.` : ""}${nearest.cut_short ? " There were more than could be tried." : ""}`,
     table(["change", "the run then", "with other draws", "how much", "as an option"], rows, "Single changes")));
 }
 
