@@ -65,7 +65,7 @@ pub struct Explain {
     /// Instants of the curve at most.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(2..=1_000))]
     instants: u16,
-    /// Runs spent on changes of the scenario; 0 tries none.
+    /// Runs spent on changes of the scenario, repeats not counted; 0 tries none.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     budget: u16,
     /// Runs at a time; one for each core, if not given. It changes nothing of what is told.
