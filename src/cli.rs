@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod diff;
+pub mod explain;
 pub mod export;
 #[doc(hidden)]
 pub mod fuzz;
@@ -50,6 +51,7 @@ enum Command {
     Export(export::Export),
     Diff(diff::Diff),
     Check(check::Check),
+    Explain(explain::Explain),
     Pages(pages::Pages),
 }
 
@@ -89,6 +91,7 @@ impl Cli {
             Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(),
             Command::Check(check) => check.run(),
+            Command::Explain(explain) => explain.run(),
             Command::Pages(pages) => pages.run(),
         });
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {

@@ -23,7 +23,7 @@ pub mod workload;
 pub use crate::sim::Fault;
 pub use assertion::Assertion;
 pub use desk::FaultDesk;
-pub use ending::{Ended, Halt};
+pub use ending::{Closing, Ended, Halt};
 pub use file::{Scenario, ScenarioError, StallRule};
 pub use judge::{Judge, Ruling, Verdict};
 pub use overrides::{Override, Variation};

@@ -161,6 +161,14 @@ impl Peer {
         }
     }
 
+    /// Draws from another stream from now on, one of its own.
+    ///
+    /// # Panics
+    /// The stream is not number 0 of its seed.
+    pub fn draw_anew(&mut self, random: ChaCha8Rng) {
+        self.random = random.into();
+    }
+
     /// All blocks, of all forks.
     pub fn tree(&self) -> &Arc<BlockTree> {
         &self.tree

@@ -100,6 +100,11 @@ impl Expert for Witness {
         self.checked.insert(key, (tip.id(), result.clone()));
         result
     }
+
+    fn apart(&self) -> Box<dyn Expert> {
+        let behaviour = self.behaviour.as_ref().map(Behaviour::apart);
+        Box::new(Self { watch: self.watch.apart(), behaviour, checked: self.checked.clone() })
+    }
 }
 
 impl Observer for Witness {

@@ -69,6 +69,7 @@ pub struct Breach {
 }
 
 /// What the model of a node may look up.
+#[derive(Clone)]
 pub(super) struct Known {
     tree: Arc<BlockTree>,
     /// By node: nothing delays it or its clock, so what is due by a time is asked of it.
@@ -100,6 +101,7 @@ impl Known {
 }
 
 /// What was found, and how often each rule was judged.
+#[derive(Clone)]
 pub(super) struct Report {
     breaches: Vec<Breach>,
     /// By the rule's place in the list.
@@ -139,6 +141,7 @@ pub(super) struct Case<'a> {
     left: Left<'a>,
 }
 
+#[derive(Clone)]
 struct Model {
     known: Known,
     nodes: Vec<Node>,
@@ -149,6 +152,7 @@ struct Model {
 }
 
 /// The three actors of a node, and how many faults make each deviate.
+#[derive(Clone)]
 struct Node {
     peer: PeerModel,
     pool: PoolModel,
@@ -192,6 +196,11 @@ impl Behaviour {
                 muted: false,
             },
         })))
+    }
+
+    /// A watch over a run that goes on from here beside this one: what was seen so far is known to both.
+    pub fn apart(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.model().clone())))
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {

@@ -166,7 +166,8 @@ fn replay(file: &Scenario, wanted: &Finding, networks: &Networks, stop: &AtomicB
             watchers.slot_over();
             !watchers.has_found(is_wanted) && !stop.load(Ordering::Relaxed)
         });
-        watchers.run_over(&outcome.ok()?, stop);
+        let outcome = outcome.ok()?;
+        watchers.run_over(outcome.end, outcome.ended, stop);
         let seen = watchers.seen();
         seen.findings().iter().find(|found| is_wanted(found)).cloned()
     })
@@ -188,7 +189,7 @@ fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String
 }
 
 /// As many rounds as the faults and the time to recover need.
-fn fit(mut scenario: Scenario) -> Scenario {
+pub(super) fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
         let round = f64::from(scenario.network.delegates * BLOCKTIME);
         let rounds = (asked.from_seconds / round).ceil() as u32 + asked.within_rounds + 1;

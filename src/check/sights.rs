@@ -82,7 +82,7 @@ sights! {
 const NEAR: u32 = 2;
 
 /// What is noted of a run while it is watched.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Sights {
     /// Faults in force, with the height at which each began.
     running: BTreeMap<usize, Height>,

@@ -8,6 +8,7 @@ use crate::{
 };
 
 /// Something that happened, kept to be told.
+#[derive(Clone)]
 pub(super) struct Told {
     pub now: SimTime,
     pub node: Option<NodeId>,
@@ -15,6 +16,7 @@ pub(super) struct Told {
 }
 
 /// What happened at a node, or to the network.
+#[derive(Clone)]
 pub(super) enum Happened {
     Event(Event),
     Fault { kind: &'static str, began: bool },

@@ -113,7 +113,7 @@ fn play_asserted(
         goes_on(&watchers)
     });
     let played = played.expect("no actor dies on the inline stage");
-    watchers.run_over(&played, stop);
+    watchers.run_over(played.end, played.ended, stop);
     watchers.outcome(slots, played.delivered)
 }
 

@@ -35,6 +35,7 @@ const TOLD: usize = 40;
 pub struct Watch(Arc<Mutex<Seen>>);
 
 /// What was seen of a run.
+#[derive(Clone)]
 pub struct Seen {
     tree: Arc<BlockTree>,
     nodes: Vec<Node>,
@@ -58,6 +59,7 @@ pub struct Seen {
 }
 
 /// What is known of a node.
+#[derive(Clone)]
 struct Node {
     tip: Arc<Link>,
     /// When its chain last grew or shrank.
@@ -120,6 +122,11 @@ impl Watch {
             best: tip.clone(),
             sights: Sights::default(),
         })))
+    }
+
+    /// A watch over a run that goes on from here beside this one: what was seen so far is known to both.
+    pub fn apart(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.seen().clone())))
     }
 
     /// What was seen so far.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     actors::SimTime,
-    scenario::{Judge, Scenario, Verdict, run::Outcome as Played},
+    scenario::{Ended, Judge, Scenario, Verdict},
     sim::{Observer, Plan},
 };
 use std::{
@@ -45,6 +45,18 @@ impl Watchers {
         Ok(Self { watch, behaviour, asserted })
     }
 
+    /// Those over a run that goes on from here beside this one: what was seen so far is known to both.
+    pub(super) fn apart(&self) -> Self {
+        let watch = self.watch.apart();
+        let behaviour = self.behaviour.as_ref().map(Behaviour::apart);
+        let asserted = self.asserted.as_ref().map(|asserted| Asserted {
+            judge: asserted.judge.apart(),
+            watch: watch.clone(),
+            ..*asserted
+        });
+        Self { watch, behaviour, asserted }
+    }
+
     /// What the stage tells the run to.
     pub(super) fn observers(&self) -> Vec<Box<dyn Observer>> {
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(self.watch.clone())];
@@ -65,10 +77,10 @@ impl Watchers {
     }
 
     /// At the end of a run, unless somebody has stopped it.
-    pub(super) fn run_over(&self, played: &Played, stop: &AtomicBool) {
-        self.seen().look_until(played.end);
+    pub(super) fn run_over(&self, end: SimTime, ended: Ended, stop: &AtomicBool) {
+        self.seen().look_until(end);
         if !stop.load(Ordering::Relaxed) {
-            self.asserted.iter().for_each(|asserted| asserted.run_over(played));
+            self.asserted.iter().for_each(|asserted| asserted.run_over(end, ended));
         }
     }
 
@@ -114,9 +126,9 @@ impl Asserted {
     }
 
     /// At the end of the run: what does not hold.
-    fn run_over(&self, run: &Played) {
-        let verdicts = self.judge.verdicts(run.end, run.ended).into_iter();
-        self.note(run.end, verdicts.filter(Verdict::is_broken).collect());
+    fn run_over(&self, end: SimTime, ended: Ended) {
+        let verdicts = self.judge.verdicts(end, ended).into_iter();
+        self.note(end, verdicts.filter(Verdict::is_broken).collect());
     }
 
     fn note(&self, at: SimTime, broken: Vec<Verdict>) {

@@ -52,7 +52,7 @@ pub fn command(scenario: &str, seed: u64, set: &[String]) -> String {
 }
 
 /// For a shell: in single quotes where it has to be.
-pub(super) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

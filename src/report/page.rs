@@ -8,6 +8,7 @@
 //!                                                         ring        the slots of the rounds
 //! ```
 
+pub mod explain;
 pub mod run;
 pub mod sweep;
 

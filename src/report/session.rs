@@ -323,11 +323,25 @@ pub async fn replay(
 /// As [`replay`].
 pub async fn replay_on(
     kind: StageKind,
-    mut file: SessionFile,
+    file: SessionFile,
     plan: &Plan,
     desk: &FaultDesk,
     trace: Option<&TraceWriter>,
 ) -> Result<Replayed, SessionError> {
+    replay_and_keep(kind, file, plan, desk, trace).await.map(|(replayed, _)| replayed)
+}
+
+/// [`replay_on`] that also keeps what came in.
+///
+/// # Errors
+/// As [`replay`].
+pub async fn replay_and_keep(
+    kind: StageKind,
+    mut file: SessionFile,
+    plan: &Plan,
+    desk: &FaultDesk,
+    trace: Option<&TraceWriter>,
+) -> Result<(Replayed, Vec<CameIn>), SessionError> {
     let digest = TraceDigest::default();
     let watch = Watch::new(plan);
     let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(watch.clone())];
@@ -339,7 +353,7 @@ pub async fn replay_on(
             spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?
         }
     };
-    let (mut inputs, mut ended) = (0, false);
+    let (mut inputs, mut ended) = (Vec::new(), false);
     while let Some(entry) = file.next()? {
         let Entry { at, delivered, digest: expected, came } = entry;
         let at = SimTime::from_micros(at);
@@ -364,15 +378,16 @@ pub async fn replay_on(
         let config = plan.tree.config();
         match came.intervention(config, desk, |node| watch.height(node)).map_err(|why| file.malformed(why))? {
             Some(what) => {
+                inputs.push(CameIn { at, delivered, what: what.clone() });
                 stage.intervene(what).await?;
-                inputs += 1;
             }
             None => ended = true,
         }
     }
     let end_us = stage.world().now().micros();
     stage.stop().await;
-    Ok(Replayed { inputs, events: digest.events(), digest: digest.digest().to_string(), end_us, ended })
+    let (events, digest) = (digest.events(), digest.digest().to_string());
+    Ok((Replayed { inputs: inputs.len() as u64, events, digest, end_us, ended }, inputs))
 }
 
 /// Knows at which height each node is.

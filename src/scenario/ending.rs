@@ -4,10 +4,11 @@
 //! gone on, so it has neither succeeded nor failed. A run that has *halted* is no guess: it is proved that no block can
 //! ever be made again.
 
+use super::{Scenario, stall::Stall};
 use crate::{
     actors::SimTime,
     protocol::Height,
-    sim::{Digest, World, world::HaltCause},
+    sim::{Digest, Plan, World, world::HaltCause},
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -121,8 +122,41 @@ impl Serialize for Halt {
     }
 }
 
+/// Looks at the end of each slot whether a run is over.
+#[derive(Clone)]
+pub struct Closing {
+    stall: Stall,
+    halt: HaltWatch,
+    last: Height,
+    seats: u32,
+    slots: u32,
+}
+
+impl Closing {
+    /// Before the first slot of a run.
+    pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
+        let (stall, halt) = (Stall::new(scenario, plan), HaltWatch::default());
+        Self { stall, halt, last: scenario.last_height(), seats: scenario.network.delegates, slots: 0 }
+    }
+
+    /// At the end of a slot: whether the run is over, and how. One that is not `wanted` any more is interrupted.
+    pub fn look(&mut self, end: SimTime, world: &World, wanted: bool) -> Option<Ended> {
+        self.slots += 1;
+        let height = world.tips().winning().height();
+        if height >= self.last {
+            return Some(Ended::Complete);
+        }
+        if !wanted {
+            return Some(Ended::Interrupted);
+        }
+        let ends_round = self.slots.is_multiple_of(self.seats);
+        let halted = ends_round.then(|| self.halt.look(end, world)).flatten().map(Ended::Halted);
+        halted.or_else(|| self.stall.look(end, height))
+    }
+}
+
 /// Looks at the end of each round's worth of slots whether a halt is proved.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct HaltWatch(Option<(HaltCause, Digest, SimTime)>);
 
 impl HaltWatch {

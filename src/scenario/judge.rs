@@ -22,6 +22,15 @@ pub trait Expert: Observer {
     /// winning chain: what is wrong, if anything.
     /// `now` is the end of the slot that is over.
     fn check(&mut self, now: SimTime, tree: &BlockTree, tip: &Arc<Link>, name: Option<&str>) -> Result<(), String>;
+
+    /// One who has seen the same so far, for a run that goes on from here beside this one.
+    fn apart(&self) -> Box<dyn Expert>;
+}
+
+impl Clone for Box<dyn Expert> {
+    fn clone(&self) -> Self {
+        self.apart()
+    }
 }
 
 /// Watches a run. Clones share what they saw: one goes to the stage, one stays to be asked.
@@ -88,6 +97,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
+#[derive(Clone)]
 struct Case {
     tree: Arc<BlockTree>,
     first: Arc<Link>,
@@ -122,6 +132,7 @@ struct Counts {
 }
 
 /// An assertion and what is known of it.
+#[derive(Clone)]
 struct Watched {
     text: String,
     claim: Claim,
@@ -135,6 +146,7 @@ struct Watched {
 }
 
 /// From when an assertion counts.
+#[derive(Clone)]
 enum From {
     /// The end of a fault, or its beginning where it never ends.
     Fault {
@@ -200,6 +212,11 @@ impl Judge {
         let judge = Self(Arc::new(Mutex::new(case)));
         judge.lock().moment_passed(plan.start);
         judge
+    }
+
+    /// A judge of a run that goes on from here beside this one: what was seen so far is known to both.
+    pub fn apart(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.lock().clone())))
     }
 
     /// What has to watch the run for it: nothing, where nothing is asserted.

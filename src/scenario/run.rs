@@ -1,10 +1,9 @@
 //! Plays a scenario and collects what came of it.
 
 use super::{
-    ending::{Ended, HaltWatch},
+    ending::{Closing, Ended},
     file::Scenario,
     script::{Parties, Script},
-    stall::Stall,
     testnet::Testnet,
 };
 use crate::{
@@ -244,21 +243,10 @@ impl Scenario {
         let slots = plan.tree.slots();
         let first = slots.slot(plan.start.seconds());
         let ends = (first.0 + 1..=u32::MAX).map(|slot| SimTime::from_seconds(slots.start(Slot(slot))));
-        let (mut stall, mut halt) = (Stall::new(self, plan), HaltWatch::default());
-        let mut slots_played = 0;
+        let mut closing = Closing::new(self, plan);
         let mut look = |end: SimTime, world: &World| -> Option<Ended> {
-            slots_played += 1;
-            let height = world.tips().winning().height();
-            let wanted = wanted(height);
-            if height >= self.last_height() {
-                return Some(Ended::Complete);
-            }
-            if !wanted {
-                return Some(Ended::Interrupted);
-            }
-            let ends_round = slots_played % self.network.delegates == 0;
-            let halted = ends_round.then(|| halt.look(end, world)).flatten().map(Ended::Halted);
-            halted.or_else(|| stall.look(end, height))
+            let wanted = wanted(world.tips().winning().height());
+            closing.look(end, world, wanted)
         };
         // The last slot that the clock knows ends a run, too.
         let mut ended = Ended::Time;

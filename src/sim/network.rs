@@ -170,6 +170,14 @@ impl Network {
         }
     }
 
+    /// Draws from other streams from now on. What was drawn once for all messages of a link stays.
+    pub fn draw_anew(&mut self, seeds: SeedTree) {
+        for (node, random) in (0_u32..).zip(&mut self.random) {
+            *random = Xoshiro256PlusPlus::from_seed(seeds.bytes(&format!("network/messages/{node}")));
+        }
+        self.interference.draw_anew(seeds);
+    }
+
     /// What became of messages so far.
     pub fn tally(&self) -> Tally {
         self.tally

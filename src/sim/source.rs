@@ -6,6 +6,7 @@ use crate::{
     ledger::Link,
 };
 use dyn_clone::DynClone;
+use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -20,6 +21,9 @@ pub trait Source: Send + DynClone {
 
     /// A node has answered what was handed in; most sources do not care.
     fn answered(&mut self, _now: SimTime, _submission: &Submission) {}
+
+    /// Draws from another stream from now on; nothing to do for one that does not draw.
+    fn draw_anew(&mut self, _random: ChaCha8Rng) {}
 }
 
 dyn_clone::clone_trait_object!(Source);

@@ -39,6 +39,22 @@ impl Stage {
         Ok(Self { host, snapshots: Snapshots::new(plan) })
     }
 
+    /// Does what comes into a run in this thread from outside, now, as [`Stage::intervene`] does. What is about snapshots does
+    /// nothing: the run has none.
+    pub async fn intervene_in(stage: InlineStage, what: Intervention) -> InlineStage {
+        if what.is_about_snapshots() {
+            return stage;
+        }
+        let snapshots = Snapshots::new(&stage.world().plan().apart());
+        let mut whole = Self { host: Host::Inline(Box::new(stage)), snapshots };
+        let done = whole.intervene(what).await;
+        done.expect("no actor dies on the inline stage");
+        match whole.host {
+            Host::Inline(stage) => *stage,
+            Host::Ractor(_) => unreachable!("it was made of an inline stage"),
+        }
+    }
+
     /// Clock and queue of the run.
     pub fn world(&self) -> &World {
         match &self.host {

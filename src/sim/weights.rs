@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The vote weight of the delegate that forges on each node, at the beginning of the round in force: the one that the
 /// block after the winning tip belongs to.
+#[derive(Clone)]
 pub struct Weights {
     tree: Arc<BlockTree>,
     keys: Vec<Option<PublicKey>>,

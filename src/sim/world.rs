@@ -18,7 +18,7 @@ mod nodes;
 mod reorganise;
 
 use super::{
-    Plan, Tips,
+    Plan, SeedTree, Tips,
     network::{Network, Route, Tally},
     plan,
     queue::Soon,
@@ -237,6 +237,8 @@ pub struct World {
     arrivals: Vec<Arrival>,
     requests: u64,
     delivered: u64,
+    /// Clients that begin draw from these, where the run draws from other streams by now than it began with.
+    anew: Option<SeedTree>,
 }
 
 impl World {
@@ -270,6 +272,7 @@ impl World {
             arrivals: Vec::new(),
             requests: 0,
             delivered: 0,
+            anew: None,
             plan: Arc::new(plan.clone()),
         };
         plan.sources.iter().for_each(|source| source.tally.reset());
@@ -287,6 +290,11 @@ impl World {
     /// The blocks of the network.
     pub fn tree(&self) -> &Arc<BlockTree> {
         &self.plan.tree
+    }
+
+    /// What the run began with, and the faults that came in since.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// The names of the nodes.

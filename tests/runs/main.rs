@@ -12,6 +12,7 @@ mod determinism;
 mod dialect_table;
 mod endings;
 mod examples;
+mod explained;
 mod extending;
 mod faults;
 mod figures;

@@ -9,6 +9,7 @@ use crate::{
     },
     protocol::{Block, BlockId, Slot},
 };
+use rand_chacha::ChaCha8Rng;
 use std::{mem, sync::Arc, time::Duration};
 
 /// The number of a plan that no delegate ever makes: the wake-ups of one that forges out of turn.
@@ -92,6 +93,13 @@ impl Hosted {
         match (&mut self.actor, &self.deviance) {
             (Actor::Peer(peer), None) => Some(peer),
             _ => None,
+        }
+    }
+
+    /// A peer draws from another stream from now on; the others do not draw.
+    pub fn draw_anew(&mut self, random: impl FnOnce() -> ChaCha8Rng) {
+        if let Actor::Peer(peer) = &mut self.actor {
+            peer.draw_anew(random());
         }
     }
 

@@ -15,6 +15,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// The block that is being passed around.
+#[derive(Clone)]
 pub(super) struct Passing {
     pub id: BlockId,
     block: Arc<Block>,

@@ -15,7 +15,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Chunks on their way.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Download {
     pub above: Height,
     /// Peers on this chain when it began.
@@ -23,7 +23,7 @@ pub(super) struct Download {
     pub chunks: Vec<Chunk>,
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Chunk {
     pub first: Option<NodeId>,
     /// Peers asked so far.

@@ -17,6 +17,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 
 /// What the forger of a node knows.
+#[derive(Clone)]
 pub(super) struct DelegateModel {
     key: Option<PublicKey>,
     /// The slot it asked for the state of the network in, the height of the round it knew, and when.
@@ -33,6 +34,7 @@ pub(super) struct DelegateModel {
     quiet_until: SimTime,
 }
 
+#[derive(Clone)]
 struct Turn {
     slot: Slot,
     asked: bool,

@@ -59,7 +59,7 @@ impl Endpoint {
 }
 
 /// Calls by who called, or was called.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Calls {
     /// By the number of the node: hardly any time passes without a call of each.
     calls: Vec<VecDeque<(SimTime, Endpoint)>>,
@@ -114,7 +114,7 @@ impl Calls {
 }
 
 /// What callers may expect.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Callers {
     calls: Calls,
     heard: Calls,

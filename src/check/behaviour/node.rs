@@ -26,6 +26,7 @@ use std::{
 pub(super) const GRACE: Duration = Duration::from_millis(50);
 
 /// What a peer is and knows, as far as that follows from what it heard.
+#[derive(Clone)]
 pub(super) struct PeerModel {
     pub id: NodeId,
     pub tip: Arc<Link>,

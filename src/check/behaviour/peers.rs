@@ -40,7 +40,7 @@ pub(super) struct Peer {
 }
 
 /// The peers of a node.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Peers {
     pub all: BTreeMap<NodeId, Peer>,
     /// Somebody may have come or gone unseen.

@@ -21,6 +21,7 @@ use std::{
 pub(super) const MARGIN: usize = 10_240;
 
 /// What a pool holds, as far as that follows from what it heard.
+#[derive(Clone)]
 pub(super) struct PoolModel {
     pub tip: Arc<Link>,
     /// By arrival.
@@ -33,7 +34,7 @@ pub(super) struct PoolModel {
 }
 
 /// What the events of a step say.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Told {
     pub removed: Vec<TransactionId>,
     pub expired: Vec<TransactionId>,

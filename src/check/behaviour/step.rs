@@ -7,7 +7,7 @@ use crate::{
 use smallvec::{SmallVec, smallvec};
 
 /// What an actor heard.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Cause {
     Start,
     /// Its node came back.
@@ -19,7 +19,7 @@ pub(super) enum Cause {
 }
 
 /// Something an actor did.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Did {
     Sent(ActorId, Message),
     Event(Event),
@@ -43,7 +43,7 @@ impl Did {
 }
 
 /// What an actor heard, and what it did because of that, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Step {
     pub actor: ActorId,
     pub now: SimTime,

@@ -23,6 +23,7 @@ const VAIN: u32 = 5;
 const HEALTH_TIME: Duration = Duration::from_secs(150);
 
 /// Where a peer is between its chain and the network's.
+#[derive(Clone)]
 pub(super) struct Sync {
     pub phase: Phase,
     pub chunk: u32,
@@ -40,7 +41,7 @@ pub(super) struct Sync {
     pub lost: SimTime,
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) enum Phase {
     /// The model does not know.
     Unknown,

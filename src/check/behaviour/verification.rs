@@ -10,6 +10,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 
 /// A peer being verified.
+#[derive(Clone)]
 pub(super) struct Probe {
     claimed: Arc<Block>,
     /// The own tip when the peer said where it stands.
@@ -25,6 +26,7 @@ pub(super) struct Probe {
 }
 
 /// A question of a verification that is over otherwise.
+#[derive(Clone)]
 pub(super) struct LeftOpen {
     node: NodeId,
     /// The question, as in [`Probe`].
@@ -34,6 +36,7 @@ pub(super) struct LeftOpen {
 }
 
 /// What a peer is asked.
+#[derive(Clone)]
 enum Asks {
     /// For blocks at these heights; none of the heights above the last can be common.
     Common {

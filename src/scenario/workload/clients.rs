@@ -89,6 +89,10 @@ impl Source for Spammer {
         let submissions = made.into_iter().map(|made| (node, one(made))).collect();
         Poll { submissions, again: Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second)) }
     }
+
+    fn draw_anew(&mut self, random: ChaCha8Rng) {
+        self.random = random;
+    }
 }
 
 impl Flooder {

@@ -261,6 +261,10 @@ impl Source for Generator {
             }
         }
     }
+
+    fn draw_anew(&mut self, random: ChaCha8Rng) {
+        self.random = random;
+    }
 }
 
 /// The nonce of a wallet on the chain.

@@ -112,6 +112,12 @@ impl Interference {
         Self { nodes, cuts: Vec::new(), rules: Vec::new(), seeds, random: BTreeMap::new() }
     }
 
+    /// Draws from other streams from now on.
+    pub fn draw_anew(&mut self, seeds: SeedTree) {
+        self.seeds = seeds;
+        self.random.clear();
+    }
+
     /// Whether nothing is in force.
     pub fn is_idle(&self) -> bool {
         self.cuts.is_empty() && self.rules.is_empty()

@@ -3,7 +3,7 @@
 use crate::{
     actors::{Effect, Hosted, NodeId, SimTime},
     sim::{
-        Observer, Plan, World,
+        Observer, Plan, SeedTree, World, plan,
         queue::Soon,
         world::{Delivery, Moment, What},
     },
@@ -39,6 +39,20 @@ impl InlineStage {
     /// All of the run as it is now.
     pub fn moment(&self) -> Moment {
         Moment::of(&self.world, self.actors.clone())
+    }
+
+    /// Has somebody watch the run from now on.
+    pub fn watch(&mut self, observer: Box<dyn Observer>) {
+        self.world.watch(observer);
+    }
+
+    /// Draws from the streams of another seed from now on. What was drawn before stays: keys, links and their latencies,
+    /// clocks, and what is on its way.
+    pub fn draw_anew(&mut self, seeds: SeedTree) {
+        self.world.draw_anew(seeds);
+        for (index, actor) in self.actors.iter_mut().enumerate() {
+            actor.draw_anew(|| seeds.stream(&format!("anew/peer/{}", index / plan::ROLES.len())));
+        }
     }
 
     /// Puts other actors in the place of those it has, which are answered.

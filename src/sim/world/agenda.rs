@@ -206,6 +206,7 @@ impl World {
             Entry::Fault(index) => self.begin_fault(index),
             Entry::Source(index) => {
                 self.sources[index] = Some((self.plan.sources[index].make)());
+                self.source_draws_anew(index);
                 self.queue.push(self.now, Item::Poll(index));
             }
         }

@@ -4,7 +4,7 @@ use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
     protocol::SignedTransaction,
-    sim::{Fault, plan, source::Counts, tips::Tips},
+    sim::{Fault, SeedTree, plan, source::Counts, tips::Tips},
 };
 use std::{mem, sync::Arc};
 
@@ -90,11 +90,30 @@ impl Clone for World {
             arrivals: Vec::new(),
             requests: self.requests,
             delivered: self.delivered,
+            anew: self.anew,
         }
     }
 }
 
 impl World {
+    /// Draws from the streams of another seed from now on: messages, faults, clients, nodes that come back. What is on its way
+    /// stays there. Actors are told apart from it.
+    pub(in crate::sim) fn draw_anew(&mut self, seeds: SeedTree) {
+        Arc::make_mut(&mut self.plan).seeds = seeds;
+        self.network.draw_anew(seeds);
+        self.anew = Some(seeds);
+        for index in 0..self.sources.len() {
+            self.source_draws_anew(index);
+        }
+    }
+
+    /// A client draws from the streams that the run draws from by now.
+    pub(super) fn source_draws_anew(&mut self, index: usize) {
+        if let (Some(seeds), Some(source)) = (self.anew, &mut self.sources[index]) {
+            source.draw_anew(seeds.stream(&format!("anew/source/{index}")));
+        }
+    }
+
     /// Goes back, or over, to a moment of this run. Those who watch stay, and are told what is different now; `was` are
     /// the actors that the run had until now. With `begins` nothing has happened in it yet.
     pub(in crate::sim) fn become_as(&mut self, moment: &Moment, was: &[Hosted], begins: bool) {

@@ -1,0 +1,289 @@
+//! Why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
+//!
+//! ```text
+//!   scenario ─► run, recorded ─► target ─► record ─► chain      the slice of what happened before, folded; the numbers
+//!      │                           └─────► copies ─► curve      how probable the failure is from each instant on
+//!      └─────► changed scenarios ────────► runs ───► nearest    the least change with which it does not fail
+//! ```
+//!
+//! All of it is a function of the scenario, the seed and the options; the number of threads changes nothing.
+
+mod chain;
+mod curve;
+mod nearest;
+mod numbers;
+mod play;
+mod record;
+mod target;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
+pub use curve::{Curve, Jump, Point};
+pub use nearest::{Nearest, Repeated, Tried};
+pub use numbers::Number;
+pub use target::{Target, TargetKind};
+
+use crate::{
+    actors::SimTime,
+    scenario::{Ended, Scenario, Testnet},
+    sim::{Fault, Plan, SeedTree, Trigger, snapshots::CameIn},
+};
+use curve::Asked;
+use nearest::Trials;
+use play::Playing;
+use record::Recorder;
+use serde::Serialize;
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+use target::asks_for_conduct;
+
+/// What is wanted of an explanation.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub seed: u64,
+    /// Copies of the run at each instant; as many as there is time for, 40 at most, where it is not given. 0: no curve.
+    pub repeats: Option<u64>,
+    /// Instants at most.
+    pub instants: usize,
+    /// Runs that are spent on changes at most; 0: none are tried.
+    pub budget: usize,
+    /// Lines of the diagram at most, as it is printed.
+    pub lines: usize,
+    /// Threads, at least 1.
+    pub jobs: usize,
+}
+
+/// What is played: a scenario, or what was recorded of a live run of one.
+#[derive(Clone)]
+pub struct Course<'a> {
+    pub scenario: &'a Scenario,
+    /// What came in from outside, in order; nothing into a scenario.
+    pub inputs: Arc<[CameIn]>,
+    /// When it is over, where its scenario does not say that.
+    pub end: Option<SimTime>,
+}
+
+impl<'a> Course<'a> {
+    /// A scenario as `dposlab run` plays it.
+    pub fn of(scenario: &'a Scenario) -> Self {
+        Self { scenario, inputs: Arc::from([]), end: None }
+    }
+}
+
+/// Which part is being worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Copies of the run from each instant on.
+    Curve,
+    /// Changed scenarios.
+    Nearest,
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    pub version: &'static str,
+    /// The file, as it was named.
+    pub file: String,
+    pub seed: u64,
+    /// Values that were replaced.
+    pub set: Vec<String>,
+    /// The command that gives the same.
+    pub reproduce: String,
+    /// What is explained.
+    pub target: Target,
+    /// Whether something failed.
+    pub failed: bool,
+    /// How the run ended.
+    pub ended: Ended,
+    /// The shares of peers, in per cent, that a node needs on its chain to forge, and on others to leave its own.
+    pub quorum_percent: u32,
+    pub forked_percent: u32,
+    pub nodes: u32,
+    /// Usernames of the delegates on the first nodes; the other nodes are relays.
+    pub delegates: Vec<String>,
+    /// The instant the run began at, in microseconds since the epoch, and the length of a slot in seconds.
+    pub start_us: u64,
+    pub blocktime: u32,
+    pub faults: Vec<FaultTold>,
+    pub chain: Chain,
+    pub curve: Option<Curve>,
+    pub nearest: Option<Nearest>,
+    /// In a few sentences.
+    pub why: Vec<String>,
+    /// Whether somebody stopped it before all was done.
+    pub interrupted: bool,
+}
+
+/// A fault of the scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultTold {
+    pub fault: usize,
+    pub kind: &'static str,
+    /// Its parameters, as in the file.
+    pub what: serde_json::Value,
+    /// In seconds from the start, where it is known beforehand; `null` for an end that never comes.
+    pub from_seconds: Option<f64>,
+    pub until_seconds: Option<f64>,
+}
+
+/// Explains a scenario's run. `progress` hears what was done of a part, and of how much.
+///
+/// # Errors
+/// An assertion names an invariant that there is not.
+pub fn explain(
+    scenario: &Scenario,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    scenario.crypto.during(|| {
+        let seeds = SeedTree::new(options.seed);
+        let testnet = Arc::new(scenario.testnet(seeds));
+        let plan = || scenario.plan(&testnet, seeds);
+        let mut explanation = explained(&Course::of(scenario), &plan, options, stop, progress)?;
+        explanation.delegates = names(&testnet);
+        let wanted = options.budget > 0 && explanation.failed && !stop.load(Ordering::Relaxed);
+        explanation.nearest = wanted.then(|| {
+            let (jobs, budget, testnet, target) = (options.jobs, options.budget, testnet.clone(), &explanation.target);
+            let trials = Trials { scenario, target, testnet, seeds, jobs, budget, stop };
+            trials.run(&|done, of| progress(Phase::Nearest, done, of))
+        });
+        explanation.interrupted = stop.load(Ordering::Relaxed);
+        explanation.why = text::why(&explanation);
+        Ok(explanation)
+    })
+}
+
+/// Explains a recorded live run under the plan that it began with. Changes of its scenario are not tried: what came in from
+/// outside was meant for the run as it was.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_recorded(
+    course: &Course<'_>,
+    plan: &dyn Fn() -> Plan,
+    delegates: Vec<String>,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    course.scenario.crypto.during(|| {
+        let mut explanation = explained(course, plan, options, stop, progress)?;
+        explanation.delegates = delegates;
+        explanation.interrupted = stop.load(Ordering::Relaxed);
+        explanation.why = text::why(&explanation);
+        Ok(explanation)
+    })
+}
+
+/// The run, its chain of causes and its curve.
+fn explained(
+    course: &Course<'_>,
+    plan_anew: &dyn Fn() -> Plan,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    let (scenario, plan) = (course.scenario, plan_anew());
+    let recorder = Recorder::new(&plan);
+    let modelled = asks_for_conduct(scenario);
+    let mut run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
+    let ended = run.play_to_end(stop);
+    let target = Target::of(scenario, &run, plan.start);
+    let record = recorder.record();
+    let mut chain = Chain::of(&record, &plan, &target);
+    chain.rows = text::fitted(&chain, &target, plan.nodes.len(), options.lines);
+    let curve = (options.repeats != Some(0) && target.kind != TargetKind::Nothing).then(|| {
+        let asked = Asked {
+            target: &target,
+            crypto: scenario.crypto,
+            seeds: plan.seeds,
+            start: plan.start,
+            repeats: options.repeats,
+            instants: options.instants,
+            jobs: options.jobs,
+            delivered: run.delivered(),
+        };
+        let anew = || Playing::new(course, &plan_anew(), modelled, Vec::new()).ok();
+        Curve::of(&asked, &record, &anew, stop, &|done, of| progress(Phase::Curve, done, of))
+    });
+    drop(record);
+    Ok(Explanation {
+        version: env!("CARGO_PKG_VERSION"),
+        file: String::new(),
+        seed: options.seed,
+        set: Vec::new(),
+        reproduce: String::new(),
+        failed: target.kind.is_failure(),
+        target,
+        ended,
+        quorum_percent: plan.tree.rules().quorum_percent,
+        forked_percent: plan.tree.rules().node.forked_percent,
+        nodes: plan.nodes.len() as u32,
+        delegates: Vec::new(),
+        start_us: plan.start.micros(),
+        blocktime: plan.tree.slots().blocktime(),
+        faults: faults(&plan),
+        chain,
+        curve,
+        nearest: None,
+        why: Vec::new(),
+        interrupted: false,
+    })
+}
+
+fn names(testnet: &Testnet) -> Vec<String> {
+    testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect()
+}
+
+fn faults(plan: &Plan) -> Vec<FaultTold> {
+    let told = |(index, fault): (usize, &Fault)| {
+        let begun = fault.from.instant(plan, None);
+        let end = fault.until.as_ref().and_then(|until: &Trigger| until.instant(plan, begun));
+        let seconds = |at: SimTime| at.since(plan.start).as_secs_f64();
+        FaultTold {
+            fault: index,
+            kind: fault.kind.name(),
+            what: serde_json::to_value(&fault.kind).unwrap_or_default(),
+            from_seconds: begun.map(seconds),
+            until_seconds: end.map(seconds),
+        }
+    };
+    plan.faults.iter().enumerate().map(told).collect()
+}
+
+/// Does as many pieces of work on so many threads; the results are in their order. `progress` hears how many are done.
+fn parallel<T: Send>(
+    jobs: usize,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+    progress: impl Fn(usize) + Sync,
+) -> Vec<T> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+    thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, count.max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        break;
+                    }
+                    let result = work(index);
+                    results.lock().expect("no one panics while holding it")[index] = Some(result);
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    let results = results.into_inner().expect("all threads have ended well");
+    results.into_iter().map(|result| result.expect("each index was worked on")).collect()
+}

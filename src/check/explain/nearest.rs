@@ -1,0 +1,364 @@
+//! The nearest run that does not fail: one thing changed, and as little of it as goes.
+//!
+//! The minimiser ([`crate::check::minimal`]) looks for less that still fails; this looks for less change that does not.
+//!
+//! 1. Single changes are proposed: a fault, an action, a workload or one node of a fault taken away; a rule switched; a
+//!    number of a rule or the end of a fault at one of its extremes; a plainer network.
+//! 2. Each is played. Whatever shows the failure no more, and lasts until that is certain, passes.
+//! 3. A number that passes at an extreme is brought back halfway to what it was, again and again, for as long as it passes.
+//! 4. Any change also changes what is drawn later, and may pass by that alone. So the first ones that pass are repeated with
+//!    other draws from their start.
+//! 5. What passes is ordered by how much is changed: a number by the share by which it differs, one of several things by
+//!    its share of them, a switch by a half, all else by one.
+
+use super::{Course, Target, parallel, play::Playing, target::asks_for_conduct};
+use crate::{
+    check::{minimal, trial::is_liveness},
+    ledger::Rules,
+    scenario::{Override, Scenario, Testnet},
+    sim::{FaultKind, SeedTree, Trigger, fault::Nodes},
+};
+use serde::Serialize;
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// What was changed, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// In words.
+    pub change: String,
+    /// As `--set` takes it, where that can say it.
+    pub set: Option<String>,
+    /// How much is changed, from 0 to 1.
+    pub distance: f64,
+    /// Whether the run passes; `null` where it ended before that was certain, or cannot be played so.
+    pub passes: Option<bool>,
+    /// How often the changed run fails when it is repeated from its start with other draws; of the first ones that pass.
+    pub other_draws: Option<Repeated>,
+}
+
+/// A run that was repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Repeated {
+    pub failed: u64,
+    pub runs: u64,
+}
+
+/// All changes that were tried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Nearest {
+    /// Those that pass, the least change first, then the others.
+    pub tried: Vec<Tried>,
+    /// How often the run fails as it is, with the same other draws from its start as the changed ones.
+    pub unchanged: Option<Repeated>,
+    /// Runs it took.
+    pub runs: usize,
+    /// Whether there were more changes to try than runs.
+    pub cut_short: bool,
+}
+
+impl Nearest {
+    /// Those that pass, the least change first.
+    pub fn passing(&self) -> impl Iterator<Item = &Tried> {
+        self.tried.iter().filter(|tried| tried.passes == Some(true))
+    }
+}
+
+/// A change that may be tried.
+struct Proposal {
+    tried: Tried,
+    scenario: Scenario,
+    /// A number that may be brought back to what it was: its path, where it was and where it is.
+    number: Option<(String, f64, f64)>,
+}
+
+/// What the changes are tried on.
+pub(super) struct Trials<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) target: &'a Target,
+    pub(super) testnet: Arc<Testnet>,
+    pub(super) seeds: SeedTree,
+    pub(super) jobs: usize,
+    /// Runs that may be played.
+    pub(super) budget: usize,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// Actions that are taken away one by one at most.
+const ACTIONS: usize = 16;
+/// Changes that are repeated, and how often each.
+const REPEATED: usize = 8;
+const REPEATS: usize = 8;
+
+impl Trials<'_> {
+    /// Tries them. `progress` hears how many runs of how many were played.
+    pub(super) fn run(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
+        let mut proposals = self.proposals();
+        let mut cut_short = proposals.len() > self.budget;
+        proposals.truncate(self.budget);
+        let all = self.budget.max(proposals.len()) as u64;
+        let verdicts = parallel(
+            self.jobs,
+            proposals.len(),
+            |index| self.passes(&proposals[index].scenario),
+            |done| progress(done as u64, all),
+        );
+        let mut runs = proposals.len();
+        let mut tried: Vec<(Tried, Scenario)> = Vec::new();
+        for (proposal, passes) in proposals.into_iter().zip(verdicts) {
+            let first = (Tried { passes, ..proposal.tried }, proposal.scenario);
+            let closer = proposal.number.filter(|_| passes == Some(true)).and_then(|(path, was, is)| {
+                let (closer, took) = self.closer(&path, was, is, self.budget.saturating_sub(runs));
+                runs += took;
+                progress(runs as u64, all);
+                closer
+            });
+            tried.push(closer.unwrap_or(first));
+        }
+        tried.sort_by(|one, other| {
+            let rank = |(tried, _): &(Tried, Scenario)| tried.passes != Some(true);
+            rank(one).cmp(&rank(other)).then(one.0.distance.total_cmp(&other.0.distance))
+        });
+        let again = tried.iter().take_while(|(tried, _)| tried.passes == Some(true)).take(REPEATED).count();
+        // The run as it is comes first.
+        let runs_again = if again > 0 { (again + 1) * REPEATS } else { 0 };
+        let scenario_of = |place: usize| place.checked_sub(1).map_or(self.scenario, |place| &tried[place].1);
+        let repeated = parallel(
+            self.jobs,
+            runs_again,
+            |index| self.repeated(scenario_of(index / REPEATS), index % REPEATS),
+            |done| progress((runs + done) as u64, all.max((runs + runs_again) as u64)),
+        );
+        let mut counts = repeated.chunks(REPEATS).map(|copies| {
+            let known: Vec<bool> = copies.iter().flatten().copied().collect();
+            let failed = known.iter().filter(|failed| **failed).count() as u64;
+            Repeated { failed, runs: known.len() as u64 }
+        });
+        let unchanged = counts.next();
+        for ((tried, _), count) in tried.iter_mut().zip(counts) {
+            tried.other_draws = Some(count);
+        }
+        runs += runs_again;
+        cut_short |= self.stop.load(Ordering::Relaxed);
+        Nearest { tried: tried.into_iter().map(|(tried, _)| tried).collect(), unchanged, runs, cut_short }
+    }
+
+    /// The number nearest to what it was that still passes, and the runs that took.
+    fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<(Tried, Scenario)>, usize) {
+        let (mut fails, mut passes, mut runs, mut best) = (was, is, 0, None);
+        while (passes - fails).abs() > 1.0 && runs < budget && !self.stop.load(Ordering::Relaxed) {
+            let middle = f64::midpoint(passes, fails).round();
+            if middle == passes || middle == fails {
+                break;
+            }
+            let Some(proposal) = self.number(path, was, middle) else { break };
+            runs += 1;
+            match self.passes(&proposal.scenario) {
+                Some(true) => {
+                    passes = middle;
+                    best = Some((Tried { passes: Some(true), ..proposal.tried }, proposal.scenario));
+                }
+                _ => fails = middle,
+            }
+        }
+        (best, runs)
+    }
+
+    /// Whether the run of a scenario shows the failure no more.
+    fn passes(&self, scenario: &Scenario) -> Option<bool> {
+        scenario.crypto.during(|| {
+            let mut run = self.playing(scenario)?;
+            let failed = run.play_out(self.target, self.stop)?;
+            if failed { Some(false) } else { self.target.is_decided(&run).then_some(true) }
+        })
+    }
+
+    /// Whether a copy of its run fails that draws otherwise from the start.
+    fn repeated(&self, scenario: &Scenario, copy: usize) -> Option<bool> {
+        scenario.crypto.during(|| {
+            let name = format!("explain/changed/{copy}");
+            let seed = u64::from_le_bytes(self.seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
+            let mut run = self.playing(scenario)?.apart(Some(SeedTree::new(seed)));
+            run.play_out(self.target, self.stop)
+        })
+    }
+
+    /// The run of a scenario at its first instant.
+    fn playing(&self, scenario: &Scenario) -> Option<Playing> {
+        let same = same_network(scenario, self.scenario);
+        let testnet = if same { self.testnet.clone() } else { Arc::new(scenario.testnet(self.seeds)) };
+        let plan = scenario.plan(&testnet, self.seeds);
+        Playing::new(&Course::of(scenario), &plan, asks_for_conduct(scenario), Vec::new()).ok()
+    }
+
+    fn proposals(&self) -> Vec<Proposal> {
+        let mut all = self.taken_away();
+        all.extend(self.ends());
+        all.extend(self.thresholds());
+        all.extend(self.switches());
+        all.extend(self.plainer());
+        all.extend(self.moved());
+        all
+    }
+
+    fn proposal(&self, change: String, distance: f64, edit: impl FnOnce(&mut Scenario)) -> Option<Proposal> {
+        let mut scenario = self.scenario.clone();
+        edit(&mut scenario);
+        let tried = Tried { change, set: None, distance, passes: None, other_draws: None };
+        self.checked(Proposal { tried, scenario, number: None })
+    }
+
+    /// What can be played and is another scenario; for a failure once all faults are over it gets the time that takes.
+    fn checked(&self, mut proposal: Proposal) -> Option<Proposal> {
+        if proposal.scenario == *self.scenario {
+            return None;
+        }
+        if is_liveness(&self.target.invariant()) {
+            proposal.scenario.rounds = minimal::fit(proposal.scenario.clone()).rounds.max(self.scenario.rounds);
+        }
+        proposal.scenario.check().is_ok().then_some(proposal)
+    }
+
+    fn set(&self, path: &str, value: &str, distance: f64) -> Option<Proposal> {
+        let set = format!("{path}={value}");
+        let change: Override = set.parse().ok()?;
+        let text = self.scenario.to_toml();
+        let scenario = Scenario::parse_with(&text, Path::new("the scenario"), &[change]).ok()?;
+        let tried =
+            Tried { change: format!("{path} is {value}"), set: Some(set), distance, passes: None, other_draws: None };
+        self.checked(Proposal { tried, scenario, number: None })
+    }
+
+    fn number(&self, path: &str, was: f64, is: f64) -> Option<Proposal> {
+        let distance = ((is - was).abs() / was.abs().max(1.0)).min(1.0);
+        let mut proposal = self.set(path, &format!("{is:.0}"), distance)?;
+        proposal.tried.change = format!("{path} is {is:.0} and not {was:.0}");
+        proposal.number = Some((path.to_owned(), was, is));
+        Some(proposal)
+    }
+
+    fn taken_away(&self) -> Vec<Proposal> {
+        let Scenario { faults, actions, workloads, .. } = self.scenario;
+        let mut all = Vec::new();
+        for (index, fault) in faults.iter().enumerate() {
+            let name = fault.kind.name();
+            // What is asserted after a fault names it by its number.
+            let is_named = |number: Option<u32>| number.is_some_and(|number| number as usize >= index);
+            if !self.scenario.assertions.iter().any(|assertion| is_named(assertion.after_fault)) {
+                let change = format!("without fault {index} '{name}'");
+                all.extend(self.proposal(change, 1.0, |scenario| drop(scenario.faults.remove(index))));
+            }
+            for (key, nodes) in fault.kind.nodes() {
+                let Nodes::List(list) = nodes else { continue };
+                for (place, node) in list.iter().enumerate().filter(|_| list.len() > 1) {
+                    let change = format!("fault {index} '{name}' without {node} among its {key}");
+                    all.extend(self.proposal(change, 1.0 / list.len() as f64, |scenario| {
+                        remove_node(&mut scenario.faults[index].kind, key, place);
+                    }));
+                }
+            }
+        }
+        for (index, action) in actions.iter().enumerate().take(ACTIONS) {
+            let change = format!("without action {index} of {}", action.by);
+            let distance = 1.0 / actions.len() as f64;
+            all.extend(self.proposal(change, distance, |scenario| drop(scenario.actions.remove(index))));
+        }
+        for index in 0..workloads.len() {
+            let change = format!("without workload {index}");
+            all.extend(self.proposal(change, 1.0, |scenario| drop(scenario.workloads.remove(index))));
+        }
+        all
+    }
+
+    /// Faults that are over sooner.
+    fn ends(&self) -> Vec<Proposal> {
+        let faults = self.scenario.faults.iter().enumerate();
+        let ends = faults.filter_map(|(index, fault)| match (&fault.from, &fault.until) {
+            (Trigger::Start, Some(Trigger::Seconds(until))) if *until > 1.0 => {
+                self.number(&format!("fault[{index}].until.seconds"), *until, 1.0)
+            }
+            (Trigger::Seconds(from), Some(Trigger::Seconds(until))) if until - from > 1.0 => {
+                self.number(&format!("fault[{index}].until.seconds"), *until, from + 1.0)
+            }
+            _ => None,
+        });
+        ends.collect()
+    }
+
+    /// The numbers that decide who forges and who rolls back.
+    fn thresholds(&self) -> Vec<Proposal> {
+        let rules = Rules::from_toml(&self.scenario.rules).unwrap_or_default();
+        let nodes = f64::from(self.scenario.network.nodes());
+        let reach = f64::from(rules.minimum_network_reach.unwrap_or(0));
+        let numbers = [
+            ("rules.quorum_percent", f64::from(rules.quorum_percent), 1.0, 100.0),
+            ("rules.node.forked_percent", f64::from(rules.node.forked_percent), 1.0, 100.0),
+            ("rules.minimum_network_reach", reach, 1.0, nodes - 1.0),
+        ];
+        let extremes = numbers.into_iter().flat_map(|(path, was, least, most)| {
+            [least, most].into_iter().filter(move |is| *is != was).map(move |is| (path, was, is))
+        });
+        extremes.filter_map(|(path, was, is)| self.number(path, was, is)).collect()
+    }
+
+    /// Every rule that is on or off, the other way round.
+    fn switches(&self) -> Vec<Proposal> {
+        let rules = Rules::from_toml(&self.scenario.rules).unwrap_or_default();
+        let Ok(toml::Value::Table(table)) = toml::Value::try_from(&rules) else { return Vec::new() };
+        let rooms = ["pool", "node"].into_iter().filter_map(|room| Some((room, table.get(room)?.as_table()?)));
+        let switches = rooms.flat_map(|(room, table)| {
+            let on_or_off = table.iter().filter_map(|(key, value)| Some((key, value.as_bool()?)));
+            on_or_off.map(move |(key, is)| (format!("rules.{room}.{key}"), !is)).collect::<Vec<_>>()
+        });
+        switches.filter_map(|(path, value)| self.set(&path, &value.to_string(), 0.5)).collect()
+    }
+
+    /// A network without one of its imperfections.
+    fn plainer(&self) -> Vec<Proposal> {
+        let latency = "{distribution = \"uniform\", min_ms = 50, max_ms = 50, per = \"link\"}";
+        let changes = [
+            ("network.loss", "0.0"),
+            ("network.duplication", "0.0"),
+            ("network.topology", "mesh"),
+            ("network.latency", latency),
+            ("network.gossip", "once"),
+            ("network.gossip", "reference"),
+        ];
+        changes.into_iter().filter_map(|(path, value)| self.set(path, value, 1.0)).collect()
+    }
+
+    /// Actions one block sooner or later.
+    fn moved(&self) -> Vec<Proposal> {
+        let actions = self.scenario.actions.iter().enumerate().take(ACTIONS);
+        let moved = actions.flat_map(|(index, action)| {
+            let height = f64::from(action.height);
+            [height - 1.0, height + 1.0].map(|is| (format!("action[{index}].height"), height, is))
+        });
+        moved.filter_map(|(path, was, is)| Some(Proposal { number: None, ..self.number(&path, was, is)? })).collect()
+    }
+}
+
+fn remove_node(kind: &mut FaultKind, key: &str, place: usize) {
+    for (known, nodes) in kind.nodes_mut() {
+        if let Nodes::List(list) = nodes
+            && known == key
+        {
+            list.remove(place);
+            return;
+        }
+    }
+}
+
+/// Whether two scenarios have the same keys and genesis.
+fn same_network(one: &Scenario, other: &Scenario) -> bool {
+    let sort = |scenario: &Scenario| {
+        let network = &scenario.network;
+        (network.delegates, network.standby, network.reward, network.milestones.clone(), scenario.crypto)
+    };
+    sort(one) == sort(other)
+}

@@ -1,0 +1,335 @@
+//! What a run is remembered by: each step of an actor that changed something or carried a block, what it heard, who had sent
+//! that, and what the node knew of its peers.
+//!
+//! A *step* is one input of one actor and all that came of it. Most steps are questions where a peer stands and answers to
+//! that; they are counted. The others form a graph: a step comes after the step before it on the same node, and after the
+//! step that sent what it heard. What a node decides on, its peers' tips, is kept with the decision.
+
+use crate::{
+    actors::{ActorId, Event, Message, NodeId, Role, SimTime},
+    ledger::BlockTree,
+    protocol::{BlockId, Height, TransactionId},
+    sim::{Act, NetworkEvent, Observer, Plan, world::Heard},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+/// Steps that are remembered at most: the last ones.
+const STEPS_MAX: usize = 400_000;
+
+/// Remembers a run. Clones share what they remember.
+#[derive(Clone)]
+pub(super) struct Recorder(Arc<Mutex<Record>>);
+
+/// What is remembered.
+pub(super) struct Record {
+    pub(super) tree: Arc<BlockTree>,
+    pub(super) steps: Vec<Step>,
+    /// What happened to the network, in order.
+    pub(super) network: Vec<Happening>,
+    /// Messages sent so far, and inputs heard.
+    pub(super) messages: u64,
+    pub(super) heard: u64,
+    nodes: Vec<Known>,
+    open: Option<Step>,
+    /// By sender, receiver and what it carries: the steps that sent it.
+    under_way: BTreeMap<(ActorId, ActorId, Carried), Vec<usize>>,
+    /// Blocks that were lost on the way, by sender and block: when, and who did not get them.
+    pub(super) lost: BTreeMap<(NodeId, BlockId), Vec<(SimTime, NodeId)>>,
+}
+
+/// What is remembered of a node as it goes.
+#[derive(Clone, Default)]
+struct Known {
+    last: Option<usize>,
+    /// Where its peers said they stand.
+    peers: BTreeMap<NodeId, (BlockId, Height)>,
+    /// What its relay last said of the network.
+    network: Option<Quorum>,
+    /// The step with which it came to stand on a block.
+    stood: BTreeMap<BlockId, usize>,
+    forged: BTreeMap<BlockId, usize>,
+}
+
+/// What a relay told its delegate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quorum {
+    pub(super) reached: u32,
+    pub(super) in_quorum: u32,
+}
+
+/// One input of one actor, and what came of it.
+#[derive(Clone)]
+pub(super) struct Step {
+    pub(super) at: SimTime,
+    pub(super) actor: ActorId,
+    pub(super) cause: Cause,
+    pub(super) events: Vec<Event>,
+    /// The step before on the same node.
+    pub(super) before: Option<usize>,
+    /// Where the node's peers stood, as far as it knew, and the steps that brought them there; where it decided on that.
+    pub(super) peers: Vec<(NodeId, BlockId, Height, Option<usize>)>,
+    pub(super) quorum: Option<Quorum>,
+    /// Messages sent in the run before it.
+    pub(super) messages: u64,
+    carries: bool,
+}
+
+/// Why a step was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A message, of a node and of the step that sent it.
+    Message { from: ActorId, sent: Option<usize> },
+    /// Clients handed these in.
+    Submitted(Vec<TransactionId>),
+    /// It had planned to, or something of its own.
+    Own,
+}
+
+/// What happened to the network or a whole node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Happening {
+    Fault { at: SimTime, index: usize, kind: &'static str, began: bool },
+    Node { at: SimTime, node: NodeId, down: Option<&'static str> },
+}
+
+impl Happening {
+    pub(super) fn at(&self) -> SimTime {
+        match self {
+            Self::Fault { at, .. } | Self::Node { at, .. } => *at,
+        }
+    }
+}
+
+/// What a message carries, as far as that tells it from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Carried {
+    Block(BlockId),
+    Blocks(u64),
+    Forged(BlockId),
+    Transactions(TransactionId),
+}
+
+fn carried(message: &Message) -> Option<Carried> {
+    match message {
+        Message::Block(block) => Some(Carried::Block(block.id)),
+        Message::Blocks { inquiry, .. } => Some(Carried::Blocks(inquiry.0)),
+        Message::Forged(block) => Some(Carried::Forged(block.id)),
+        Message::Transactions(some) | Message::Broadcast(some) => {
+            some.first().map(|one| Carried::Transactions(one.id()))
+        }
+        Message::AddTransactions(added) => added.transactions.first().map(|one| Carried::Transactions(one.id())),
+        _ => None,
+    }
+}
+
+impl Recorder {
+    /// Of a run that begins.
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self(Arc::new(Mutex::new(Record {
+            tree: plan.tree.clone(),
+            steps: Vec::new(),
+            network: Vec::new(),
+            messages: 0,
+            heard: 0,
+            nodes: vec![Known::default(); plan.nodes.len()],
+            open: None,
+            under_way: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        })))
+    }
+
+    /// What is remembered.
+    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
+        let mut record = self.0.lock().expect("no one panics while holding it");
+        record.close();
+        record
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Record> {
+        self.0.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Record {
+    fn close(&mut self) {
+        let Some(mut step) = self.open.take() else { return };
+        let submitted = matches!(step.cause, Cause::Submitted(_));
+        if step.events.is_empty() && !step.carries && !submitted || self.steps.len() >= STEPS_MAX {
+            return;
+        }
+        let (index, known) = (self.steps.len(), &mut self.nodes[step.actor.node.0 as usize]);
+        step.before = known.last.replace(index);
+        for event in &step.events {
+            match event {
+                Event::BlockApplied(link) => {
+                    known.stood.insert(link.id(), index);
+                }
+                Event::RolledBack { to, .. } => {
+                    known.stood.insert(to.id(), index);
+                }
+                Event::BlockForged(block) => {
+                    known.forged.insert(block.id, index);
+                }
+                _ => {}
+            }
+        }
+        self.steps.push(step);
+    }
+
+    fn hear(&mut self, now: SimTime, actor: ActorId, what: &Heard<'_>) {
+        self.close();
+        self.heard += 1;
+        let (cause, carries) = match what {
+            Heard::Message { from, message } => self.hear_message(actor, *from, message),
+            Heard::Input(crate::actors::Input::Message { from, message }) => self.hear_message(actor, *from, message),
+            Heard::Input(crate::actors::Input::Submit { transactions, .. }) => {
+                (Cause::Submitted(transactions.iter().map(|one| one.id()).collect()), true)
+            }
+            _ => (Cause::Own, false),
+        };
+        let messages = self.messages;
+        let (events, peers) = (Vec::new(), Vec::new());
+        self.open = Some(Step { at: now, actor, cause, events, before: None, peers, quorum: None, messages, carries });
+    }
+
+    fn hear_message(&mut self, to: ActorId, from: ActorId, message: &Message) -> (Cause, bool) {
+        let known = &mut self.nodes[to.node.0 as usize];
+        match message {
+            Message::Status { tip } if from.node != to.node => {
+                known.peers.insert(from.node, (tip.id, tip.header.height));
+            }
+            Message::NetworkState(state) => {
+                known.network = Some(Quorum { reached: state.reached, in_quorum: state.in_quorum });
+            }
+            _ => {}
+        }
+        let carried = carried(message);
+        let sent = carried.and_then(|carried| {
+            let steps = self.under_way.get_mut(&(from, to, carried))?;
+            // A message that arrives twice was sent once.
+            if steps.len() > 1 { Some(steps.remove(0)) } else { steps.first().copied() }
+        });
+        (Cause::Message { from, sent }, carried.is_some() && from.node != to.node)
+    }
+
+    fn note(&mut self, node: NodeId, event: &Event) {
+        if matches!(event, Event::BlockReceived(_) | Event::PeerAdded(_) | Event::ForgerStarted { .. }) {
+            return;
+        }
+        let Some(mut step) = self.open.take() else { return };
+        if step.actor.node == node {
+            let known = &self.nodes[node.0 as usize];
+            if let Event::HealthChecked { .. } | Event::ForgingSuspended { .. } = event {
+                let where_from = |peer: NodeId, id: &BlockId| self.nodes[peer.0 as usize].stood.get(id).copied();
+                let peers = known.peers.iter();
+                step.peers = peers.map(|(peer, (id, height))| (*peer, *id, *height, where_from(*peer, id))).collect();
+            }
+            if let Event::BlockForged(_) = event {
+                step.quorum = known.network;
+            }
+            step.events.push(event.clone());
+        }
+        self.open = Some(step);
+    }
+
+    fn sent(&mut self, from: ActorId, to: ActorId, message: &Message) {
+        self.messages += 1;
+        let Some(carried) = carried(message) else { return };
+        let known = &self.nodes[from.node.0 as usize];
+        let step = match &mut self.open {
+            Some(open) if open.actor == from => {
+                open.carries = true;
+                Some(self.steps.len())
+            }
+            // Who keeps a block back sends it later, on its own.
+            _ => match carried {
+                Carried::Block(id) | Carried::Forged(id) => known.forged.get(&id).copied().or(known.last),
+                _ => known.last,
+            },
+        };
+        if let Some(step) = step {
+            self.under_way.entry((from, to, carried)).or_default().push(step);
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
+        self.lock().note(node, event);
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        let mut guard = self.lock();
+        let record = &mut *guard;
+        match event {
+            NetworkEvent::Sent { from, to, message, .. } => record.sent(*from, *to, message),
+            NetworkEvent::Lost { from, to, message: Message::Block(block) } => {
+                record.messages += 1;
+                record.lost.entry((from.node, block.id)).or_default().push((now, to.node));
+            }
+            NetworkEvent::Lost { .. } => record.messages += 1,
+            NetworkEvent::FaultBegan { index, kind } => {
+                record.network.push(Happening::Fault { at: now, index: *index, kind, began: true });
+            }
+            NetworkEvent::FaultEnded { index, kind } => {
+                record.network.push(Happening::Fault { at: now, index: *index, kind, began: false });
+            }
+            NetworkEvent::NodeDown { node, cause } => {
+                record.network.push(Happening::Node { at: now, node: *node, down: Some(cause.word()) });
+            }
+            NetworkEvent::NodeUp { node } => {
+                record.nodes[node.0 as usize].peers.clear();
+                record.network.push(Happening::Node { at: now, node: *node, down: None });
+            }
+            NetworkEvent::PoolLost { .. } | NetworkEvent::Moved { .. } => {}
+        }
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
+    }
+
+    fn observe_act(&mut self, now: SimTime, actor: ActorId, act: &Act<'_>) {
+        if let Act::Hears { what, .. } = act {
+            self.lock().hear(now, actor, what);
+        }
+    }
+
+    fn wants_acts(&self) -> bool {
+        true
+    }
+}
+
+impl Record {
+    /// Every step that happened before those of `from`, or is one of them: backwards over what was heard, over the steps
+    /// before on the same node, and over what brought peers to where a decision found them.
+    pub(super) fn slice(&self, from: impl IntoIterator<Item = usize>) -> Vec<bool> {
+        let mut within = vec![false; self.steps.len()];
+        let mut open: Vec<usize> = from.into_iter().filter(|index| *index < self.steps.len()).collect();
+        while let Some(index) = open.pop() {
+            if std::mem::replace(&mut within[index], true) {
+                continue;
+            }
+            let step = &self.steps[index];
+            open.extend(step.before);
+            if let Cause::Message { sent: Some(sent), .. } = step.cause
+                && sent < self.steps.len()
+            {
+                open.push(sent);
+            }
+            open.extend(step.peers.iter().filter_map(|(.., step)| *step).filter(|step| *step < index));
+        }
+        within
+    }
+
+    /// The node of a peer's message that a step heard, if it was one of another node.
+    pub(super) fn supplier(&self, step: &Step) -> Option<NodeId> {
+        match step.cause {
+            Cause::Message { from, .. } if from.node != step.actor.node && from.role == Role::Peer => Some(from.node),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What is to be explained: an assertion or an invariant that breaks, a run that stands still, or, where nothing failed, what
+//! came nearest to it.
+
+use super::play::Playing;
+use crate::{
+    actors::{NodeId, SimTime},
+    check::{
+        Finding,
+        conduct::is_modelled,
+        trial::{Alive, is_liveness},
+    },
+    protocol::Height,
+    scenario::{
+        Ended, Scenario,
+        assertion::{Claim, Condition},
+    },
+};
+use serde::Serialize;
+
+/// What a run is asked about.
+#[derive(Clone, Debug, Serialize)]
+pub struct Target {
+    pub kind: TargetKind,
+    /// The assertion or invariant, or what stands in its place.
+    pub name: String,
+    /// Where it is stated; empty where nothing failed.
+    pub source: String,
+    /// What tells it apart from other failures of the same name; may be empty.
+    pub cause: String,
+    pub node: Option<NodeId>,
+    pub block: Option<String>,
+    pub height: Option<Height>,
+    /// When it showed, in microseconds since the epoch.
+    #[serde(rename = "at_us")]
+    pub at: SimTime,
+    /// The same, in seconds from the start of the run.
+    pub after_seconds: f64,
+    /// What was found.
+    pub what: String,
+    /// What a repeated run has to show to have failed as well, in words.
+    pub fails_if: String,
+    /// The figure that a fork or the missed slots have to reach.
+    #[serde(skip)]
+    least: u32,
+}
+
+/// Sorts of what is explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetKind {
+    /// The scenario asserts it.
+    Assertion,
+    /// Nobody asserted it, and it should hold always.
+    Invariant,
+    /// It is proved that no block can ever be made again.
+    Halt,
+    /// No block came for as long as the stall rule says, or the time limit came first.
+    Stall,
+    /// Nothing failed: the deepest fork.
+    Fork,
+    /// Nothing failed and nothing forked: slots without a block.
+    MissedSlots,
+    /// Nothing failed, nothing forked, nothing was missed.
+    Nothing,
+}
+
+impl TargetKind {
+    /// Whether something failed.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Assertion | Self::Invariant | Self::Halt | Self::Stall)
+    }
+}
+
+impl Target {
+    /// What a run that is over showed: an assertion that does not hold comes first, then a run that stands still, then an
+    /// invariant that nobody asserted.
+    pub(super) fn of(scenario: &Scenario, run: &Playing, start: SimTime) -> Self {
+        let findings = run.seen().findings().to_vec();
+        let ended = run.ended().unwrap_or(Ended::Interrupted);
+        if let Some(asserted) = findings.iter().find(|finding| finding.is_assertion()) {
+            return Self::asserted(scenario, asserted, &findings);
+        }
+        if let Ended::Halted(_) | Ended::Stalled | Ended::Time = ended {
+            return Self::standstill(scenario, run, ended, start);
+        }
+        match findings.first() {
+            Some(finding) => Self::found(TargetKind::Invariant, finding.invariant, finding),
+            None => Self::nearest(run, start),
+        }
+    }
+
+    fn found(kind: TargetKind, name: &str, finding: &Finding) -> Self {
+        Self {
+            kind,
+            name: name.to_owned(),
+            source: finding.origin.to_owned(),
+            cause: finding.cause.clone(),
+            node: finding.node,
+            block: finding.block.clone(),
+            height: finding.height,
+            at: finding.at,
+            after_seconds: finding.after_seconds,
+            what: finding.what.clone(),
+            fails_if: format!("'{name}' does not hold"),
+            least: 0,
+        }
+    }
+
+    /// An assertion about an invariant is told by what broke that.
+    fn asserted(scenario: &Scenario, asserted: &Finding, all: &[Finding]) -> Self {
+        let mut target = Self::found(TargetKind::Assertion, asserted.invariant, asserted);
+        let claims = scenario.assertions.iter().filter(|one| one.to_string() == asserted.invariant);
+        let named = claims.filter_map(|one| match one.claim().ok()?.condition() {
+            Condition::Invariants(Some(name)) => Some(name.clone()),
+            _ => None,
+        });
+        for name in named {
+            if let Some(found) = all.iter().find(|found| found.invariant == name && found.at <= asserted.at) {
+                target = Self { name: target.name, ..Self::found(TargetKind::Assertion, &name, found) };
+                target.fails_if = format!("'{}' does not hold", target.name);
+            }
+        }
+        target
+    }
+
+    fn standstill(scenario: &Scenario, run: &Playing, ended: Ended, start: SimTime) -> Self {
+        let seen = run.seen();
+        let (best, at) = (seen.best().clone(), run.now());
+        let words = ended.in_words(best.height(), scenario.last_height());
+        let (kind, name, fails_if) = match ended {
+            Ended::Halted(_) => {
+                (TargetKind::Halt, "the chain halts for good", "the run halts, stalls or meets its time limit")
+            }
+            _ => (TargetKind::Stall, "the chain stands still", "the run halts, stalls or meets its time limit"),
+        };
+        Self {
+            kind,
+            name: name.to_owned(),
+            source: "consensus.md 7.2".to_owned(),
+            cause: ended.word().to_owned(),
+            node: None,
+            block: Some(best.id().to_string()),
+            height: Some(best.height()),
+            at,
+            after_seconds: at.since(start).as_secs_f64(),
+            what: words,
+            fails_if: fails_if.to_owned(),
+            least: 0,
+        }
+    }
+
+    fn nearest(run: &Playing, start: SimTime) -> Self {
+        let extremes = run.extremes();
+        let (kind, name, at, least, what) = match (extremes.depth, extremes.first_missed) {
+            (1.., _) => (
+                TargetKind::Fork,
+                "the deepest fork",
+                extremes.deepest_at,
+                extremes.depth,
+                format!("a branch of {} blocks beside the winning chain", extremes.depth),
+            ),
+            (0, Some(at)) => (
+                TargetKind::MissedSlots,
+                "the slots without a block",
+                at,
+                extremes.missed(),
+                format!("{} of {} slots have no block on the winning chain", extremes.missed(), extremes.slots),
+            ),
+            (0, None) => {
+                let what = "all nodes were on one chain at the end of each slot, and each slot has its block";
+                (TargetKind::Nothing, "nothing", run.now(), 0, what.to_owned())
+            }
+        };
+        let fails_if = match kind {
+            TargetKind::Fork => format!("a branch of {least} blocks or more stands beside the winning chain"),
+            TargetKind::MissedSlots => format!("{least} slots or more have no block on the winning chain"),
+            _ => "nothing can".to_owned(),
+        };
+        let after_seconds = at.since(start).as_secs_f64();
+        Self {
+            kind,
+            name: name.to_owned(),
+            source: String::new(),
+            cause: String::new(),
+            node: None,
+            block: None,
+            height: None,
+            at,
+            after_seconds,
+            what,
+            fails_if,
+            least,
+        }
+    }
+
+    /// Whether a run has shown it by now.
+    pub(super) fn has_failed(&self, run: &Playing) -> bool {
+        match self.kind {
+            TargetKind::Assertion | TargetKind::Invariant => {
+                run.seen().findings().iter().any(|finding| finding.invariant == self.name)
+            }
+            TargetKind::Halt | TargetKind::Stall => {
+                matches!(run.ended(), Some(Ended::Halted(_) | Ended::Stalled | Ended::Time))
+            }
+            TargetKind::Fork => run.extremes().depth >= self.least,
+            TargetKind::MissedSlots => run.extremes().missed() >= self.least,
+            TargetKind::Nothing => false,
+        }
+    }
+
+    /// Whether a run that is over says for certain that it does not fail.
+    pub(super) fn is_decided(&self, run: &Playing) -> bool {
+        !is_liveness(&self.invariant()) || run.seen().alive().is_none_or(Alive::is_decided)
+    }
+
+    /// Whether it was asked for once all faults were over, and a run has had the time it is given then.
+    pub(super) fn is_answered(&self, run: &Playing) -> bool {
+        is_liveness(&self.invariant()) && run.seen().alive().is_some_and(Alive::is_decided)
+    }
+
+    /// The invariant that is asserted or broken; the name itself, if it is none.
+    pub(super) fn invariant(&self) -> String {
+        let words = ["always invariant ", "finally invariant ", "eventually invariant "];
+        words.iter().find_map(|word| self.name.strip_prefix(word)).unwrap_or(&self.name).to_owned()
+    }
+}
+
+/// Whether a scenario asserts something that only the model of an honest node can judge.
+pub(super) fn asks_for_conduct(scenario: &Scenario) -> bool {
+    scenario.assertions.iter().filter_map(|assertion| assertion.claim().ok()).any(|claim| {
+        let (Claim::Always(condition)
+        | Claim::Sometimes(condition)
+        | Claim::Eventually(condition)
+        | Claim::Finally(condition)) = claim;
+        matches!(condition, Condition::Invariants(Some(name)) if is_modelled(&name))
+    })
+}

@@ -1,0 +1,179 @@
+use super::{
+    Course, Explanation, Options, TargetKind, explain,
+    play::Playing,
+    target::{Target, asks_for_conduct},
+};
+use crate::{
+    protocol::crypto::CryptoMode,
+    scenario::{Scenario, StageKind},
+    sim::{SeedTree, TraceDigest},
+    statistics::interval::of_share,
+};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::{path::Path, sync::atomic::AtomicBool};
+
+const OPTIONS: Options = Options { seed: 1, repeats: Some(60), instants: 12, budget: 0, lines: 60, jobs: 2 };
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse(&format!("version = 1\n{text}"), Path::new("explained")).expect("a scenario")
+}
+
+fn explained(scenario: &Scenario, options: &Options) -> Explanation {
+    explain(scenario, options, &AtomicBool::new(false), &|_, _, _| ()).expect("its assertions name what there is")
+}
+
+/// Two delegates, and for one slot what node 0 pushes gets lost with this chance. Each slot has one block, so that one
+/// message decides.
+fn one_message(slot: u32, chance: f64) -> Scenario {
+    let (from, until) = (8 * slot, 8 * (slot + 1));
+    scenario(&format!(
+        "rounds = 4\ncrypto = 'modelled'\n[network]\ndelegates = 2\ngossip = 'once'\ntopology = 'mesh'\n\
+         [[fault]]\nkind = 'drop'\nmessages = ['block']\nsenders = [0]\nreceivers = [1]\nchance = {chance}\n\
+         from = {{ seconds = {from} }}\nuntil = {{ seconds = {until} }}\n\
+         [[assert]]\nalways = 'agreement >= 1'\n"
+    ))
+}
+
+/// A slot in which node 0 forges: without its message the nodes part.
+fn slot_of_node_0() -> u32 {
+    let options = Options { repeats: Some(0), ..OPTIONS };
+    (2..6).find(|slot| explained(&one_message(*slot, 1.0), &options).failed).expect("it has slots of its own")
+}
+
+#[test]
+fn the_curve_counts_what_each_copy_draws() {
+    let slot = slot_of_node_0();
+    // The base run need not fail: what is asked is given.
+    let chance = 0.4;
+    let certain = explained(&one_message(slot, 1.0), &Options { repeats: Some(4), ..OPTIONS });
+    assert_eq!(certain.target.kind, TargetKind::Assertion);
+    let curve = certain.curve.expect("copies were asked for");
+    assert!(curve.points.iter().all(|point| point.failed == 4), "with a chance of 1 every copy fails");
+
+    let likely = one_message(slot, chance);
+    let seed = (1..40).find(|seed| {
+        let options = Options { seed: *seed, repeats: Some(0), ..OPTIONS };
+        explained(&likely, &options).failed
+    });
+    let seed = seed.expect("of 39 seeds one fails");
+    let options = Options { seed, repeats: Some(200), ..OPTIONS };
+    let curve = explained(&likely, &options).curve.expect("copies were asked for");
+    let seeds = SeedTree::new(seed);
+    // A second way to the same number: a copy fails if and only if the first draw of the fault for its sender is below
+    // the chance.
+    let recount = |at: u64| {
+        let fails = |copy: u64| {
+            let name = format!("explain/{at}/{copy}");
+            let own = SeedTree::new(u64::from_le_bytes(seeds.bytes(&name)[..8].try_into().expect("8 bytes")));
+            Xoshiro256PlusPlus::from_seed(own.bytes("network/faults/0/0")).random::<f64>() < chance
+        };
+        (0..200).filter(|copy| fails(*copy)).count() as u64
+    };
+    let (mut before, mut after) = (0, 0);
+    for point in &curve.points {
+        let seconds = point.after_seconds;
+        assert_eq!(point.interval, of_share(point.failed, point.runs));
+        if point.failed == point.runs {
+            after += 1;
+        } else {
+            assert_eq!(point.failed, recount(point.at.micros()), "at {seconds}");
+            assert!(point.interval.low < chance && chance < point.interval.high, "at {seconds}: {point:?}");
+            before += 1;
+        }
+    }
+    assert!(before > 2 && after > 0, "{curve:?}");
+    let certain = curve.certain_from_seconds.expect("it fails in the end");
+    let hope = curve.last_hope_seconds.expect("it may go well in the beginning");
+    // The last instant comes just after the failure.
+    let (from, until) = (f64::from(8 * slot), f64::from(8 * (slot + 1)) + 1e-3);
+    assert!(from <= hope && hope < certain && certain <= until, "{hope} and {certain} of {from} to {until}");
+    let jump = curve.jump.expect("it rises");
+    assert!(jump.is_clear && jump.to_seconds <= until && jump.from_seconds >= from, "{jump:?}");
+    assert!(jump.events.iter().any(|event| event.contains("forges block")), "{jump:?}");
+}
+
+#[test]
+fn a_copy_without_other_draws_is_the_run_itself() {
+    let text = "rounds = 4\ncrypto = 'modelled'\n[network]\ndelegates = 5\nloss = 0.05\n\
+                [network.latency]\ndistribution = 'uniform'\nmin_ms = 10\nmax_ms = 400\nper = 'message'\n\
+                [[workload]]\nkind = 'generate'\nper_second = 0.5\n";
+    let scenario = scenario(text);
+    let stop = AtomicBool::new(false);
+    CryptoMode::Modelled.during(|| {
+        let seeds = SeedTree::new(3);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let digest = TraceDigest::default();
+        let played = scenario.play(&plan, StageKind::Inline, Vec::new(), |_| ()).expect("no actor dies");
+        let mut run =
+            Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
+                .expect("nothing is asserted");
+        // In the middle of a slot.
+        run.play_until(crate::actors::SimTime::from_micros(51_234_567));
+        let mut copy = run.apart(None);
+        let mut other = run.apart(Some(SeedTree::new(9)));
+        let mut same = run.apart(Some(SeedTree::new(9)));
+        let ends = [&mut run, &mut copy, &mut other, &mut same].map(|run| {
+            let ended = run.play_to_end(&stop);
+            let best = run.seen().best().id();
+            (ended, run.now(), run.delivered(), best)
+        });
+        assert_eq!(digest.digest(), played.digest, "it is the run that `dposlab run` plays");
+        assert_eq!((ends[0].2, ends[0].1), (played.delivered, played.end));
+        assert_eq!(ends[0], ends[1]);
+        assert_ne!(ends[0].2, ends[2].2, "other draws, another run");
+        assert_eq!(ends[2], ends[3], "the same draws, the same run");
+    });
+}
+
+#[test]
+fn where_nothing_fails_the_nearest_to_it_is_told() {
+    let plain = "rounds = 3\ncrypto = 'modelled'\n[network]\ndelegates = 3\n";
+    let nothing = explained(&scenario(plain), &OPTIONS);
+    assert_eq!((nothing.target.kind, nothing.failed), (TargetKind::Nothing, false));
+    assert!(nothing.curve.is_none() && nothing.nearest.is_none());
+    let off = format!("{plain}[[fault]]\nkind = 'offline'\ndelegates = [1]\nrounds = 2\n");
+    let missed = explained(&scenario(&off), &Options { repeats: Some(4), ..OPTIONS });
+    assert_eq!((missed.target.kind, missed.failed), (TargetKind::MissedSlots, false), "{:?}", missed.target);
+    let text = missed.to_string();
+    assert!(text.contains("nothing failed; the nearest to it was the slots without a block"), "{text}");
+}
+
+#[test]
+fn a_number_is_brought_back_to_where_it_just_passes() {
+    let until = |seconds: u32| {
+        scenario(&format!(
+            "rounds = 6\ncrypto = 'modelled'\n[network]\ndelegates = 3\n\
+             [[fault]]\nkind = 'offline'\ndelegates = [1]\nfrom = {{ seconds = 20 }}\nuntil = {{ seconds = {seconds} }}\n\
+             [[assert]]\nalways = 'missed < 3'\n"
+        ))
+    };
+    let none = Options { repeats: Some(0), budget: 60, ..OPTIONS };
+    let explanation = explained(&until(130), &none);
+    assert!(explanation.failed, "{:?}", explanation.target);
+    let nearest = explanation.nearest.expect("changes were to be tried");
+    let tried = nearest.passing().find_map(|tried| tried.set.as_ref()?.strip_prefix("fault[0].until.seconds="));
+    let seconds: u32 = tried.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{nearest:?}"));
+    let fails = |seconds| explained(&until(seconds), &Options { budget: 0, ..none }).failed;
+    assert!(!fails(seconds) && fails(seconds + 1), "at {seconds} s it just passes");
+    assert!(nearest.passing().any(|tried| tried.change == "without fault 0 'offline'"), "{nearest:?}");
+    let distances: Vec<f64> = nearest.passing().map(|tried| tried.distance).collect();
+    assert!(distances.is_sorted() && nearest.runs <= 60 + 9 * 8, "the least change comes first: {nearest:?}");
+    let one = explained(&until(130), &Options { jobs: 1, ..none });
+    assert_eq!(one.nearest.as_ref(), Some(&nearest), "the number of threads changes nothing");
+}
+
+#[test]
+fn a_target_knows_the_invariant_that_is_asserted() {
+    let text = "rounds = 2\ncrypto = 'modelled'\n[network]\ndelegates = 3\n";
+    let scenario = scenario(text);
+    CryptoMode::Modelled.during(|| {
+        let seeds = SeedTree::new(1);
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        let mut run = Playing::new(&Course::of(&scenario), &plan, false, Vec::new()).expect("nothing is asserted");
+        run.play_to_end(&AtomicBool::new(false));
+        let mut target = Target::of(&scenario, &run, plan.start);
+        target.name = "always invariant a rollback is no deeper than a round".to_owned();
+        assert_eq!(target.invariant(), "a rollback is no deeper than a round");
+    });
+}

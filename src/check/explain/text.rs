@@ -1,0 +1,474 @@
+//! An explanation in words, for a terminal of 100 columns.
+
+use super::{
+    Chain, Curve, Explanation, FaultTold, Nearest, Repeated, Row, Target, TargetKind, Tried, chain::shortened,
+};
+use crate::actors::NodeId;
+use std::collections::BTreeSet;
+
+/// Columns of a terminal.
+const COLUMNS: usize = 100;
+/// Nodes that have a lane in the diagram at most.
+const LANES: usize = 16;
+/// Columns of a bar of the curve.
+const BAR: usize = 40;
+/// Changes told at most of those that pass.
+const CHANGES: usize = 6;
+/// Deeds of nodes told at most.
+const DEEDS: usize = 4;
+/// Numbers told at most.
+const NUMBERS: usize = 10;
+
+/// Nodes in words: `nodes 0 2 3`.
+fn nodes(all: &[NodeId]) -> String {
+    let numbers: Vec<String> = all.iter().map(|node| node.0.to_string()).collect();
+    match all {
+        [_] => format!("node {}", numbers[0]),
+        _ => format!("nodes {}", numbers.join(" ")),
+    }
+}
+
+/// Per cent, without decimals that mean nothing.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+fn fault(told: &FaultTold) -> String {
+    let mut what = told.what.clone();
+    let parameters = what.as_object_mut().map(|parameters| {
+        parameters.shift_remove("kind");
+        let all = parameters.iter().map(|(key, value)| format!("{key} {}", value.to_string().replace('"', "'")));
+        all.collect::<Vec<_>>().join(", ")
+    });
+    let parameters = parameters.filter(|text| !text.is_empty()).map(|text| format!(", {text}")).unwrap_or_default();
+    let when = match (told.from_seconds, told.until_seconds) {
+        (Some(from), Some(until)) => format!("{from} s to {until} s"),
+        (Some(from), None) => format!("from {from} s on"),
+        (None, _) => "from an event on".to_owned(),
+    };
+    format!("fault {} '{}' ({when}{parameters})", told.fault, told.kind)
+}
+
+/// The explanation in a few sentences.
+pub(super) fn why(explanation: &Explanation) -> Vec<String> {
+    let Explanation { target, chain, faults, .. } = explanation;
+    let mut why = Vec::new();
+    let before = |told: &&FaultTold| told.from_seconds.is_none_or(|from| from <= target.after_seconds);
+    let before: Vec<String> = faults.iter().filter(before).map(fault).collect();
+    if !before.is_empty() {
+        why.push(format!("Before it went wrong on purpose: {}.", before.join("; ")));
+    }
+    why.extend(deeds(&chain.rows, target));
+    why.extend(rivals(explanation));
+    let unmet: Vec<&super::Number> = chain.numbers.iter().filter(|number| !number.met).collect();
+    let stuck = ["quorum_percent", "minimum_network_reach", "node.forked_percent"];
+    for number in unmet.iter().filter(|number| target.node.is_none() && stuck.contains(&number.rule)).take(4) {
+        why.push(format!("Of {}: {}.", nodes(&number.nodes), number.text));
+    }
+    let has = |rule: &str| unmet.iter().any(|number| number.rule == rule);
+    if target.node.is_none() && has("quorum_percent") && has("node.forked_percent") {
+        why.push(format!(
+            "Between {} % of peers on its chain, which forging takes, and {} % on others, which leaving it takes, a node \
+             may neither go on nor go back.",
+            explanation.quorum_percent, explanation.forked_percent
+        ));
+    }
+    why.extend(explanation.curve.as_ref().and_then(|curve| decided(curve, explanation.failed)));
+    why.extend(explanation.nearest.as_ref().map(nearest));
+    why
+}
+
+/// What the failure's node did last, or the few things that nodes did to their chains.
+fn deeds(rows: &[Row], target: &Target) -> Vec<String> {
+    let matters = |row: &&Row| match row.kind {
+        "block.refused" => !row.text.contains("does not chain to"),
+        "chain.rolled-back" | "pool.evicted" | "pool.replaced" | "submitted" => true,
+        "pool.added" | "pool.rejected" => target.after_seconds - row.after_seconds < 8.0,
+        _ => false,
+    };
+    let all: Vec<&Row> = rows.iter().filter(matters).collect();
+    if target.node.is_none() && all.len() > DEEDS {
+        return Vec::new();
+    }
+    let last = &all[all.len().saturating_sub(DEEDS)..];
+    last.iter()
+        .map(|row| format!("At {:.3} s {} {}.", row.after_seconds, nodes(&row.nodes), row.text.trim_end_matches('.')))
+        .collect()
+}
+
+/// Which blocks on one parent the nodes were parted by.
+fn rivals(explanation: &Explanation) -> Option<String> {
+    let rivals = &explanation.chain.rivals;
+    let parted: Vec<_> = rivals.iter().filter(|rival| !rival.stand_on_it.is_empty()).collect();
+    let height = parted
+        .iter()
+        .map(|rival| rival.height)
+        .find(|height| parted.iter().filter(|rival| rival.height == *height).count() > 1)?;
+    let all = rivals.iter().filter(|rival| rival.height == height);
+    let told: Vec<String> = all
+        .map(|rival| {
+            let forger = rival.node.map(|node| format!(" by node {}", node.0)).unwrap_or_default();
+            let stand = match rival.stand_on_it.as_slice() {
+                [] => "nobody stands on it".to_owned(),
+                some => format!("{} on it", nodes(some)),
+            };
+            format!("{} in slot {}{forger}, {stand}", rival.branch, rival.slot)
+        })
+        .collect();
+    Some(format!("At height {height} there are {} blocks on one parent: {}.", told.len(), told.join("; ")))
+}
+
+/// When it was decided, as the curve says.
+fn decided(curve: &Curve, failed: bool) -> Option<String> {
+    let comes = if failed { "it fails" } else { "it comes to the same" };
+    let (first, last) = (curve.points.first()?, curve.points.last()?);
+    if curve.points.iter().all(|point| point.failed == point.runs) {
+        return Some(format!(
+            "Repeated from the first instant on {comes}, whatever is drawn ({} of {} copies): the scenario and the rules \
+             decide it, and no chance.",
+            first.failed, first.runs
+        ));
+    }
+    let jump = curve.jump.as_ref()?;
+    let certain = match curve.certain_from_seconds {
+        Some(certain) if last.failed == last.runs => format!(" From {certain:.3} s on it is certain."),
+        _ => String::new(),
+    };
+    let clear = if jump.is_clear { "" } else { ", which chance alone may explain" };
+    let events = match jump.events.as_slice() {
+        [] => String::new(),
+        some => format!(": {}", some.iter().take(2).cloned().collect::<Vec<_>>().join("; ")),
+    };
+    Some(format!(
+        "Repeated from the start {comes} in {} of {}; that rises most between {:.3} s and {:.3} s, from {} to \
+         {}{clear}{events}.{certain}",
+        first.failed,
+        first.runs,
+        jump.from_seconds,
+        jump.to_seconds,
+        percent(jump.from_share),
+        percent(jump.to_share),
+    ))
+}
+
+fn nearest(nearest: &Nearest) -> String {
+    let (tried, runs) = (nearest.tried.len(), nearest.runs);
+    let Some(Tried { change, .. }) = nearest.passing().next() else {
+        return format!("It fails with each of {tried} changes that were tried.");
+    };
+    let first = format!("The nearest run that does not fail, of {tried} changes tried in {runs} runs: {change}.");
+    let is_safe = |tried: &&Tried| tried.other_draws.is_some_and(|again| again.failed == 0 && again.runs > 0);
+    match nearest.passing().find(is_safe) {
+        Some(safe) if safe.change != *change => {
+            format!("{first} The least change with which it does not fail with other draws either: {}.", safe.change)
+        }
+        _ => first,
+    }
+}
+
+/// The text for a terminal.
+impl std::fmt::Display for Explanation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", title(self))?;
+        writeln!(f, "\nwhy")?;
+        for sentence in &self.why {
+            wrapped(f, "  ", sentence)?;
+        }
+        diagram(f, self)?;
+        numbers(f, self)?;
+        curve(f, self)?;
+        changes(f, self)?;
+        write!(f, "\nsame:    {}", self.reproduce)?;
+        match self.interrupted {
+            true => write!(f, "\nended:   it was interrupted; what was done until then is told"),
+            false => Ok(()),
+        }
+    }
+}
+
+fn title(explanation: &Explanation) -> String {
+    let Explanation { file, target, .. } = explanation;
+    let place = match (target.node, target.height) {
+        (Some(node), _) => format!(", {node}"),
+        (None, Some(height)) => format!(", height {height}"),
+        (None, None) => String::new(),
+    };
+    let when = format!("at {:.3} s{place}", target.after_seconds);
+    match target.kind {
+        TargetKind::Assertion | TargetKind::Invariant => {
+            let source = if target.source.is_empty() { String::new() } else { format!(" ({})", target.source) };
+            format!("{file}: does not hold: {}{source}\n{when}: {}", target.name, shortened(&target.what))
+        }
+        TargetKind::Halt | TargetKind::Stall => format!("{file}: {}\n{when}: {}", target.name, target.what),
+        TargetKind::Nothing => format!("{file}: nothing failed\n{}", target.what),
+        TargetKind::Fork | TargetKind::MissedSlots => {
+            format!("{file}: nothing failed; the nearest to it was {}\n{when}: {}", target.name, target.what)
+        }
+    }
+}
+
+/// A paragraph, broken into lines.
+fn wrapped(f: &mut std::fmt::Formatter<'_>, indent: &str, text: &str) -> std::fmt::Result {
+    let mut line = indent.to_owned();
+    for word in text.split(' ') {
+        if line.chars().count() + word.chars().count() + 1 > COLUMNS && line.trim() != "" {
+            writeln!(f, "{}", line.trim_end())?;
+            line = format!("{indent}  ");
+        }
+        line.push_str(word);
+        line.push(' ');
+    }
+    writeln!(f, "{}", line.trim_end())
+}
+
+/// The nodes that have a lane: all, or those of the rows that are told.
+fn lanes(rows: &[Row], target: &Target, nodes: usize) -> Vec<NodeId> {
+    if nodes <= LANES {
+        return (0..nodes as u32).map(NodeId).collect();
+    }
+    let mut lanes: BTreeSet<NodeId> = target.node.into_iter().collect();
+    for row in rows.iter().rev() {
+        // Of many that do the same some are enough.
+        let some = row.nodes.iter().take(2).chain(row.nodes.iter().rev().take(1)).copied();
+        let senders = row.arrows.iter().take(1).map(|arrow| arrow.from);
+        for node in some.chain(senders) {
+            if lanes.len() < LANES {
+                lanes.insert(node);
+            }
+        }
+    }
+    lanes.into_iter().collect()
+}
+
+/// As many rows of a chain as fit so many lines of a terminal; all where there is no limit.
+pub(super) fn fitted(chain: &Chain, target: &Target, nodes: usize, lines: usize) -> Vec<Row> {
+    if lines == usize::MAX {
+        return chain.folded(usize::MAX);
+    }
+    let mut most = lines;
+    loop {
+        let rows = chain.folded(most);
+        if most <= 4 || drawn(&rows, target, nodes).len() <= lines {
+            return rows;
+        }
+        most = most * 9 / 10;
+    }
+}
+
+/// The diagram, line by line.
+fn drawn(rows: &[Row], target: &Target, nodes: usize) -> Vec<String> {
+    let lanes = lanes(rows, target, nodes);
+    let width = if lanes.len() <= 8 { 4 } else { 3 };
+    let room = COLUMNS.saturating_sub(11 + lanes.len() * width);
+    let head: String = lanes.iter().map(|node| format!("{:<width$}", node.0)).collect();
+    let mut drawn = vec![format!("{:>9}  {}", "seconds", head.trim_end())];
+    for row in rows {
+        let is_folded = row.folded.is_some();
+        let text = match row.nodes.is_empty() || is_folded || row.kind == "failure" {
+            true => row.text.clone(),
+            false => format!("{} {}", of_nodes(&row.nodes), row.text),
+        };
+        let time = if is_folded { "…".to_owned() } else { format!("{:.3}", row.after_seconds) };
+        let mut lines = broken(&text, room, if row.kind == "failure" { 4 } else { 2 }).into_iter();
+        drawn.push(format!("{time:>9}  {}{}", lane_marks(row, &lanes, width), lines.next().unwrap_or_default()));
+        let rest = Row { arrows: Vec::new(), nodes: Vec::new(), kind: "folded", ..row.clone() };
+        drawn.extend(lines.map(|line| format!("{:>9}  {}{line}", "", lane_marks(&rest, &lanes, width))));
+    }
+    drawn
+}
+
+fn diagram(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt::Result {
+    let chain = &explanation.chain;
+    if chain.rows.is_empty() {
+        return Ok(());
+    }
+    let (within, all) = (chain.steps_in_slice, chain.steps);
+    writeln!(f, "\nwhat happened before, {within} of {all} steps (a letter: the branch a node stands on)")?;
+    let drawn = drawn(&chain.rows, &explanation.target, explanation.nodes as usize);
+    drawn.iter().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
+}
+
+/// At most so many nodes by number: `nodes 0 1 2 and 13 more`.
+fn of_nodes(all: &[NodeId]) -> String {
+    match all.len() {
+        0..=8 => nodes(all),
+        more => format!("{} and {} more", nodes(&all[..6]), more - 6),
+    }
+}
+
+/// A text in so many lines of so many columns at most, the last of which says whether there is more.
+fn broken(text: &str, room: usize, most: usize) -> Vec<String> {
+    let room = room.max(16);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let length = lines.last().map_or(0, |line| line.chars().count());
+        if length > 0 && length + 1 + word.chars().count() > room {
+            lines.push(String::new());
+        }
+        let line = lines.last_mut().expect("there is one from the start");
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    for line in &mut lines {
+        if line.chars().count() > room {
+            *line = line.chars().take(room - 1).chain(['…']).collect();
+        }
+    }
+    if lines.len() > most {
+        lines.truncate(most);
+        lines[most - 1] = lines[most - 1].chars().take(room - 1).chain(['…']).collect();
+    }
+    lines
+}
+
+/// What stands in the lanes: who acts, whence and whither messages went, and where everybody stands.
+fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
+    let stands: Vec<char> = row.stands.chars().collect();
+    let place = |node: NodeId| lanes.iter().position(|lane| *lane == node);
+    let mut cells: Vec<char> = Vec::new();
+    for node in lanes {
+        let stand = stands.get(node.0 as usize).copied().unwrap_or('·');
+        cells.push(stand);
+        cells.extend(std::iter::repeat_n(' ', width - 1));
+    }
+    let ends = row.arrows.iter().filter_map(|arrow| Some((place(arrow.from)?, place(arrow.to)?)));
+    for (from, to) in ends.clone() {
+        let (low, high) = (from.min(to) * width, from.max(to) * width);
+        for cell in &mut cells[low + 1..high] {
+            if *cell == ' ' {
+                *cell = '─';
+            }
+        }
+    }
+    for (arrow, (from, to)) in
+        row.arrows.iter().filter(|arrow| place(arrow.from).is_some() && place(arrow.to).is_some()).zip(ends)
+    {
+        let sender = from * width + 1;
+        if matches!(cells[sender], ' ' | '─') {
+            cells[sender] = 'o';
+        }
+        // Beside the letter of who gets it, on the side it comes from.
+        let at = if to > from { to * width - 1 } else { to * width + 1 };
+        cells[at] = if arrow.lost {
+            '×'
+        } else if to > from {
+            '>'
+        } else {
+            '<'
+        };
+    }
+    let mark = match row.kind {
+        "block.forged" => '#',
+        "block.refused" | "pool.rejected" | "pool.evicted" => '!',
+        "chain.rolled-back" | "pool.replaced" => '~',
+        "health.checked" | "forger.suspended" => '?',
+        "failure" => '@',
+        _ => '\0',
+    };
+    for node in row.nodes.iter().filter_map(|node| place(*node)).filter(|_| mark != '\0') {
+        let at = node * width + 1;
+        if cells[at] == ' ' || cells[at] == '─' {
+            cells[at] = mark;
+        }
+    }
+    cells.into_iter().collect()
+}
+
+fn numbers(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt::Result {
+    let numbers = &explanation.chain.numbers;
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nnumbers that decided, and their rules")?;
+    for number in numbers.iter().take(NUMBERS) {
+        wrapped(f, "  ", &format!("{} ({}, {})", number.text, nodes(&number.nodes), number.rule))?;
+    }
+    match numbers.len().saturating_sub(NUMBERS) {
+        0 => Ok(()),
+        more => writeln!(f, "  and {more} more"),
+    }
+}
+
+fn curve(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt::Result {
+    let Some(curve) = &explanation.curve else { return Ok(()) };
+    writeln!(
+        f,
+        "\nhow probable it is when the run is repeated from an instant with other draws, {} times each",
+        curve.repeats
+    )?;
+    // Neighbours that say the same are told once.
+    let same = |index: usize| {
+        let share = |index: usize| curve.points.get(index).map(|point| point.failed);
+        index > 0 && share(index - 1) == share(index) && share(index + 1) == share(index)
+    };
+    let mut left_out = false;
+    for (index, point) in curve.points.iter().enumerate() {
+        if same(index) {
+            if !std::mem::replace(&mut left_out, true) {
+                writeln!(f, "{:>9}", "…")?;
+            }
+            continue;
+        }
+        left_out = false;
+        let cells = |share: f64| ((share * BAR as f64).round() as usize).min(BAR);
+        let (full, low, high) = (cells(point.share), cells(point.interval.low), cells(point.interval.high));
+        let bar: String = (0..BAR)
+            .map(|cell| match cell {
+                _ if cell < low => '█',
+                _ if cell < full => '▓',
+                _ if cell < high => '░',
+                _ => ' ',
+            })
+            .collect();
+        writeln!(
+            f,
+            "{:>9.3}  {:>7}  ({} to {})  {}",
+            point.after_seconds,
+            percent(point.share),
+            percent(point.interval.low),
+            percent(point.interval.high),
+            bar.trim_end()
+        )?;
+    }
+    if let Some(jump) = &curve.jump {
+        writeln!(f, "  between {:.3} s and {:.3} s:", jump.from_seconds, jump.to_seconds)?;
+        for event in &jump.events {
+            wrapped(f, "    ", event)?;
+        }
+        if jump.more_events > 0 {
+            writeln!(f, "    and {} more", jump.more_events)?;
+        }
+    }
+    match curve.cut_short {
+        Some(why) => writeln!(f, "  not all instants were looked at: {why}"),
+        None => Ok(()),
+    }
+}
+
+fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::fmt::Result {
+    let Some(nearest) = &explanation.nearest else { return Ok(()) };
+    let passing: Vec<&Tried> = nearest.passing().collect();
+    writeln!(
+        f,
+        "\nsingle changes with which it does not fail, the least first: {} of {} tried, {} runs",
+        passing.len(),
+        nearest.tried.len(),
+        nearest.runs
+    )?;
+    if let Some(Repeated { failed, runs }) = nearest.unchanged {
+        writeln!(f, "  unchanged, with other draws from the start {failed} of {runs} fail")?;
+    }
+    for tried in passing.iter().take(CHANGES) {
+        let set = tried.set.as_ref().map(|set| format!("   --set {set}")).unwrap_or_default();
+        let again =
+            tried.other_draws.map(|Repeated { failed, runs }| format!("; with other draws {failed} of {runs} fail"));
+        wrapped(f, "  ", &format!("{}{}{set}", tried.change, again.unwrap_or_default()))?;
+    }
+    match passing.len().saturating_sub(CHANGES) {
+        0 => Ok(()),
+        more => writeln!(f, "  and {more} more"),
+    }
+}

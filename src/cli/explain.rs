@@ -1,0 +1,228 @@
+//! `dposlab explain`: why a run failed.
+
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, replay::planned};
+use crate::{
+    actors::SimTime,
+    check::explain::{Course, Explanation, Options, Phase, explain, explain_recorded},
+    files,
+    report::{
+        bundle::quoted,
+        page,
+        session::{SessionError, SessionFile, replay_and_keep},
+    },
+    scenario::{Override, Scenario, StageKind, run::among_actors},
+    sim::{Intervention, Plan},
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    fs,
+    io::Read,
+    path::PathBuf,
+    sync::{Mutex, atomic::AtomicBool},
+    thread,
+};
+
+/// Lines of the diagram where not all are wanted.
+const LINES: usize = 60;
+
+/// Say why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
+///
+/// FILE is a scenario, a finding that `check` has written, or a session that `up --record` has.
+/// What is explained is, in this order: an assertion that does not hold, a run that halts or stalls, an
+/// invariant that breaks though nobody asserts it; and where nothing failed, the deepest fork or the slots
+/// that were missed.
+///
+/// 1. The steps and messages that led to it, as a diagram: a lane for each node, a letter for the branch it stands on. What
+///    does not matter is folded; --full unfolds it.
+/// 2. The numbers of the rules that decided, beside their thresholds.
+/// 3. How probable it is when the run is repeated from an instant with other random numbers. Where that rises, it was decided.
+/// 4. Single changes of the scenario with which it does not fail, the least first.
+///
+/// Ctrl-C ends it and tells what there is. Exit code 0: nothing failed; 1: a failure is explained; 2: FILE is no such thing.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, verbatim_doc_comment)]
+pub struct Explain {
+    /// The scenario, finding or recorded session.
+    file: PathBuf,
+    /// The seed all keys, latencies and choices are drawn from; 1, if not given. A session has its own.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3'. May be given again.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
+    /// Print one JSON object instead of text (docs/explain.md).
+    #[arg(long)]
+    json: bool,
+    /// Write a page with all of it, which opens offline, beside what is printed.
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+    /// Tell every step that happened before.
+    #[arg(long)]
+    full: bool,
+    /// Copies of the run at each instant of the curve; 0 leaves it out. 40, or fewer for a long run, if not given.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    repeats: Option<u64>,
+    /// Instants of the curve at most.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(2..=1_000))]
+    instants: u16,
+    /// Runs spent on changes of the scenario, repeats not counted; 0 tries none.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    budget: u16,
+    /// Runs at a time; one for each core, if not given. It changes nothing of what is told.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    memory: Memory,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dposlab explain scenarios/findings/the-chain-grows-once-all-faults-are-over.toml
+  dposlab explain findings/a-rollback-ends-at-the-common-block.toml --out why.html
+  dposlab explain scenarios/partition-even.toml --seed 7 --repeats 100
+  dposlab explain scenarios/healthy.toml --budget 0 --repeats 0      the run alone: no copies, no changes";
+
+impl Explain {
+    /// Explains.
+    ///
+    /// # Errors
+    /// The file is no scenario, the page cannot be written, or a failure was explained.
+    pub fn run(self) -> Result<(), Failure> {
+        let (stop, bars) = (stop_on_interrupt()?, Bars::default());
+        let explained = match self.is_recorded()? {
+            true => self.session(&stop, &bars)?,
+            false => self.scenario(&stop, &bars)?,
+        };
+        bars.clear();
+        let mut explanation = explained.map_err(|why| Failure::usage(format!("{}: {why}", self.file.display())))?;
+        self.name(&mut explanation);
+        if let Some(file) = &self.out {
+            let page = page::explain::page(&serde_json::json!(explanation));
+            fs::write(file, page).map_err(|why| Failure::usage(format!("--out {}: {why}", file.display())))?;
+        }
+        if self.json {
+            output::line(&serde_json::json!(explanation).to_string());
+        } else {
+            output::line(explanation.to_string().trim_end());
+        }
+        if explanation.failed { Err(Failure::Told) } else { Ok(()) }
+    }
+
+    fn options(&self, seed: u64) -> Options {
+        Options {
+            seed,
+            repeats: self.repeats,
+            instants: self.instants.into(),
+            budget: self.budget.into(),
+            lines: if self.full { usize::MAX } else { LINES },
+            jobs: self.jobs(),
+        }
+    }
+
+    fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+
+    fn scenario(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {
+        let scenario = Scenario::load_with(&self.file, &self.set).map_err(Failure::usage)?;
+        self.memory.check(&self.file, &scenario.memory(), self.jobs() as u64 + 1)?;
+        let options = self.options(self.seed.unwrap_or(1));
+        Ok(explain(&scenario, &options, stop, &|phase, done, of| bars.tell(phase, done, of)))
+    }
+
+    /// Whether the file is a session: a scenario does not begin with a brace.
+    fn is_recorded(&self) -> Result<bool, Failure> {
+        let unreadable = |why: std::io::Error| Failure::usage(format!("{}: {why}", self.file.display()));
+        let mut first = [0];
+        let count = files::open(&self.file).map_err(unreadable)?.read(&mut first).map_err(unreadable)?;
+        Ok(count == 1 && first == *b"{")
+    }
+
+    fn session(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {
+        let file = self.file.display();
+        for (option, is_given) in [("--seed", self.seed.is_some()), ("--set", !self.set.is_empty())] {
+            if is_given {
+                return Err(Failure::usage(format!("{option}: {file} is a recorded session and has its own")));
+            }
+        }
+        let wrong = |error: SessionError| match error.is_bad_input() {
+            true => Failure::usage(error),
+            false => Failure::broken(error),
+        };
+        let recorded = SessionFile::open(&self.file).map_err(wrong)?;
+        let session = recorded.session.clone();
+        let (network, plan) = planned(&self.file, &session, &self.memory)?;
+        let (desk, crypto) = (network.desk(&plan), network.scenario.crypto);
+        let replayed = replay_and_keep(StageKind::Inline, recorded, &plan, &desk, None);
+        let (replayed, inputs) = crypto.during(|| among_actors(replayed)).map_err(wrong)?;
+        if inputs.iter().any(|input| matches!(input.what, Intervention::Revert { .. })) {
+            return Err(Failure::usage(format!(
+                "{file}: the run went back to a snapshot, allowed is one that only goes on"
+            )));
+        }
+        let course = Course {
+            scenario: &network.scenario,
+            inputs: inputs.into(),
+            end: Some(SimTime::from_micros(replayed.end_us)),
+        };
+        let anew = || -> Plan { planned(&self.file, &session, &self.memory).expect("it was planned a moment ago").1 };
+        let delegates = network.testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect();
+        let progress = |phase, done, of| bars.tell(phase, done, of);
+        Ok(explain_recorded(&course, &anew, delegates, &self.options(session.seed), stop, &progress))
+    }
+
+    /// Says of what it is an explanation.
+    fn name(&self, explanation: &mut Explanation) {
+        explanation.file = self.file.display().to_string();
+        explanation.set = self.set.iter().map(ToString::to_string).collect();
+        let mut command = format!("dposlab explain {}", quoted(&explanation.file));
+        if let Some(seed) = self.seed {
+            command.push_str(&format!(" --seed {seed}"));
+        }
+        for set in &explanation.set {
+            command.push_str(&format!(" --set {}", quoted(set)));
+        }
+        if let Some(repeats) = self.repeats {
+            command.push_str(&format!(" --repeats {repeats}"));
+        }
+        if self.instants != 20 {
+            command.push_str(&format!(" --instants {}", self.instants));
+        }
+        if self.budget != 100 {
+            command.push_str(&format!(" --budget {}", self.budget));
+        }
+        explanation.reproduce = command;
+    }
+}
+
+/// A bar for each part, on a terminal only.
+#[derive(Default)]
+struct Bars(Mutex<Option<(Phase, ProgressBar)>>);
+
+impl Bars {
+    fn tell(&self, phase: Phase, done: u64, of: u64) {
+        let mut shown = self.0.lock().expect("no one panics while holding it");
+        if shown.as_ref().is_none_or(|(before, _)| *before != phase) {
+            if let Some((_, bar)) = shown.take() {
+                bar.finish_and_clear();
+            }
+            let what = match phase {
+                Phase::Curve => "copies of the run",
+                Phase::Nearest => "changed runs",
+            };
+            let template = format!("{{bar:40}} {what} {{pos}}/{{len}}, {{eta}} left");
+            let style = ProgressStyle::with_template(&template).expect("the template is fixed");
+            *shown = Some((phase, ProgressBar::new(of).with_style(style)));
+        }
+        if let Some((_, bar)) = &*shown {
+            bar.set_position(done);
+        }
+    }
+
+    fn clear(&self) {
+        if let Some((_, bar)) = self.0.lock().expect("no one panics while holding it").take() {
+            bar.finish_and_clear();
+        }
+    }
+}
