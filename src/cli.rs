@@ -11,9 +11,11 @@ pub mod merge;
 pub mod output;
 #[cfg(feature = "planted")]
 mod planted;
+mod progress;
 pub mod replay;
 pub mod run;
 pub mod schema;
+mod shard;
 pub mod sweep;
 pub mod up;
 
