@@ -125,7 +125,7 @@ def run(
     what is no scenario, and :class:`RunDied` where the process died. Ctrl-C stops it.
     """
     keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
-    folder = Path(out if keep is None else keep.name)
+    folder = Path(out) if out is not None else Path(keep.name if keep else "")
     arguments = ["run", os.fspath(scenario), *options(seed, set), "--out", str(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
     arguments += [] if memory is None else ["--allow-memory", str(memory)]

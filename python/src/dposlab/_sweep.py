@@ -105,7 +105,7 @@ def sweep(
     if isinstance(seeds, range) and seeds.step != 1:
         raise DposlabError(f"seeds: found steps of {seeds.step}, allowed are those of one")
     keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
-    folder = Path(out if keep is None else keep.name)
+    folder = Path(out) if out is not None else Path(keep.name if keep else "")
     arguments = ["sweep", os.fspath(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
     for path, values in (vary or {}).items():
         arguments += ["--vary", f"{path}={','.join(literal(value) for value in values)}"]
