@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -16,7 +19,6 @@ import dposlab
 pytest.importorskip("distributed")
 import dask
 from distributed import Client, LocalCluster
-from distributed.deploy.subprocess import SubprocessCluster
 
 RUNS = 60
 
@@ -65,18 +67,27 @@ def test_a_killed_worker_costs_no_run(scenario: str, settings: None) -> None:
 
 def test_a_killed_scheduler_costs_no_run(scenario: str, settings: None) -> None:
     whole = dposlab.sweep(scenario, seeds=range(RUNS))
-    cluster = SubprocessCluster(n_workers=2, worker_kwargs={"nthreads": 1}, scheduler_kwargs={"dashboard": False})
+    # Processes of one's own: the scheduler of a LocalCluster is in this one.
+    where = ["--scheduler-file", "scheduler.json", "--no-dashboard"]
+    begin = lambda *arguments: subprocess.Popen(
+        [sys.executable, "-m", "dask", *arguments, *where], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    scheduler = begin("scheduler", "--host", "127.0.0.1", "--port", "0")
+    workers = [begin("worker", "--nthreads", "1", "--no-nanny", "--death-timeout", "10") for _ in range(2)]
     try:
-        client = Client(cluster, timeout="20s")
-        process = cluster.scheduler.process
-        pool = Watched(client.get_executor(), 3, lambda: os.kill(process.pid, signal.SIGKILL))
+        client = Client(scheduler_file="scheduler.json", timeout="30s")
+        client.wait_for_workers(2, timeout=30)
+        pool = Watched(client.get_executor(), 3, scheduler.kill)
         with pytest.warns(UserWarning, match="the executor is lost"):
-            sweep = dposlab.sweep(scenario, seeds=range(RUNS), executor=pool, patience=15.0)
+            sweep = dposlab.sweep(scenario, seeds=range(RUNS), executor=pool, patience=10.0)
         assert pool.did
         same_rows(sweep, whole)
+        with contextlib.suppress(OSError, TimeoutError):
+            client.close(timeout=1)
     finally:
-        client.close(timeout=1)
-        cluster.close(timeout=5)
+        for process in (scheduler, *workers):
+            process.kill()
+            process.wait()
 
 
 def test_a_run_that_kills_its_process_each_time_is_one_row(

@@ -35,7 +35,7 @@ def test_tables_go_to_pandas_polars_and_duckdb_as_they_are(scenario: str) -> Non
     missed = delegates.to_pandas()["missed"].sum()
     assert missed == 2, "genesis_3 is off in two rounds"
     assert polars.from_arrow(delegates)["missed"].sum() == missed
-    assert duckdb.sql("select sum(missed) from delegates").fetchone()[0] == missed
+    assert duckdb.sql("select sum(missed) from delegates").fetchall() == [(missed,)]
 
 
 def test_a_report_shows_itself_in_a_notebook(scenario: str) -> None:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 class Report:
     """A page with plots: one file that opens offline. A notebook shows it where it is the value of a cell."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keep: object = None) -> None:
         #: The file.
         self.path = path
+        # A temporary folder lasts as long as whoever looks into it.
+        self._keep = keep
 
     @property
     def html(self) -> str:
@@ -101,7 +103,7 @@ class Run:
 
     def report(self) -> Report:
         """The page with plots."""
-        return Report(self.folder / "report.html")
+        return Report(self.folder / "report.html", self._keep)
 
     def __repr__(self) -> str:
         return f"<Run of {self.scenario}, seed {self.seed}: {self.ended}, height {self.height}, digest {self.digest[:16]}>"

@@ -65,7 +65,7 @@ class Sweep:
 
     def report(self) -> Report:
         """The page with plots."""
-        return Report(self.folder / "report.html")
+        return Report(self.folder / "report.html", self._keep)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in self.summary["by_status"].items())
