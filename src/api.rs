@@ -47,7 +47,7 @@ pub mod view;
 pub mod webhooks;
 
 pub use access::{Limiter, RateLimit, Whitelist};
-pub use context::{ApiContext, Dialect, Ports, Settings, WriteState};
+pub use context::{ApiContext, Dialect, Ports, Recording, Settings, WriteState};
 pub use dispatch::answer;
 pub use error::ApiError;
 pub use funds::Funds;

@@ -14,6 +14,7 @@ use super::{
     webhooks::Report,
 };
 use crate::{
+    actors::SimTime,
     scenario::FaultDesk,
     sim::{
         LiveHandle,
@@ -50,6 +51,8 @@ pub struct ApiContext {
     pub report: Report,
     /// Writes a snapshot, by what came in before it, as a file; `None` where nobody can.
     pub write_state: Option<WriteState>,
+    /// Tells all that came into the run so far; `None` where nobody knows.
+    pub recording: Option<Recording>,
     /// Counts what each client asks.
     pub limiter: Arc<Limiter>,
     /// Counts what is being received.
@@ -92,6 +95,7 @@ impl ApiContext {
             desk: None,
             report: Arc::new(|_| {}),
             write_state: None,
+            recording: None,
             chains: None,
             limiter: Arc::default(),
             receiving,
@@ -112,6 +116,10 @@ impl ApiContext {
 
 /// Writes a snapshot as a file, by all that came in before it.
 pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + Sync>;
+
+/// Writes what came into the run as a file that repeats it, up to this instant and so many inputs delivered to actors; or says
+/// why it cannot.
+pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// The ports the node says it listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

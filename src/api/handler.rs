@@ -14,6 +14,7 @@ pub mod locks;
 pub mod metrics;
 pub mod node;
 pub mod peers;
+pub mod recording;
 pub mod reorg;
 pub mod snapshots;
 pub mod submit;

@@ -6,7 +6,8 @@ use super::{
     handler::{
         Call, blocks, businesses, chains, chaos, delegates, docs, faults, fees,
         lab::{self, money},
-        locks, metrics, node, peers, reorg, snapshots, submit, transactions, types, votes, wallets, watch, webhooks,
+        locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
+        webhooks,
     },
     log::LINES_MAX,
     parameter::{PAGING, Parameter, TRANSFORM, both, documented},
@@ -363,6 +364,7 @@ pub static ROUTES: &[Route] = &[
     Route::new(Verb::Delete, "/lab/chaos/{id}", Query::Ignored, Handle::Now(chaos::delete)).shows("Deletes a rule, and answers with what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
     Route::later(Verb::Get, "/metrics", Query::Ignored, metrics::metrics).shows("Figures of the network, the server and the process, for Prometheus.", Shown::Metrics).on_loopback(),
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
+    Route::later(Verb::Get, "/lab/recording", Query::Ignored, recording::recording).shows("All that came into the network so far, as a file for `dposlab replay`.", Shown::Bytes).or_missing().or_conflicting().on_loopback(),
     Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
     Route::later(Verb::Post, "/lab/faucet", Query::Ignored, money::faucet).shows("Pays whom it is told to, by transactions that the funded accounts sign.", Shown::Data(money::PAID_SHAPE)).or_conflicting().on_loopback(),

@@ -20,7 +20,7 @@ use crate::{
     api::{Funds, LabBoard},
     ledger::rules::Gossip,
     protocol::Timestamp,
-    report::session::{Session, SessionWriter, state::Arrived},
+    report::session::{KeptSession, Session, SessionWriter, state::Arrived},
     scenario::{Override, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
     sim::{Live, Pace, Stage, TraceDigest, live::Journal, snapshots::CameIn},
 };
@@ -230,17 +230,18 @@ impl Up {
         let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);
         let (journal, recorded) = match self.journal(&session, history, &digest)? {
             Some(writer) => {
-                observers.push(Box::new(digest));
                 let recorded = writer.outcome();
                 (Some(Box::new(writer) as Box<dyn Journal>), Some(recorded))
             }
             None => (None, None),
         };
+        let kept = KeptSession::new(&session, history, digest.clone());
+        observers.push(Box::new(digest));
         let pace = self.pace.unwrap_or(self.speed);
         // Whatever chains still do when the testnet has stopped is of no interest any more.
         let beside = Builder::new_multi_thread().worker_threads(2).thread_name("chains").enable_time().build();
         let beside = beside.map_err(Failure::broken)?;
-        let chains = chains::beside(&network, session.seed, beside.handle().clone());
+        let chains = chains::beside(&network, &session, beside.handle().clone());
         let seed = session.seed;
         let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
@@ -252,9 +253,14 @@ impl Up {
                 stage.begin_at(&moment, history).await.map_err(Failure::broken)?;
             }
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
-            let live = live.journalled(journal).begun().await.map_err(Failure::broken)?;
+            let live = live
+                .journalled(journal)
+                .journalled(Some(Box::new(kept.clone())))
+                .begun()
+                .await
+                .map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session);
+            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session, kept);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

@@ -4,6 +4,7 @@
 //! before its input is played, so what a killed session leaves can be played again as well.
 
 mod entry;
+mod kept;
 pub mod state;
 
 use super::trace::TraceWriter;
@@ -19,6 +20,7 @@ use crate::{
     },
 };
 pub use entry::{Came, Entry};
+pub use kept::{KeptSession, RECORDING_MAX, TooLong};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,

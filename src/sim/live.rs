@@ -57,7 +57,7 @@ pub struct Live {
     /// From where the pace counts.
     anchor: Anchor,
     stopping: bool,
-    journal: Option<Box<dyn Journal>>,
+    journals: Vec<Box<dyn Journal>>,
 }
 
 impl Live {
@@ -82,15 +82,16 @@ impl Live {
             stopped_by: None,
             anchor,
             stopping: false,
-            journal: None,
+            journals: Vec::new(),
         };
         (live, LiveHandle(sender))
     }
 
-    /// The same run, written down.
+    /// The same run, written down by one more, if it is any.
     #[must_use]
-    pub fn journalled(self, journal: Option<Box<dyn Journal>>) -> Self {
-        Self { journal, ..self }
+    pub fn journalled(mut self, journal: Option<Box<dyn Journal>>) -> Self {
+        self.journals.extend(journal);
+        self
     }
 
     /// Runs until it is told to stop, then stops its actors. It is a task of its own: before the first future of a runtime
@@ -123,7 +124,7 @@ impl Live {
             }
         }
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
-        if let Some(journal) = &mut self.journal {
+        for journal in &mut self.journals {
             journal.ended(now, delivered);
         }
         self.stage.stop().await;
@@ -164,8 +165,8 @@ impl Live {
         // A reply nobody waits for any more: the client has gone.
         match command {
             Command::Intervene { what, reply } => {
-                if let Some(journal) = &mut self.journal {
-                    let world = self.stage.world();
+                let world = self.stage.world();
+                for journal in &mut self.journals {
                     journal.comes_in(world.now(), world.delivered(), &what);
                 }
                 let (at, goes_back) = match &what {

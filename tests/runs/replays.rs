@@ -86,6 +86,71 @@ fn snapshots_and_what_went_back_to_them_are_repeated() {
     assert_eq!((&replayed["digest"], &replayed["end_us"]), (&last["digest"], &last["at"]));
 }
 
+/// The lines of a file, and the last of them.
+fn before_the_last_line(file: &[u8]) -> (&[u8], &[u8]) {
+    let lines = file.trim_ascii_end();
+    lines.split_at(1 + lines.iter().rposition(|byte| *byte == b'\n').expect("it has lines"))
+}
+
+/// What `dposlab replay` makes of the bytes of a recording.
+fn replayed(bytes: &[u8]) -> Value {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    fs::write(file.path(), bytes).expect("it can be written");
+    let output = run(&["replay", file.path().to_str().expect("a path in UTF-8"), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("--json prints one object")
+}
+
+/// A session of a testnet or of a chain, by its API and lab below `path`: the recording so far, in the middle and at the end.
+fn recorded_below(up: &Up, path: &str) -> [Vec<u8>; 2] {
+    let post = |route: &str, body: Value| {
+        let (status, answer) = up.post(&format!("{path}{route}"), &body);
+        assert!((200..300).contains(&status), "{route}: {answer}");
+    };
+    let recording = || up.bytes(&format!("{path}/lab/recording"));
+    post("/lab/advance", json!({"slots": 5}));
+    post("/api/transactions", json!({"transactions": [transfer(up, 1)]}));
+    post("/lab/snapshots", json!({"name": "with a pending transfer"}));
+    post("/lab/advance", json!({"slots": 3}));
+    post("/lab/nodes/2/crash", json!({}));
+    post("/lab/advance", json!({"slots": 9}));
+    let middle = recording();
+    post("/lab/snapshots/1/revert", json!({}));
+    post("/lab/advance", json!({"slots": 2}));
+    post("/lab/reorg", json!({"depth": 1}));
+    post("/lab/advance", json!({"until": {"event": {"kind": "block-forged"}}}));
+    [middle, recording()]
+}
+
+/// What `GET /lab/recording` answers is repeated with the digest that it names, whatever goes on afterwards. It is the file of
+/// `--record` as far as that went; on both stages, and of a chain, it is the same.
+#[test]
+fn the_recording_so_far_is_repeated() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let file = folder.path().join("session.jsonl");
+    let arguments = ["--delegates", "7", "--seed", "3", "--pace", "manual"];
+    let up = Up::start(&[&arguments[..], &["--record", file.to_str().expect("a path in UTF-8")]].concat());
+    let [middle, end] = recorded_below(&up, "");
+    up.advance(3);
+    up.interrupt();
+    let all = fs::read(&file).expect("it is there");
+    for (recording, inputs) in [(&middle, 3), (&end, 5)] {
+        let (came, last) = before_the_last_line(recording);
+        assert!(all.starts_with(came), "it is the beginning of what --record wrote");
+        let last: Value = serde_json::from_slice(last).expect("JSON");
+        let replayed = replayed(recording);
+        assert_eq!((&replayed["inputs"], &replayed["ended"]), (&inputs.into(), &true.into()));
+        assert_eq!((&replayed["digest"], &replayed["end_us"]), (&last["digest"], &last["at"]));
+    }
+
+    let up = Up::start(&[&arguments[..], &["--stage", "inline"]].concat());
+    assert_eq!(up.post("/lab/chains", &json!({})).0, 201);
+    for path in ["", "/chains/1"] {
+        assert!(recorded_below(&up, path) == [middle.clone(), end.clone()], "{path}");
+    }
+    up.interrupt();
+}
+
 /// A testnet that goes on from a file is the one that the snapshot was taken of: the same pool, and the same blocks to come.
 #[test]
 fn a_snapshot_as_a_file_is_the_same_network() {

@@ -5,13 +5,13 @@ use crate::{
     actors::NodeId,
     api::{
         ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
-        RateLimit, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
+        RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
         webhooks::{DataDir, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
-    report::session::{Session, state},
+    report::session::{KeptSession, Session, state},
     scenario::FaultDesk,
     sim::{LiveHandle, Observer, Plan},
 };
@@ -242,8 +242,10 @@ impl ServedNodes {
         desk: &FaultDesk,
         chains: &Chains,
         session: Session,
+        kept: KeptSession,
     ) -> (Vec<Server>, WebhookThread) {
         let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
+        let recording = recording(kept);
         let Self { nodes, thread, settings, board, feed } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
@@ -251,6 +253,7 @@ impl ServedNodes {
                 webhooks: Some(node.webhooks),
                 funds: Some(funds.clone()),
                 write_state: Some(write_state.clone()),
+                recording: Some(recording.clone()),
                 report: node.report,
                 chaos: node.chaos,
                 board: board.clone(),
@@ -264,6 +267,11 @@ impl ServedNodes {
         };
         (nodes.into_iter().map(server).collect(), thread)
     }
+}
+
+/// Tells the API what a session has recorded so far.
+pub fn recording(kept: KeptSession) -> Recording {
+    Arc::new(move |now, delivered| kept.so_far(now, delivered).map_err(|why| why.to_string()))
 }
 
 /// Answers on the API's own threads until `stopped` says so: the simulation never waits for a client.

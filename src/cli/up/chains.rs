@@ -1,6 +1,9 @@
 //! Chains beside the testnet, each a network and a run of its own, all on one runtime.
 
-use super::network::{UpNetwork, made_live};
+use super::{
+    api::recording,
+    network::{UpNetwork, made_live},
+};
 use crate::{
     actors::NodeId,
     api::{
@@ -8,9 +11,9 @@ use crate::{
         chains::{Chain, ChainAccount, ChainWish, Chains},
     },
     protocol::Slot,
-    report::session::{Session, state},
+    report::session::{KeptSession, Session, state},
     scenario::{Override, Scenario, Testnet},
-    sim::{Live, Observer, Pace, SeedTree, Stage},
+    sim::{Live, Observer, Pace, SeedTree, Stage, TraceDigest},
 };
 use std::{
     collections::VecDeque,
@@ -30,6 +33,8 @@ struct Maker {
     runtime: Handle,
     /// Of the testnet beside them: what a chain is if nothing else is asked for.
     seed: u64,
+    /// How it began, for the files that a loaded network came from.
+    session: Session,
     scenario: Scenario,
     testnet: Testnet,
     /// Seeds and scenarios with their networks, the last used last.
@@ -37,9 +42,10 @@ struct Maker {
 }
 
 /// Chains beside a testnet.
-pub fn beside(network: &UpNetwork, seed: u64, runtime: Handle) -> Chains {
+pub fn beside(network: &UpNetwork, session: &Session, runtime: Handle) -> Chains {
+    let (seed, session) = (session.seed, session.clone());
     let (scenario, testnet) = (network.scenario.clone(), network.testnet.clone());
-    let maker = Maker { runtime, seed, scenario, testnet, remembered: Mutex::default() };
+    let maker = Maker { runtime, seed, session, scenario, testnet, remembered: Mutex::default() };
     Chains::new(Arc::new(move |wish, beside| maker.make(wish, beside)))
 }
 
@@ -92,6 +98,19 @@ impl Maker {
         testnet
     }
 
+    /// How a chain begins, for files that repeat it.
+    fn session(&self, network: &UpNetwork, seed: u64) -> Session {
+        let session = Session::new(seed, &network.scenario, 1, network.tree.config());
+        match session.nethash == self.session.nethash {
+            true => Session {
+                network_dir: self.session.network_dir.clone(),
+                secrets: self.session.secrets.clone(),
+                ..session
+            },
+            false => session,
+        }
+    }
+
     fn run(&self, network: &UpNetwork, seed: u64, pace: Pace, beside: &ApiContext) -> Chain {
         let plan = network.plan(network.tree.genesis().clone(), Slot(1));
         let others = (0..plan.nodes.len() as u32).map(NodeId);
@@ -100,11 +119,18 @@ impl Maker {
         let board = LabBoard::new(&plan).of_run(seed, "inline");
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone()].into()));
-        let observers: Vec<Box<dyn Observer>> =
-            vec![Box::new(view.clone()), Box::new(board.observer()), Box::new(feed.observer())];
+        let digest = TraceDigest::default();
+        let observers: Vec<Box<dyn Observer>> = vec![
+            Box::new(view.clone()),
+            Box::new(board.observer()),
+            Box::new(feed.observer()),
+            Box::new(digest.clone()),
+        ];
+        let session = self.session(network, seed);
+        let kept = KeptSession::new(&session, &[], digest);
         let (live, handle) = Live::new(Stage::inline(&plan, observers), plan.tree.slots(), pace);
+        let live = live.journalled(Some(Box::new(kept.clone())));
         self.runtime.spawn(async move { live.begun().await?.run().await });
-        let session = Session::new(seed, &network.scenario, 1, plan.tree.config());
         let context = ApiContext {
             ports: beside.ports,
             host: beside.host,
@@ -117,6 +143,7 @@ impl Maker {
             funds: Some(Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds))),
             desk: Some(network.desk(&plan)),
             write_state: Some(Arc::new(move |info, history| state::write(&session, info, history))),
+            recording: Some(recording(kept)),
             board,
             feed,
             chaos,

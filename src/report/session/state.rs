@@ -64,7 +64,8 @@ pub fn write(session: &Session, info: &SnapshotInfo, history: &[CameIn]) -> Vec<
     file
 }
 
-fn line(out: &mut Vec<u8>, line: &impl Serialize) {
+/// Writes a line of a session's file.
+pub(super) fn line(out: &mut Vec<u8>, line: &impl Serialize) {
     serde_json::to_writer(&mut *out, line).expect("texts and numbers become JSON, and a vector takes all");
     out.push(b'\n');
 }

@@ -1,0 +1,127 @@
+//! A live session in memory: the lines that its file would have, for whoever asks for them while the session goes on.
+
+use super::{Came, Entry, Session, state::line};
+use crate::{
+    actors::SimTime,
+    sim::{Intervention, TraceDigest, live::Journal, snapshots::CameIn},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a session that are kept in memory.
+pub const RECORDING_MAX: usize = 32 << 20;
+
+/// A session that is kept while it goes on. Cheap to clone; clones are of one session.
+#[derive(Clone)]
+pub struct KeptSession(Arc<Mutex<Kept>>);
+
+struct Kept {
+    lines: Vec<u8>,
+    digest: TraceDigest,
+    room: usize,
+    /// More has come in than there is room for: nothing is kept any more.
+    is_too_long: bool,
+}
+
+/// More has come into a session than is kept of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the recording is longer than {room} bytes (RECORDING_MAX), so it is not kept in memory any more; `dposlab up --record \
+     FILE` writes one of any length"
+)]
+pub struct TooLong {
+    room: usize,
+}
+
+impl KeptSession {
+    /// A session that is about to begin, or that goes on after this has come in. `digest` must be among its observers.
+    pub fn new(session: &Session, history: &[CameIn], digest: TraceDigest) -> Self {
+        Self::with_room(session, history, digest, RECORDING_MAX)
+    }
+
+    fn with_room(session: &Session, history: &[CameIn], digest: TraceDigest, room: usize) -> Self {
+        let mut kept = Kept { lines: Vec::new(), digest, room, is_too_long: false };
+        line(&mut kept.lines, session);
+        history.iter().for_each(|came| kept.keep(&Entry::from(came)));
+        Self(Arc::new(Mutex::new(kept)))
+    }
+
+    /// The file of the session as if it had been stopped now, for `dposlab replay`. To be asked where the run rests.
+    ///
+    /// # Errors
+    /// More has come in than [`RECORDING_MAX`] bytes.
+    pub fn so_far(&self, now: SimTime, delivered: u64) -> Result<Vec<u8>, TooLong> {
+        let kept = self.lock();
+        if kept.is_too_long {
+            return Err(TooLong { room: kept.room });
+        }
+        let mut file = kept.lines.clone();
+        line(&mut file, &kept.entry(now, delivered, Came::End));
+        Ok(file)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // A panic while it was locked leaves whole lines.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn entry(&self, at: SimTime, delivered: u64, came: Came) -> Entry {
+        Entry { at: at.micros(), delivered, digest: Some(self.digest.digest().to_string()), came }
+    }
+
+    fn keep(&mut self, entry: &Entry) {
+        if self.is_too_long {
+            return;
+        }
+        line(&mut self.lines, entry);
+        if self.lines.len() > self.room {
+            self.is_too_long = true;
+            self.lines = Vec::new();
+        }
+    }
+}
+
+impl Journal for KeptSession {
+    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+        let mut kept = self.lock();
+        if !kept.is_too_long {
+            let entry = kept.entry(at, delivered, what.into());
+            kept.keep(&entry);
+        }
+    }
+
+    /// Nobody can ask any more.
+    fn ended(&mut self, _: SimTime, _: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{scenario::Scenario, sim::SeedTree};
+    use std::path::Path;
+
+    #[test]
+    fn what_has_no_room_is_refused_with_the_limit_and_frees_its_memory() {
+        let scenario = "version = 1\ndescription = \"d\"\nrounds = 1\n[network]\ndelegates = 3\n";
+        let scenario = Scenario::parse(scenario, Path::new("a test")).expect("it is one");
+        let config = scenario.testnet(SeedTree::new(1)).config;
+        let session = Session::new(1, &scenario, 1, &config);
+        let mut kept = KeptSession::with_room(&session, &[], TraceDigest::default(), 4_000);
+        let (now, name) = (SimTime::from_micros(9), Some("n".repeat(90)));
+        let mut came = 0;
+        while let Ok(file) = kept.so_far(now, 7) {
+            let lines = file.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(lines, 2 + came, "how it began, what came in, and the end");
+            assert!(file.ends_with(b"\"came\":\"end\"}\n"));
+            kept.comes_in(now, 7, &Intervention::TakeSnapshot { name: name.clone() });
+            came += 1;
+            assert!(came < 100, "it has no end");
+        }
+        assert!(came > 3);
+        kept.comes_in(now, 7, &Intervention::TakeSnapshot { name });
+        assert!(kept.lock().lines.is_empty());
+        let told = kept.so_far(now, 7).expect_err("it is too long").to_string();
+        assert!(told.contains("4000 bytes (RECORDING_MAX)") && told.contains("--record"), "{told}");
+    }
+}
