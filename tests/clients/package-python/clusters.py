@@ -48,12 +48,12 @@ def small(text):
     """The same with fewer runs: what is shown would take a cluster."""
     found = re.search(r"--seeds 0\.\.\d+", text)
     assert found, text
-    return text.replace(found.group(), "--seeds 0..24")
+    return text.replace(found.group(), "--seeds 0..12")
 
 
 array, parallel = [text for text in blocks["bash"] if "--shard" in text]
 command = re.search(r"dposlab sweep ([^\n]*?) --seeds", array).group(1)
-shell(f"dposlab sweep {command} --seeds 0..24 --out whole")
+shell(f"dposlab sweep {command} --seeds 0..12 --out whole")
 whole = (folder / "whole/runs.csv").read_bytes()
 
 # Slurm: each task of the array, then one of them again.
