@@ -66,7 +66,7 @@ fn found(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Shard,
 fn of_array(id: u64, count: u64, min: u64, max: Option<u64>, step: Option<u64>) -> Result<(u64, u64), String> {
     let step = step.unwrap_or(1).max(1);
     let is_whole = min <= 1 && max.is_none_or(|max| (max.saturating_sub(min)) / step + 1 == count);
-    match is_whole && id >= min && (id - min) % step == 0 {
+    match is_whole && id >= min && (id - min).is_multiple_of(step) {
         true => Ok(((id - min) / step, count)),
         false => Err(format!(
             "auto: found {ID} {id} of an array of {count} from {min} to {}, allowed is a whole one from 0 or 1 on; auto/N \
