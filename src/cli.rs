@@ -14,9 +14,11 @@ pub mod output;
 pub mod pages;
 #[cfg(feature = "planted")]
 mod planted;
+mod progress;
 pub mod replay;
 pub mod run;
 pub mod schema;
+mod shard;
 pub mod sweep;
 pub mod up;
 mod values;

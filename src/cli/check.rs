@@ -4,7 +4,7 @@ mod known;
 mod span;
 mod told;
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, progress::Progress};
 use crate::{
     check::{
         Minimal, Minimiser, Signature, judge,
@@ -21,6 +21,7 @@ use crate::{
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use known::Known;
+use serde_json::json;
 use span::Span;
 use std::{
     collections::BTreeMap,
@@ -98,6 +99,8 @@ pub struct Check {
     json: bool,
     #[command(flatten)]
     memory: Memory,
+    #[command(flatten)]
+    progress: Progress,
     /// Plant a fault by name, or all of them one after the other, and measure how soon it is found.
     #[cfg(feature = "planted")]
     #[arg(long)]
@@ -211,6 +214,7 @@ impl Check {
         let summary = search.run(networks, stop, |summary| {
             bar.set_position(summary.runs);
             bar.set_message(format!("{} found", summary.found.len()));
+            self.progress.tell(summary.runs, search.runs, json!({ "found": summary.found.len() }));
         });
         bar.finish_and_clear();
         summary
@@ -240,6 +244,8 @@ impl Check {
             search.go_on(summary, networks, &halt, |summary| {
                 save(summary);
                 bar.set_position(bar.elapsed().as_secs());
+                let more = json!({ "unit": "s", "runs": summary.runs, "found": summary.found.len() });
+                self.progress.tell(bar.elapsed().as_secs(), time.seconds(), more);
                 bar.set_message(format!("{time}, {} runs, {} found", summary.runs, summary.found.len()));
             })
         });

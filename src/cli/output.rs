@@ -5,7 +5,7 @@ use std::{
     io::{self, ErrorKind, Write},
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
     thread,
@@ -20,16 +20,25 @@ const WAITING_MAX: usize = 10_000;
 
 /// Why standard output could not be written to, since the start of the command.
 static FAILED: OnceLock<String> = OnceLock::new();
+/// Whether the reader of standard output has gone away.
+static GONE: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line on standard output. A reader that has gone away is no error: there is nobody left to tell. Any other
 /// failure ends the command with [`failure`].
 pub fn line(text: &str) {
-    if let Err(why) = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush())
-        && why.kind() != ErrorKind::BrokenPipe
-    {
+    match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
+        Ok(()) => {}
+        Err(why) if why.kind() == ErrorKind::BrokenPipe => GONE.store(true, Ordering::Relaxed),
         // The first one says what is wrong.
-        FAILED.get_or_init(|| why.to_string());
+        Err(why) => {
+            FAILED.get_or_init(|| why.to_string());
+        }
     }
+}
+
+/// Whether nobody reads standard output any more, or it cannot be written to.
+pub fn is_unread() -> bool {
+    FAILED.get().is_some() || GONE.load(Ordering::Relaxed)
 }
 
 /// What went wrong with [`line()`], if anything did.

@@ -1,6 +1,6 @@
 //! `dposlab run`: plays a scenario and prints what came of it.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, progress::Progress};
 use crate::{
     check,
     protocol::{Height, crypto::CryptoMode},
@@ -71,6 +71,8 @@ pub struct Run {
     json: bool,
     #[command(flatten)]
     memory: Memory,
+    #[command(flatten)]
+    progress: Progress,
 }
 
 /// After a fault, what takes no longer than this is not told.
@@ -104,7 +106,9 @@ impl Run {
         let heights = u64::from(scenario.last_height().0);
         let bar = progress_bar(2 * heights);
         let go_on = |run, height: Height| {
-            bar.set_position(run * heights + u64::from(height.0));
+            let done = run * heights + u64::from(height.0);
+            bar.set_position(done);
+            self.progress.tell(done, 2 * heights, json!({}));
             !stop.load(Ordering::Relaxed)
         };
         let found =
@@ -160,6 +164,7 @@ impl Run {
         let bar = progress_bar(scenario.last_height().0.into());
         let go_on = |height: Height| {
             bar.set_position(height.0.into());
+            self.progress.tell(height.0.into(), scenario.last_height().0.into(), json!({}));
             !stop.load(Ordering::Relaxed)
         };
         let outcome = scenario.play_while(&plan, self.stage, observers, go_on).map_err(|why| self.broken(why))?;

@@ -1,21 +1,24 @@
 //! `dposlab sweep`: many runs of one scenario, and what they say together.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, progress::Progress as Told, shard::Part};
 use crate::{
     check,
     report::sweep::{
-        Seeds, Shard, Sweep as Plan, SweepError,
-        engine::{Progress, play},
+        Seeds, Sweep as Plan, SweepError,
+        engine::{Progress, hand_over, play},
+        handed,
         results::{self, CellSummary, Summary},
     },
-    scenario::{Override, Variation, memory::Need},
+    scenario::{Override, Scenario, Variation, memory::Need},
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::{
     collections::BTreeSet,
+    ops::Range,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
     thread,
 };
 
@@ -24,8 +27,10 @@ use std::{
 /// Leaves in --out a row a run (runs.parquet, runs.csv), the runs that failed (failures.csv), distributions with their
 /// confidence intervals (summary.json), and report.html. An interrupted sweep, even a killed one, goes on where it was when
 /// the same command is given again; no run is counted twice. A run that is ended before its last round by the stall rule or
-/// the time limit is censored: it has neither succeeded nor failed. Exit code 0: no run failed; 1: some did, and the first
-/// ones are named, each with the command that repeats it.
+/// the time limit is censored: it has neither succeeded nor failed. One whose program or process ended before it did has died:
+/// it fails, and says nothing of its network. Exit code 0: no run failed; 1: some did, and the first ones are named, each with
+/// the command that repeats it. With --shard it is 0 when all runs of the part are written down, whatever came of them: a batch
+/// system must not repeat what ended as it should, and `dposlab merge` tells what failed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sweep {
@@ -44,16 +49,33 @@ pub struct Sweep {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// The folder for what comes of it.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["plan", "only"])]
+    out: Option<PathBuf>,
     /// Run one of several parts of the sweep, for instance on another machine; `dposlab merge` joins them.
+    ///
+    /// `auto` takes the part from the batch system, never unless it is asked: in an array of Slurm from SLURM_ARRAY_TASK_ID,
+    /// _COUNT, _MIN, _MAX and _STEP, in an Indexed Job of Kubernetes from JOB_COMPLETION_INDEX and JOB_COMPLETIONS. `auto/N`
+    /// takes N parts and indices from 0 to N-1, also where only some tasks of an array are given again.
     #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
+    shard: Option<Part>,
+    /// Print as one JSON object what would be run: the number of runs, and what those of each combination of values cost, and play
+    /// none.
+    #[arg(long, conflicts_with_all = ["shard", "out"])]
+    plan: bool,
+    /// Play the runs of these numbers alone, the last one not included, print a row a line as each ends, and write nothing. For
+    /// programs that deal a sweep out to machines; exit code 0 when all have ended.
+    #[arg(long, value_name = "FIRST..END", conflicts_with_all = ["shard", "out", "plan", "json"])]
+    only: Option<Seeds>,
+    /// Take the rows of such files in place of playing runs. A run that no file has is an error.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["shard", "only", "plan"])]
+    gather: Vec<PathBuf>,
     /// Print the summary as one JSON object.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     memory: Memory,
+    #[command(flatten)]
+    progress: Told,
 }
 
 const EXAMPLES: &str = "\
@@ -78,14 +100,32 @@ impl Sweep {
     pub fn run(self) -> Result<(), Failure> {
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
-        let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, self.shard).map_err(failure)?;
-        let jobs = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
-        let most = plan.cells.iter().map(|cell| cell.scenario.memory()).max_by_key(Need::bytes).unwrap_or_default();
-        self.memory.check(&self.scenario, &most, plan.len().min(jobs as u64))?;
+        let shard = self.shard.map(|Part(shard)| shard);
+        let plan = Plan::new(&self.scenario, self.seeds, &self.set, &vary, &self.vary, shard).map_err(failure)?;
+        match (&self.only, &self.out) {
+            _ if self.plan => self.print_plan(&plan),
+            (Some(only), _) => self.play_only(&plan, only.first..only.end),
+            (None, Some(out)) if !self.gather.is_empty() => {
+                let rows = handed::gather(&plan, &self.gather, out).map_err(failure)?;
+                tell(&results::write(&plan, &rows, out).map_err(failure)?, out, self.json)
+            }
+            (None, Some(out)) => self.play(&plan, out),
+            (None, None) => Err(Failure::usage("--out is needed")),
+        }
+    }
+
+    /// Plays what is not done yet.
+    fn play(&self, plan: &Plan, out: &Path) -> Result<(), Failure> {
+        let jobs = self.jobs();
+        self.check_memory(plan, 0..plan.cells.len(), plan.len().min(jobs as u64))?;
         let stop = stop_on_interrupt()?;
         let bar = progress_bar(plan.len());
         let mut found = None;
-        let progress = play(&plan, &self.out, jobs, &stop, check::judge, |progress| show(&bar, &mut found, progress));
+        let progress = play(plan, out, jobs, &stop, check::judge, |progress| {
+            show(&bar, &mut found, progress);
+            let more = json!({ "failed": progress.failed, "censored": progress.censored, "found": progress.found });
+            self.progress.tell(progress.done, progress.total, more);
+        });
         bar.finish_and_clear();
         let (progress, rows) = progress.map_err(failure)?;
         if progress.done < progress.total {
@@ -93,11 +133,66 @@ impl Sweep {
                 "interrupted: {} of {} runs are done and kept in {}; the same command goes on from there",
                 progress.done,
                 progress.total,
-                self.out.display()
+                out.display()
             )));
         }
-        let summary = results::write(&plan, &rows, &self.out).map_err(failure)?;
-        tell(&summary, &self.out, self.json)
+        let summary = results::write(plan, &rows, out).map_err(failure)?;
+        match tell(&summary, out, self.json) {
+            // All of the part is written down.
+            Err(Failure::Told) if self.shard.is_some() => Ok(()),
+            told => told,
+        }
+    }
+
+    /// Plays some runs and prints their rows.
+    fn play_only(&self, plan: &Plan, runs: Range<u64>) -> Result<(), Failure> {
+        let total = plan.runs();
+        if runs.end > total {
+            return Err(Failure::usage(format!("--only: found run {}, allowed are those below {total}", runs.end - 1)));
+        }
+        let (asked, seeds) = (runs.end - runs.start, total / plan.cells.len() as u64);
+        let cells = (runs.start / seeds) as usize..((runs.end - 1) / seeds) as usize + 1;
+        let jobs = self.jobs();
+        self.check_memory(plan, cells, asked.min(jobs as u64))?;
+        let stop = stop_on_interrupt()?;
+        output::line(&handed::head(&plan.manifest));
+        let played = hand_over(plan, runs, jobs, &stop, check::judge, |place, row| {
+            output::line(&handed::line(place, row));
+            if output::is_unread() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        match played.map_err(failure)? {
+            played if played == asked => Ok(()),
+            played => Err(Failure::broken(format!("interrupted: {played} of {asked} runs were played"))),
+        }
+    }
+
+    /// Prints what would be played. A cost is that of one run, in an arbitrary unit: blocks by the nodes and links that each
+    /// goes to, and transactions by nodes.
+    fn print_plan(&self, plan: &Plan) -> Result<(), Failure> {
+        let mut files: BTreeSet<String> =
+            plan.cells.iter().flat_map(|cell| cell.scenario.files()).map(str::to_owned).collect();
+        let own = Scenario::files_of(&self.scenario).map_err(Failure::usage)?;
+        files.extend(own.iter().map(|file| file.display().to_string()));
+        let cells = plan.cells.iter().map(|cell| {
+            let need = cell.scenario.memory();
+            let cost = need.blocks * (need.nodes + need.neighbours) + need.transactions * need.nodes;
+            json!({ "sets": cell.sets, "cost": cost, "memory_bytes": need.bytes() })
+        });
+        let cells: Vec<_> = cells.collect();
+        let rows_of = plan.manifest.of_rows();
+        output::line(&json!({ "rows_of": rows_of, "runs": plan.runs(), "cells": cells, "files": files }).to_string());
+        Ok(())
+    }
+
+    fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+
+    fn check_memory(&self, plan: &Plan, cells: Range<usize>, at_a_time: u64) -> Result<(), Failure> {
+        let most = plan.cells[cells].iter().map(|cell| cell.scenario.memory()).max_by_key(Need::bytes);
+        self.memory.check(&self.scenario, &most.unwrap_or_default(), at_a_time)
     }
 }
 
@@ -170,7 +265,11 @@ fn text(summary: &Summary, folder: &Path) -> String {
         0 => String::new(),
         some => format!(", {some} censored: ended before their last round, neither successes nor failures"),
     };
-    let head = format!("{}: {} runs, {} failed{censored}", manifest.scenario, summary.runs, summary.failed);
+    let died = match summary.died {
+        0 => String::new(),
+        some => format!(" ({some} of them died, which says nothing of their networks)"),
+    };
+    let head = format!("{}: {} runs, {} failed{died}{censored}", manifest.scenario, summary.runs, summary.failed);
     let mut lines = vec![head, String::new()];
     let mut table = comfy_table::Table::new();
     table.load_preset(comfy_table::presets::NOTHING);
@@ -218,7 +317,9 @@ fn text(summary: &Summary, folder: &Path) -> String {
     );
     for failed in summary.failures.iter().take(FAILURES_SHOWN) {
         let why = if failed.broken.is_empty() { String::new() } else { format!(" ({})", failed.broken.join("; ")) };
-        lines.push(format!("{}: seed {}{why}: {}", failed.status, failed.seed, failed.reproduce));
+        let by = failed.ended.as_deref().filter(|_| failed.status == "died").map(|by| format!(": {by}"));
+        let by = by.unwrap_or_default();
+        lines.push(format!("{}{by}: seed {}{why}: {}", failed.status, failed.seed, failed.reproduce));
     }
     if summary.failed > FAILURES_SHOWN as u64 {
         let more = summary.failed - FAILURES_SHOWN as u64;

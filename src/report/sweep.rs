@@ -7,12 +7,16 @@
 //!                            results: runs.parquet, runs.csv, failures.csv, summary.json, report.html
 //! ```
 //!
+//! Another program may deal the runs out to machines without a common disk: `engine::hand_over` plays some, and `handed` makes
+//! their rows lines of text, and of lines rows.
+//!
 //! A run's row has its own place in `rows.bin`, guarded by a checksum, so that an interrupted sweep goes on where it was,
 //! nothing is counted twice, and results are read in one order whoever played them. Neither playing nor reading keeps
 //! rows in memory.
 
 pub mod columns;
 pub mod engine;
+pub mod handed;
 pub mod results;
 pub mod rows;
 
@@ -195,6 +199,8 @@ pub enum SweepError {
     NotDone { folder: PathBuf, missing: u64, total: u64 },
     #[error("{0}")]
     Parts(String),
+    #[error("{}: line {line}: {why}", file.display())]
+    Handed { file: PathBuf, line: u64, why: String },
     #[error(transparent)]
     Rows(#[from] RowsError),
     #[error(transparent)]
@@ -302,6 +308,11 @@ impl Sweep {
         (first..self.runs()).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|run| self.place(run))
     }
 
+    /// The runs of these numbers, whatever the part; there are no others than those of the sweep.
+    pub fn places_of(&self, runs: Range<u64>) -> impl Iterator<Item = Place> + Send + use<'_> {
+        (runs.start..runs.end.min(self.runs())).map(|run| self.place(run))
+    }
+
     /// Number of runs of this part.
     pub fn len(&self) -> u64 {
         let (first, step) = self.manifest.shard.map_or((0, 1), |shard| (shard.index - 1, shard.of));
@@ -378,6 +389,12 @@ impl Manifest {
                 Ok(rows)
             }
         }
+    }
+
+    /// What rows are marked with that are handed from one machine to another: 64 hexadecimal digits, the same wherever the
+    /// scenario's file lies and whatever the part.
+    pub fn of_rows(&self) -> String {
+        hex::encode(Self { scenario: String::new(), shard: None, ..self.clone() }.digest())
     }
 
     /// What the rows of this sweep are marked with.

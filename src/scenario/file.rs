@@ -212,6 +212,14 @@ impl Scenario {
         load::load(file, None, overrides)
     }
 
+    /// The files that a scenario is made of: its own first, then those that it includes.
+    ///
+    /// # Errors
+    /// A file cannot be read or is not TOML.
+    pub fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+        load::files_of(file)
+    }
+
     /// [`Scenario::load_with`] on the text of a file; `file` is named in errors.
     ///
     /// # Errors

@@ -71,6 +71,13 @@ pub fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<S
     Ok(scenario)
 }
 
+/// The files that a scenario is made of: its own, then those that are included, each as it was found.
+pub fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+    let mut sources = Sources::default();
+    sources.read(file, None)?;
+    Ok(sources.files.into_iter().map(|source| source.file).collect())
+}
+
 impl Sources {
     /// The table of a file with those it includes below it.
     fn read(&mut self, file: &Path, text: Option<&str>) -> Result<Table, ScenarioError> {

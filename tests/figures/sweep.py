@@ -156,12 +156,13 @@ def compare_status(comparison, where, summary, rows, failures):
     """How runs ended, of the whole sweep."""
     failed = [row for row in rows if row["status"] in FAILED]
     by_status = dict(Counter(row["status"] for row in rows))
-    expected = {"runs": len(rows), "failed": len(failed), "censored": by_status.get("censored", 0), "by_status": by_status}
+    expected = {"runs": len(rows), "failed": len(failed), "censored": by_status.get("censored", 0), "died": by_status.get("died", 0), "by_status": by_status}
     for member, value in expected.items():
         comparison.value(f"sweep.{member}", where, summary[member], value)
-    named = [(row["run"], row["seed"], row["status"]) for row in failed]
+    about = lambda row: (row["run"], row["seed"], row["status"], row["ended"])
+    named = [about(row) for row in failed]
     for name, there, wanted in (("sweep.failures", summary["failures"], named[:100]), ("failures", failures, named)):
-        comparison.value(name, where, [(row["run"], row["seed"], row["status"]) for row in there], wanted)
+        comparison.value(name, where, [about(row) for row in there], wanted)
     ends = {"ok": ["complete"], "halted": ["halted"], "censored": ["stalled", "time", "interrupted"], "died": [None]}
     for row in rows:
         is_broken = row["status"] == "broken"
@@ -198,9 +199,10 @@ def compare(where, found, varied, totals):
     for cell in summary["cells"]:
         some = [row for row in rows if all(str(row[path]) == str(cell_value(cell, path)) for path in varied)]
         at = f"{where}, cell {cell['varied']}"
-        told = [row for row in some if row["status"] != "censored"]
+        told = [row for row in some if row["status"] not in ("censored", "died")]
         comparison.value("sweep.cells.runs", at, cell["runs"], len(some))
-        comparison.value("sweep.cells.censored", at, cell["censored"], len(some) - len(told))
+        comparison.value("sweep.cells.censored", at, cell["censored"], sum(row["status"] == "censored" for row in some))
+        comparison.value("sweep.cells.died", at, cell["died"], sum(row["status"] == "died" for row in some))
         compare_share(comparison, "sweep.ok", at, cell["ok"], sum(row["status"] == "ok" for row in told), len(told))
         compare_assertions(comparison, at, cell, some)
         compare_survival(comparison, at, cell["converged_seconds"], some)

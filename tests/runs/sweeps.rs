@@ -408,3 +408,97 @@ fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
     let why = refusal(&run(&["merge", &place.path("part"), "--out", &place.path("out")]));
     assert!(why.contains("sweep.json: is no sweep's: ") && why.contains("is no part"), "{why}");
 }
+
+/// What another program does that deals a sweep out to machines: it asks for the plan, has runs played by number, and has
+/// rows put together.
+#[test]
+fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
+    let place = Place::new();
+    ok(&mut place.sweep("10..14", "whole", &[]));
+    let vary = "network.latency.max_ms=100,700";
+    let asked = |more: &[&str]| {
+        let mut all = vec!["sweep", "s.toml", "--seeds", "10..14", "--vary", vary];
+        all.extend(more);
+        dposlab().current_dir(place.folder.path()).args(all).output().expect("the binary was built for this test")
+    };
+    let plan = asked(&["--plan"]);
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("--plan prints one object");
+    assert_eq!((&plan["runs"], &plan["files"]), (&8.into(), &serde_json::json!(["s.toml"])));
+    let [part, other] = ["3..8", "0..3"].map(|runs| String::from_utf8(asked(&["--only", runs]).stdout).expect("text"));
+    assert_eq!((part.lines().count(), other.lines().count()), (6, 4));
+    assert!(part.starts_with(&format!("{{\"rows_of\":{}}}\n", plan["rows_of"])));
+    let write = |name: &str, text: &str| fs::write(place.path(name), text).expect("it can be written");
+    write("part", &part);
+    write("other", &other);
+    // Wherever the scenario lies, the rows are the same sweep's; here its path is the one that the whole was made with.
+    let gather = |out: &str, files: &[&str]| {
+        let paths: Vec<String> = files.iter().map(|file| place.path(file)).collect();
+        let mut command = place.sweep("10..14", out, &["--gather"]);
+        command.args(paths).output().expect("the binary was built")
+    };
+    assert!(refusal(&gather("lacks", &["part"])).contains("lacks 3 of its 8 runs"));
+    let gathered = gather("gathered", &["part", "other", "part"]);
+    assert!(gathered.status.success(), "{}", String::from_utf8_lossy(&gathered.stderr));
+    assert!(place.results("whole") == place.results("gathered"));
+
+    // Run 2 died; where it was played elsewhere, that counts.
+    let died: Vec<&str> = other.lines().filter(|line| !line.contains("\"run\":2,")).collect();
+    write("died", &format!("{}\n{{\"run\":2,\"status\":\"died\",\"by\":\"signal 9\"}}\n", died.join("\n")));
+    let gathered = gather("with-died", &["part", "died"]);
+    assert_eq!(gathered.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&gathered.stdout).into_owned();
+    assert!(told.contains("8 runs, 1 failed (1 of them died"), "{told}");
+    assert!(told.contains("died: signal 9: seed 12: dposlab run"), "{told}");
+    let summary: Value = serde_json::from_slice(&place.results("with-died")["summary.json"]).expect("JSON");
+    assert_eq!((&summary["died"], &summary["cells"][0]["died"]), (&1.into(), &1.into()));
+    assert_eq!((&summary["cells"][0]["ok"]["of"], &summary["failures"][0]["ended"]), (&3.into(), &"signal 9".into()));
+    let gathered = gather("with-died", &["other"]);
+    assert!(gathered.status.success(), "{}", String::from_utf8_lossy(&gathered.stderr));
+    assert!(place.results("whole") == place.results("with-died"));
+
+    write("another", &part.replacen("rows_of\":\"", "rows_of\":\"00", 1));
+    assert!(refusal(&gather("x", &["another"])).contains("another: line 1: found rows of another sweep"));
+    write("torn", &part[..part.len() - 9]);
+    assert!(refusal(&gather("x", &["torn"])).contains("torn: line 6: is no row"));
+    assert!(refusal(&asked(&["--only", "7..9"])).contains("--only: found run 8, allowed are those below 8"));
+}
+
+#[test]
+fn a_part_is_well_when_its_runs_are_written_down_and_may_be_named_by_a_batch_system() {
+    let place = Place::new();
+    let asserted = "\n[[assert]]\nalways = \"missed == 0\"\n";
+    fs::write(place.path("s.toml"), format!("{SCENARIO}{asserted}")).expect("it can be written");
+    let part = |variables: &[(&str, &str)], shard: &str, out: &str| {
+        let mut command = place.sweep("0..2", out, &["--shard", shard]);
+        command
+            .env_remove("SLURM_ARRAY_TASK_ID")
+            .envs(variables.iter().copied())
+            .output()
+            .expect("the binary was built")
+    };
+    let array = [("SLURM_ARRAY_TASK_ID", "1"), ("SLURM_ARRAY_TASK_COUNT", "2"), ("SLURM_ARRAY_TASK_MIN", "1")];
+    for (variables, shard, out) in
+        [(&array[..], "auto", "one"), (&[("JOB_COMPLETION_INDEX", "1")][..], "auto/2", "two")]
+    {
+        let played = part(variables, shard, out);
+        assert!(played.status.success(), "{}", String::from_utf8_lossy(&played.stderr));
+        assert!(String::from_utf8_lossy(&played.stdout).contains("2 runs, 2 failed"), "what failed is told");
+    }
+    let merged = run(&["merge", &place.path("one"), &place.path("two"), "--out", &place.path("whole")]);
+    assert_eq!(merged.status.code(), Some(1), "the whole says that runs failed");
+    let refused = part(&[], "auto", "none");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX"));
+}
+
+#[test]
+fn progress_is_told_in_lines_where_it_is_asked_for() {
+    let place = Place::new();
+    let swept = ok(&mut place.sweep("0..2", "out", &["--progress", "json"]));
+    let told = String::from_utf8(swept.stderr).expect("text");
+    let last: Value = serde_json::from_str(told.lines().last().expect("a line")).expect("JSON");
+    let done = serde_json::json!({"progress": {"done": 4, "total": 4, "failed": 0, "censored": 0, "found": 0}});
+    assert_eq!(last, done);
+    let played = run(&["run", &place.path("s.toml"), "--progress", "json"]);
+    assert!(String::from_utf8_lossy(&played.stderr).contains(r#"{"progress":{"done":54,"total":54}}"#));
+}

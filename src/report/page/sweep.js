@@ -36,12 +36,14 @@ const groups = groupNames.map((group, place) => {
 const axisTold = axis.log ? " The axis of what was varied is logarithmic." : "";
 
 page.append(heading(summary.scenario, `seeds ${summary.seeds}${summary.vary.length ? `, with ${summary.vary.join(" and ")}` : ""}`), command(`${data.command} --out DIR`));
+// Censored runs and those that died say nothing of how their networks end.
+const judged = summary.runs - summary.censored - summary.died;
 page.append(element("div", { class: "tiles" },
   tile(number(summary.runs), "runs"), tile(number(cells.length), cells.length === 1 ? "combination" : "combinations"),
   tile(number(summary.failed), "runs failed", summary.failed > 0),
   summary.censored ? tile(number(summary.censored), "runs censored: ended before their end", true) : null,
   Object.entries(summary.by_status).filter(([status]) => status !== "ok" && status !== "censored").map(([status, count]) => tile(number(count), status, true)),
-  tile(percent(summary.runs > summary.censored ? 1 - summary.failed / (summary.runs - summary.censored) : null), summary.censored ? "ended well, of those not censored" : "ended well", summary.failed > 0)));
+  tile(percent(judged ? (summary.by_status.ok ?? 0) / judged : null), summary.censored || summary.died ? "ended well, of those decided" : "ended well", summary.failed > 0)));
 
 const grid = element("div", { class: "grid" });
 page.append(grid);
@@ -102,7 +104,7 @@ const failed = summary.failures.length;
 const decided = cells.some((cell) => cell.ok);
 const well = failed ? "" : summary.censored ? ` ${number(summary.censored)} of ${number(summary.runs)} are censored: ended before their end.` : " No run failed.";
 if (decided) {
-  grid.append(plotCard("", "Runs that ended well", `Share of the runs that are not censored, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
+  grid.append(plotCard("", "Runs that ended well", `Share of the runs that are neither censored nor died, with Wilson's interval at 95 % confidence; of none and of all with the exact one.${well}`, {
     x: axis,
     panels: [{ y: { label: "share of runs", unit: "percent", range: [-2, 104] }, height: 160, series: grouped("points", (cell) => cell.ok && {
       y: cell.ok.share * 100, low: cell.ok.confidence.low * 100, high: cell.ok.confidence.high * 100,
@@ -113,7 +115,7 @@ if (decided) {
 
 if (failed) {
   grid.append(card("words commands", "Runs that failed", failed < summary.failed ? `The first ${number(failed)} of ${number(summary.failed)}; all of them are in failures.csv.` : "Each with the command that repeats it.",
-    table(["seed", "ended", "to repeat it"], summary.failures.map((one) => [String(one.seed), { class: "bad", text: [one.status, ...one.broken].join(": ") }, command(one.reproduce)]), "Runs that failed")));
+    table(["seed", "ended", "to repeat it"], summary.failures.map((one) => [String(one.seed), { class: "bad", text: [one.status, ...(one.status === "died" && one.ended ? [one.ended] : []), ...one.broken].join(": ") }, command(one.reproduce)]), "Runs that failed")));
 }
 
 const asserted = [...new Set(cells.flatMap((cell) => cell.assertions.map((held) => held.assertion)))];

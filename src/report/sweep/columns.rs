@@ -5,6 +5,7 @@ use crate::{
     report::{metrics::Totals, sheet},
     scenario::Ended,
 };
+use std::{fmt, str::FromStr};
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +19,8 @@ pub enum Status {
     /// It was ended before its last round, by the stall rule or the time limit, and nothing that was decided by then did not
     /// hold: neither a success nor a failure.
     Censored,
-    /// The program failed.
+    /// The program or its process ended before the run did: nothing is known of the network, so neither a success nor a
+    /// failure of it.
     Died,
 }
 
@@ -51,6 +53,11 @@ impl Status {
         matches!(self, Self::Broken | Self::Halted | Self::Died)
     }
 
+    /// Whether the run says if its network ends well.
+    pub fn is_decided(self) -> bool {
+        !matches!(self, Self::Censored | Self::Died)
+    }
+
     pub(super) fn number(self) -> u64 {
         self as u64
     }
@@ -60,7 +67,7 @@ impl Status {
     }
 }
 
-/// The words of [`Ended`] by the number that a row keeps; the first stands for a run that died.
+/// The words of [`Ended`] by the number that a row keeps; the first stands for a run that died by a panic.
 const ENDS: [&str; 6] = ["", "complete", "halted", "stalled", "time", "interrupted"];
 
 /// The number that a row keeps of how a run ended.
@@ -68,9 +75,80 @@ pub fn number_of_end(ended: Ended) -> u64 {
     ENDS.iter().position(|word| *word == ended.word()).unwrap_or(0) as u64
 }
 
-/// How a run ended, by the number in its row; `None` where it died.
-pub fn end_of_number(number: u64) -> Option<&'static str> {
-    usize::try_from(number).ok().and_then(|number| ENDS.get(number)).copied().filter(|word| !word.is_empty())
+/// How a run ended or by what it died, by the number in its row; `None` where it died by a panic.
+pub fn end_of_number(number: u64) -> Option<String> {
+    let word = usize::try_from(number).ok().and_then(|number| ENDS.get(number)).map(|word| (*word).to_owned());
+    word.filter(|word| !word.is_empty()).or_else(|| Death::of(number).map(|death| death.to_string()))
+}
+
+/// By what the process of a run ended before the run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// It took longer than it was given.
+    TimeLimit,
+    /// It needed more memory than it was given.
+    MemoryLimit,
+    /// It went with the machine or the worker that played it, more than once.
+    Lost,
+    /// It was ended by a signal of this number.
+    Signal(u8),
+    /// It ended by itself with this code.
+    Exit(u8),
+}
+
+impl Death {
+    /// Above them stand the number of a signal or an exit code.
+    const SIGNALS: u64 = 0x200;
+    const EXITS: u64 = 0x300;
+
+    /// The number that a row keeps of it.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::TimeLimit => 0x100,
+            Self::MemoryLimit => 0x101,
+            Self::Lost => 0x102,
+            Self::Signal(number) => Self::SIGNALS + u64::from(number),
+            Self::Exit(code) => Self::EXITS + u64::from(code),
+        }
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        let low = (number & 0xff) as u8;
+        match number & !0xff {
+            0x100 => [Self::TimeLimit, Self::MemoryLimit, Self::Lost].get(usize::from(low)).copied(),
+            Self::SIGNALS => Some(Self::Signal(low)),
+            Self::EXITS => Some(Self::Exit(low)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimeLimit => f.write_str("time limit"),
+            Self::MemoryLimit => f.write_str("memory limit"),
+            Self::Lost => f.write_str("lost"),
+            Self::Signal(number) => write!(f, "signal {number}"),
+            Self::Exit(code) => write!(f, "exit {code}"),
+        }
+    }
+}
+
+impl FromStr for Death {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |head: &str| text.strip_prefix(head).and_then(|number| number.parse::<u8>().ok());
+        match text {
+            "time limit" => Ok(Self::TimeLimit),
+            "memory limit" => Ok(Self::MemoryLimit),
+            "lost" => Ok(Self::Lost),
+            _ => number("signal ").map(Self::Signal).or_else(|| number("exit ").map(Self::Exit)).ok_or_else(|| {
+                format!("found '{text}', allowed are 'signal N', 'exit N', 'time limit', 'memory limit' and 'lost'")
+            }),
+        }
+    }
 }
 
 /// A figure of a run: its column, and where it comes from.
@@ -174,4 +252,22 @@ pub fn varied(cells: &[Cell], cell: &Cell) -> Vec<sheet::Cell> {
         _ => sheet::Cell::from(varied.value_text()),
     };
     cell.varied.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_what_a_run_died_is_kept_as_a_number_and_read_as_words() {
+        for words in ["time limit", "memory limit", "lost", "signal 9", "signal 0", "exit 255"] {
+            let death: Death = words.parse().expect(words);
+            assert_eq!(end_of_number(death.number()).as_deref(), Some(words));
+        }
+        for wrong in ["", "signal", "signal 256", "exit -1", "SIGKILL"] {
+            assert!(wrong.parse::<Death>().is_err_and(|why| why.contains("'signal N'")), "{wrong}");
+        }
+        assert_eq!([0, 6, 0x103, 0x400, u64::MAX].map(end_of_number), [const { None }; 5]);
+        assert_eq!(end_of_number(1).as_deref(), Some("complete"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Cell, Place, Sweep, SweepError,
-    columns::{self, FIGURES, Status},
+    columns::{self, Status},
     rows::{Row, Rows, RowsError},
 };
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     sim::{Observer, Plan, SeedTree},
 };
 use std::{
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
@@ -62,14 +63,71 @@ pub fn play(
     let mut state = found(sweep, &rows)?;
     progress(state);
     let next = Mutex::new(sweep.places());
+    let played = on_threads(sweep, jobs, stop, judge, &|| next_undone(sweep, &next, &rows), |finished| {
+        // All rows that have come in while the last ones went to the disk are one batch.
+        while let Ok(first) = finished.recv() {
+            let mut batch = Some(first);
+            while let Some(result) = batch.take().or_else(|| finished.try_recv().ok()) {
+                let (place, row) = result?;
+                rows.write(sweep.row_of(place), &row)?;
+                state.done += 1;
+                state.count(row.status);
+            }
+            rows.sync()?;
+            progress(state);
+        }
+        Ok(state)
+    })?;
+    Ok((played, rows))
+}
+
+/// Plays the runs of these numbers and keeps nothing: each row goes to `take` as soon as its run is over, in any order.
+/// Answers how many were played.
+///
+/// # Errors
+/// The scenario asserts what cannot be judged.
+pub fn hand_over(
+    sweep: &Sweep,
+    runs: Range<u64>,
+    jobs: usize,
+    stop: &AtomicBool,
+    judge: MakeJudge,
+    mut take: impl FnMut(Place, &Row),
+) -> Result<u64, SweepError> {
+    check_assertions(sweep, judge)?;
+    let next = Mutex::new(sweep.places_of(runs));
+    let next = || Ok(next.lock().expect("no one panics while holding it").next());
+    on_threads(sweep, jobs, stop, judge, &next, |finished| {
+        let mut played = 0;
+        for result in finished {
+            let (place, row) = result?;
+            take(place, &row);
+            played += 1;
+        }
+        Ok(played)
+    })
+}
+
+/// What a thread has come to: a run's row, or why there are no more.
+type Finished = Result<(Place, Row), RowsError>;
+
+/// Plays what `next` gives, on so many threads, until it gives nothing or `stop` is set; `receive` takes the rows.
+fn on_threads<T>(
+    sweep: &Sweep,
+    jobs: usize,
+    stop: &AtomicBool,
+    judge: MakeJudge,
+    next: &(impl Fn() -> Result<Option<Place>, RowsError> + Sync),
+    receive: impl FnOnce(mpsc::Receiver<Finished>) -> Result<T, SweepError>,
+) -> Result<T, SweepError> {
     // So few that what waits for the disk is little, and so many that nobody waits for it.
-    let (sender, finished) = mpsc::sync_channel::<Result<(Place, Row), RowsError>>(4 * jobs.max(1));
-    let played = thread::scope(|scope| {
+    let (sender, finished) = mpsc::sync_channel::<Finished>(4 * jobs.max(1));
+    thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
-            let (sender, next, rows) = (sender.clone(), &next, &rows);
+            let sender = sender.clone();
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    let place = match next_undone(sweep, next, rows) {
+                    let place = match next() {
                         Ok(Some(place)) => place,
                         Ok(None) => break,
                         Err(error) => {
@@ -86,23 +144,9 @@ pub fn play(
             });
         }
         drop(sender);
-        // It ends with this closure: where a row cannot be written, whoever waits to hand in the next one has to hear of it.
-        let finished = finished;
-        // All rows that have come in while the last ones went to the disk are one batch.
-        while let Ok(first) = finished.recv() {
-            let mut batch = Some(first);
-            while let Some(result) = batch.take().or_else(|| finished.try_recv().ok()) {
-                let (place, row) = result?;
-                rows.write(sweep.row_of(place), &row)?;
-                state.done += 1;
-                state.count(row.status);
-            }
-            rows.sync()?;
-            progress(state);
-        }
-        Ok::<_, SweepError>(state)
-    })?;
-    Ok((played, rows))
+        // It takes the receiver: where a row cannot be written, whoever waits to hand in the next one has to hear of it.
+        receive(finished)
+    })
 }
 
 /// Assertions that cannot be judged are found out before the first run, once for each list of them.
@@ -148,14 +192,7 @@ fn next_undone(
 
 /// One run. A panic is a finding of that run: the sweep goes on.
 fn run(cell: &Cell, seed: u64, judge: MakeJudge) -> Row {
-    let died = || Row {
-        status: Status::Died,
-        ended: 0,
-        broken: 0,
-        undecided: 0,
-        figures: vec![None; FIGURES.len()],
-        digest: [0; 32],
-    };
+    let died = || Row::died(None);
     let scenario = &cell.scenario;
     let play = || {
         let seeds = SeedTree::new(seed);

@@ -37,6 +37,8 @@ pub struct Summary {
     pub failed: u64,
     /// Runs that were ended before their end: neither successes nor failures.
     pub censored: u64,
+    /// Runs whose program or process ended before they did: they count as failed, and say nothing of their network.
+    pub died: u64,
     /// Runs by what came of them.
     pub by_status: BTreeMap<&'static str, u64>,
     /// The first ones.
@@ -50,6 +52,8 @@ pub struct Failed {
     pub run: u64,
     pub seed: u64,
     pub status: &'static str,
+    /// How it ended, or by what it died; empty where that was a panic.
+    pub ended: Option<String>,
     /// The assertions that did not hold.
     pub broken: Vec<String>,
     /// The command that repeats it.
@@ -66,7 +70,9 @@ pub struct CellSummary {
     pub runs: u64,
     /// Of them, those that were ended before their end.
     pub censored: u64,
-    /// Runs that ended well, of those that are not censored; empty where all are.
+    /// Of them, those whose program or process ended before they did.
+    pub died: u64,
+    /// Runs that ended well, of those that are neither censored nor died; empty where all are.
     pub ok: Option<ShareReport>,
     /// Runs in which each assertion held.
     pub assertions: Vec<AssertionSummary>,
@@ -99,6 +105,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
         ("run", Kind::Count),
         ("seed", Kind::Count),
         ("status", Kind::Text),
+        ("ended", Kind::Text),
         ("broken", Kind::Text),
         ("reproduce", Kind::Text),
     ];
@@ -109,6 +116,7 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
         runs: 0,
         failed: 0,
         censored: 0,
+        died: 0,
         by_status: BTreeMap::new(),
         failures: Vec::new(),
         cells: Vec::new(),
@@ -129,20 +137,22 @@ pub fn write(sweep: &Sweep, rows: &Rows, folder: &Path) -> Result<Summary, Sweep
         summary.runs += 1;
         *summary.by_status.entry(row.status.word()).or_default() += 1;
         summary.censored += u64::from(row.status == Status::Censored);
+        summary.died += u64::from(row.status == Status::Died);
         if row.status.is_failed() {
             summary.failed += 1;
             let reproduce = sweep.command(place);
             let (status, broken) = (row.status.word(), assertions(sweep, place, row.broken));
-            let told = broken.join("; ");
+            let (ended, told) = (columns::end_of_number(row.ended), broken.join("; "));
             failures.row(vec![
                 place.run.into(),
                 place.seed.into(),
                 status.into(),
+                ended.clone().into(),
                 told.into(),
                 reproduce.as_str().into(),
             ])?;
             if summary.failures.len() < FAILURES_NAMED {
-                summary.failures.push(Failed { run: place.run, seed: place.seed, status, broken, reproduce });
+                summary.failures.push(Failed { run: place.run, seed: place.seed, status, ended, broken, reproduce });
             }
         }
         runs.row(cells_of(sweep, place, &row))?;
@@ -230,7 +240,7 @@ fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
     cells.extend(columns::varied(&sweep.cells, &sweep.cells[place.cell]));
     cells.push(place.seed.into());
     cells.push(row.status.word().into());
-    cells.push(columns::end_of_number(row.ended).map(str::to_owned).into());
+    cells.push(columns::end_of_number(row.ended).into());
     for which in [row.broken, row.undecided] {
         let told = assertions(sweep, place, which);
         cells.push((!told.is_empty()).then(|| told.join("; ")).into());
@@ -258,6 +268,7 @@ struct CellFigures {
     cell: usize,
     runs: u64,
     censored: u64,
+    died: u64,
     ok: Share,
     assertions: Vec<Held>,
     converged: Survival,
@@ -274,14 +285,16 @@ impl CellFigures {
     fn new(sweep: &Sweep, cell: usize) -> Self {
         let assertions = vec![Held::default(); sweep.cells[cell].scenario.assertions.len()];
         let figures = vec![Distribution::new(); FIGURES.len()];
-        Self { cell, runs: 0, censored: 0, ok: Share::default(), assertions, converged: Survival::default(), figures }
+        let (ok, converged) = (Share::default(), Survival::default());
+        Self { cell, runs: 0, censored: 0, died: 0, ok, assertions, converged, figures }
     }
 
     fn add(&mut self, row: &super::rows::Row) {
         self.runs += 1;
-        match row.status {
-            Status::Censored => self.censored += 1,
-            status => self.ok.add(status == Status::Ok),
+        self.censored += u64::from(row.status == Status::Censored);
+        self.died += u64::from(row.status == Status::Died);
+        if row.status.is_decided() {
+            self.ok.add(row.status == Status::Ok);
         }
         if row.status != Status::Died {
             for (index, held) in self.assertions.iter_mut().enumerate() {
@@ -315,6 +328,7 @@ impl CellFigures {
             notes: sweep.cells[self.cell].scenario.notes(),
             runs: self.runs,
             censored: self.censored,
+            died: self.died,
             ok: self.ok.report(),
             converged_seconds: self.converged.report(),
             assertions: assertions

@@ -7,7 +7,7 @@
 //! that broke, one for those that are undecided, one for each figure, 32 bytes of digest, and a checksum over all of it and the row's number. A place that was never written, or that a crash left half
 //! written, fails the checksum and counts as not done.
 
-use super::columns::{FIGURES, Status};
+use super::columns::{Death, FIGURES, Status};
 use crate::files::{self, Identity};
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -41,6 +41,30 @@ pub struct Row {
     pub figures: Vec<Option<f64>>,
     /// The digest of the run's events; zeros where it died.
     pub digest: [u8; DIGEST],
+}
+
+impl Row {
+    /// That of a run of which nothing is known but by what it died; `None` is a panic.
+    pub fn died(by: Option<Death>) -> Self {
+        Self {
+            status: Status::Died,
+            ended: by.map_or(0, Death::number),
+            broken: 0,
+            undecided: 0,
+            figures: vec![None; FIGURES.len()],
+            digest: [0; DIGEST],
+        }
+    }
+
+    /// The row of a run as bytes that no other run's row has.
+    pub fn encoded(&self, run: u64) -> Vec<u8> {
+        encode(run, self).to_vec()
+    }
+
+    /// The row of a run of these bytes; `None` where they are not that.
+    pub fn decoded(run: u64, bytes: &[u8]) -> Option<Self> {
+        decode(run, bytes.try_into().ok()?)
+    }
 }
 
 /// The rows of a sweep, or of a part of one.

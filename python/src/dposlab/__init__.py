@@ -1,0 +1,37 @@
+"""dposlab from Python: runs, sweeps, searches and testnets of a delegated-proof-of-stake network.
+
+Every call starts the program ``dposlab`` as a child process. A run that crashes, is out of memory or is killed raises
+:class:`RunDied` here and takes nobody with it.
+"""
+
+from __future__ import annotations
+
+from ._check import Check, Finding, check
+from ._errors import DposlabError, HttpError, MissingExtra, RunDied, UsageError
+from ._explain import explain
+from ._process import binary, version
+from ._run import Report, Run, run
+from ._sweep import Sweep, sweep
+from ._testnet import Account, Chain, Testnet
+
+__all__ = [
+    "Account",
+    "Chain",
+    "Check",
+    "DposlabError",
+    "Finding",
+    "HttpError",
+    "MissingExtra",
+    "Report",
+    "Run",
+    "RunDied",
+    "Sweep",
+    "Testnet",
+    "UsageError",
+    "binary",
+    "check",
+    "explain",
+    "run",
+    "sweep",
+    "version",
+]

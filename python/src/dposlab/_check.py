@@ -1,0 +1,198 @@
+"""A search for runs in which something does not hold."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ._deal import Dealer, MakeExecutor, Range, cut, halves, parts_for
+from ._errors import DposlabError
+from ._process import Tell, call
+from ._progress import Progress
+from ._worker import Job, Played, by_value, minimal, search
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that does not hold, over a whole search: told apart by the invariant and the cause."""
+
+    invariant: str
+    cause: str
+    #: Where the invariant comes from.
+    source: str
+    #: Runs that showed it, and the seed of the first one.
+    runs: int
+    seed: int
+    #: Whether the list of known findings has it.
+    known: bool
+    #: What was seen first.
+    what: dict[str, Any]
+    #: The scenario file that shows it, made small; ``None`` where it is known.
+    file: Path | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a search came to."""
+
+    runs: int
+    slots: int
+    findings: list[Finding]
+    #: Seeds whose run died, with by what: ``{"seed": 7, "by": "signal 9"}``.
+    died: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every run was played and nothing was found but what is known."""
+        return not self.died and all(finding.known for finding in self.findings)
+
+
+def check(
+    scenario: str | os.PathLike[str] | None = None,
+    *,
+    runs: int = 200,
+    seed: int = 1,
+    rules: str = "corrected",
+    delegates: int | None = None,
+    budget: int = 400,
+    out: str | os.PathLike[str] = "findings",
+    known: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    executor: Executor | MakeExecutor | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    patience: float | None = 600.0,
+    progress: bool | None = None,
+) -> Check:
+    """Draws networks, clients and faults from seeds, plays them, and holds them against invariants.
+
+    ``scenario`` is one to search around. ``rules`` are ``"corrected"`` or ``"reference"``. ``budget`` runs are spent on making each
+    finding small. Files of findings go to ``out``. With an ``executor`` ranges of seeds are dealt out to its workers, and
+    findings are put together by invariant and cause, as :func:`dposlab.sweep` deals out runs; a run may take ``timeout``
+    seconds there. Raises :class:`UsageError` for what cannot be searched.
+    """
+    arguments = ["check"] + ([] if scenario is None else [os.fspath(scenario)]) + ["--rules", rules]
+    arguments += [] if delegates is None else ["--delegates", str(delegates)]
+    with Progress("check", "run", progress) as bar:
+        if executor is not None:
+            listed = ["--known", os.fspath(known)] if known is not None else []
+            files = [os.fspath(name) for name in (scenario, known) if name is not None]
+            if scenario is not None:
+                files += call(["sweep", os.fspath(scenario), "--seeds", "0..1", "--plan"]).json()["files"]
+            spreading = _Spread([*arguments, *listed], files, Path(out), seed, runs, bar.tell)
+            return spreading.run(executor, budget, timeout, memory, patience)
+        more = ["--seed", str(seed), "--runs", str(runs), "--budget", str(budget), "--out", os.fspath(out)]
+        more += ["--json", "--progress", "json"]
+        more += [] if jobs is None else ["--jobs", str(jobs)]
+        more += [] if known is None else ["--known", os.fspath(known)]
+        more += [] if memory is None else ["--allow-memory", str(memory)]
+        told = call([*arguments, *more], bar.tell).json()
+    return Check(told["runs"], told["slots"], [_finding(found, found["file"]) for found in told["found"]])
+
+
+def _finding(found: dict[str, Any], file: str | Path | None) -> Finding:
+    return Finding(
+        invariant=found["invariant"],
+        cause=found["cause"],
+        source=found["source"],
+        runs=found["runs"],
+        seed=found["seed"],
+        known=found["known"],
+        what=found["finding"],
+        file=None if file is None else Path(file),
+    )
+
+
+class _Spread:
+    """A search on an executor: first all runs, then one more work for each finding, which makes it small."""
+
+    def __init__(self, arguments: list[str], files: list[str], out: Path, seed: int, runs: int, tell: Tell) -> None:
+        names = [argument if argument not in files else os.path.relpath(argument) for argument in arguments]
+        self._arguments, self._out, self._tell = names, out, tell
+        self._files, self._here = by_value(files)
+        self._seeds, self._runs, self._slots = (seed, seed + runs), 0, 0
+        self._found: dict[tuple[str, str], dict[str, Any]] = {}
+        self._texts: dict[tuple[str, str], Path] = {}
+        self._died: list[dict[str, Any]] = []
+
+    def run(
+        self,
+        executor: Executor | MakeExecutor,
+        budget: int,
+        timeout: float | None,
+        memory: int | None,
+        patience: float | None,
+    ) -> Check:
+        whole = self._job(0, timeout, memory)
+        self._deal(executor, partial(search, whole), self._take, patience, [self._seeds], self._lost)
+        small = self._job(budget, timeout, memory)
+        wanted = sorted({found["seed"] for found in self._found.values() if not found["known"]})
+        one_each = [(seed, seed + 1) for seed in wanted]
+        self._deal(executor, partial(minimal, small), self._take_small, patience, one_each, lambda seed: None)
+        ordered = sorted(self._found.items(), key=lambda item: (item[1]["seed"], item[0]))
+        findings = [_finding(found, self._texts.get(signature)) for signature, found in ordered]
+        return Check(self._runs, self._slots, findings, sorted(self._died, key=lambda died: int(died["seed"])))
+
+    def _job(self, budget: int, timeout: float | None, memory: int | None) -> Job:
+        more = ("--budget", str(budget), "--json", "--out", "findings")
+        return Job((*self._arguments, *more), self._files, self._here, timeout, memory)
+
+    def _deal(
+        self,
+        executor: Executor | MakeExecutor,
+        work: Callable[[int, int], Played],
+        take: Callable[[Range, Played], list[Range]],
+        patience: float | None,
+        ranges: list[Range],
+        lost: Callable[[int], None],
+    ) -> None:
+        pieces = cut(ranges, lambda seed: 1.0, parts_for(executor))
+        Dealer(executor, work, take, lost, patience).deal(pieces)
+
+    def _take(self, work: Range, played: Played) -> list[Range]:
+        if played.by is not None or not played.lines:
+            if work[1] - work[0] > 1:
+                return halves(work)
+            self._died.append({"seed": work[0], "by": played.by or "exit 1"})
+            return []
+        told = json.loads(played.lines[0])
+        self._runs += told["runs"]
+        self._slots += told["slots"]
+        for found in told["found"]:
+            so_far = self._found.setdefault((found["invariant"], found["cause"]), {**found, "runs": 0})
+            runs = so_far["runs"] + found["runs"]
+            if found["seed"] < so_far["seed"]:
+                so_far.update(found)
+            so_far["runs"] = runs
+        self._tell({"done": self._runs, "total": self._seeds[1] - self._seeds[0]})
+        return []
+
+    def _take_small(self, work: Range, played: Played) -> list[Range]:
+        if played.by is None and len(played.lines) == 2:
+            told, texts = (json.loads(line) for line in played.lines)
+            for found in told["found"]:
+                signature = (found["invariant"], found["cause"])
+                if found["file"] is not None and self._found.get(signature, {}).get("seed") == work[0]:
+                    name = Path(found["file"]).name
+                    self._texts[signature] = self._write(name, texts[name])
+        return []
+
+    def _write(self, name: str, text: str) -> Path:
+        """Under a name that no other finding's file has."""
+        self._out.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 10_000):
+            file = self._out / (name if number == 1 else f"{Path(name).stem}-{number}.toml")
+            if not file.exists():
+                file.write_text(text, encoding="utf-8")
+            if file.read_text(encoding="utf-8") == text:
+                return file
+        raise DposlabError(f"{self._out}: has too many files named like {name}")
+
+    def _lost(self, seed: int) -> None:
+        self._died.append({"seed": seed, "by": "lost"})

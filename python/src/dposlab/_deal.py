@@ -1,0 +1,166 @@
+"""Deals work out to an executor, and again what was lost.
+
+Work is a range of numbers: runs of a sweep, seeds of a search. A range whose worker was lost is halved and dealt out again, down
+to the single number. Where the executor itself is lost, another one takes its place: a new one, where the caller can make
+one, or else threads of this process, which start children like any worker.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from typing import Generic, TypeVar
+
+from ._errors import UsageError
+
+T = TypeVar("T")
+#: From the first number up to the last, which is not in it.
+Range = tuple[int, int]
+#: How often a single number may be lost with its worker.
+ATTEMPTS = 3
+#: New executors that are asked for at most.
+EXECUTORS = 5
+
+MakeExecutor = Callable[[], Executor]
+
+
+class Dealer(Generic[T]):
+    """Deals ranges out until all are taken.
+
+    ``work`` is called at the worker with both ends. ``take`` gets what came of it, and answers the ranges that are to be done
+    again; ``lost`` gets a number whose worker was lost three times. ``patience`` [s]: where nothing comes back for so long the
+    executor is taken for lost.
+    """
+
+    def __init__(
+        self,
+        executor: Executor | MakeExecutor,
+        work: Callable[[int, int], T],
+        take: Callable[[Range, T], list[Range]],
+        lost: Callable[[int], None],
+        patience: float | None,
+    ) -> None:
+        self._make: MakeExecutor | None = None if isinstance(executor, Executor) else executor
+        self._executor: Executor = executor if isinstance(executor, Executor) else executor()
+        self._own = self._make is not None
+        self._is_local = False
+        self._work, self._take, self._lost, self._patience = work, take, lost, patience
+        self._made = 1
+        self._todo: deque[Range] = deque()
+        self._waiting: dict[Future[T], Range] = {}
+        self._attempts: dict[int, int] = {}
+
+    def deal(self, ranges: Iterable[Range]) -> None:
+        """Does all of it. Raises :class:`UsageError` as soon as a worker does. Whatever is still to do is cancelled then."""
+        self._todo.extend(ranges)
+        try:
+            while self._todo or self._waiting:
+                self._give_out()
+                self._collect()
+        finally:
+            for future in self._waiting:
+                future.cancel()
+            if self._own:
+                self._executor.shutdown(wait=self._is_local, cancel_futures=True)
+
+    def _give_out(self) -> None:
+        while self._todo:
+            first, end = self._todo.popleft()
+            try:
+                future = self._executor.submit(self._work, first, end)
+            except Exception as error:
+                self._todo.appendleft((first, end))
+                self._replace(error)
+            else:
+                self._waiting[future] = (first, end)
+
+    def _collect(self) -> None:
+        # Threads of this process cannot be lost.
+        patience = None if self._is_local else self._patience
+        done, _ = wait(list(self._waiting), timeout=patience, return_when=FIRST_COMPLETED)
+        if not done:
+            self._replace(TimeoutError(f"nothing came back for {patience} s"))
+            return
+        broken: Exception | None = None
+        for future in done:
+            work = self._waiting.pop(future)
+            try:
+                played = future.result()
+            except UsageError:
+                raise
+            except (BrokenExecutor, CancelledError) as error:
+                # It went with others, and none of them may be the one at fault.
+                self._todo.extend(halves(work))
+                broken = error
+            except Exception:
+                self._again(work)
+            else:
+                self._todo.extend(self._take(work, played))
+        if broken is not None:
+            self._replace(broken)
+
+    def _again(self, work: Range) -> None:
+        first, end = work
+        if end - first > 1:
+            self._todo.extend(halves(work))
+            return
+        attempts = self._attempts[first] = self._attempts.get(first, 0) + 1
+        if attempts < ATTEMPTS:
+            self._todo.append(work)
+        else:
+            self._lost(first)
+
+    def _replace(self, why: Exception) -> None:
+        """Another executor, to which all is given that the old one had."""
+        for future, work in self._waiting.items():
+            future.cancel()
+            self._todo.append(work)
+        self._waiting.clear()
+        if self._own:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._make is not None and self._made < EXECUTORS:
+            self._made += 1
+            try:
+                self._executor = self._make()
+            except Exception as error:
+                why = error
+            else:
+                return
+        warnings.warn(f"the executor is lost ({type(why).__name__}: {why}): the rest is done in this process", stacklevel=5)
+        self._executor, self._own, self._is_local = ThreadPoolExecutor(os.cpu_count()), True, True
+
+
+def halves(work: Range) -> list[Range]:
+    """Both halves of a range; of one number that alone."""
+    first, end = work
+    middle = (first + end) // 2
+    return [(first, middle), (middle, end)] if end - first > 1 else [work]
+
+
+def cut(ranges: Iterable[Range], cost: Callable[[int], float], parts: int) -> list[Range]:
+    """Cuts ranges into about so many of about the same cost; the cost is that of a number."""
+    ranges = list(ranges)
+    total = sum(cost(number) for first, end in ranges for number in range(first, end))
+    each, pieces = total / max(parts, 1), []
+    for first, end in ranges:
+        begin, so_far = first, 0.0
+        for number in range(first, end):
+            so_far += cost(number)
+            if so_far >= each:
+                pieces.append((begin, number + 1))
+                begin, so_far = number + 1, 0.0
+        if begin < end:
+            pieces.append((begin, end))
+    return pieces
+
+
+def parts_for(executor: Executor | MakeExecutor) -> int:
+    """Into how many parts work is cut: eight for each worker, as far as the executor says how many it has."""
+    workers = getattr(executor, "_max_workers", None)
+    client = getattr(executor, "_client", None)
+    if workers is None and client is not None:
+        workers = len(client.ncores())
+    return 8 * (workers if isinstance(workers, int) and workers > 0 else 8)

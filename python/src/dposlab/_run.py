@@ -1,0 +1,138 @@
+"""One run of a scenario."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _tables
+from ._errors import DposlabError
+from ._process import call, options
+from ._progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Report:
+    """A page with plots: one file that opens offline. A notebook shows it where it is the value of a cell."""
+
+    def __init__(self, path: Path, keep: object = None) -> None:
+        #: The file.
+        self.path = path
+        # A temporary folder lasts as long as whoever looks into it.
+        self._keep = keep
+
+    @property
+    def html(self) -> str:
+        """The page's text."""
+        return self.path.read_text(encoding="utf-8")
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Copies the page to a file, which is answered."""
+        to = Path(path)
+        to.write_text(self.html, encoding="utf-8")
+        return to
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 720px; border: 0"></iframe>'
+
+
+class Run:
+    """What a run left. Every member of ``summary.json`` is an attribute: ``run.digest``, ``run.ended``, ``run.totals``; and so
+    are those of ``totals``: ``run.height``, ``run.missed_slots``. ``docs/figures.md`` says what each one counts.
+    """
+
+    def __init__(self, folder: Path, ok: bool, why: str, keep: tempfile.TemporaryDirectory[str] | None) -> None:
+        #: The folder with all files.
+        self.folder = folder
+        #: Whether the last round was reached and all that is asserted holds.
+        self.ok = ok
+        #: Why not, in words; empty where it is ok.
+        self.why = why
+        #: ``summary.json``.
+        self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        self._keep = keep
+
+    def __getattr__(self, name: str) -> Any:
+        summary = self.__dict__.get("summary", {})
+        for members in (summary, summary.get("totals", {})):
+            if name in members:
+                return members[name]
+        raise AttributeError(f"a run has no '{name}', allowed are the members of its summary and of 'totals'")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.summary, *self.summary["totals"]]
+
+    @cached_property
+    def rounds(self) -> pyarrow.Table:
+        """A row for each round. Raises :class:`MissingExtra` without pyarrow; so do all tables."""
+        return _tables.parquet(self.folder / "rounds.parquet")
+
+    @cached_property
+    def blocks(self) -> pyarrow.Table:
+        """A row for each block of the winning chain, from height 1."""
+        return _tables.parquet(self.folder / "blocks.parquet")
+
+    @cached_property
+    def orphans(self) -> pyarrow.Table:
+        """A row for each block beside the winning chain, 10,000 at most."""
+        return _tables.parquet(self.folder / "orphans.parquet")
+
+    @cached_property
+    def delegates(self) -> pyarrow.Table:
+        """Slots owned, forged and missed: a row for each round and delegate."""
+        return _tables.parquet(self.folder / "delegates.parquet")
+
+    @cached_property
+    def time(self) -> pyarrow.Table:
+        """What is sampled at the end of each slot, in 2,000 rows at most."""
+        return _tables.parquet(self.folder / "time.parquet")
+
+    @cached_property
+    def events(self) -> pyarrow.Table:
+        """Every event: ``at`` [µs], ``node``, ``kind``, and the whole of it as JSON text in ``event``."""
+        return _tables.events(self.folder / "events.jsonl")
+
+    def report(self) -> Report:
+        """The page with plots."""
+        return Report(self.folder / "report.html", self._keep)
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.scenario}, seed {self.seed}: {self.ended}, height {self.height}, digest {self.digest[:16]}>"
+
+
+def run(
+    scenario: str | os.PathLike[str],
+    *,
+    seed: int = 1,
+    set: Mapping[str, object] | None = None,
+    crypto: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    memory: str | int | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Plays a scenario file.
+
+    ``set`` replaces values by their path, ``crypto`` is ``"real"`` or ``"modelled"``, ``out`` a folder that keeps the files (a
+    temporary one, which goes with the answer, if it is not given), ``memory`` what the run may need (``"8GiB"``). A run that ends
+    before its last round, or in which an assertion does not hold, is answered with ``ok`` false. Raises :class:`UsageError` for
+    what is no scenario, and :class:`RunDied` where the process died. Ctrl-C stops it.
+    """
+    keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
+    folder = Path(out) if out is not None else Path(keep.name if keep else "")
+    arguments = ["run", os.fspath(scenario), *options(seed, set), "--out", str(folder), "--json", "--progress", "json"]
+    arguments += [] if crypto is None else ["--crypto", crypto]
+    arguments += [] if memory is None else ["--allow-memory", str(memory)]
+    with Progress("run", "block", progress) as bar:
+        ended = call(arguments, bar.tell)
+    if not (folder / "summary.json").exists():
+        raise DposlabError(ended.stderr)
+    return Run(folder, ended.code == 0, ended.stderr, keep)

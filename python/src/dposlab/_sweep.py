@@ -1,0 +1,128 @@
+"""Many runs of one scenario: on the cores of this machine, or on whatever an executor reaches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _tables
+from ._deal import MakeExecutor
+from ._errors import DposlabError
+from ._process import Ended, call, literal, options
+from ._progress import Progress
+from ._run import Report
+
+if TYPE_CHECKING:
+    import pyarrow
+
+#: The files that :attr:`Sweep.digest` is made of.
+RESULTS = ("runs.parquet", "runs.csv", "failures.parquet", "failures.csv", "summary.json", "report.html")
+
+
+class Sweep:
+    """What a sweep left: ``docs/figures.md`` says what each member and column counts."""
+
+    def __init__(self, folder: Path, ok: bool, keep: tempfile.TemporaryDirectory[str] | None) -> None:
+        #: The folder with all files.
+        self.folder = folder
+        #: Whether no run failed; one that is censored has not.
+        self.ok = ok
+        #: ``summary.json``.
+        self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        self._keep = keep
+
+    @cached_property
+    def runs(self) -> pyarrow.Table:
+        """A row for each run. Raises :class:`MissingExtra` without pyarrow."""
+        return _tables.parquet(self.folder / "runs.parquet")
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """For each combination of varied values its distributions with their confidence intervals."""
+        cells: list[dict[str, Any]] = self.summary["cells"]
+        return cells
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The first 100 runs that failed, each with the command that repeats it (``reproduce``)."""
+        failures: list[dict[str, Any]] = self.summary["failures"]
+        return failures
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA256 of all results, 64 hexadecimal digits: the same whoever played the runs."""
+        digest = hashlib.sha256()
+        for name in RESULTS:
+            digest.update(hashlib.sha256((self.folder / name).read_bytes()).digest())
+        return digest.hexdigest()
+
+    def report(self) -> Report:
+        """The page with plots."""
+        return Report(self.folder / "report.html", self._keep)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {status}" for status, count in self.summary["by_status"].items())
+        return f"<Sweep of {self.summary['scenario']}: {self.summary['runs']} runs ({counts}), digest {self.digest[:16]}>"
+
+
+def sweep(
+    scenario: str | os.PathLike[str],
+    *,
+    seeds: range | tuple[int, int] = range(100),
+    vary: Mapping[str, Sequence[object]] | None = None,
+    set: Mapping[str, object] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    executor: Executor | MakeExecutor | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    patience: float | None = 600.0,
+    shards: int | None = None,
+    progress: bool | None = None,
+) -> Sweep:
+    """Runs a scenario with many seeds and every combination of values.
+
+    ``seeds`` is a range, or the first seed and the one after the last. ``vary`` has the values by path. ``out`` keeps all files,
+    and the same call goes on there where it was; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
+
+    With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. It is anything with the
+    protocol of :class:`concurrent.futures.Executor`, or a callable that makes such a one and is called again when that is
+    lost. A run may take ``timeout`` seconds and ``memory`` bytes of address space; one that takes more, or whose process dies
+    otherwise twice, is a row with the status ``died``. Where no worker answers for ``patience`` seconds the executor is
+    taken for lost, and the rest is played here. The results are those of a sweep without executor, byte for byte.
+
+    Raises :class:`UsageError` for what is no sweep, :class:`RunDied` where the program itself died. Ctrl-C stops all of it;
+    with ``out`` no row is lost.
+    """
+    first, end = (seeds.start, seeds.stop) if isinstance(seeds, range) else seeds
+    if isinstance(seeds, range) and seeds.step != 1:
+        raise DposlabError(f"seeds: found steps of {seeds.step}, allowed are those of one")
+    keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
+    folder = Path(out) if out is not None else Path(keep.name if keep else "")
+    arguments = ["sweep", os.fspath(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
+    for path, values in (vary or {}).items():
+        arguments += ["--vary", f"{path}={','.join(literal(value) for value in values)}"]
+    with Progress("sweep", "run", progress) as bar:
+        if executor is None:
+            more = ["--out", str(folder), "--json", "--progress", "json"]
+            more += [] if jobs is None else ["--jobs", str(jobs)]
+            more += [] if memory is None else ["--allow-memory", str(memory)]
+            ended = call([*arguments, *more], bar.tell)
+        else:
+            from ._spread import spread
+
+            ended = spread(arguments, folder, executor, timeout, memory, patience, shards, bar.tell)
+    return Sweep(folder, _is_well(ended), keep)
+
+
+def _is_well(ended: Ended) -> bool:
+    if ended.code == 1 and not ended.stdout.startswith("{"):
+        raise DposlabError(ended.stderr)
+    return ended.code == 0

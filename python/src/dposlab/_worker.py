@@ -1,0 +1,141 @@
+"""What a worker does: some runs in a child process, within limits, and their rows back by value.
+
+All it needs comes with the job, so no disk is shared. The worker needs this package and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._errors import UsageError
+from ._process import Listener, start
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all shards of one work have in common."""
+
+    #: The program's arguments, but for which runs.
+    arguments: tuple[str, ...]
+    #: Contents of files by their path below a common folder.
+    files: dict[str, bytes]
+    #: The folder below it that the arguments start from.
+    folder: str
+    #: Seconds that one run may take.
+    timeout: float | None
+    #: Bytes of address space that the child may have (RLIMIT_AS).
+    memory: int | None
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a worker hands back: the lines that the child printed, and by what it died, if it did."""
+
+    lines: list[str]
+    by: str | None
+
+
+def rows(job: Job, first: int, end: int) -> Played:
+    """Plays the runs of a sweep from one number up to another. Raises :class:`UsageError` for what is no sweep."""
+    return _played(job, ["--only", f"{first}..{end}", "--jobs", "1"], job.timeout)
+
+
+def search(job: Job, first: int, end: int) -> Played:
+    """Plays the runs of a search from one seed up to another; the one line is what ``check --json`` prints."""
+    limit = None if job.timeout is None else job.timeout * (end - first)
+    return _played(job, ["--seed", str(first), "--runs", str(end - first), "--jobs", "1"], limit)
+
+
+def minimal(job: Job, first: int, end: int) -> Played:
+    """As :func:`search`, with the text of each scenario file in the second line, by its path."""
+    return _played(job, ["--seed", str(first), "--runs", str(end - first), "--jobs", "1"], None, findings=True)
+
+
+def _played(job: Job, more: list[str], limit: float | None, findings: bool = False) -> Played:
+    with tempfile.TemporaryDirectory(prefix="dposlab-") as place:
+        for name, content in job.files.items():
+            file = Path(place, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        folder = Path(place, job.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        played = _child([*job.arguments, *more], str(folder), limit, job.memory)
+        if findings:
+            texts = {file.name: file.read_text(encoding="utf-8") for file in (folder / "findings").glob("*.toml")}
+            played.lines.append(json.dumps(texts))
+        return played
+
+
+def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | None) -> Played:
+    """Runs the program. Where it prints nothing for longer than the limit [s] it is killed."""
+    allowed = [] if memory is None else ["--allow-memory", str(memory)]
+    child = start([*arguments, *allowed], cwd=cwd)
+    try:
+        if memory is not None and sys.platform == "linux":
+            import resource
+
+            # There is a moment before it; what a run takes comes long after.
+            resource.prlimit(child.pid, resource.RLIMIT_AS, (memory, memory))
+        printed: queue.Queue[str | None] = queue.Queue()
+        told = Listener(child.stderr, None)
+        reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)
+        reader.start()
+        lines, late = _lines(printed, limit)
+        if late:
+            child.kill()
+        code = child.wait()
+        reader.join()
+        told.join()
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    if code == 2:
+        raise UsageError(told.text().removeprefix("dposlab: "))
+    return Played(lines, "time limit" if late else _death(code, told.text()))
+
+
+def _read(stream: Any, printed: queue.Queue[str | None]) -> None:
+    for line in stream:
+        if line.endswith("\n"):  # one that was torn is none
+            printed.put(line.rstrip("\n"))
+    printed.put(None)
+
+
+def _lines(printed: queue.Queue[str | None], limit: float | None) -> tuple[list[str], bool]:
+    lines: list[str] = []
+    while True:
+        try:
+            line = printed.get(timeout=limit)
+        except queue.Empty:
+            return lines, True
+        if line is None:
+            return lines, False
+        lines.append(line)
+
+
+def _death(code: int, stderr: str) -> str | None:
+    """By what a child died, in the program's words; ``None`` where it has ended by itself."""
+    if code in (0, 1):
+        return None
+    if code == -signal.SIGABRT and "memory allocation of" in stderr:
+        return "memory limit"
+    return f"signal {-code}" if code < 0 else f"exit {code}"
+
+
+def by_value(names: list[str]) -> tuple[dict[str, bytes], str]:
+    """The files of these names by their path below the folder that they and the working directory share, and the latter there."""
+    here = os.getcwd()
+    paths = [os.path.abspath(name) for name in names]
+    common = os.path.commonpath([here, *(os.path.dirname(path) for path in paths)])
+    files = {os.path.relpath(path, common): Path(path).read_bytes() for path in paths}
+    return files, os.path.relpath(here, common)

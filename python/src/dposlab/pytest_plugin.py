@@ -1,0 +1,79 @@
+"""Fixtures for pytest: ``testnet``, a process for each session, and ``chain``, an isolated chain for each test.
+
+A failing test that used one prints the file of its recording and the command that replays it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ._testnet import Chain, Testnet
+
+_RECORDINGS: pytest.StashKey[Path] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--dposlab-delegates`` and ``--dposlab-seed``, and the same as keys of pytest's configuration."""
+    group = parser.getgroup("dposlab")
+    group.addoption("--dposlab-delegates", type=int, default=None, help="delegates of the testnet (5)")
+    group.addoption("--dposlab-seed", type=int, default=None, help="seed of the testnet and of chains (1)")
+    parser.addini("dposlab_delegates", "delegates of the testnet", default="5")
+    parser.addini("dposlab_seed", "seed of the testnet and of chains", default="1")
+
+
+def _number(config: pytest.Config, name: str) -> int:
+    given = config.getoption(f"--dposlab-{name}")
+    return int(config.getini(f"dposlab_{name}") if given is None else given)
+
+
+@pytest.fixture(scope="session")
+def testnet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testnet]:
+    """A testnet for the session, or for each worker of pytest-xdist. Its clock stands until ``testnet.advance``."""
+    config = request.config
+    record = tmp_path_factory.mktemp("dposlab") / "testnet.jsonl"
+    with Testnet(delegates=_number(config, "delegates"), seed=_number(config, "seed"), record=record) as net:
+        config.stash[_RECORDINGS] = record
+        yield net
+
+
+@pytest.fixture
+def chain(testnet: Testnet) -> Iterator[Chain]:
+    """An isolated chain for one test, at the beginning of its time; it is deleted afterwards."""
+    with testnet.chain() as chain:
+        yield chain
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Tells of a failing test how what it did to its network is played again."""
+    report = (yield).get_result()
+    used = getattr(item, "funcargs", {})
+    if report.failed and ("chain" in used or "testnet" in used):
+        file = _recording(item, used)
+        if file is not None:
+            told = f"recording: {file}\nto repeat: {shlex.join(['dposlab', 'replay', str(file)])}"
+            report.sections.append(("dposlab", told))
+
+
+def _recording(item: pytest.Item, used: dict[str, Any]) -> Path | None:
+    """The file of what came in, of the chain where the test has one; ``None`` where it cannot be had any more."""
+    own = used.get("chain")
+    session = item.config.stash.get(_RECORDINGS, None)
+    if session is None or not isinstance(own, Chain):
+        return session
+    try:
+        content = own.recording()
+    except OSError:
+        return None
+    except Exception as error:
+        report = getattr(error, "status", None)
+        # A testnet of another version has no recordings of chains.
+        return None if report == 404 else session
+    file = session.parent / f"chain-{own.id}.jsonl"
+    file.write_bytes(content)
+    return file

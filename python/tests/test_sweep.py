@@ -1,0 +1,160 @@
+"""Sweeps and searches: on an executor as without one, whatever dies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dposlab
+from dposlab._deal import Dealer, cut
+
+VARY = {"network.latency.max_ms": [100, 700]}
+
+
+def test_an_executor_gives_the_results_of_one_process(scenario: str) -> None:
+    alone = dposlab.sweep(scenario, seeds=range(5, 12), vary=VARY, out="alone", jobs=1)
+    assert alone.ok and alone.runs.num_rows == 14 and len(alone.cells) == 2
+    with ProcessPoolExecutor(2) as pool:
+        spread = dposlab.sweep(scenario, seeds=range(5, 12), vary=VARY, out="spread", executor=pool)
+        # A path of another form is another scenario for a reader, and the same for a worker.
+        absolute = dposlab.sweep(os.path.abspath(scenario), seeds=range(5, 12), vary=VARY, executor=pool)
+    assert spread.digest == alone.digest
+    assert absolute.runs.equals(alone.runs)
+    assert Path("spread/rows.bin").read_bytes() == Path("alone/rows.bin").read_bytes()
+    assert not Path("spread/shards").exists()
+    assert dposlab.sweep(scenario, seeds=range(5, 12), vary=VARY, out="spread").digest == alone.digest
+
+
+def test_included_files_go_with_the_work(scenario: str) -> None:
+    os.makedirs("deep/er")
+    Path("deep/er/top.toml").write_text('include = ["../../s.toml"]\nrounds = 3\n')
+    with ThreadPoolExecutor(2) as pool:
+        spread = dposlab.sweep("deep/er/top.toml", seeds=(0, 4), executor=pool)
+    assert spread.digest == dposlab.sweep("deep/er/top.toml", seeds=(0, 4)).digest
+
+
+def test_a_run_that_kills_its_process_is_one_row(scenario: str, deadly: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = dposlab.sweep(scenario, seeds=range(24)).runs.to_pylist()
+    monkeypatch.setenv("DPOSLAB_BIN", str(deadly))
+    with ProcessPoolExecutor(2) as pool:
+        spread = dposlab.sweep(scenario, seeds=range(24), executor=pool, shards=3)
+    rows = spread.runs.to_pylist()
+    assert [row["run"] for row in rows] == list(range(24))
+    assert (rows[7]["status"], rows[7]["ended"], rows[7]["height"]) == ("died", "signal 9", None)
+    assert rows[:7] + rows[8:] == whole[:7] + whole[8:]
+    assert not spread.ok and spread.summary["died"] == spread.cells[0]["died"] == 1
+    assert spread.cells[0]["ok"]["of"] == 23, "who died says nothing of the network"
+    assert spread.failures[0]["ended"] == "signal 9" and "--seed 7" in spread.failures[0]["reproduce"]
+
+
+def test_limits_of_time_and_memory_are_rows(scenario: str) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        late = dposlab.sweep(scenario, seeds=(0, 2), set={"rounds": 100_000}, executor=pool, timeout=0.5)
+        assert [row["ended"] for row in late.runs.to_pylist()] == ["time limit"] * 2
+        with pytest.raises(dposlab.UsageError, match="memory: found 1000 bytes, allowed are"):
+            dposlab.sweep(scenario, seeds=(0, 2), executor=pool, memory=1000)
+        # Enough by the program's own estimate, and not enough for its threads.
+        full = dposlab.sweep(scenario, seeds=(0, 2), executor=pool, memory=64 << 20)
+        assert {row["status"] for row in full.runs.to_pylist()} <= {"ok", "died"}
+        assert dposlab.sweep(scenario, seeds=(0, 1), executor=pool, memory=8 << 30).ok
+
+
+def test_a_sweep_goes_on_from_the_rows_it_has(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dposlab._spread import Store
+
+    whole = dposlab.sweep(scenario, seeds=range(20))
+    taken: list[Any] = []
+
+    def take(store: Store, work: Any, played: Any, take: Any = Store.take) -> Any:
+        taken.append(work)
+        if len(taken) == 4:
+            raise KeyboardInterrupt
+        return take(store, work, played)
+
+    monkeypatch.setattr(Store, "take", take)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            dposlab.sweep(scenario, seeds=range(20), out="out", executor=pool, shards=10)
+        kept = len(list(Path("out/shards").glob("*.rows")))
+        assert kept == 3
+        again = dposlab.sweep(scenario, seeds=range(20), out="out", executor=pool, shards=7)
+    assert again.digest == whole.digest
+    assert not {number for work in taken[:3] for number in range(*work)} & {n for w in taken[4:] for n in range(*w)}
+
+
+def _number(first: int, end: int) -> list[int]:
+    return list(range(first, end))
+
+
+class Flaky(ThreadPoolExecutor):
+    """An executor whose every second answer is lost, and which is broken from the sixth on."""
+
+    def __init__(self, kill: Callable[[int], BaseException | None]) -> None:
+        super().__init__(2)
+        self._kill, self._given = kill, 0
+
+    def submit(self, *arguments: Any, **named: Any) -> Future[Any]:
+        self._given += 1
+        why = self._kill(self._given)
+        if why is None:
+            return super().submit(*arguments, **named)
+        lost: Future[Any] = Future()
+        lost.set_exception(why)
+        return lost
+
+
+@pytest.mark.parametrize("makes_new", [False, True])
+def test_no_number_is_lost_or_doubled_whatever_the_executor_does(makes_new: bool) -> None:
+    from concurrent.futures.process import BrokenProcessPool
+
+    def kill(given: int) -> BaseException | None:
+        if given >= 6:
+            return BrokenProcessPool("a worker is gone")
+        return OSError("its worker is gone") if given % 2 else None
+
+    came: list[int] = []
+    lost: list[int] = []
+    make: Callable[[], Executor] = lambda: Flaky(kill)
+    dealer = Dealer(
+        make if makes_new else make(), _number, lambda work, numbers: came.extend(numbers) or [], lost.append, None
+    )
+    with pytest.warns(UserWarning, match="the executor is lost") if not makes_new else _nothing():
+        dealer.deal(cut([(0, 40)], lambda number: 1.0, 8))
+    assert sorted(came + lost) == list(range(40)) and (makes_new or not lost)
+
+
+def _nothing() -> Any:
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+def test_a_shard_has_its_share_of_the_cost() -> None:
+    pieces = cut([(0, 10), (20, 30)], lambda number: 9.0 if number < 10 else 1.0, 10)
+    assert pieces == [(n, n + 2) for n in range(0, 10, 2)] + [(20, 30)]
+
+
+def test_a_search_finds_on_an_executor_what_it_finds_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = lambda search: [(one.invariant, one.cause, one.runs, one.seed) for one in search.findings]
+    asked: Any = {"runs": 10, "seed": 8, "rules": "reference", "delegates": 5, "budget": 10}
+    alone = dposlab.check(**asked, out="alone")
+    with ThreadPoolExecutor(2) as pool:
+        spread = dposlab.check(**asked, out="spread", executor=pool)
+    assert told(alone) == told(spread) and alone.findings
+    assert (alone.runs, alone.slots, alone.ok) == (spread.runs, spread.slots, spread.ok) == (10, alone.slots, False)
+    for finding in spread.findings:
+        assert finding.file is not None and not dposlab.run(finding.file).ok
+
+
+def test_a_search_says_which_seed_killed_its_process(deadly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPOSLAB_BIN", str(deadly))
+    with ThreadPoolExecutor(2) as pool:
+        search = dposlab.check(runs=4, seed=5, delegates=4, budget=0, executor=pool)
+    assert search.runs + len(search.died) == 4

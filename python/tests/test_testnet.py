@@ -1,0 +1,117 @@
+"""Testnets, and the fixtures of pytest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import dposlab
+from conftest import wait_until_gone
+
+
+def test_a_testnet_does_what_it_is_told() -> None:
+    with dposlab.Testnet(delegates=5, seed=3) as net:
+        assert net.url.startswith("http://127.0.0.1:") and net.ready["seed"] == 3
+        assert net.advance(10)["height"] == net.height == 11
+        snapshot = net.snapshot("before")
+        [paid] = net.new_accounts(1, 500_000_000)
+        net.advance(3)
+        assert net.get(f"wallets/{paid.address}")["data"]["balance"] == "500000000"
+        assert len(net.reorg(1)["reverted"]) == 1
+        fault = net.fault("partition", groups=[[0, 1]], until={"after": 900})
+        assert net.advance(until={"height": 1000}, limit=4)["stopped"] == "limit"
+        assert net.faults[fault]["state"] == "in-force"
+        net.heal(fault)
+        net.revert(snapshot)
+        assert net.height == 11 and net.get("transactions/unconfirmed")["meta"]["count"] == 0
+        [transaction] = net.faucet(net.accounts[0].address, 150_000_000)
+        assert net.advance(until={"transaction": transaction}, limit=5)["stopped"] == "reached"
+        with pytest.raises(dposlab.HttpError, match="allowed is 1 to") as refused:
+            net.reorg(10_000)
+        assert refused.value.status == 422
+        pid = net.process.pid
+    wait_until_gone(pid)
+
+
+def test_chains_do_not_see_each_other() -> None:
+    with dposlab.Testnet(delegates=5) as net:
+        with net.chain(delegates=3, set={"network.reward": 0}) as one, net.chain(delegates=3) as other:
+            one.advance(7)
+            assert (one.height, other.height, net.height) == (8, 1, 1)
+            assert len(one.accounts) == 10 and one.accounts[0].passphrase
+        with pytest.raises(dposlab.HttpError):
+            one.advance(1)
+
+
+def test_mistakes_and_deaths_are_errors() -> None:
+    with pytest.raises(dposlab.UsageError, match="found 0|is not in|invalid value"):
+        dposlab.Testnet(delegates=0)
+    net = dposlab.Testnet(delegates=4)
+    net.process.kill()
+    net.process.wait()
+    with pytest.raises(dposlab.RunDied, match="signal 9") as died:
+        net.stop()
+    assert died.value.command.startswith("dposlab up ")
+
+
+def test_a_testnet_ends_with_its_caller_however_that_ends() -> None:
+    code = "import dposlab, signal\nnet = dposlab.Testnet(delegates=4)\nprint(net.process.pid, flush=True)\nsignal.pause()"
+    caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert caller.stdout is not None
+    pid = int(caller.stdout.readline())
+    os.kill(caller.pid, signal.SIGKILL)
+    caller.communicate()
+    wait_until_gone(pid)
+
+
+FAILING = """
+def test_pays({network}):
+    {network}.advance(2)
+    {network}.faucet({network}.accounts[0].address, 5)
+    assert {network}.height == 4711
+"""
+
+
+def records_chains() -> bool:
+    """Whether this program has recordings of chains."""
+    with dposlab.Testnet(delegates=3) as net, net.chain() as chain:
+        try:
+            return bool(chain.recording())
+        except dposlab.HttpError as error:
+            assert error.status == 404
+            return False
+
+
+@pytest.mark.parametrize("network", ["testnet", "chain"])
+def test_a_failing_test_prints_its_recording_and_the_command(pytester: pytest.Pytester, network: str) -> None:
+    if network == "chain" and not records_chains():
+        pytest.skip("this program has no recordings of chains")
+    pytester.makepyfile(FAILING.format(network=network))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*- dposlab -*", "recording: *.jsonl", "to repeat: dposlab replay *.jsonl"])
+    [file] = [line.split(": ", 1)[1] for line in result.outlines if line.startswith("recording: ")]
+    assert subprocess.run([dposlab.binary(), "replay", file], capture_output=True).returncode == 0
+
+
+TWENTY = """
+import pytest
+
+@pytest.mark.parametrize("number", range(20))
+def test_each_has_a_chain(chain, number):
+    assert chain.height == 1
+    chain.advance(5)
+    assert chain.height == 6
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_twenty_tests_have_a_chain_each(pytester: pytest.Pytester, workers: list[str]) -> None:
+    if workers:
+        pytest.importorskip("xdist")
+    pytester.makepyfile(TWENTY)
+    pytester.runpytest_subprocess(*workers).assert_outcomes(passed=20)

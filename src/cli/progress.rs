@@ -1,0 +1,62 @@
+//! How far a command is, for a program that shows it to somebody: lines of JSON on standard error.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Lines of one command at most, but for those that tell of something new.
+const LINES: u64 = 200;
+
+/// How progress is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A bar, on a terminal only.
+    #[default]
+    Auto,
+    /// A line of JSON on standard error, such as {"progress":{"done":3,"total":100}}, two hundred at most.
+    Json,
+}
+
+/// The option of commands that take their time.
+#[derive(Clone, Debug, Args)]
+pub struct Progress {
+    /// How the progress is told.
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    progress: Form,
+    #[arg(skip)]
+    told: Told,
+}
+
+/// The number of the last line.
+#[derive(Debug)]
+struct Told(AtomicU64);
+
+impl Default for Told {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Clone for Told {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl Progress {
+    /// Tells that so much of the total is done, with an object of what else there is to tell, if a line is due.
+    pub fn tell(&self, done: u64, total: u64, more: Value) {
+        if self.progress != Form::Json {
+            return;
+        }
+        let share = u128::from(done) * u128::from(LINES) / u128::from(total.max(1));
+        let line = share as u64;
+        if self.told.0.swap(line, Ordering::Relaxed) != line {
+            let mut told = json!({ "done": done, "total": total });
+            if let (Value::Object(told), Value::Object(more)) = (&mut told, more) {
+                told.extend(more);
+            }
+            eprintln!("{}", json!({ "progress": told }));
+        }
+    }
+}

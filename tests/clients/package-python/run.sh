@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The Python package: built from the sources, installed from the wheel into an empty environment, tested there.
+#
+# The wheel has the program of `cargo build`, so that the folder of other builds is used; a release makes its own.
+set -euo pipefail
+cd "$(dirname "$0")"
+here=$PWD
+root=$(cd ../../.. && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# The package finds its own program.
+unset DPOSLAB_BIN
+export PYTHONDONTWRITEBYTECODE=1
+pip() { "$folder/$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}"; }
+
+echo "the wheel"
+python3 -m venv "$folder/tools"
+pip tools 'maturin>=1.7,<2'
+(cd "$root/python" && "$folder/tools/bin/maturin" build --quiet --profile dev --strip --locked --out "$folder/wheels")
+wheel=$(ls "$folder"/wheels/dposlab-*.whl)
+
+echo "the first result in a fresh environment"
+python3 -m venv "$folder/venv"
+cp "$root/scenarios/missed-slots.toml" "$folder/first.toml"
+begin=$(date +%s%N)
+pip venv "$wheel"
+(cd "$folder" && venv/bin/python -c 'import dposlab; print(dposlab.run("first.toml", seed=7))')
+took=$((($(date +%s%N) - begin) / 1000000))
+echo "after $took ms"
+test "$took" -lt 10000 || { echo "allowed are 10000 ms"; exit 1; }
+
+echo "types"
+pip venv -r requirements.txt
+(cd "$root/python" && "$folder/venv/bin/mypy" --strict --python-version 3.10 --cache-dir "$folder/mypy" src/dposlab)
+
+echo "tests"
+cp -r "$root/python/tests" "$folder/tests"
+(cd "$folder/tests" && ../venv/bin/python -m pytest -q -n 2 -p no:cacheprovider .)
+
+echo "the examples of the README and docs/python.md"
+(cd "$folder" && venv/bin/python "$here/snippets.py" "$root")
+
+echo "the notebook"
+(cd "$root/examples" && "$folder/venv/bin/python" "$here/notebook.py" latency.ipynb)
+
+echo "the lines of docs/clusters.md"
+(cd "$folder" && venv/bin/python "$here/clusters.py" "$root")
