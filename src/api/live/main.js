@@ -52,7 +52,7 @@ class Live {
     const show = (block) => go(`/blocks/${block}`);
     this.node = element(
       "div",
-      { class: "grid live" },
+      { class: "grid live empty" },
       element("section", { class: "card control", "aria-label": "Clock" }, this.clock.node),
       this.tiles,
       card("Round", "third", null, ring, legend(ringKeys())),
@@ -89,6 +89,7 @@ class Live {
     if (!network.lab || !network.round) return;
     if (this.seen !== network.lab) {
       this.seen = network.lab;
+      this.node.classList.remove("empty");
       const ordered = this.branches.assign(network.tree);
       network.reach(this.branches.branches);
       this.clock.draw(network);
@@ -166,7 +167,10 @@ function guard(why) {
   banner.dataset.why = key;
   document.body.classList.toggle("refused", Boolean(why));
   // A button that can do nothing says so by being off.
-  for (const control of page.querySelectorAll(".live button, .live input, .live select")) control.disabled = Boolean(why);
+  for (const control of page.querySelectorAll(".live button, .live input, .live select")) {
+    control.disabled = Boolean(why);
+    control.title = why?.message ?? "";
+  }
   if (!why) return banner.replaceChildren();
   const asks = why.status === 401;
   const field = element("input", { type: "password", "aria-label": "Token of --lab-token", autocomplete: "off" });

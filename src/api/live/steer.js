@@ -111,7 +111,7 @@ export class Clock {
       "Advancing",
       () => post("lab/advance", body),
       ({ slots, height, stopped }) =>
-        `Played ${plural(slots, "slot")}: the height is ${number(height)}${stopped === "limit" ? ", and the limit was met first" : stopped && stopped !== "reached" ? `; ${stopped}` : ""}.`,
+        `Played ${plural(slots, "slot")}: the observed node is at height ${number(height)}${stopped === "limit" ? ", and the limit was met first" : stopped && stopped !== "reached" ? `; ${stopped}` : ""}.`,
     );
   }
 

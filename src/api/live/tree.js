@@ -158,7 +158,7 @@ export class Tree {
     return new Map(heights.map((height, index) => [height, 14 + index * WIDE + WIDE / 2]));
   }
 
-  /** Heights above the blocks; three dots where some are left out. */
+  /** Heights above the blocks; a dashed line where some are left out. */
   axis(columns, rows) {
     const heights = [...columns.keys()];
     const every = [5, 10, 20, 50].find((step) => step * WIDE > 14 + String(heights.at(-1)).length * 9) ?? 100;
@@ -167,7 +167,7 @@ export class Tree {
     heights.forEach((height, index) => {
       const x = columns.get(height);
       const gap = index > 0 && heights[index - 1] < height - 1;
-      if (gap) marks.push(svg("text", { x: px(x - WIDE / 2), y: 33, class: "tick gap", "text-anchor": "middle" }, "⋯"));
+      if (gap) marks.push(svg("path", { d: `M${px(x - WIDE / 2)},4V${24 + rows * HIGH - 16}`, class: "break" }));
       const words = number(height);
       if (!(height % every === 0 || gap || index === 0) || x - words.length * 4 < end + 6) return;
       end = x + words.length * 4;

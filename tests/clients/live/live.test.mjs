@@ -236,7 +236,9 @@ test("with --lab off and --lab token the page says so, and the explorer works", 
     const [off, locked] = await Promise.all([start("--pace", "manual", "--delegates", "3", "--lab", "off"), start("--pace", "manual", "--delegates", "3", "--lab", "token", "--lab-token", join(folder, "token"))]);
     const closed = await open(browser, off);
     await until(closed.page, () => document.querySelector("#banner").textContent.includes("--lab off"));
-    assert.ok(await closed.page.getByRole("button", { name: "+1 slot" }).isDisabled());
+    const button = closed.page.getByRole("button", { name: "+1 slot" });
+    assert.ok(await button.isDisabled());
+    assert.match(await button.getAttribute("title"), /--lab off/);
     await closed.page.getByRole("link", { name: "Blocks" }).click();
     await until(closed.page, () => document.querySelectorAll("main tbody tr").length === 1 && !document.querySelector("#banner").textContent);
     await closed.close();
