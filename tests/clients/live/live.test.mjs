@@ -29,8 +29,8 @@ before(async () => {
             executablePath: "/usr/bin/chromium",
             args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
         }),
-        start("--pace", "manual", "--seed", "5"),
-        start("--pace", "manual", "--seed", "6", "--delegates", "5"),
+        start("--pace", "manual", "--stage", "inline", "--seed", "5"),
+        start("--pace", "manual", "--stage", "inline", "--seed", "6", "--delegates", "5"),
     ]);
     await wide.advance(20);
     await small.advance(20);
