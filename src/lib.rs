@@ -12,6 +12,7 @@
 //! protocol           what bytes mean
 //! statistics         what many observations say: numbers alone, beside the others
 //! files              which files of others are read, and how much of them: beside the others, too
+//! drawing            what pages draw with: scripts and styles, beside the others, too
 //! ```
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod actors;
 pub mod api;
 pub mod check;
 pub mod cli;
+pub mod drawing;
 pub mod files;
 pub mod ledger;
 pub mod protocol;

@@ -18,6 +18,8 @@ mod guarded;
 mod lab;
 #[path = "api/lab_faults.rs"]
 mod lab_faults;
+#[path = "api/lab_forks.rs"]
+mod lab_forks;
 #[path = "api/lab_reorgs.rs"]
 mod lab_reorgs;
 #[path = "api/lab_sequence.rs"]

@@ -52,6 +52,10 @@ async fn answer_chain(
     }
     let chain = context.chains.as_ref().zip(id).and_then(|(chains, id)| Some((id, chains.get(id)?)));
     let Some((id, chain)) = chain else { return Reply::error(&handler::chains::MISSING) };
+    // What a page names is beside it, so that of a chain stands below the chain's path.
+    if within == "/" && !request.path.ends_with('/') && home::shows_html(request) {
+        return Reply::moved(format!("{}/", chains::prefix(id)));
+    }
     let request = Request { path: within.to_owned(), ..request.clone() };
     let reply = Box::pin(answer(&chain.context, &request, body)).await;
     let location = reply.location.map(|to| to.replacen("/api", &format!("{}/api", chains::prefix(id)), 1));
@@ -180,8 +184,8 @@ async fn read_and_respond(
     found: &Match<'_>,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Result<Reply, ApiError> {
-    if home::is_wanted(request, found.route, context.settings.dialect) {
-        return Ok(home::page(context, request.host().unwrap_or("127.0.0.1:4003")));
+    if let Some(wanted) = home::wanted(request, found.route, context.settings.dialect) {
+        return Ok(home::page(wanted, context, request));
     }
     let body = match (found.route.verb, found.route.body) {
         (Verb::Get | Verb::Delete, None) => Value::Null,

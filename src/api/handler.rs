@@ -8,6 +8,7 @@ pub mod delegates;
 pub mod docs;
 pub mod faults;
 pub mod fees;
+pub mod forks;
 pub mod home;
 pub mod lab;
 pub mod locks;

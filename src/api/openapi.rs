@@ -244,6 +244,7 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
             let stream = json!({"schema": {"type": "string"}, "example": watch::EVENTS_EXAMPLE});
             put("200", json!({"description": route.about, "content": {"text/event-stream": stream}}));
         }
+        Shown::Html => put("200", json!({"description": route.about, "content": {"text/html": {}}})),
         Shown::Site if route.arguments.is_empty() => put("301", json!({"description": route.about})),
         Shown::Site => {
             let kinds = ["text/html", "text/css", "text/javascript", "image/png", "application/octet-stream"];

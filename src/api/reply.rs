@@ -35,6 +35,8 @@ pub struct Reply {
     pub(super) stream: Option<Subscription>,
     /// What happens to it on its way.
     pub(super) tampering: Option<Tampering>,
+    /// What a page may load, by its `Content-Security-Policy`.
+    pub(super) policy: Option<&'static str>,
 }
 
 /// What happens to an answer on its way, which says nothing of it.
@@ -150,7 +152,14 @@ impl Reply {
             is_for_all_pages: true,
             stream: None,
             tampering: None,
+            policy: None,
         }
+    }
+
+    /// The same as a page that may load and do only what the policy says, and that no other page may frame.
+    #[must_use]
+    pub fn with_policy(self, policy: &'static str) -> Self {
+        Self { policy: Some(policy), ..self }
     }
 
     /// The same, for more than one request.
@@ -189,6 +198,11 @@ impl Reply {
         }
         headers.extend(self.content.header().map(|kind| (header::CONTENT_TYPE, kind)));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        if let Some(policy) = self.policy {
+            headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        }
         if is_long {
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         }

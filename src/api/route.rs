@@ -4,7 +4,7 @@ use super::{
     ApiError, Reply,
     context::{Dialect, Spoken},
     handler::{
-        Call, blocks, businesses, chains, chaos, delegates, docs, faults, fees,
+        Call, blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
         lab::{self, money},
         locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
         webhooks,
@@ -111,7 +111,9 @@ pub enum Shown {
     Events,
     /// Figures as Prometheus reads them.
     Metrics,
-    /// A page or what belongs to it.
+    /// A page.
+    Html,
+    /// What a page is made of.
     Site,
 }
 
@@ -345,6 +347,9 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/docs", Query::Ignored, docs::entrance).shows("Leads to the page that shows this description.", Shown::Site),
     Route::get("/api/docs/{file}", Query::Ignored, docs::file).of(docs::FILE).shows("The page that shows this description, and its parts.", Shown::Site),
 
+    Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
+    Route::get("/page/{file}", Query::Ignored, home::part).of(home::PART).shows("The parts of the page at `/`.", Shown::Site),
+
     Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
@@ -357,6 +362,8 @@ pub static ROUTES: &[Route] = &[
 
     Route::later(Verb::Get, "/lab", Query::Ignored, watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
     Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events).on_loopback(),
+    Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(forks::TREE_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/round", Query::Ignored, forks::round).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(forks::ROUND_SHAPE)).on_loopback(),
     Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),
     Route::new(Verb::Post, "/lab/chaos", Query::Ignored, Handle::Now(chaos::create)).shows("Makes answers or posts go wrong from now on.", Shown::Created(chaos::SHAPE)).with_body(&[chaos::NEW]).on_loopback(),
     Route::new(Verb::Delete, "/lab/chaos", Query::Ignored, Handle::Now(chaos::clear)).shows("Deletes all rules.", Shown::Data(chaos::CLEARED_SHAPE)).on_loopback(),

@@ -2,29 +2,21 @@
 //! is part of it, and the page forbids itself to load anything.
 //!
 //! ```text
-//!   common  theme, cards, tables, what is copied          run, sweep  what each page shows
-//!   scale   values to pixels, ticks, units                plot        panels, read-out, zoom, keys
-//!   marks   lines, bars, boxes, … as SVG                  save        a drawing as SVG or PNG file
-//!                                                         ring        the slots of the rounds
+//!   drawing  plots, shared with the live page     common  theme, cards, what is copied
+//!   ring     the slots of the rounds              run, sweep  what each page shows
 //! ```
 
 pub mod explain;
 pub mod run;
 pub mod sweep;
 
+use crate::drawing;
 use serde_json::Value;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-/// What the pages share, in the order in which one needs the other.
-const LIBRARY: [&str; 6] = [
-    include_str!("page/common.js"),
-    include_str!("page/scale.js"),
-    include_str!("page/marks.js"),
-    include_str!("page/plot.js"),
-    include_str!("page/save.js"),
-    include_str!("page/ring.js"),
-];
+/// What the pages share beside the drawing, in the order in which one needs the other.
+const LIBRARY: [&str; 2] = [include_str!("page/common.js"), include_str!("page/ring.js")];
 
 /// A page of this title that shows `data` by a script, which finds it in `data`.
 fn page(title: &str, data: &Value, script: &str) -> String {
@@ -32,9 +24,9 @@ fn page(title: &str, data: &Value, script: &str) -> String {
     let data = data.to_string().replace('<', "\\u003c");
     let parts = [
         ("{{title}}", escape(title)),
-        ("{{style}}", STYLE.to_owned()),
+        ("{{style}}", drawing::STYLE.to_owned() + STYLE),
         ("{{data}}", data),
-        ("{{library}}", LIBRARY.concat()),
+        ("{{library}}", drawing::SCRIPTS.concat() + &LIBRARY.concat()),
         ("{{script}}", script.to_owned()),
     ];
     let mut page = String::new();

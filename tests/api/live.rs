@@ -357,7 +357,13 @@ fn browsers_get_a_page_that_leads_everywhere() {
         network.advance(3);
         let accepting =
             |accept: &str| network.send(&format!("GET / HTTP/1.1\r\nhost: test\r\naccept: {accept}\r\n\r\n"));
-        let shown = accepting("text/html,application/xhtml+xml,*/*;q=0.8");
+        let live = accepting("text/html,application/xhtml+xml,*/*;q=0.8");
+        let live = String::from_utf8(live.reply.body.to_vec()).expect("a text");
+        assert!(
+            live.contains("page/main.js") && live.contains("href=\"about\""),
+            "a browser gets the live page: {live}"
+        );
+        let shown = network.send("GET /about HTTP/1.1\r\nhost: test\r\n\r\n");
         assert!(head(&shown).contains("content-type: text/html"), "{}", head(&shown));
         let page = String::from_utf8(shown.reply.body.to_vec()).expect("a text");
         assert!(page.contains("height 4") && page.contains(&dialect.to_string()), "{page}");

@@ -30,7 +30,8 @@ fn every_described_path_leads_somewhere() {
         let paths = description["paths"].as_object().expect("an object");
         assert!(paths.len() > 40);
         for (path, operations) in paths {
-            let target = path.replace("{file}", "index.html").replace(['{', '}'], "");
+            let target =
+                path.replace("/page/{file}", "/page/main.js").replace("{file}", "index.html").replace(['{', '}'], "");
             for method in operations.as_object().expect("an object").keys() {
                 let method: Method = method.to_uppercase().parse().expect("a method");
                 let answered = ask(&context, &Request::new(method, &target), b"{}".to_vec());

@@ -213,6 +213,8 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         get("/api/webhooks", "/api/webhooks"),
         get("/api/webhooks/{id}", &format!("/api/webhooks/{}", node.webhook)),
         get("/lab", "/lab"),
+        get("/lab/tree", "/lab/tree?from=9"),
+        get("/lab/round", "/lab/round"),
         get("/lab/webhooks", "/lab/webhooks"),
         get("/lab/pace", "/lab/pace"),
         post("/lab/chaos", "/lab/chaos", json!({"route": "/api/blocks", "share": 0.25, "count": 3, "delay_ms": 20})),
@@ -326,6 +328,8 @@ fn examples_are_answers_of_a_live_node() {
             for method in operations.as_object().expect("an object").keys() {
                 // A stream has no end; its description holds an example of its own.
                 let is_described = path.starts_with("/api/docs")
+                    || path == "/about"
+                    || path == "/page/{file}"
                     || path == "/api/openapi.json"
                     || path == "/lab/events"
                     || path == "/lab/snapshots/{id}/file"

@@ -8,7 +8,8 @@ use std::{
 };
 
 /// Each room, and the rooms below it that it may name.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
+    ("drawing", &[]),
     ("statistics", &[]),
     ("files", &[]),
     ("protocol", &["files"]),
@@ -16,8 +17,8 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("actors", &["ledger", "protocol"]),
     ("sim", &["actors", "ledger", "protocol"]),
     ("scenario", &["files", "sim", "actors", "ledger", "protocol"]),
-    ("report", &["statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("api", &["files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("report", &["drawing", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("api", &["drawing", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
     ("check", &["planted", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
     (
         "cli",
@@ -91,7 +92,8 @@ fn rooms_know_nothing_of_what_is_foreign_to_them() {
 fn sources(room: &str) -> Vec<PathBuf> {
     let mut files = vec![root().join("src").join(format!("{room}.rs"))];
     collect(&root().join("src").join(room), &mut files);
-    assert!(files.len() > 1, "{room} has files");
+    // That one is made of scripts.
+    assert!(files.len() > 1 || room == "drawing", "{room} has files");
     files
 }
 

@@ -1,25 +1,103 @@
-//! The page at `/`: where everything is, for whoever opens the address. It is in the binary and loads nothing.
+//! The pages for people: the live page at `/` with its parts, and `/about`, which says where everything is. All of it is in the
+//! binary and loads nothing from elsewhere.
 
-use crate::api::{
-    ApiContext, Reply, Request,
-    context::Dialect,
-    guard::LabAccess,
-    route::{Route, Verb},
+use super::Call;
+use crate::{
+    api::{
+        ApiContext, ApiError, Reply, Request,
+        context::Dialect,
+        guard::LabAccess,
+        parameter::{ANY_TEXT, Parameter, both},
+        route::{Route, Verb},
+    },
+    drawing,
 };
 use warp::http::header;
 
-const PAGE: &str = include_str!("home.html");
+const ABOUT: &str = include_str!("home.html");
+const LIVE: &str = include_str!("../live/index.html");
+/// What the live page may do: load its own parts and ask its own server, nothing else. `blob:` and `data:` are drawings that are
+/// saved.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The parts of the live page, by name. `drawing.js` and `drawing.css` stand in `drawing`.
+const PARTS: [(&str, &str); 14] = [
+    ("live.css", include_str!("../live/live.css")),
+    ("main.js", include_str!("../live/main.js")),
+    ("ask.js", include_str!("../live/ask.js")),
+    ("show.js", include_str!("../live/show.js")),
+    ("network.js", include_str!("../live/network.js")),
+    ("feed.js", include_str!("../live/feed.js")),
+    ("ring.js", include_str!("../live/ring.js")),
+    ("tree.js", include_str!("../live/tree.js")),
+    ("nodes.js", include_str!("../live/nodes.js")),
+    ("flow.js", include_str!("../live/flow.js")),
+    ("steer.js", include_str!("../live/steer.js")),
+    ("faults.js", include_str!("../live/faults.js")),
+    ("explorer.js", include_str!("../live/explorer.js")),
+    ("things.js", include_str!("../live/things.js")),
+];
 
-/// Whether a request is for the page: what asks for `/` and would show HTML. A program that does not say so, or says JSON,
-/// gets the reference's greeting, under `core-2.6` also one that takes anything.
-pub fn is_wanted(request: &Request, route: &Route, dialect: Dialect) -> bool {
-    let accepts = request.headers.get(header::ACCEPT).and_then(|accepts| accepts.to_str().ok()).unwrap_or_default();
-    let takes_anything = accepts.contains("*/*") && !accepts.contains("json") && dialect == Dialect::Documented;
-    route.verb == Verb::Get && route.path == "/" && (accepts.contains("text/html") || takes_anything)
+/// A part of the live page as a path has it.
+pub const PART: &[Parameter] = &[both("file", ANY_TEXT)];
+
+/// A page that somebody asks for at `/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Live,
+    About,
 }
 
-/// The page, about the node as it is now.
-pub fn page(context: &ApiContext, host: &str) -> Reply {
+/// Which page a request is for: a browser's `/` the live page, that of a program that shows whatever comes, as curl does, the one
+/// that can be read without scripts. A program that takes nothing in particular, or JSON, gets the reference's greeting, under
+/// `core-2.6` also one that takes anything.
+pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Wanted> {
+    if route.verb != Verb::Get || route.path != "/" {
+        return None;
+    }
+    let accepts = accepts(request);
+    let takes_anything = accepts.contains("*/*") && !accepts.contains("json") && dialect == Dialect::Documented;
+    match shows_html(request) {
+        true => Some(Wanted::Live),
+        false => takes_anything.then_some(Wanted::About),
+    }
+}
+
+/// Whether whoever asks is a browser.
+pub fn shows_html(request: &Request) -> bool {
+    accepts(request).contains("text/html")
+}
+
+fn accepts(request: &Request) -> &str {
+    request.headers.get(header::ACCEPT).and_then(|accepts| accepts.to_str().ok()).unwrap_or_default()
+}
+
+/// The page at `/`.
+pub fn page(wanted: Wanted, context: &ApiContext, request: &Request) -> Reply {
+    match wanted {
+        Wanted::Live => Reply::page(LIVE.to_owned()).with_policy(POLICY),
+        Wanted::About => about_node(context, request.host().unwrap_or("127.0.0.1:4003")),
+    }
+}
+
+/// `GET /page/{file}`: a part of the live page.
+pub fn part(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let name = call.argument("file");
+    let text = match name {
+        "drawing.js" => Some(drawing::module()),
+        "drawing.css" => Some(drawing::STYLE.to_owned()),
+        _ => PARTS.iter().find(|(part, _)| *part == name).map(|(_, text)| (*text).to_owned()),
+    };
+    text.map(|text| Reply::file(name, text.into_bytes()).with_policy(POLICY)).ok_or(ApiError::NO_ROUTE)
+}
+
+/// `GET /about`.
+pub fn about(call: &Call<'_>) -> Result<Reply, ApiError> {
+    Ok(about_node(call.context, call.request.host().unwrap_or("127.0.0.1:4003")))
+}
+
+/// Where everything is, and the node as it is now.
+fn about_node(context: &ApiContext, host: &str) -> Reply {
     let (view, settings) = (&context.view, &context.settings);
     let network = &view.tree().config().network;
     let lab = match settings.lab {
@@ -38,7 +116,7 @@ pub fn page(context: &ApiContext, host: &str) -> Reply {
         ("{address}", host.to_owned()),
         ("{lab}", lab.to_owned()),
     ];
-    Reply::page(values.iter().fold(PAGE.to_owned(), |page, (mark, value)| page.replace(mark, &escape(mark, value))))
+    Reply::page(values.iter().fold(ABOUT.to_owned(), |page, (mark, value)| page.replace(mark, &escape(mark, value))))
 }
 
 /// A loaded network's names are the user's own text. What stands in `lab` is ours, and HTML.

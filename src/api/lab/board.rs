@@ -4,12 +4,17 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     api::View,
     ledger::Link,
+    protocol::{BlockId, Height},
     sim::{DownCause, NetworkEvent, Observer, Plan, Tips},
 };
+use imbl::OrdMap;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+
+/// Blocks that nodes have left and that are kept at hand.
+const LEFT: usize = 2_000;
 
 /// The table. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -36,6 +41,8 @@ pub struct BoardState {
     /// Faults in force, by their number in the plan.
     pub faults: BTreeMap<usize, FaultInForce>,
     pub counts: Counts,
+    /// The highest blocks that nodes have taken off their chains; whoever takes one on again has it on the chain below its tip.
+    pub left: OrdMap<(Height, BlockId), Arc<Link>>,
 }
 
 /// A fault that has begun and not ended.
@@ -81,6 +88,7 @@ impl LabBoard {
             pools: vec![0; nodes],
             faults: BTreeMap::new(),
             counts: Counts::default(),
+            left: OrdMap::new(),
         };
         Self(Arc::new(Shared { seed: None, stage: None, delegates, state: Mutex::new(state) }))
     }
@@ -138,7 +146,10 @@ impl BoardState {
         match event {
             Event::BlockForged(_) => self.counts.forged += 1,
             Event::BlockApplied(link) if node == NodeId(0) => self.counts.missed += link.missing().len() as u64,
-            Event::BlockReverted(_) => self.counts.reverted += 1,
+            Event::BlockReverted(link) => {
+                self.counts.reverted += 1;
+                self.keep(link);
+            }
             Event::RolledBack { .. } => self.counts.rollbacks += 1,
             _ => {}
         }
@@ -153,8 +164,20 @@ impl BoardState {
         }
     }
 
+    /// Keeps a block that a node has left; the lowest give way.
+    fn keep(&mut self, link: &Arc<Link>) {
+        self.left.insert((link.height(), link.id()), link.clone());
+        if self.left.len() > LEFT {
+            self.left = self.left.without_min().1;
+        }
+    }
+
     fn follow_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
         self.tips.follow_network(event);
+        if let NetworkEvent::Moved { .. } = event {
+            // Blocks may have been forged since the snapshot, and there are none of them yet.
+            self.left = OrdMap::new();
+        }
         match event {
             NetworkEvent::FaultBegan { index, kind } => {
                 self.faults.insert(*index, FaultInForce { kind, since: now });

@@ -7,17 +7,6 @@ const wanted = new URLSearchParams(location.search).get("theme");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 root.dataset.theme = wanted || (dark.matches ? "dark" : "light");
 
-/** An element with attributes and children; text children are put in as text. */
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== null) made.setAttribute(key, value);
-  }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return made;
-}
-
 const page = document.getElementById("page");
 
 /** The rows of a table that came column by column, which is a quarter of the size. */
@@ -89,15 +78,6 @@ function plotCard(size, title, explanation, spec, file) {
 function numbersOf(plot, title, file) {
   const { head, rows, more } = plot.table(TABLE_ROWS);
   return element("div", {}, table(head, rows, `Numbers of ${title}`), more ? element("p", { class: "soft" }, `${number(more)} rows more${file ? ` in ${file}` : ""}; zoom in to see others.`) : null);
-}
-
-/** A table that scrolls in itself. A cell is text, an element, or { text, class }. */
-function table(head, rows, label) {
-  const cell = (value) => (value instanceof Node ? element("td", {}, value)
-    : value !== null && typeof value === "object" ? element("td", { class: value.class }, value.text) : element("td", {}, String(value)));
-  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, element("table", {},
-    element("thead", {}, element("tr", {}, head.map((name) => (name === "" ? element("td") : element("th", { scope: "col" }, name))))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell))))));
 }
 
 function tile(value, name, bad = false) {

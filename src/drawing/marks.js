@@ -14,7 +14,10 @@ const SVG = new DOMParser().parseFromString("<svg/>", "text/html").querySelector
 /** An SVG element. */
 function svg(name, attributes = {}, ...children) {
   const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined && value !== null) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "style" && value) made.style.cssText = value;
+    else if (value !== undefined && value !== null) made.setAttribute(key, value);
+  }
   made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }

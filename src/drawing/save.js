@@ -52,7 +52,7 @@ function inline(made, original) {
   const style = getComputedStyle(original);
   const names = Object.keys(KEPT).filter((name) => style.getPropertyValue(name) !== KEPT[name]);
   if (original.tagName === "text") names.push(...KEPT_OF_TEXT);
-  made.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";"));
+  made.style.cssText = names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";");
 }
 
 /** The names of the series with their pictures, in lines of the width. */

@@ -1,0 +1,238 @@
+//! The blocks of all forks, and the slots of the round in force, across all nodes.
+
+use super::Call;
+use crate::{
+    api::{
+        ApiError, Reply,
+        json::{self, Object},
+        lab::BoardState,
+        parameter::{Parameter, both},
+        route::Answer,
+        rule::{Bound, Rule},
+        shape::{BLOCK_ID, Shape},
+    },
+    ledger::{Link, State, round::Round, state::Applied},
+    protocol::{BlockId, Height, PublicKey, Slot, slots::Slots},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Heights below the winning tip that are shown where no height is asked for.
+const DEPTH: u32 = 50;
+/// Heights below the highest block that are shown at most, and blocks at most.
+const BLOCKS_MAX: usize = 1_000;
+/// Slots of a round that are shown at most: the newest.
+const SLOTS_MAX: usize = 2_000;
+
+/// Where the tree begins.
+pub const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
+
+const BLOCK: Shape = Shape::Members(&[
+    ("id", BLOCK_ID, true),
+    ("height", Shape::Integer, true),
+    ("previous", Shape::Either(&[BLOCK_ID, Shape::Null]), true),
+    ("slot", Shape::Integer, true),
+    ("time", Shape::Integer, true),
+    ("forger", Shape::Text, true),
+    ("transactions", Shape::Integer, true),
+    ("confirmed", Shape::Integer, true),
+    ("winning", Shape::Boolean, true),
+    ("nodes", Shape::Integer, true),
+]);
+/// A tree. `time` is in seconds since the network's epoch; `confirmed` counts the transactions of the chain up to and with the
+/// block, `nodes` those that stand on it, live or down. `winning` blocks are on the chain that most live nodes stand on.
+pub const TREE_SHAPE: Shape = Shape::Members(&[
+    ("from", Shape::Integer, true),
+    ("tip", BLOCK_ID, true),
+    ("height", Shape::Integer, true),
+    ("blocks", Shape::List(&BLOCK), true),
+    ("leftOff", Shape::Integer, true),
+]);
+
+const SLOT: Shape = Shape::Members(&[
+    ("slot", Shape::Integer, true),
+    ("time", Shape::Integer, true),
+    ("owner", Shape::Either(&[Shape::Text, Shape::Null]), true),
+    ("state", Shape::Text, true),
+    ("height", Shape::Either(&[Shape::Integer, Shape::Null]), true),
+    ("block", Shape::Either(&[BLOCK_ID, Shape::Null]), true),
+]);
+/// A round. `first` is its first height; `slotNow` the slot of the clock; `leftOff` counts older slots than are shown. The slot
+/// of the genesis block is nobody's.
+pub const ROUND_SHAPE: Shape = Shape::Members(&[
+    ("round", Shape::Integer, true),
+    ("delegates", Shape::Integer, true),
+    ("first", Shape::Integer, true),
+    ("tip", BLOCK_ID, true),
+    ("height", Shape::Integer, true),
+    ("slotSeconds", Shape::Integer, true),
+    ("slotNow", Shape::Integer, true),
+    ("leftOff", Shape::Integer, true),
+    ("slots", Shape::List(&SLOT), true),
+]);
+
+type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
+
+/// `GET /lab/tree?from=`.
+pub fn tree(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let state = call.context.board.state();
+    let winning = state.tips.winning().clone();
+    let asked = call.parameters.integer("from").and_then(|from| u32::try_from(from).ok());
+    let from = Height(asked.unwrap_or(winning.height().0.saturating_sub(DEPTH)).max(1));
+    let (blocks, left_off) = blocks(&state, from);
+    let mut standing: BTreeMap<BlockId, usize> = BTreeMap::new();
+    for tip in state.tips.all() {
+        *standing.entry(tip.id()).or_default() += 1;
+    }
+    let (slots, names) = (call.context.view.tree().slots(), call.head.state());
+    Ok(Reply::json(json::data_object(|data| {
+        data.slot("from").put(&from);
+        data.slot("tip").text(winning.id());
+        data.slot("height").put(&winning.height());
+        data.slot("blocks").list(blocks.values(), |out, link| {
+            let slot = slots.slot(link.block().header.timestamp);
+            let mut line = Object::open(out);
+            line.slot("id").text(link.id());
+            line.slot("height").put(&link.height());
+            match link.parent() {
+                Some(parent) => line.slot("previous").text(parent.id()),
+                None => line.slot("previous").put(&None::<u8>),
+            }
+            line.slot("slot").put(&slot);
+            line.slot("time").put(&slots.start(slot));
+            line.slot("forger").put(&name(names, &link.block().header.generator));
+            line.slot("transactions").put(&link.block().transactions.len());
+            line.slot("confirmed").put(&link.transactions());
+            line.slot("winning").put(&winning.descends_from(link));
+            line.slot("nodes").put(standing.get(&link.id()).unwrap_or(&0));
+            line.close();
+        });
+        data.slot("leftOff").put(&left_off);
+    })))
+}
+
+/// The blocks from a height on: all on the chain of a node, and those that nodes have
+/// left. Beside them, how many are
+/// left off, which are the lowest.
+fn blocks(state: &BoardState, from: Height) -> (Blocks, usize) {
+    let highest = state.tips.all().iter().map(|tip| tip.height().0).max().unwrap_or_default();
+    let from = from.max(Height(highest.saturating_sub(BLOCKS_MAX as u32)));
+    let mut blocks: Blocks = state
+        .left
+        .iter()
+        .rev()
+        .take_while(|((height, _), _)| *height >= from)
+        .map(|(key, link)| (*key, link.clone()))
+        .collect();
+    let mut walked = BTreeSet::new();
+    for tip in state.tips.all() {
+        let mut at = Some(tip);
+        while let Some(link) = at.filter(|link| link.height() >= from && walked.insert(link.id())) {
+            blocks.insert((link.height(), link.id()), link.clone());
+            at = link.parent();
+        }
+    }
+    let left_off = blocks.len().saturating_sub(BLOCKS_MAX);
+    for _ in 0..left_off {
+        blocks.pop_first();
+    }
+    (blocks, left_off)
+}
+
+/// A delegate by its username; by its key where the observed chain does not know it.
+fn name(state: &State, key: &PublicKey) -> String {
+    state.delegate_of(key).map_or_else(|| key.to_string(), |delegate| delegate.username.to_string())
+}
+
+/// `GET /lab/round`: on the chain that most live nodes stand on.
+pub fn round(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
+        let state = call.context.board.state();
+        let (tip, applied) = standing(&call, state.tips.winning());
+        let after = &applied.state;
+        let slots = call.context.view.tree().slots();
+        let slot_now = slots.slot(now.seconds());
+        let round = after.round();
+        let all = turns(&state, &tip, round, slots, slot_now);
+        let left_off = all.len().saturating_sub(SLOTS_MAX);
+        Ok(Reply::json(json::data_object(|data| {
+            data.slot("round").put(&round.number());
+            data.slot("delegates").put(&round.position.delegates);
+            data.slot("first").put(&round.position.first);
+            data.slot("tip").text(tip.id());
+            data.slot("height").put(&tip.height());
+            data.slot("slotSeconds").put(&slots.blocktime());
+            data.slot("slotNow").put(&slot_now);
+            data.slot("leftOff").put(&left_off);
+            data.slot("slots").list(&all[left_off..], |out, turn| {
+                let mut line = Object::open(out);
+                line.slot("slot").put(&turn.slot);
+                line.slot("time").put(&slots.start(turn.slot));
+                let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
+                let owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
+                line.slot("owner").put(&owner);
+                line.slot("state").put(turn.state);
+                line.slot("height").put(&turn.block.as_ref().map(|link| link.height()));
+                match &turn.block {
+                    Some(link) => line.slot("block").text(link.id()),
+                    None => line.slot("block").put(&None::<u8>),
+                }
+                line.close();
+            });
+        })))
+    })
+}
+
+/// The winning tip and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.
+fn standing(call: &Call<'_>, winning: &Arc<Link>) -> (Arc<Link>, Arc<Applied>) {
+    let tree = call.context.view.tree();
+    let tip = tree.link(&winning.id()).unwrap_or_else(|| call.head.tip().clone());
+    let applied = tree.applied(&tip);
+    (tip, applied)
+}
+
+/// A slot of a round.
+struct Turn {
+    slot: Slot,
+    state: &'static str,
+    block: Option<Arc<Link>>,
+}
+
+/// The slots from the first of the round to the one in which its last block would be forged, if none was missed from now on.
+fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: Slot) -> Vec<Turn> {
+    let slot_of = |link: &Arc<Link>| slots.slot(link.block().header.timestamp);
+    let mut forged: BTreeMap<Slot, Arc<Link>> = BTreeMap::new();
+    let mut at = Some(tip);
+    while let Some(link) = at.filter(|link| link.height() >= round.position.first) {
+        forged.insert(slot_of(link), link.clone());
+        at = link.parent();
+    }
+    let first = at.map_or(Slot(0), |before| Slot(slot_of(before).0 + 1));
+    // Blocks of other branches in these slots: the branches may have fewer blocks, or begin a round before.
+    let lowest = Height(round.position.first.0.saturating_sub(round.position.delegates));
+    let (others, _) = blocks(board, lowest);
+    // What follows the tip is on its way to most nodes, and missed by nobody.
+    let (following, others): (Vec<_>, Vec<_>) = others.values().partition(|link| link.descends_from(tip));
+    let is_of_round = |link: &&Arc<Link>| link.height() > tip.height() && link.height() <= round.position.last();
+    for link in following.into_iter().filter(is_of_round) {
+        forged.insert(slot_of(link), link.clone());
+    }
+    let elsewhere: BTreeMap<Slot, &Arc<Link>> = others.into_iter().map(|link| (slot_of(link), link)).collect();
+    let last = now.max(forged.keys().next_back().copied().unwrap_or(first));
+    let turn = |slot: Slot| match (forged.get(&slot), elsewhere.get(&slot)) {
+        (Some(link), _) => Turn { slot, state: "forged", block: Some(link.clone()) },
+        (None, Some(link)) => Turn { slot, state: "elsewhere", block: Some(Arc::clone(link)) },
+        (None, None) if slot < now => Turn { slot, state: "missed", block: None },
+        (None, None) => Turn { slot, state: if slot == now { "running" } else { "coming" }, block: None },
+    };
+    // A network that has stood still for long has missed more than can be shown.
+    let shown_from = first.max(Slot(last.0.saturating_sub(100_000)));
+    let mut all: Vec<Turn> = (shown_from.0..=last.0).map(|slot| turn(Slot(slot))).collect();
+    let is_running = all.last().is_some_and(|turn| turn.state == "running");
+    let wanting = (round.position.delegates as usize).saturating_sub(forged.len() + usize::from(is_running));
+    all.extend((0..wanting as u32).filter_map(|more| Some(turn(Slot(last.0.checked_add(1 + more)?)))));
+    all
+}

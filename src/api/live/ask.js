@@ -1,0 +1,78 @@
+// Requests to the server that this page came from. Paths are relative, so that the page of an isolated chain asks that chain.
+
+const KEY = "dposlab-lab-token";
+let token = sessionStorage.getItem(KEY) ?? "";
+
+/** An answer that says no: its status, and why. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Keeps the token of --lab-token for this tab. */
+export function setToken(text) {
+  token = text.trim();
+  sessionStorage.setItem(KEY, token);
+}
+
+const headersOf = (path, more = {}) => (token && path.startsWith("lab") ? { ...more, authorization: `Bearer ${token}` } : more);
+
+async function answer(method, path, body) {
+  const headers = headersOf(path, body === undefined ? {} : { "content-type": "application/json" });
+  let response;
+  try {
+    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Refused(0, "The testnet does not answer.");
+  }
+  if (response.status === 204) return null;
+  const text = await response.text();
+  let json;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new Refused(response.status, `Status ${response.status}, and no JSON`);
+  }
+  if (!response.ok) throw new Refused(response.status, json.message ?? `Status ${response.status}`);
+  return json;
+}
+
+/** The whole answer, with `meta` where it is a page of a list. */
+export const askWhole = (path) => answer("GET", path);
+/** What is asked for. */
+export const ask = async (path) => (await answer("GET", path)).data;
+/** The same, or null where there is no such thing. */
+export async function askSome(path) {
+  try {
+    return await ask(path);
+  } catch (why) {
+    if (why.status === 404 || why.status === 422) return null;
+    throw why;
+  }
+}
+export const post = async (path, body = {}) => (await answer("POST", path, body))?.data;
+export const drop = (path) => answer("DELETE", path);
+
+/** Reads server-sent events until the signal ends it: each as (event, id, data). A token needs a header, so this is no EventSource. */
+export async function follow(path, signal, heard) {
+  const response = await fetch(path, { headers: headersOf(path), signal });
+  if (!response.ok) throw new Refused(response.status, `Status ${response.status}`);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const told = { event: "message", id: null, data: "" };
+      for (const line of part.split("\n")) {
+        const at = line.indexOf(": ");
+        if (at > 0) told[line.slice(0, at)] = line.slice(at + 2);
+      }
+      heard(told);
+    }
+  }
+}

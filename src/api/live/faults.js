@@ -1,0 +1,172 @@
+// Faults in force, each with its end, and a form for another one.
+import { drop, post } from "./ask.js";
+import { duration, element, number, plural } from "./show.js";
+import { nodesOf } from "./network.js";
+
+const NODES = ["nodes", "Nodes", "0-3, 7 or names"];
+/** The kinds that the form knows, with what each asks for; all others are given as JSON. */
+const KINDS = [
+  ["partition", "Partition", [["groups", "Cut off", "0-3, 7; further parts after /"]]],
+  ["isolate", "Isolate", [NODES]],
+  ["crash", "Crash", [NODES]],
+  ["pause", "Pause", [NODES]],
+  ["offline", "Delegates offline", [["delegates", "Delegates", "genesis_1, genesis_2"]]],
+  ["delay", "Delay messages", [["by_ms", "By ms", "300"]]],
+  ["drop", "Drop messages", [["chance", "Chance", "0.2"]]],
+  ["heal", "Heal partitions", []],
+  ["", "Other, as JSON", [["json", "Fault", '{"kind": "slow", …}']]],
+];
+
+/** Nodes as people write them: numbers, spans and names. */
+function someNodes(text) {
+  return text
+    .split(/[,\s]+/)
+    .filter(Boolean)
+    .flatMap((word) => {
+      const span = /^(\d+)-(\d+)$/.exec(word);
+      if (span) return Array.from({ length: Math.max(0, Math.min(5000, span[2] - span[1] + 1)) }, (_, index) => Number(span[1]) + index);
+      return [/^\d+$/.test(word) ? Number(word) : word];
+    });
+}
+
+/** The body of a new fault. */
+export function bodyOf(kind, fields, seconds) {
+  if (kind === "") return JSON.parse(fields.json);
+  const body = { kind };
+  if (kind === "partition")
+    body.groups = fields.groups
+      .split("/")
+      .map(someNodes)
+      .filter((group) => group.length);
+  if (fields.nodes !== undefined) body.nodes = someNodes(fields.nodes);
+  if (fields.delegates !== undefined) body.delegates = someNodes(fields.delegates);
+  if (fields.by_ms !== undefined) body.by_ms = Number(fields.by_ms);
+  if (fields.chance !== undefined) body.chance = Number(fields.chance);
+  if (seconds && kind !== "heal") body.until = { after: seconds };
+  return body;
+}
+
+/** A fault in a few words. */
+function told(fault, nodes) {
+  const named = (some) => {
+    const all = nodesOf(some, nodes);
+    if (!all) return JSON.stringify(some);
+    return all.length > 5 ? plural(all.length, "node") : `${all.length === 1 ? "node" : "nodes"} ${all.join(", ")}`;
+  };
+  if (fault.kind === "partition") return fault.groups.map(named).join(" / ");
+  if (fault.nodes) return named(fault.nodes);
+  const { kind, from, until, ...rest } = fault;
+  return Object.entries(rest)
+    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+}
+
+const ends = (until) => {
+  if (!until) return "until it is ended";
+  if (until.after !== undefined) return `for ${duration(until.after)}`;
+  return `until ${Object.entries(until)
+    .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .join(" ")}`;
+};
+
+export class Faults {
+  constructor(deeds) {
+    this.deeds = deeds;
+    this.list = element("ol", { class: "faults", "aria-label": "Faults in force and waiting" });
+    this.kind = element(
+      "select",
+      { "aria-label": "Kind of fault", onchange: () => this.ask() },
+      KINDS.map(([kind, name]) => element("option", { value: kind }, name)),
+    );
+    this.fields = element("span", { class: "fields" });
+    this.seconds = element("input", {
+      type: "number",
+      min: 1,
+      "aria-label": "Seconds it lasts; empty until it is ended",
+      placeholder: "until ended",
+      class: "some",
+    });
+    this.lasts = element("label", { class: "lasts" }, "for ", this.seconds, " s");
+    this.node = element(
+      "div",
+      {},
+      element(
+        "form",
+        {
+          class: "fault",
+          "aria-label": "New fault",
+          onsubmit: (event) => {
+            event.preventDefault();
+            this.begin();
+          },
+        },
+        this.kind,
+        this.fields,
+        this.lasts,
+        element("button", { type: "submit", class: "act" }, "Begin"),
+      ),
+      this.list,
+    );
+    this.ask();
+  }
+
+  ask() {
+    const [kind, , asked] = KINDS.find(([kind]) => kind === this.kind.value);
+    this.lasts.hidden = kind === "" || kind === "heal";
+    this.fields.replaceChildren(
+      ...asked.map(([name, label, hint]) =>
+        element("input", { name, "aria-label": label, placeholder: hint, spellcheck: "false", autocomplete: "off" }),
+      ),
+    );
+  }
+
+  begin() {
+    const fields = Object.fromEntries([...this.fields.querySelectorAll("input")].map((field) => [field.name, field.value]));
+    this.deeds.do(
+      "The fault",
+      () => post("lab/faults", bodyOf(this.kind.value, fields, Number(this.seconds.value))),
+      ({ id, state, fault }) => `Fault ${id}, ${fault.kind}, ${state === "in-force" ? "is in force" : `is ${state}`}.`,
+    );
+  }
+
+  draw({ faults, lab }) {
+    const shown = faults
+      .filter(({ state }) => state !== "over")
+      .slice(-30)
+      .reverse();
+    const key = JSON.stringify([shown, faults.length]);
+    if (key === this.key) return;
+    this.key = key;
+    const over = faults.filter(({ state }) => state === "over").length;
+    const rows = shown.map(({ id, state, since, fault }) =>
+      element(
+        "li",
+        { class: state },
+        element(
+          "span",
+          {},
+          element("b", {}, fault.kind),
+          ` ${told(fault, lab.nodes)} `,
+          element("span", { class: "soft" }, state === "waiting" ? "waits" : `since ${number(since)} s`, `, ${ends(fault.until)}`),
+        ),
+        element(
+          "button",
+          {
+            type: "button",
+            class: "act",
+            "aria-label": `End fault ${id}, ${fault.kind}`,
+            onclick: () =>
+              this.deeds.do(
+                `Ending fault ${id}`,
+                () => drop(`lab/faults/${id}`),
+                () => `Fault ${id} has ended.`,
+              ),
+          },
+          "End",
+        ),
+      ),
+    );
+    if (!shown.length) rows.push(element("li", { class: "soft" }, over ? `None in force; ${number(over)} over.` : "None in force."));
+    this.list.replaceChildren(...rows);
+  }
+}

@@ -1,0 +1,288 @@
+// The page: which view an address shows, and the live view put together.
+import { Refused, post, setToken } from "./ask.js";
+import { svg, textures } from "./drawing.js";
+import { Fresh, LISTS, List } from "./explorer.js";
+import { Faults } from "./faults.js";
+import { Feed } from "./feed.js";
+import { Flow } from "./flow.js";
+import { Network } from "./network.js";
+import { Nodes, nodeKeys } from "./nodes.js";
+import { Ring, ringKeys } from "./ring.js";
+import { card, element, inFrame, network as named, number, plural, say, setText } from "./show.js";
+import { Clock, Deeds, Tools } from "./steer.js";
+import { THINGS, about, search } from "./things.js";
+import { Branches, Tree } from "./tree.js";
+
+const page = document.getElementById("page");
+const banner = document.getElementById("banner");
+const network = new Network();
+const go = (address) => {
+  location.hash = address;
+};
+
+/** A place for a drawing: beneath it what is read by eye, and what is said aloud. */
+const canvas = (kind) =>
+  element("div", { class: kind }, element("p", { class: "read soft" }), element("p", { class: "told unseen", role: "status" }));
+const picture = (parts) => svg("svg", { width: 16, height: 12, viewBox: "0 0 16 12", "aria-hidden": "true" }, parts);
+const legend = (all) =>
+  element(
+    "ul",
+    { class: "legend" },
+    all.map(([words, parts]) => element("li", {}, picture(parts), words)),
+  );
+
+class Live {
+  constructor() {
+    const [ring, tree, nodes, flow, outcome] = [
+      canvas("ringing"),
+      canvas("growing"),
+      canvas("standing"),
+      element("div", { class: "plot" }),
+      element("p", { class: "outcome", role: "status" }),
+    ];
+    const feedBox = element("div", {});
+    this.deeds = new Deeds(network, outcome);
+    this.clock = new Clock(this.deeds, outcome);
+    this.tools = new Tools(this.deeds);
+    this.faults = new Faults(this.deeds);
+    this.feed = new Feed(feedBox);
+    this.tiles = element("dl", { class: "tiles" });
+    this.branchKeys = element("div", {});
+    this.branches = new Branches();
+    const show = (block) => go(`/blocks/${block}`);
+    this.node = element(
+      "div",
+      { class: "grid live empty" },
+      element("section", { class: "card control", "aria-label": "Clock" }, this.clock.node),
+      this.tiles,
+      card("Round", "third", null, ring, legend(ringKeys())),
+      card("Nodes", "third", null, nodes, this.branchKeys),
+      element("div", { class: "third stack" }, card("Faults", "", null, this.faults.node), card("Tools", "", null, this.tools.node)),
+      card("Blocks", "", null, tree),
+      card("Throughput and pool", "half", null, flow),
+      card("Events", "half", this.feed.bar, feedBox),
+    );
+    this.ring = new Ring(ring, show);
+    this.tree = new Tree(tree, show);
+    this.nodes = new Nodes(nodes, (node, what) =>
+      this.deeds.do(
+        `${what === "crash" ? "Crashing" : "Restarting"} node ${node}`,
+        () => post(`lab/nodes/${node}/${what}`),
+        () => `Node ${node} ${what === "crash" ? "has crashed" : "is up again"}.`,
+      ),
+    );
+    this.flow = new Flow(flow);
+  }
+
+  open() {
+    this.listener = (_, what) => inFrame("live", () => this.draw(what));
+    network.start(this.listener);
+    this.draw();
+  }
+
+  close() {
+    network.stop(this.listener);
+  }
+
+  draw() {
+    guard(network.refused);
+    if (!network.lab || !network.round) return;
+    if (this.seen !== network.lab) {
+      this.seen = network.lab;
+      this.node.classList.remove("empty");
+      const ordered = this.branches.assign(network.tree);
+      network.reach(this.branches.branches);
+      this.clock.draw(network);
+      this.tally();
+      this.ring.draw(network.round);
+      Object.assign(this.tree, { nodes: network.lab.nodes.length, branches: this.branches.branches });
+      this.tree.draw(network.tree, ordered, network.round.slotSeconds);
+      this.nodes.draw(network, this.branches);
+      this.keys();
+      this.faults.draw(network);
+      this.tools.draw(network);
+      this.flow.draw(network);
+    }
+    this.feed.draw(network);
+  }
+
+  keys() {
+    const keys = nodeKeys(this.nodes, network.lab.nodes, this.branches.branches);
+    const key = keys.map(([words]) => words).join();
+    if (key === this.keyed) return;
+    this.keyed = key;
+    this.branchKeys.replaceChildren(legend(keys));
+  }
+
+  /** The figures in a line. */
+  tally() {
+    const { lab, tree, round, samples } = network;
+    const live = lab.nodes.filter((node) => node.live);
+    const standing = new Map();
+    for (const { tip } of live) standing.set(tip, (standing.get(tip) ?? 0) + 1);
+    const agree = Math.max(0, ...standing.values());
+    const branches = 1 + this.branches.branches.filter((branch) => branch.nodes).length;
+    const pool = samples.at(-1)?.pool ?? 0;
+    const missed = round.slots.filter(({ state }) => state === "missed" || state === "elsewhere").length;
+    const forged = round.slots.filter(({ state }) => state === "forged").length;
+    const figures = [
+      ["Height", number(tree.height)],
+      ["Round", `${number(round.round)}, ${number(forged)} of ${number(round.delegates)}`],
+      ["Missed in round", number(missed), missed > 0],
+      ["Nodes live", `${number(live.length)} of ${number(lab.nodes.length)}`, live.length < lab.nodes.length],
+      ["On the winning tip", live.length ? `${number((agree / live.length) * 100, 0)} %` : "–", live.length > 0 && agree * 2 < live.length],
+      ["Branches", number(branches), branches > 1],
+      ["Pool, mean", number(pool, 1)],
+      ["Transactions/s", this.flow.rate(samples)],
+      ["Faults in force", number(lab.faults.length), lab.faults.length > 0],
+      ["Seed", lab.seed === null ? "–" : String(lab.seed)],
+    ];
+    if (this.tiles.children.length) {
+      figures.forEach(([, value, loud], index) => {
+        const tile = this.tiles.children[index];
+        tile.classList.toggle("loud", Boolean(loud));
+        setText(tile.lastChild, value);
+      });
+    } else
+      this.tiles.append(
+        ...figures.map(([name, value, loud]) =>
+          element("div", { class: loud ? "tile loud" : "tile" }, element("dt", {}, name), element("dd", {}, value)),
+        ),
+      );
+    const state =
+      branches > 1
+        ? `The network has ${branches} branches.`
+        : live.length < lab.nodes.length
+          ? `${plural(lab.nodes.length - live.length, "node")} down.`
+          : "All nodes are live, on one chain.";
+    if (state !== this.said) say(state);
+    this.said = state;
+  }
+}
+
+/** Says why nothing can be seen or steered. */
+function guard(why) {
+  const key = why ? `${why.status} ${why.message}` : "";
+  if (banner.dataset.why === key) return;
+  banner.dataset.why = key;
+  document.body.classList.toggle("refused", Boolean(why));
+  // A button that can do nothing says so by being off.
+  for (const control of page.querySelectorAll(".live button, .live input, .live select")) {
+    control.disabled = Boolean(why);
+    control.title = why?.message ?? "";
+  }
+  if (!why) return banner.replaceChildren();
+  const asks = why.status === 401;
+  const field = element("input", { type: "password", "aria-label": "Token of --lab-token", autocomplete: "off" });
+  const form = element(
+    "form",
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        setToken(field.value);
+        network.pause();
+        network.resume();
+      },
+    },
+    field,
+    element("button", { type: "submit" }, "Use this token"),
+  );
+  banner.replaceChildren(
+    element(
+      "div",
+      { class: "banner", role: "alert" },
+      element(
+        "p",
+        {},
+        asks
+          ? `The lab wants the token that dposlab up was started with (--lab-token). ${why.message.startsWith("/lab") ? "" : `What was given: ${why.message}.`}`
+          : `${why.message}${why.message.endsWith(".") ? "" : "."} `,
+        why.status === 403 ? "Without the lab nothing can be watched or steered here; the explorer works." : "",
+      ),
+      asks ? form : null,
+    ),
+  );
+}
+
+const VIEWS = [["", "Live"], ...Object.entries(LISTS).map(([view, { title }]) => [view, title])];
+const views = document.getElementById("views");
+views.append(...VIEWS.map(([view, title]) => element("a", { href: `#/${view}`, "data-view": view }, title)));
+
+let live = null;
+let shown = null;
+let turn = 0;
+
+/** Shows what the address says. */
+async function route(event) {
+  const mine = (turn += 1);
+  const [path, queryText] = location.hash.replace(/^#\/?/, "").split("?");
+  const [view, ...rest] = path.split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  const query = new URLSearchParams(queryText);
+  for (const link of views.children) link.toggleAttribute("aria-current", link.dataset.view === view);
+  let made;
+  try {
+    made = await viewOf(view, rest.join("/"), query);
+  } catch (why) {
+    if (!(why instanceof Refused)) throw why;
+    made = { title: "No answer", nodes: [card("No answer", "", null, element("p", {}, why.message))], loads: [] };
+  }
+  if (mine !== turn) return;
+  shown?.stop?.();
+  if (made.to) return location.replace(made.to);
+  if (view !== "") guard(null);
+  document.title = `${made.title} · dposlab`;
+  page.replaceChildren(...(made.live ? [made.live.node] : [element("h1", { class: "unseen" }, made.title), ...made.nodes.filter(Boolean)]));
+  if (made.live) {
+    made.live.open();
+    shown = { stop: () => made.live.close() };
+  } else shown = new Fresh(made.loads, (why) => page.replaceChildren(card("No answer", "", null, element("p", {}, why.message))));
+  if (event) {
+    page.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+}
+
+async function viewOf(view, id, query) {
+  if (view === "") return { title: "Live", live: (live ??= new Live()) };
+  await known;
+  if (view === "search") return search(id.trim());
+  if (id && THINGS[view]) return THINGS[view](id, query);
+  if (!LISTS[view])
+    return { title: "Not found", nodes: [card("Not found", "", null, element("p", {}, "There is no such view."))], loads: [] };
+  const list = new List(LISTS[view], Math.max(1, Number(query.get("page")) || 1), (page) => `#/${view}?page=${page}`);
+  return { title: LISTS[view].title, nodes: [list.node], loads: [() => list.load()] };
+}
+
+const known = about(named).catch(() => {});
+
+const search_ = document.getElementById("search");
+search_.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = search_.elements.text.value.trim();
+  if (text) go(`/search/${encodeURIComponent(text)}`);
+});
+
+const root = document.documentElement;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const theme = () =>
+  localStorage.getItem("dposlab-theme") ?? new URLSearchParams(location.search).get("theme") ?? (dark.matches ? "dark" : "light");
+const paint = () => {
+  root.dataset.theme = theme();
+};
+document.getElementById("theme").addEventListener("click", () => {
+  localStorage.setItem("dposlab-theme", root.dataset.theme === "dark" ? "light" : "dark");
+  paint();
+});
+dark.addEventListener("change", paint);
+paint();
+
+// Textures by which colours are told apart.
+document.body.append(svg("svg", { width: 0, height: 0, class: "unseen", "aria-hidden": "true" }, textures()));
+addEventListener("hashchange", route);
+route();

@@ -1,0 +1,230 @@
+// The network as it is now: what /lab answers, asked again when something happens, and what the page remembers of it.
+import { Refused, ask, follow } from "./ask.js";
+
+/** Events that are kept, samples for the plots, and heights of the tree. */
+const EVENTS = 300;
+const SAMPLES = 600;
+const HEIGHTS = 60;
+const HEIGHTS_MAX = 960;
+/** Of more nodes nobody could see the links. */
+const LINKED = 110;
+/** The least time between two looks at a network that runs, and the most at one that rests [ms]. */
+const EACH = 250;
+const REST = 2000;
+const KINDS = [
+  "block.forged",
+  "block.refused",
+  "chain.rolled-back",
+  "chain.moved",
+  "fault.began",
+  "fault.ended",
+  "node.down",
+  "node.up",
+  "round.began",
+  "forger.suspended",
+  "forger.failed",
+];
+
+export class Network {
+  constructor() {
+    Object.assign(this, { lab: null, tree: null, round: null, faults: [], refused: null, events: [], told: 0, left: 0 });
+    Object.assign(this, { samples: [], spans: [], listeners: new Set(), running: false, asking: false, again: false, depth: HEIGHTS });
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.pause() : this.resume()));
+  }
+
+  /** Begins to look, for as long as the page is seen. */
+  start(listener) {
+    this.listeners.add(listener);
+    this.wanted = true;
+    if (!document.hidden) this.resume();
+  }
+
+  stop(listener) {
+    this.listeners.delete(listener);
+    if (this.listeners.size) return;
+    this.wanted = false;
+    this.pause();
+  }
+
+  resume() {
+    if (!this.wanted || this.running) return;
+    this.running = true;
+    this.ended = new AbortController();
+    this.look();
+    this.listen(this.ended.signal);
+  }
+
+  pause() {
+    this.running = false;
+    clearTimeout(this.timer);
+    this.ended?.abort();
+  }
+
+  /** Looks now: something was done. */
+  async look() {
+    clearTimeout(this.timer);
+    if (this.asking) {
+      this.again = true;
+      return;
+    }
+    this.asking = true;
+    const began = performance.now();
+    try {
+      const lab = await this.askLab();
+      const height = lab.nodes.reduce((most, node) => Math.max(most, node.height), 1);
+      const [tree, round, faults] = await Promise.all([
+        ask(`lab/tree?from=${Math.max(1, height - this.depth)}`),
+        ask("lab/round"),
+        ask("lab/faults"),
+      ]);
+      Object.assign(this, { lab, tree, round, faults, refused: null });
+      this.remember();
+    } catch (why) {
+      if (!(why instanceof Refused)) throw why;
+      this.refused = why;
+    } finally {
+      this.asking = false;
+    }
+    for (const listener of this.listeners) listener(this);
+    if (!this.running) return;
+    const took = performance.now() - began;
+    const wait = this.again
+      ? EACH
+      : this.refused
+        ? REST
+        : typeof this.lab?.pace === "number" || this.lab?.pace === "max"
+          ? Math.max(EACH, 3 * took)
+          : REST;
+    this.again = false;
+    this.timer = setTimeout(() => this.look(), wait);
+    this.due = performance.now() + wait;
+  }
+
+  /** Asks for the links, too, where they can be drawn and are told. */
+  async askLab() {
+    if (this.unlinked || this.lab?.nodes.length > LINKED) return ask("lab");
+    try {
+      return await ask("lab?peers=true");
+    } catch (why) {
+      if (why.status !== 422) throw why;
+      this.unlinked = true;
+      return ask("lab");
+    }
+  }
+
+  /** Looks as far down as branches go that somebody stands on. */
+  reach(branches) {
+    const base = branches.filter(({ nodes }) => nodes).reduce((least, { from }) => Math.min(least, from), Infinity);
+    const deep = base - this.tree.from < 2 && this.tree.from > 1;
+    if (deep && this.depth < HEIGHTS_MAX) {
+      this.depth = Math.min(HEIGHTS_MAX, this.depth * 2);
+      this.soon();
+    } else if (!deep && this.tree.height - base < this.depth / 4) this.depth = Math.max(HEIGHTS, this.depth / 2);
+    else if (base === Infinity) this.depth = HEIGHTS;
+  }
+
+  /** Looks soon, where it would not anyway. */
+  soon() {
+    if (this.asking) this.again = true;
+    else if (this.running && this.due - performance.now() > EACH) {
+      clearTimeout(this.timer);
+      this.due = performance.now() + EACH;
+      this.timer = setTimeout(() => this.look(), EACH);
+    }
+  }
+
+  async listen(signal) {
+    while (!signal.aborted) {
+      try {
+        await follow(`lab/events?kind=${KINDS.join(",")}`, signal, (told) => this.hear(told));
+      } catch {
+        // Where it was refused or ended: looking says why, and later is another time.
+      }
+      if (!signal.aborted) await new Promise((wake) => setTimeout(wake, REST));
+    }
+  }
+
+  hear({ event, id, data }) {
+    if (!data) return;
+    const line = JSON.parse(data);
+    if (event === "gap") this.push({ kind: "gap", at: this.events.at(-1)?.at ?? 0, node: null, id, missed: line.missed });
+    else this.push({ ...line, id });
+    this.soon();
+    for (const listener of this.listeners) listener(this, "event");
+  }
+
+  /** Many nodes often do the same at once: one line tells of all of them. */
+  push(event) {
+    this.told += 1;
+    const last = this.events.at(-1);
+    const many = ["chain.moved", "chain.rolled-back", "node.down", "node.up", "block.refused", "forger.suspended"].includes(event.kind);
+    if (many && last?.kind === event.kind && last.to?.id === event.to?.id && last.cause === event.cause && event.at - last.at < 8e6) {
+      last.nodes = (last.nodes ?? 1) + 1;
+      return;
+    }
+    this.events.push(event);
+    if (this.events.length > EVENTS) this.events.splice(0, this.events.length - EVENTS);
+  }
+
+  /** Keeps a sample for the plots, and when faults were in force. */
+  remember() {
+    const { lab, tree, faults } = this;
+    const now = lab.nowMicros / 1e6;
+    const tip = tree.blocks.find((block) => block.id === tree.tip);
+    const live = lab.nodes.filter((node) => node.live);
+    const pool = live.length ? live.reduce((sum, node) => sum + node.pool, 0) / live.length : null;
+    // Back at a snapshot, what was is not any more.
+    while (this.samples.length && this.samples.at(-1).now > now) this.samples.pop();
+    if (!this.samples.length)
+      for (const block of tree.blocks)
+        if (block.winning && block.time < now) this.samples.push({ now: block.time, confirmed: block.confirmed, pool: null });
+    const last = this.samples.at(-1);
+    if (tip && (!last || now > last.now)) this.samples.push({ now, confirmed: tip.confirmed, pool });
+    else if (last) last.pool = pool;
+    if (this.samples.length > SAMPLES) this.samples.splice(0, this.samples.length - SAMPLES);
+    const known = new Map(this.spans.map((span) => [span.id, span]));
+    this.spans = this.spans.filter((span) => span.from <= now);
+    for (const { id, state, since, fault } of faults) {
+      const span = known.get(id);
+      if (state === "in-force" && !span) this.spans.push({ id, from: since, to: null, name: fault.kind });
+      else if (state === "in-force") span.to = null;
+      else if (state === "over" && span?.to === null) span.to = now;
+    }
+    if (this.spans.length > 40) this.spans.splice(0, this.spans.length - 40);
+  }
+}
+
+/** The nodes that a list, a span or a share of a fault names, as numbers; null where only the server knows. */
+export function nodesOf(named, nodes) {
+  const number = (ref) => (typeof ref === "number" ? ref : nodes.findIndex((node) => node.delegate === ref));
+  if (Array.isArray(named)) return named.map(number);
+  if (named?.from !== undefined)
+    return nodes.map((node) => node.node).filter((node) => node >= number(named.from) && node <= number(named.to));
+  if (named?.share !== undefined && (named.of ?? "nodes") === "nodes")
+    return nodes.map((node) => node.node).filter((node) => node < Math.ceil(named.share * nodes.length - 1e-9));
+  return null;
+}
+
+/** For each node the number of the part that faults in force have cut it off into; those that nobody reaches are each alone. */
+export function partsOf(faults, nodes) {
+  const keys = nodes.map(() => "");
+  for (const { state, fault } of faults) {
+    if (state !== "in-force") continue;
+    if (fault.kind === "partition") {
+      fault.groups.forEach((group, index) =>
+        nodesOf(group, nodes)?.forEach((node) => {
+          if (node in keys) keys[node] += `${index + 1} `;
+        }),
+      );
+      keys.forEach((_, node) => {
+        keys[node] += "|";
+      });
+    }
+    if (fault.kind === "isolate")
+      nodesOf(fault.nodes, nodes)?.forEach((node) => {
+        if (node in keys) keys[node] += `alone ${node}|`;
+      });
+  }
+  const order = [...new Set(keys)];
+  return keys.map((key) => order.indexOf(key));
+}

@@ -1,0 +1,85 @@
+// How things are shown: amounts, times, ids, cards and links. All that comes from a chain is put in as text.
+import { duration, element, number as rounded } from "./drawing.js";
+
+const SMALLEST = 100000000n;
+/** The network: its token, and the instant that its times count from. */
+export const network = { token: "", epoch: 0 };
+
+/** The scheduler: each drawing at most once in a frame. */
+const due = new Map();
+export function inFrame(key, draw) {
+  if (due.size === 0) {
+    requestAnimationFrame(() => {
+      const all = [...due.values()];
+      due.clear();
+      for (const one of all) one();
+    });
+  }
+  due.set(key, draw);
+}
+
+/** Arktoshi as coins, exactly: 1.5 TARK. */
+export function coins(arktoshi, unit = true) {
+  const value = BigInt(arktoshi ?? 0);
+  const sign = value < 0n ? "−" : "";
+  const size = value < 0n ? -value : value;
+  const whole = (size / SMALLEST).toLocaleString("en");
+  const part = (size % SMALLEST).toString().padStart(8, "0").replace(/0+$/, "");
+  return `${sign}${whole}${part ? `.${part}` : ""}${unit && network.token ? `\u00a0${network.token}` : ""}`;
+}
+
+/** Arktoshi in a text of coins; null where it is none. */
+export function arktoshi(text) {
+  const found = /^(\d{1,12})(?:[.,](\d{1,8}))?$/.exec(text.trim());
+  return found ? (BigInt(found[1]) * SMALLEST + BigInt((found[2] ?? "").padEnd(8, "0"))).toString() : null;
+}
+
+/** Seconds of the network's epoch as people read them: 2 d 03:04:05, or a date where they are years. */
+export function clock(seconds) {
+  if (seconds > 86400 * 365) return dated(network.epoch + seconds);
+  const [days, rest] = [Math.floor(seconds / 86400), seconds % 86400];
+  const two = (value) => String(Math.floor(value)).padStart(2, "0");
+  return `${days ? `${days} d ` : ""}${two(rest / 3600)}:${two((rest % 3600) / 60)}:${two(rest % 60)}`;
+}
+/** Unix seconds as date and time. */
+export const dated = (unix) => new Date(unix * 1000).toISOString().replace("T", " ").slice(0, 19);
+
+/** A long id with its middle left out; the whole of it is told by a title. */
+export const short = (id, kept = 8) => (id.length > 2 * kept + 1 ? `${id.slice(0, kept)}…${id.slice(-kept)}` : id);
+export const link = (view, id, text = id) =>
+  element("a", { href: `#/${view}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text);
+export const idLink = (view, id, kept) =>
+  element("a", { href: `#/${view}/${encodeURIComponent(id)}`, title: id, class: "id" }, short(id, kept));
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+export { duration, element };
+/** A number for people; heights and slots exactly. */
+export const number = (value, digits) => (Number.isInteger(value) ? value.toLocaleString("en") : rounded(value, digits));
+
+/** A card; `more` stands at the right of its title. */
+export function card(title, size, more, ...children) {
+  return element(
+    "section",
+    { class: `card ${size}`, "aria-label": title },
+    element("div", { class: "top" }, element("h2", {}, title), element("div", { class: "more" }, more)),
+    children,
+  );
+}
+
+/** Names and values; those without a value are left out. */
+export function facts(all) {
+  const told = all.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return element(
+    "dl",
+    { class: "facts" },
+    told.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+  );
+}
+
+/** Sets a text where it is another. */
+export function setText(where, text) {
+  if (where.textContent !== text) where.textContent = text;
+}
+
+const said = document.getElementById("said");
+/** Tells those who listen and do not see. */
+export const say = (text) => setText(said, text);

@@ -1,0 +1,258 @@
+// The buttons that steer: pace, advance, snapshots, reorganisations and the faucet. Each calls a route of /lab and says what came of it.
+import { drop, post } from "./ask.js";
+import { arktoshi, clock, coins, element, number, plural } from "./show.js";
+
+const PACES = [
+  ["manual", "Manual"],
+  ["on-demand", "On demand"],
+  [1, "1×"],
+  [10, "10×"],
+  [100, "100×"],
+  ["max", "Max"],
+];
+/** Slots that one press may play. */
+const MOST = 100000;
+
+const button = (name, act, more = {}) => element("button", { type: "button", class: "act", onclick: act, ...more }, name);
+const input = (name, more) => element("input", { "aria-label": name, ...more });
+const select = (name, options) =>
+  element(
+    "select",
+    { "aria-label": name },
+    options.map(([value, words]) => element("option", { value }, words)),
+  );
+/** A row: its name, and what is in it, as a form that Enter submits. */
+const row = (name, act, ...parts) =>
+  element(
+    "form",
+    {
+      class: "row",
+      onsubmit: (event) => {
+        event.preventDefault();
+        act();
+      },
+    },
+    element("span", { class: "name" }, name),
+    element("span", { class: "parts" }, parts),
+  );
+
+/** Carries out what a button asks for: `done` says what came of it. Buttons are off meanwhile. */
+export class Deeds {
+  constructor(network, told) {
+    Object.assign(this, { network, told });
+  }
+
+  async do(what, act, done) {
+    this.say("doing", `${what} …`);
+    try {
+      const came = await act();
+      this.say("done", done(came));
+    } catch (why) {
+      this.say("wrong", `${what}: ${why.message}`);
+    }
+    await this.network.look();
+  }
+
+  /** Texts and links. */
+  say(how, what) {
+    this.told.className = `outcome ${how}`;
+    this.told.replaceChildren(...[what].flat());
+  }
+}
+
+/** Pace and advance, which stand above everything. */
+export class Clock {
+  constructor(deeds, outcome) {
+    this.deeds = deeds;
+    this.now = element("b", { class: "now" }, "–");
+    this.below = element("span", { class: "soft" });
+    this.paces = PACES.map(([pace, name]) =>
+      element("button", { type: "button", class: "pace", "aria-pressed": "false", onclick: () => this.setPace(pace) }, name),
+    );
+    this.count = input("How many", { type: "number", min: 1, max: MOST, value: 10, class: "few" });
+    this.unit = select("Of what", [
+      ["slots", "slots"],
+      ["rounds", "rounds"],
+      ["height", "until height"],
+    ]);
+    this.more = [button("+1 slot", () => this.advance({ slots: 1 })), button("+1 round", () => this.advanceRounds(1))];
+    this.node = element(
+      "div",
+      { class: "steering" },
+      element("div", { class: "time" }, this.now, this.below),
+      element("div", { class: "paces", role: "group", "aria-label": "Pace" }, this.paces),
+      element(
+        "form",
+        {
+          class: "advance",
+          "aria-label": "Advance",
+          onsubmit: (event) => {
+            event.preventDefault();
+            this.submit();
+          },
+        },
+        this.more,
+        element("span", { class: "joined" }, this.count, this.unit, element("button", { type: "submit", class: "act" }, "Advance")),
+      ),
+      outcome,
+    );
+  }
+
+  setPace(pace) {
+    return this.deeds.do(
+      `Pace ${pace}`,
+      () => post("lab/pace", { pace }),
+      (came) => `The pace is ${typeof came.pace === "number" ? `${number(came.pace)}×` : came.pace}.`,
+    );
+  }
+
+  advance(body) {
+    return this.deeds.do(
+      "Advancing",
+      () => post("lab/advance", body),
+      ({ slots, height, stopped }) =>
+        `Played ${plural(slots, "slot")}: the observed node is at height ${number(height)}${stopped === "limit" ? ", and the limit was met first" : stopped && stopped !== "reached" ? `; ${stopped}` : ""}.`,
+    );
+  }
+
+  advanceRounds(count) {
+    const { round } = this.deeds.network;
+    if (round) this.advance({ until: { round: round.round + count }, limit: Math.min(MOST, 8 * count * round.delegates + 50) });
+  }
+
+  submit() {
+    const count = Math.max(1, Math.min(MOST, Math.floor(Number(this.count.value)) || 1));
+    if (this.unit.value === "slots") this.advance({ slots: count });
+    else if (this.unit.value === "rounds") this.advanceRounds(count);
+    else this.advance({ until: { height: count }, limit: MOST });
+  }
+
+  draw({ lab, round }) {
+    this.now.textContent = clock(lab.now);
+    const pace =
+      typeof lab.pace === "number"
+        ? `${number(lab.pace)} times real time`
+        : lab.ready
+          ? `the clock ${lab.pace === "max" ? "runs as fast as it can" : "stands"}`
+          : "the run has ended";
+    this.below.textContent = `slot ${number(round.slotNow)}, ${pace}`;
+    this.paces.forEach((made, index) => made.setAttribute("aria-pressed", String(lab.pace === PACES[index][0])));
+  }
+}
+
+/** Snapshots, reorganisations and the faucet. */
+export class Tools {
+  constructor(deeds) {
+    this.deeds = deeds;
+    this.name = input("Name of the snapshot", { placeholder: "name", maxlength: 100 });
+    this.depth = input("Blocks to leave", { type: "number", min: 1, value: 2, class: "tiny" });
+    this.fate = select("What becomes of their transactions", [
+      ["return", "return transactions"],
+      ["drop", "drop transactions"],
+    ]);
+    this.payee = input("Address to pay", { placeholder: "address", spellcheck: "false", autocomplete: "off" });
+    this.amount = input("Amount in coins", { value: "10", class: "few", inputmode: "decimal" });
+    this.list = element("ol", { class: "snapshots", "aria-label": "Snapshots" });
+    const submit = (name) => element("button", { type: "submit", class: "act" }, name);
+    this.node = element(
+      "div",
+      { class: "tools" },
+      row("Snapshot", () => this.take(), this.name, submit("Take")),
+      this.list,
+      row(
+        "Reorganise",
+        () => this.reorganise(),
+        this.depth,
+        element("span", { class: "soft" }, "blocks,"),
+        this.fate,
+        submit("Reorganise"),
+      ),
+      row("Faucet", () => this.pay(), this.payee, this.amount, submit("Pay")),
+    );
+  }
+
+  take() {
+    const name = this.name.value.trim();
+    this.deeds.do(
+      "Taking a snapshot",
+      () => post("lab/snapshots", name ? { name } : {}),
+      (taken) => {
+        this.name.value = "";
+        return `Snapshot ${taken.id} keeps height ${number(taken.height)}.`;
+      },
+    );
+  }
+
+  reorganise() {
+    const body = { depth: Math.floor(Number(this.depth.value)), transactions: this.fate.value };
+    this.deeds.do(
+      "Reorganising",
+      () => post("lab/reorg", body),
+      (done) =>
+        `${plural(done.reverted.length, "block")} left for ${plural(done.blocks.length, "other")}: ${plural(done.moved.length, "node")} went along${done.left.length ? `, ${number(done.left.length)} stay` : ""}${done.transactions.length ? `; ${plural(done.transactions.length, "transaction")} ${this.fate.value === "drop" ? "dropped" : "returned"}` : ""}.`,
+    );
+  }
+
+  pay() {
+    const amount = arktoshi(this.amount.value);
+    if (amount === null) {
+      this.deeds.say("wrong", `The amount: found '${this.amount.value}', allowed are coins such as 10 or 1.5`);
+      return;
+    }
+    const recipient = this.payee.value.trim();
+    this.deeds.do(
+      "Paying",
+      () => post("lab/faucet", { recipient, amount }),
+      ({ transactions: [id] }) => [
+        `${coins(amount)} are on their way: `,
+        element("a", { href: `#/transactions/${id}` }, "the transaction"),
+      ],
+    );
+  }
+
+  draw({ lab }) {
+    const key = JSON.stringify(lab.snapshots);
+    if (key === this.key) return;
+    this.key = key;
+    const act = (id, how, does, done) => button(how, () => this.deeds.do(`${how} ${id}`, does, done), { "aria-label": `${how} ${id}` });
+    this.list.replaceChildren(
+      ...lab.snapshots
+        .slice(-20)
+        .reverse()
+        .map(({ id, name, height, now }) =>
+          element(
+            "li",
+            {},
+            element(
+              "span",
+              {},
+              element("b", {}, `${id}`),
+              name ? ` ${name}` : "",
+              element("span", { class: "soft" }, ` height ${number(height)}, ${clock(now)}`),
+            ),
+            element(
+              "span",
+              { class: "parts" },
+              act(
+                id,
+                "Go back to",
+                () => post(`lab/snapshots/${id}/revert`),
+                (back) => `Back at snapshot ${back.id}: height ${number(back.height)}.`,
+              ),
+              element(
+                "a",
+                { href: `lab/snapshots/${id}/file`, download: `snapshot-${id}.state`, "aria-label": `File of snapshot ${id}` },
+                "File",
+              ),
+              act(
+                id,
+                "Delete",
+                () => drop(`lab/snapshots/${id}`),
+                () => `Snapshot ${id} is deleted.`,
+              ),
+            ),
+          ),
+        ),
+    );
+  }
+}

@@ -1,0 +1,340 @@
+// The page at `/`, used as people use it: what it shows is what /lab and /api answer, its buttons act, and it asks nobody else.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+import { figure, open, testnet, until } from "./testnet.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "dposlab-live-"));
+const TOKEN = "a-token-of-more-than-sixteen";
+
+let browser;
+let wide;
+let small;
+const all = [];
+const start = async (...options) => {
+    const net = await testnet(...options);
+    all.push(net);
+    return net;
+};
+
+before(async () => {
+    writeFileSync(join(folder, "token"), TOKEN);
+    [browser, wide, small] = await Promise.all([
+        chromium.launch({
+            executablePath: "/usr/bin/chromium",
+            args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+        }),
+        start("--pace", "manual", "--stage", "inline", "--seed", "5"),
+        start("--pace", "manual", "--stage", "inline", "--seed", "6", "--delegates", "5"),
+    ]);
+    await wide.advance(20);
+    await small.advance(20);
+});
+
+after(async () => {
+    await browser?.close();
+    for (const net of all) net.stop();
+    rmSync(folder, { recursive: true, force: true });
+});
+
+const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+const outcome = async (page, text) => until(page, (text) => document.querySelector(".outcome").textContent.includes(text), text);
+const heights = async (net) => (await net.get("/lab")).nodes.map((node) => node.height);
+
+test("the live view follows a partition, which a button begins, and its end", async () => {
+    const { page, told, close } = await open(browser, wide);
+    await figure(page, "Branches", 1);
+    await page.getByLabel("Cut off").fill("0-19");
+    await press(page, "Begin");
+    await outcome(page, "partition, is in force");
+    await until(page, () => document.querySelector("svg.nodes").getAttribute("aria-label").includes("cut into 2 parts of 20, 31"));
+    assert.equal(await page.locator(".cut-count").textContent(), "620 links cut");
+    await page.getByLabel("How many").fill("30");
+    await press(page, "Advance");
+    await outcome(page, "Played 30 slots");
+    await figure(page, "Branches", 2);
+    const [one, other] = await page.locator(".tree .stand:not(.small)").allTextContents();
+    assert.deepEqual([one, other].sort(), ["20 nodes", "31 nodes"]);
+    assert.match(await page.locator(".legend").allTextContents().then((all) => all.join()), /on a branch from height \d+/);
+    // What is drawn is what is told: each branch has its blocks, each slot its state.
+    const tree = await wide.get("/lab/tree?from=1");
+    const lost = tree.blocks.filter((block) => !block.winning);
+    const drawn = await page.locator(".tree .block").evaluateAll((blocks) => blocks.map((block) => block.dataset.block));
+    assert.ok(lost.length > 3 && lost.every(({ id }) => drawn.includes(id)), `${lost.length} blocks of the other branch`);
+    const round = await wide.get("/lab/round");
+    const count = (state) => round.slots.filter((slot) => slot.state === state).length;
+    assert.ok(count("elsewhere") > 0 && count("elsewhere") === lost.filter(({ height }) => height >= round.first).length);
+    assert.ok((await page.locator(".ringed").getAttribute("aria-label")).includes(`${count("forged")} of 51 blocks forged, ${count("missed")} missed, ${count("elsewhere")} on another branch`));
+    assert.ok((await page.locator(".events").innerText()).includes("fault 0 began: partition"));
+
+    await page.getByRole("button", { name: "End fault 0, partition" }).click();
+    await outcome(page, "Fault 0 has ended");
+    for (let rounds = 0; rounds < 8 && new Set((await wide.get("/lab")).nodes.map((node) => node.tip)).size > 1; rounds += 1) await wide.advance(51);
+    await figure(page, "Branches", 1);
+    await figure(page, "On the winning tip", "100 %");
+    await until(page, () => !document.querySelector("svg.nodes").getAttribute("aria-label").includes("cut"));
+    await until(page, () => /\d+ nodes: rolled back from height/.test(document.querySelector(".events").textContent));
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("pace, advance, snapshots, reorganisations, the faucet, crashes: the buttons act", async () => {
+    const { page, told, close } = await open(browser, small);
+    const [before] = await heights(small);
+    await figure(page, "Height", before);
+    await press(page, "+1 slot");
+    await figure(page, "Height", before + 1);
+
+    await press(page, "100×");
+    await until(page, () => document.querySelector('.pace[aria-pressed="true"]').textContent === "100×");
+    assert.equal((await small.get("/lab/pace")).pace, 100);
+    await press(page, "Manual");
+    await outcome(page, "The pace is manual");
+    assert.equal((await small.get("/lab/pace")).pace, "manual");
+
+    await page.getByLabel("Name of the snapshot").fill("<b onmouseover=alert(1)>before</b>");
+    await press(page, "Take");
+    await outcome(page, "Snapshot 1 keeps height");
+    const [kept] = await heights(small);
+    await page.getByLabel("How many").fill("9");
+    await press(page, "Advance");
+    await outcome(page, "Played 9 slots");
+    await press(page, "Go back to 1");
+    await figure(page, "Height", kept);
+    assert.equal((await heights(small))[0], kept);
+    assert.ok((await page.locator(".snapshots").innerText()).includes("<b onmouseover=alert(1)>before</b>"), "a name is text");
+
+    await page.getByLabel("Blocks to leave").fill("2");
+    await press(page, "Reorganise");
+    await outcome(page, "2 blocks left for 2 others: 5 nodes went along");
+    await until(page, () => document.querySelectorAll(".tree .block.left").length === 2);
+
+    const { address } = small.ready.accounts[0];
+    await page.getByLabel("Address to pay").fill(address);
+    await page.getByLabel("Amount in coins").fill("1.5");
+    await press(page, "Pay");
+    await outcome(page, "1.5");
+    const id = (await page.locator(".outcome a").getAttribute("href")).split("/").pop();
+    await figure(page, "Pool, mean", "[1-9.]+|0\\.[2-9]");
+    await small.advance(3);
+    assert.equal((await small.get(`/api/transactions/${id}`)).amount, "150000000");
+
+    await page.locator("svg.nodes").focus();
+    for (const key of ["Home", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+    await page.locator(".standing .read", { hasText: "Node 2" }).getByRole("button", { name: "Crash" }).click();
+    await figure(page, "Nodes live", "4 of 5");
+    assert.equal((await small.get("/lab")).nodes[2].cause, "crash");
+    await press(page, "Restart");
+    await figure(page, "Nodes live", "5 of 5");
+
+    await page.getByLabel("Kind of fault").selectOption("");
+    await page.getByLabel("Fault", { exact: true }).fill('{"kind": "crash", "nodes": ["nobody"]}');
+    await press(page, "Begin");
+    await outcome(page, "found 'nobody', allowed is 'genesis_1' to 'genesis_5'");
+    assert.deepEqual(told.filter((line) => !line.includes("422")), []);
+    await close();
+});
+
+test("a search finds blocks, transactions, wallets and delegates, and says where nothing is", async () => {
+    const { page, told, close } = await open(browser, small, "/#/blocks");
+    await small.advance(1);
+    const block = await small.get("/api/blocks/5");
+    const [transaction] = await small.get("/api/transactions?limit=1");
+    const wallet = await small.get(`/api/wallets/${small.ready.accounts[0].address}`);
+    const delegate = await small.get("/api/delegates/genesis_3");
+    for (const [text, address, shown] of [
+        ["5", "#/blocks/5", block.id],
+        [block.id, `#/blocks/${block.id}`, block.signature],
+        [transaction.id, `#/transactions/${transaction.id}`, transaction.blockId],
+        [wallet.address, `#/wallets/${wallet.address}`, wallet.publicKey ?? wallet.address],
+        [delegate.publicKey, `#/wallets/${delegate.address}`, delegate.address],
+        ["genesis_3", "#/delegates/genesis_3", delegate.publicKey],
+        ["no such thing", "#/search/no%20such%20thing", "Nothing found"],
+    ]) {
+        await page.getByRole("searchbox").fill(text);
+        await page.getByRole("searchbox").press("Enter");
+        await until(page, ([address, shown]) => location.hash === address && document.querySelector("main").textContent.includes(shown), [address, shown]);
+    }
+    // A beginning of a username leads to all that have it.
+    await page.goto(`${small.origin}/#/search/genesis_`);
+    await until(page, () => document.querySelectorAll("main tbody tr").length >= 5);
+    // What is not there is answered with 404, which the console tells.
+    assert.deepEqual(told.filter((line) => !/40[04]|422/.test(line)), []);
+    await close();
+});
+
+test("every page of the explorer shows what the API answers, and turns its pages", async () => {
+    await wide.advance(40);
+    const { page, told, close } = await open(browser, wide, "/#/delegates");
+    await until(page, () => document.querySelectorAll("main tbody tr").length === 51);
+    const delegates = await wide.get("/api/delegates?limit=100");
+    const shown = await page.locator("main tbody tr").evaluateAll((rows) => rows.map((row) => [row.cells[0].textContent, row.cells[1].textContent]));
+    assert.deepEqual(shown, delegates.map(({ rank, username }) => [String(rank), username]));
+    await page.goto(`${wide.origin}/#/blocks?page=2`);
+    const blocks = await wide.get("/api/blocks?limit=25&page=2");
+    await until(page, (height) => document.querySelector("main tbody a")?.textContent === height, blocks[0].height.toLocaleString("en"));
+    await page.getByRole("link", { name: "Newer" }).click();
+    await until(page, (height) => document.querySelector("main tbody a")?.textContent === height, (blocks[0].height + 25).toLocaleString("en"));
+    await page.getByRole("link", { name: (blocks[0].height + 25).toLocaleString("en"), exact: true }).click();
+    await until(page, () => document.querySelector("main h2").textContent.startsWith("Block "));
+    // A list that is shown follows the chain.
+    await page.goto(`${wide.origin}/#/blocks`);
+    await wide.advance(1);
+    const { height } = (await wide.get("/api/blockchain")).block;
+    await until(page, (height) => document.querySelector("main tbody a")?.textContent === height, height.toLocaleString("en"));
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("text of others is text: usernames, notes and reasons never become elements", async () => {
+    const { page, told, close } = await open(browser, small, "/#/pool");
+    const evil = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
+    await page.route(/\/(api|lab)(\/|\?|$)/, async (route) => {
+        if (route.request().url().includes("/lab/events")) {
+            const event = { at: 8e6, node: 0, kind: "block.refused", reason: evil };
+            return route.fulfill({ contentType: "text/event-stream", body: `id: 9\ndata: ${JSON.stringify(event)}\n\n` });
+        }
+        const response = await route.fetch();
+        const text = (await response.text()).replaceAll(/"(genesis_\d)"/g, JSON.stringify(evil)).replace(/"vendorField":"[^"]*"|"version":[12]/g, `"vendorField":${JSON.stringify(evil)}`);
+        return route.fulfill({ response, body: text });
+    });
+    const { id } = (await small.get("/api/transactions?limit=1"))[0];
+    for (const address of ["#/", "#/blocks", "#/delegates", "#/delegates/genesis_1", "#/transactions", `#/transactions/${id}`, `#/search/${encodeURIComponent(evil)}`]) {
+        await page.goto(`${small.origin}/${address}`);
+        await until(page, () => document.querySelector("main").textContent.includes("<img src=x")).catch(async (why) => { throw new Error(`${address}: ${await page.locator("main").innerText()}`, { cause: why }); });
+    }
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    assert.notEqual(await page.title(), "taken");
+    assert.deepEqual(told.filter((line) => !/40[04]|422/.test(line)), []);
+    await close();
+});
+
+test("the page may run nothing that it did not bring", async () => {
+    const { page, told, close } = await open(browser, small);
+    const policy = (await page.request.get(small.origin, { headers: { accept: "text/html" } })).headers()["content-security-policy"];
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'/);
+    const ran = await page.evaluate(async () => {
+        const script = document.createElement("script");
+        script.textContent = "globalThis.ran = true";
+        document.body.append(script);
+        document.body.insertAdjacentHTML("beforeend", '<b onclick="globalThis.ran = true" style="color: red">x</b>');
+        document.body.lastElementChild.click();
+        const away = await fetch("http://127.0.0.1:9/").then(() => "asked", () => "blocked");
+        return [globalThis.ran ?? false, away, document.body.lastElementChild.style.color];
+    });
+    assert.deepEqual(ran, [false, "blocked", ""]);
+    assert.ok(told.length > 0 && told.every((line) => line.includes("Content Security Policy")), told.join("\n"));
+    await close();
+});
+
+test("with --lab off and --lab token the page says so, and the explorer works", async () => {
+    const [off, locked] = await Promise.all([start("--pace", "manual", "--delegates", "3", "--lab", "off"), start("--pace", "manual", "--delegates", "3", "--lab", "token", "--lab-token", join(folder, "token"))]);
+    const closed = await open(browser, off);
+    await until(closed.page, () => document.querySelector("#banner").textContent.includes("--lab off"));
+    const button = closed.page.getByRole("button", { name: "+1 slot" });
+    assert.ok(await button.isDisabled());
+    assert.match(await button.getAttribute("title"), /--lab off/);
+    await closed.page.getByRole("link", { name: "Blocks" }).click();
+    await until(closed.page, () => document.querySelectorAll("main tbody tr").length === 1 && !document.querySelector("#banner").textContent);
+    await closed.close();
+
+    const { page, close } = await open(browser, locked);
+    const use = async (token) => {
+        await page.getByLabel("Token of --lab-token").fill(token);
+        await press(page, "Use this token");
+    };
+    await use("not-the-right-token");
+    await until(page, () => document.querySelector("#banner").textContent.includes("is not the one of --lab-token"));
+    await use(TOKEN);
+    await press(page, "+1 slot");
+    await figure(page, "Height", 2);
+    await until(page, () => document.querySelector(".events").textContent.includes("forged height 2"));
+    assert.equal(await page.locator("#banner").textContent(), "");
+    await close();
+});
+
+test("an isolated chain has a page of its own", async () => {
+    const { id } = await small.post("/lab/chains", { delegates: 3, seed: 4 });
+    await small.post(`/chains/${id}/lab/advance`, { slots: 4 });
+    const { page, told, close } = await open(browser, small, `/chains/${id}`);
+    assert.equal(new URL(page.url()).pathname, `/chains/${id}/`);
+    await figure(page, "Nodes live", "3 of 3");
+    await press(page, "+1 slot");
+    await figure(page, "Height", 6);
+    await page.getByRole("link", { name: "Delegates" }).click();
+    await until(page, () => document.querySelectorAll("main tbody tr").length === 3);
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("51 delegates at 100 times real time: frames come, and memory and elements stay bounded", async () => {
+    const net = await start("--speed", "100", "--seed", "7");
+    const { page, told, close } = await open(browser, net);
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("Performance.enable");
+    await figure(page, "Height", "[1-9]\\d+");
+    const frames = (count) => page.evaluate((count) => new Promise((done) => {
+        const times = [];
+        const step = (now) => (times.push(now) < count ? requestAnimationFrame(step) : done(times));
+        requestAnimationFrame(step);
+    }), count);
+    const times = await frames(200);
+    const gaps = times.slice(1).map((time, index) => time - times[index]).sort((one, other) => one - other);
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    const heap = metrics.find(({ name }) => name === "JSHeapUsedSize").value;
+    const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    console.log(`median frame ${gaps[100].toFixed(1)} ms, 9 in 10 under ${gaps[180].toFixed(1)} ms; heap ${(heap / 1e6).toFixed(1)} MB; ${elements} elements`);
+    assert.ok(gaps[100] <= 1000 / 30, `the median frame takes ${gaps[100]} ms`);
+    assert.ok(heap < 150e6, `${heap} bytes`);
+    assert.ok(elements < 4000, `${elements} elements`);
+    assert.ok((await page.locator(".events li").count()) <= 60);
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("a thousand nodes are drawn, those of each part together", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "8", "--delegates", "1000");
+    await net.advance(5);
+    await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 399 }] });
+    const { page, told, close } = await open(browser, net);
+    await until(page, () => document.querySelectorAll("svg.nodes > g > path").length >= 1000);
+    assert.match(await page.locator("svg.nodes").getAttribute("aria-label"), /1,000 nodes, 1,000 live, cut into 2 parts of 400, 600 nodes/);
+    // Nodes stand apart: no two at one place, and none outside.
+    const places = await page.locator("svg.nodes > g:not(.parts) > path").evaluateAll((marks) => marks.map((mark) => mark.getAttribute("d").match(/^M([\d.]+),([\d.]+)/).slice(1).map(Number)));
+    assert.equal(new Set(places.map(([x, y]) => `${x},${y}`)).size, 1000);
+    assert.ok(places.every(([x, y]) => x > 0 && x < 460 && y > 0 && y < 460));
+    assert.deepEqual(told, []);
+    await close();
+});
+
+test("every view, light and dark, wide and narrow: axe finds nothing serious, nothing is cut off, the console is silent", async () => {
+    const { id } = (await small.get("/api/transactions?limit=1"))[0];
+    const views = ["#/", "#/blocks", "#/blocks/3", "#/transactions", `#/transactions/${id}`, "#/wallets", `#/wallets/${small.ready.accounts[0].address}`, "#/delegates", "#/delegates/genesis_1", "#/pool", "#/search/no%20such%20thing"];
+    await small.post("/lab/faults", { kind: "partition", groups: [[0]] });
+    for (const [theme, width] of [["light", 1440], ["dark", 360], ["light", 360], ["dark", 1440]]) {
+        const { page, told, close } = await open(browser, small, `/?theme=${theme}`, { theme, width });
+        // Colours are looked at twice, sizes twice; the live view in all.
+        const few = (theme === "light") === (width === 360);
+        for (const view of few ? views.slice(0, 1) : views) {
+            // What was shown before is not taken for what is to be shown.
+            await page.evaluate(() => document.querySelector("main").replaceChildren());
+            await page.goto(`${small.origin}/?theme=${theme}${view}`);
+            await until(page, () => document.querySelector("main .card") && !/^…$/m.test(document.querySelector("main").innerText));
+            if (width === 360) assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360, `${view} is too wide`);
+            if (view === views[0]) {
+                await page.waitForSelector(".tile");
+                await page.evaluate(axe);
+            }
+            const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+            const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+            assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes[0].html, nodes[0].failureSummary]), [], `${view}, ${theme}, ${width}`);
+        }
+        assert.deepEqual(told, [], `${theme}, ${width}`);
+        await close();
+    }
+});
