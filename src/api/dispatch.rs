@@ -52,6 +52,13 @@ async fn answer_chain(
     }
     let chain = context.chains.as_ref().zip(id).and_then(|(chains, id)| Some((id, chains.get(id)?)));
     let Some((id, chain)) = chain else { return Reply::error(&handler::chains::MISSING) };
+    let is_of_webhooks = ["/api/webhooks", "/lab/webhooks"].into_iter().any(|path| {
+        let rest = within.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    if is_of_webhooks {
+        return Reply::error(&handler::chains::NO_WEBHOOKS);
+    }
     let request = Request { path: within.to_owned(), ..request.clone() };
     let reply = Box::pin(answer(&chain.context, &request, body)).await;
     let location = reply.location.map(|to| to.replacen("/api", &format!("{}/api", chains::prefix(id)), 1));

@@ -232,6 +232,8 @@ impl SessionFile {
 pub struct Replayed {
     /// Inputs from outside.
     pub inputs: u64,
+    /// Changes of the rules between nodes and their clients, which a replay passes over.
+    pub rules: u64,
     pub events: u64,
     pub digest: String,
     /// Virtual instant of the end, in microseconds.
@@ -276,7 +278,7 @@ pub async fn replay_on(
             spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?
         }
     };
-    let (mut inputs, mut ended) = (0, false);
+    let (mut inputs, mut rules, mut ended) = (0, 0, false);
     while let Some(entry) = file.next()? {
         let Entry { at, delivered, digest: expected, came } = entry;
         let at = SimTime::from_micros(at);
@@ -292,14 +294,18 @@ pub async fn replay_on(
         if let Some(expected) = expected.filter(|expected| *expected != digest.digest().to_string()) {
             return Err(file.differs("digest", expected, digest.digest()));
         }
-        if let Came::Submit { node, .. } = came
-            && node as usize >= plan.nodes.len()
-        {
+        let named = match &came {
+            Came::Submit { node, .. } => Some(*node),
+            Came::Chaos(change) => Some(change.node().0),
+            _ => None,
+        };
+        if let Some(node) = named.filter(|node| *node as usize >= plan.nodes.len()) {
             let nodes = plan.nodes.len();
             return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
         }
         let config = plan.tree.config();
         match came.intervention(config, desk, |node| watch.height(node)).map_err(|why| file.malformed(why))? {
+            Some(Intervention::Chaos(_)) => rules += 1,
             Some(what) => {
                 stage.intervene(what).await?;
                 inputs += 1;
@@ -309,7 +315,7 @@ pub async fn replay_on(
     }
     let end_us = stage.world().now().micros();
     stage.stop().await;
-    Ok(Replayed { inputs, events: digest.events(), digest: digest.digest().to_string(), end_us, ended })
+    Ok(Replayed { inputs, rules, events: digest.events(), digest: digest.digest().to_string(), end_us, ended })
 }
 
 /// Knows at which height each node is.
