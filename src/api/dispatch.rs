@@ -56,6 +56,13 @@ async fn answer_chain(
     if within == "/" && !request.path.ends_with('/') && home::shows_html(request) {
         return Reply::moved(format!("{}/", chains::prefix(id)));
     }
+    let is_of_webhooks = ["/api/webhooks", "/lab/webhooks"].into_iter().any(|path| {
+        let rest = within.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    if is_of_webhooks {
+        return Reply::error(&handler::chains::NO_WEBHOOKS);
+    }
     let request = Request { path: within.to_owned(), ..request.clone() };
     let reply = Box::pin(answer(&chain.context, &request, body)).await;
     let location = reply.location.map(|to| to.replacen("/api", &format!("{}/api", chains::prefix(id)), 1));

@@ -365,10 +365,10 @@ pub static ROUTES: &[Route] = &[
     Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(forks::TREE_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/round", Query::Ignored, forks::round).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(forks::ROUND_SHAPE)).on_loopback(),
     Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),
-    Route::new(Verb::Post, "/lab/chaos", Query::Ignored, Handle::Now(chaos::create)).shows("Makes answers or posts go wrong from now on.", Shown::Created(chaos::SHAPE)).with_body(&[chaos::NEW]).on_loopback(),
-    Route::new(Verb::Delete, "/lab/chaos", Query::Ignored, Handle::Now(chaos::clear)).shows("Deletes all rules.", Shown::Data(chaos::CLEARED_SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/chaos", Query::Ignored, chaos::create).shows("Makes answers or posts go wrong from now on.", Shown::Created(chaos::SHAPE)).with_body(&[chaos::NEW]).on_loopback(),
+    Route::later(Verb::Delete, "/lab/chaos", Query::Ignored, chaos::clear).shows("Deletes all rules.", Shown::Data(chaos::CLEARED_SHAPE)).on_loopback(),
     Route::get("/lab/chaos/{id}", Query::Ignored, chaos::show).shows("One rule, and what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
-    Route::new(Verb::Delete, "/lab/chaos/{id}", Query::Ignored, Handle::Now(chaos::delete)).shows("Deletes a rule, and answers with what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
+    Route::later(Verb::Delete, "/lab/chaos/{id}", Query::Ignored, chaos::delete).shows("Deletes a rule, and answers with what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
     Route::later(Verb::Get, "/metrics", Query::Ignored, metrics::metrics).shows("Figures of the network, the server and the process, for Prometheus.", Shown::Metrics).on_loopback(),
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
     Route::later(Verb::Get, "/lab/recording", Query::Ignored, recording::recording).shows("All that came into the network so far, as a file for `dposlab replay`.", Shown::Bytes).or_missing().or_conflicting().on_loopback(),
@@ -413,6 +413,40 @@ mod tests {
             assert_eq!(path(Verb::Get, nowhere), None, "{nowhere}");
         }
         assert_eq!(path(Verb::Post, "/api/blocks"), None);
+    }
+
+    /// A command of a `console` block is run by a test, which holds its output against what is shown.
+    #[test]
+    fn every_route_of_the_lab_is_shown_with_curl() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lab.md");
+        let text = std::fs::read_to_string(file).expect("it is there");
+        let asked: Vec<(Verb, String)> =
+            text.lines().filter_map(|line| line.strip_prefix("$ curl ")).map(shown).collect();
+        for route in ROUTES.iter().filter(|route| is_guarded(route.path) || route.path == "/metrics") {
+            let is_shown =
+                |(verb, path): &(Verb, String)| *verb == route.verb && leads_to(route, path, &mut Vec::new());
+            let is_of_lab = !route.path.starts_with("/api");
+            assert!(
+                !is_of_lab || asked.iter().any(is_shown),
+                "docs/lab.md shows no curl of {:?} {}",
+                route.verb,
+                route.path
+            );
+        }
+        assert!(asked.iter().any(|(_, path)| path.starts_with("/chains/1/lab")), "nor of a chain's lab");
+        assert!(asked.iter().any(|(_, path)| path.starts_with("/chains/1/api")), "nor of a chain's API");
+    }
+
+    /// What a call of curl asks.
+    fn shown(arguments: &str) -> (Verb, String) {
+        let verb = match arguments {
+            _ if arguments.contains("-X DELETE") => Verb::Delete,
+            _ if arguments.contains("-X POST") || arguments.contains(" -d ") => Verb::Post,
+            _ => Verb::Get,
+        };
+        let after = arguments.split_once("http://127.0.0.1:4003").map_or("", |(_, after)| after);
+        let end = after.find(['?', ' ', '\'']).unwrap_or(after.len());
+        (verb, after[..end].to_owned())
     }
 
     #[test]

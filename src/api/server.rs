@@ -171,7 +171,7 @@ async fn converse(
     let answering = TowerToHyperService::new(warp::service(filter(context)));
     let (stopping, has_stream) = (stopped.clone(), AtomicBool::new(false));
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (work, stopping, has_stream) = (admitted.work(), stopping.clone(), &has_stream);
+        let (work, stopping, has_stream) = (admitted.work(), &stopping, &has_stream);
         let answered = checked(request, remote).map(|request| hyper::service::Service::call(&answering, request));
         async move {
             let mut response = match answered {
@@ -184,7 +184,7 @@ async fn converse(
                 // A stream is at work until it ends; any other answer is ready.
                 (Some(wanted), _) => {
                     has_stream.store(true, Ordering::Relaxed);
-                    response.map(|_| Either::Right(Either::Left(EventBody::new(wanted, stopping, work))))
+                    response.map(|_| Either::Right(Either::Left(EventBody::new(wanted, stopping.clone(), work))))
                 }
                 (None, Some(Tampering::Refused)) => return Err(io::Error::from(io::ErrorKind::ConnectionReset)),
                 (None, Some(Tampering::Cut)) => {

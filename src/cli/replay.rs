@@ -79,14 +79,20 @@ impl Replay {
     }
 
     fn tell(&self, replayed: &Replayed) {
-        let Replayed { inputs, events, digest, ended, .. } = replayed;
+        let Replayed { inputs, rules, events, digest, ended, .. } = replayed;
+        let rules = match rules {
+            0 => String::new(),
+            rules => format!(", {rules} changes of chaos rules passed over"),
+        };
         let end = match ended {
             true => "the same to its end",
             false => "the same to its last input; it was not stopped in order, so what came after is not known",
         };
         super::output::line(&match self.json {
             true => json!(replayed).to_string(),
-            false => format!("{}: {inputs} inputs, {events} events, {end}\ndigest:  {digest}", self.file.display()),
+            false => {
+                format!("{}: {inputs} inputs{rules}, {events} events, {end}\ndigest:  {digest}", self.file.display())
+            }
         });
     }
 }

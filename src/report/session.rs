@@ -295,6 +295,8 @@ impl SessionFile {
 pub struct Replayed {
     /// Inputs from outside.
     pub inputs: u64,
+    /// Changes of the rules between nodes and their clients, which a replay passes over.
+    pub rules: u64,
     pub events: u64,
     pub digest: String,
     /// Virtual instant of the end, in microseconds.
@@ -353,7 +355,7 @@ pub async fn replay_and_keep(
             spawned.map_err(|error| SessionError::NotSpawned(error.to_string()))?
         }
     };
-    let (mut inputs, mut ended) = (Vec::new(), false);
+    let (mut inputs, mut rules, mut ended) = (Vec::new(), 0, false);
     while let Some(entry) = file.next()? {
         let Entry { at, delivered, digest: expected, came } = entry;
         let at = SimTime::from_micros(at);
@@ -369,14 +371,18 @@ pub async fn replay_and_keep(
         if let Some(expected) = expected.filter(|expected| *expected != digest.digest().to_string()) {
             return Err(file.differs("digest", expected, digest.digest()));
         }
-        if let Came::Submit { node, .. } = came
-            && node as usize >= plan.nodes.len()
-        {
+        let named = match &came {
+            Came::Submit { node, .. } => Some(*node),
+            Came::Chaos(change) => Some(change.node().0),
+            _ => None,
+        };
+        if let Some(node) = named.filter(|node| *node as usize >= plan.nodes.len()) {
             let nodes = plan.nodes.len();
             return Err(SessionError::NoNode { file: file.file.clone(), line: file.line, node, nodes });
         }
         let config = plan.tree.config();
         match came.intervention(config, desk, |node| watch.height(node)).map_err(|why| file.malformed(why))? {
+            Some(Intervention::Chaos(_)) => rules += 1,
             Some(what) => {
                 inputs.push(CameIn { at, delivered, what: what.clone() });
                 stage.intervene(what).await?;
@@ -387,7 +393,7 @@ pub async fn replay_and_keep(
     let end_us = stage.world().now().micros();
     stage.stop().await;
     let (events, digest) = (digest.events(), digest.digest().to_string());
-    Ok((Replayed { inputs: inputs.len() as u64, events, digest, end_us, ended }, inputs))
+    Ok((Replayed { inputs: inputs.len() as u64, rules, events, digest, end_us, ended }, inputs))
 }
 
 /// Knows at which height each node is.

@@ -28,16 +28,42 @@ pub enum Intervention {
     AddFault(Box<AddedFault>),
     /// The fault of this id ends; one that waits never begins.
     EndFault { id: usize },
+    /// A restart is added as a fault, and ends the crashes in force of the same nodes.
+    Restart(Box<AddedFault>),
     /// Nodes leave the end of their chain for another branch.
     Reorganise(Box<Asked>),
+    /// A rule between a node and its clients came or went. The run ignores it; who repeats the session learns of it.
+    Chaos(ChaosChange),
 }
 
 impl Intervention {
-    /// Whether it is about snapshots, and no part of what happens in the run.
-    pub fn is_about_snapshots(&self) -> bool {
+    /// Whether it changes what happens in the run: a snapshot is taken of it, and rules for clients are unknown to it.
+    pub fn is_of_run(&self) -> bool {
         match self {
-            Self::TakeSnapshot { .. } | Self::Revert { .. } | Self::DeleteSnapshot { .. } => true,
-            Self::Submit { .. } | Self::AddFault(_) | Self::EndFault { .. } | Self::Reorganise(_) => false,
+            Self::TakeSnapshot { .. } | Self::Revert { .. } | Self::DeleteSnapshot { .. } | Self::Chaos(_) => false,
+            Self::Submit { .. } | Self::AddFault(_) | Self::EndFault { .. } => true,
+            Self::Restart(_) | Self::Reorganise(_) => true,
+        }
+    }
+}
+
+/// What became of the rules between a served node and its clients. Each node numbers its rules from 1 on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ChaosChange {
+    /// A rule came, as `POST /lab/chaos` takes it.
+    Added { node: NodeId, id: u64, rule: serde_json::Map<String, serde_json::Value> },
+    /// A rule went.
+    Deleted { node: NodeId, id: u64 },
+    /// All rules of the node went.
+    Cleared { node: NodeId },
+}
+
+impl ChaosChange {
+    /// The node whose rules they are.
+    pub fn node(&self) -> NodeId {
+        match self {
+            Self::Added { node, .. } | Self::Deleted { node, .. } | Self::Cleared { node } => *node,
         }
     }
 }
@@ -53,6 +79,8 @@ pub enum Outcome {
     FaultEnded { is_known: bool },
     /// The nodes have left their chain, or why they cannot.
     Reorganised(Box<Result<Reorganised, ReorgError>>),
+    /// The run does not know of it.
+    Ignored,
     /// The snapshot that was taken, gone back to or deleted; `None` if there is none, or as many as there may be.
     Snapshot(Option<SnapshotInfo>),
 }

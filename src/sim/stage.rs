@@ -39,10 +39,10 @@ impl Stage {
         Ok(Self { host, snapshots: Snapshots::new(plan) })
     }
 
-    /// Does what comes into a run in this thread from outside, now, as [`Stage::intervene`] does. What is about snapshots does
-    /// nothing: the run has none.
+    /// Does what comes into a run in this thread from outside, now, as [`Stage::intervene`] does. What is no part of the run,
+    /// such as snapshots, does nothing.
     pub async fn intervene_in(stage: InlineStage, what: Intervention) -> InlineStage {
-        if what.is_about_snapshots() {
+        if !what.is_of_run() {
             return stage;
         }
         let snapshots = Snapshots::new(&stage.world().plan().apart());
@@ -103,12 +103,12 @@ impl Stage {
     /// An actor died.
     pub async fn intervene(&mut self, what: Intervention) -> Result<Outcome, ActorDied> {
         let (now, delivered) = (self.world().now(), self.world().delivered());
-        if !what.is_about_snapshots() {
+        if what.is_of_run() {
             self.snapshots.comes_in(now, delivered, &what);
         }
         // A fault comes after all that is due by now. A replay knows how many inputs were delivered before, not what of the
         // rest came to nothing, such as a message to a node that is down.
-        if matches!(what, Intervention::AddFault(_) | Intervention::EndFault { .. }) {
+        if matches!(what, Intervention::AddFault(_) | Intervention::EndFault { .. } | Intervention::Restart(_)) {
             self.play_instant().await?;
         }
         match what {
@@ -122,6 +122,17 @@ impl Stage {
                 self.play_instant().await?;
                 Ok(Outcome::FaultAdded { id })
             }
+            Intervention::Restart(added) => {
+                let kind = added.fault.kind.clone();
+                let id = self.world_mut().add_fault(*added);
+                self.play_instant().await?;
+                for crash in self.world().crashes_ended_by(&kind) {
+                    self.world_mut().withdraw_fault(crash);
+                    self.play_instant().await?;
+                }
+                Ok(Outcome::FaultAdded { id })
+            }
+            Intervention::Chaos(_) => Ok(Outcome::Ignored),
             Intervention::EndFault { id } => {
                 let is_known = self.world_mut().withdraw_fault(id);
                 self.play_instant().await?;

@@ -44,6 +44,11 @@ fn chains_are_networks_of_their_own() {
     assert_eq!(get(&up, &json!(1), "/lab")["data"]["snapshots"][0]["id"], 1);
     assert_eq!(get(&up, &json!(2), "/lab")["data"]["snapshots"], json!([]));
     assert_eq!(up.post("/chains/1/lab/chains", &json!({})).0, 404);
+    for path in ["/chains/1/api/webhooks", "/chains/1/lab/webhooks", "/chains/1/api/webhooks/7"] {
+        let (status, refused) = up.post(path, &json!({"event": "block.applied", "target": "http://127.0.0.1:1/"}));
+        let told = refused["message"].as_str().expect("a message");
+        assert!(status == 404 && told.contains("those of the testnet are at /api/webhooks"), "{path}: {told}");
+    }
     assert_eq!(up.post("/chains/1/chains/2/lab/advance", &json!({"slots": 1})).0, 404);
 
     let listed: Value = serde_json::from_slice(&up.bytes("/lab/chains")).expect("JSON");

@@ -151,6 +151,53 @@ fn the_recording_so_far_is_repeated() {
     up.interrupt();
 }
 
+/// How each of sixty requests was answered.
+fn answered(up: &Up) -> Vec<u16> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let ask = |page| agent.get(format!("{}/blocks?page={page}", up.api())).call().expect("it answers");
+    (1..=60).map(|page| ask(page).status().as_u16()).collect()
+}
+
+/// The rules of a recording, and the same requests in the same order, are met by the same troubles.
+#[test]
+fn chaos_is_recorded_and_strikes_the_same_again() {
+    let arguments = ["--delegates", "3", "--seed", "9", "--pace", "manual"];
+    let up = Up::start(&arguments);
+    let chaos = |up: &Up, rule: &Value| assert_eq!(up.post("/lab/chaos", rule).0, 201, "{rule}");
+    chaos(&up, &json!({"route": "/api/blocks", "share": 0.2, "status": 503, "count": 6}));
+    chaos(&up, &json!({"route": "/api/blocks", "share": 0.9, "status": 500}));
+    up.advance(4);
+    assert_eq!(up.post("/lab/snapshots", &json!({})).0, 201);
+    chaos(&up, &json!({"route": "/api/*", "method": "GET", "share": 0.3, "status": 429}));
+    assert_eq!(up.delete_below_root("/lab/chaos/2"), 200);
+    assert_eq!(up.delete_below_root("/lab/chaos/9"), 404);
+    // Rules are no part of what a snapshot keeps.
+    assert_eq!(up.post("/lab/snapshots/1/revert", &json!({})).0, 200);
+    let first = answered(&up);
+    for status in [200, 429, 503] {
+        assert!(first.contains(&status), "{status}: {first:?}");
+    }
+    let recording = up.bytes("/lab/recording");
+    let file = up.bytes("/lab/snapshots/1/file");
+    up.interrupt();
+    assert!(!String::from_utf8_lossy(&file).contains("chaos"), "nor of its file");
+
+    let replayed = replayed(&recording);
+    assert_eq!((&replayed["inputs"], &replayed["rules"]), (&json!(2), &json!(4)));
+    let up = Up::start(&arguments);
+    let text = String::from_utf8(recording).expect("text");
+    for entry in text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")) {
+        let change = &entry["came"]["chaos"];
+        if change["added"].is_object() {
+            chaos(&up, &change["added"]["rule"]);
+        } else if let Some(id) = change["deleted"]["id"].as_u64() {
+            assert_eq!(up.delete_below_root(&format!("/lab/chaos/{id}")), 200);
+        }
+    }
+    assert_eq!(answered(&up), first);
+    up.interrupt();
+}
+
 /// A testnet that goes on from a file is the one that the snapshot was taken of: the same pool, and the same blocks to come.
 #[test]
 fn a_snapshot_as_a_file_is_the_same_network() {

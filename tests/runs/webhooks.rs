@@ -61,7 +61,13 @@ fn webhooks_are_there_again_after_a_restart() {
 }
 
 /// The next post: its body. It is answered with 200.
+///
+/// # Panics
+/// No post has come within a minute, which is a hundred times what one takes: the webhook is deaf.
 fn received(listener: &TcpListener) -> Value {
+    // On Linux it is how long an accept waits, too.
+    let minute = Some(std::time::Duration::from_secs(60));
+    socket2::SockRef::from(listener).set_read_timeout(minute).expect("it is a socket");
     let (mut stream, _) = listener.accept().expect("the node posts");
     let mut reader = BufReader::new(stream.try_clone().expect("a socket can be shared"));
     let mut length = 0;

@@ -6,10 +6,11 @@ use crate::api::{
     json::{self, Object},
     lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
     parameter::{ANY_TEXT, Parameter, both},
-    route::{Access, ROUTES, Verb},
+    route::{Access, Answer, ROUTES, Verb},
     rule::{Bound, Given, Rule},
     shape::Shape,
 };
+use crate::sim::{Intervention, intervention::ChaosChange};
 
 const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
 
@@ -77,11 +78,16 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `POST /lab/chaos`: a rule from now on.
-pub fn create(call: &Call<'_>) -> Outcome {
-    let line = read(call)?;
-    let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
-    let number = call.context.chaos.add(line).ok_or_else(full)?;
-    show_number(call, number).map(Reply::created)
+pub fn create(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let line = read(&call)?;
+        let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
+        let id = call.context.chaos.add(line).ok_or_else(full)?;
+        let reply = show_number(&call, id)?.created();
+        let rule = call.context.chaos.get(id).map(|rule| as_asked(id, &rule)).unwrap_or_default();
+        note(&call, ChaosChange::Added { node: call.context.view.node(), id, rule }).await;
+        Ok(reply)
+    })
 }
 
 /// `GET /lab/chaos/{id}`.
@@ -90,16 +96,37 @@ pub fn show(call: &Call<'_>) -> Outcome {
 }
 
 /// `DELETE /lab/chaos/{id}`: answers with what the rule did.
-pub fn delete(call: &Call<'_>) -> Outcome {
-    let reply = show(call)?;
-    call.context.chaos.remove(number(call));
-    Ok(reply)
+pub fn delete(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let (reply, id) = (show(&call)?, number(&call));
+        call.context.chaos.remove(id);
+        note(&call, ChaosChange::Deleted { node: call.context.view.node(), id }).await;
+        Ok(reply)
+    })
 }
 
 /// `DELETE /lab/chaos`: all rules.
-pub fn clear(call: &Call<'_>) -> Outcome {
-    let deleted = call.context.chaos.clear();
-    Ok(Reply::json(json::data_object(|data| data.slot("deleted").put(&deleted))))
+pub fn clear(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let deleted = call.context.chaos.clear();
+        note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
+        Ok(Reply::json(json::data_object(|data| data.slot("deleted").put(&deleted))))
+    })
+}
+
+/// Has the recording tell of it.
+async fn note(call: &Call<'_>, change: ChaosChange) {
+    // A run that has ended is recorded no more; the rule holds for the answers that are still given.
+    let _ended = call.context.live.intervene(Intervention::Chaos(change)).await;
+}
+
+/// A rule as it was asked for, so that it can be asked for again.
+fn as_asked(number: u64, rule: &ChaosRule) -> serde_json::Map<String, serde_json::Value> {
+    let mut text = Vec::new();
+    write(&mut text, number, rule);
+    let mut members: serde_json::Map<_, _> = serde_json::from_slice(&text).expect("an object was written");
+    ["id", "matched", "applied"].into_iter().for_each(|name| _ = members.remove(name));
+    members
 }
 
 fn number(call: &Call<'_>) -> u64 {

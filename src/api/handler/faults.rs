@@ -7,7 +7,7 @@ use crate::{
     sim::{
         Fault, FaultKind, Intervention, Outcome, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
-        world::{FaultState, FaultStatus},
+        world::FaultStatus,
     },
 };
 
@@ -26,7 +26,7 @@ pub fn list(call: Call<'_>) -> Answer<'_> {
 pub fn add(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let added = desk(&call)?.read(&call.body).map_err(ApiError::Unprocessable)?;
-        let status = begin(&call, added).await?;
+        let status = begin(&call, Intervention::AddFault(added.into())).await?;
         Ok(created(&status))
     })
 }
@@ -49,7 +49,7 @@ pub fn crash(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
         let kind = FaultKind::Crash(Crash { nodes: Nodes::List(vec![NodeRef::Number(node)]), keep_pool });
-        let status = begin(&call, admit(&call, kind)?).await?;
+        let status = begin(&call, Intervention::AddFault(admit(&call, kind)?.into())).await?;
         Ok(created(&status))
     })
 }
@@ -59,27 +59,20 @@ pub fn restart(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
         let nodes = Nodes::List(vec![NodeRef::Number(node)]);
-        let kind = FaultKind::Restart(Restart { nodes: nodes.clone(), keep_pool });
-        let status = begin(&call, admit(&call, kind)?).await?;
-        let is_of_node_alone = |status: &FaultStatus| {
-            let crash = matches!(&status.fault.kind, FaultKind::Crash(crash) if crash.nodes == nodes);
-            crash && matches!(status.state, FaultState::InForce { .. })
-        };
-        for FaultStatus { id, .. } in statuses(&call).await?.into_iter().filter(is_of_node_alone) {
-            call.context.live.intervene(Intervention::EndFault { id }).await?;
-        }
+        let kind = FaultKind::Restart(Restart { nodes, keep_pool });
+        let status = begin(&call, Intervention::Restart(admit(&call, kind)?.into())).await?;
         Ok(created(&status))
     })
 }
 
 /// Adds a fault, and says how it stands.
-async fn begin(call: &Call<'_>, added: AddedFault) -> Result<FaultStatus, ApiError> {
+async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiError> {
     let live = &call.context.live;
     let count = live.look(|stage| stage.world().count_faults()).await?;
     if count >= FAULTS_LIMIT {
         return Err(ApiError::Unprocessable(format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}")));
     }
-    let Outcome::FaultAdded { id } = live.intervene(Intervention::AddFault(added.into())).await? else {
+    let Outcome::FaultAdded { id } = live.intervene(what).await? else {
         unreachable!("a fault that is added has an id");
     };
     let status = live.look(move |stage| stage.world().faults().nth(id)).await?;

@@ -6,7 +6,7 @@ use crate::{
     scenario::FaultDesk,
     sim::{
         Fault, Intervention,
-        intervention::Asked,
+        intervention::{Asked, ChaosChange},
         snapshots::{CameIn, SnapshotId},
     },
 };
@@ -49,6 +49,10 @@ pub enum Came {
     AddFault(Box<Fault>),
     /// A fault was ended, or would have been if there were one of this id.
     EndFault { id: usize },
+    /// A restart was added as a fault, which ended the crashes of its nodes.
+    Restart(Box<Fault>),
+    /// A rule between a node and its clients came or went, which the run does not know of.
+    Chaos(ChaosChange),
     /// Nodes were asked to leave the end of their chain for another branch.
     Reorganise(Box<Asked>),
     /// The session was stopped.
@@ -67,6 +71,8 @@ impl From<&Intervention> for Came {
             Intervention::DeleteSnapshot { id } => Self::DeleteSnapshot { id: id.0 },
             Intervention::AddFault(added) => Self::AddFault(added.fault.clone().into()),
             Intervention::EndFault { id } => Self::EndFault { id: *id },
+            Intervention::Restart(added) => Self::Restart(added.fault.clone().into()),
+            Intervention::Chaos(change) => Self::Chaos(change.clone()),
             Intervention::Reorganise(asked) => Self::Reorganise(asked.clone()),
         }
     }
@@ -92,6 +98,8 @@ impl Came {
             Self::DeleteSnapshot { id } => Intervention::DeleteSnapshot { id: SnapshotId(id) },
             Self::AddFault(fault) => Intervention::AddFault(desk.admit(*fault)?.into()),
             Self::EndFault { id } => Intervention::EndFault { id },
+            Self::Restart(fault) => Intervention::Restart(desk.admit(*fault)?.into()),
+            Self::Chaos(change) => Intervention::Chaos(change),
             Self::Reorganise(asked) => Intervention::Reorganise(asked),
             Self::End => return Ok(None),
         }))

@@ -10,7 +10,7 @@ use crate::{
     protocol::crypto::sha256,
     scenario::FaultDesk,
     sim::{
-        Observer, Plan, Stage,
+        Intervention, Observer, Plan, Stage,
         snapshots::{CameIn, SnapshotInfo, Snapshots},
         world::Moment,
     },
@@ -153,7 +153,7 @@ impl StateFile {
             let height = |node| stage.world().tips().of(NodeId(node)).height();
             let what =
                 came.intervention(plan.tree.config(), desk, height).map_err(|why| self.session.malformed(why))?;
-            let what = what.filter(|what| !what.is_about_snapshots());
+            let what = what.filter(Intervention::is_of_run);
             let Some(what) = what else { return Err(self.session.malformed("no part of a snapshot's file")) };
             debug_assert_eq!(stage.world().now(), at);
             stage.intervene(what).await?;

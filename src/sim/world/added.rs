@@ -45,6 +45,16 @@ impl World {
         })
     }
 
+    /// The crashes in force of the very nodes that a restart names.
+    pub(in crate::sim) fn crashes_ended_by(&self, restart: &FaultKind) -> Vec<usize> {
+        let FaultKind::Restart(restart) = restart else { return Vec::new() };
+        let is_of_these = |status: &FaultStatus| {
+            let crash = matches!(&status.fault.kind, FaultKind::Crash(crash) if crash.nodes == restart.nodes);
+            crash && matches!(status.state, FaultState::InForce { .. })
+        };
+        self.faults().filter(is_of_these).map(|status| status.id).collect()
+    }
+
     /// How many faults there are.
     pub fn count_faults(&self) -> usize {
         self.plan.faults.len()
