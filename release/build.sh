@@ -62,6 +62,12 @@ wheel() {
     [ -z "$compiled" ] && skip "nothing is compiled with --binary" && return
     command -v maturin > /dev/null || { echo "release/build.sh: needs maturin: pip install maturin" >&2 && exit 1; }
     (cd python && maturin build --profile "$profile" --target "$target" --locked --strip --out "$out")
+    local search='import sys, zipfile; wheel = zipfile.ZipFile(sys.argv[1])
+sys.exit(not any(sys.argv[2].encode() in wheel.read(name) for name in wheel.namelist()))'
+    if python3 -c "$search" "$out"/*.whl "$PWD"; then
+        echo "release/build.sh: the wheel names this folder; python/pyproject.toml needs rust = false in [tool.maturin.sbom]" >&2
+        exit 1
+    fi
 }
 
 bill_of_materials() {

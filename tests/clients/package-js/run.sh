@@ -43,8 +43,10 @@ npm install --offline --no-save "$folder"/packages/*.tgz
 
 step "types"
 npx --offline tsc -p .
-step "vitest, and the example of the README"
+step "vitest, and the examples of the documents"
 node example.mjs "$root/README.md" wallet.test.js > wallet.test.js
+node example.mjs "$root/docs/javascript.md" transfer.test.js > transfer.test.js
+node example.mjs "$root/docs/javascript.md" down.test.js > jest/down.test.js
 npx --offline vitest run
 step "jest"
 npx --offline jest

@@ -1,3 +1,3 @@
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({ test: { include: ["vitest/*.test.*", "wallet.test.js"], fileParallelism: false } });
+export default defineConfig({ test: { include: ["vitest/*.test.*", "*.test.js"], fileParallelism: false } });
