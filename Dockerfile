@@ -1,4 +1,4 @@
-# A testnet in a container, on a base without a shell, as a user without rights: docs/releasing.md.
+# A testnet in a container that holds the static program and nothing else, as a user without rights: docs/releasing.md.
 #
 #   docker build -t dposlab .
 #   docker run --rm -p 127.0.0.1:4003:4003 dposlab
@@ -7,14 +7,14 @@
 #
 #   docker run --rm -p 127.0.0.1:4003:4003 -v "$PWD/token:/token:ro" dposlab up --host 0.0.0.0 --lab token --lab-token /token
 
-FROM rust:1.91-slim-bookworm AS build
+FROM rust:1.91-alpine AS build
+RUN apk add --no-cache gcc musl-dev
 WORKDIR /dposlab
 COPY Cargo.toml Cargo.lock ./
 COPY benches benches
 COPY src src
 RUN cargo build --locked --release --bin dposlab && strip target/release/dposlab
 
-# The C library that the program was linked with, and nothing else.
 FROM scratch
 COPY --from=build /dposlab/target/release/dposlab /usr/bin/dposlab
 USER 65532:65532
