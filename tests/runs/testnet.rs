@@ -91,9 +91,12 @@ impl Up {
     /// The next line of standard error, which was piped. Waits for it.
     pub fn error_line(&mut self) -> String {
         let pipe = self.child.stderr.as_mut().expect("it is piped");
+        let (mut line, mut byte) = (Vec::new(), [0]);
         // Byte by byte: what comes behind the line stays in the pipe.
-        let bytes = pipe.bytes().map(|byte| byte.expect("it can be read")).take_while(|byte| *byte != b'\n');
-        String::from_utf8(bytes.collect()).expect("text")
+        while pipe.read(&mut byte).expect("it can be read") == 1 && byte != *b"\n" {
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).expect("text")
     }
 
     pub fn advance(&self, slots: u32) {
