@@ -105,10 +105,12 @@ impl Chains {
         self.lock().chains.iter().map(|(id, chain)| (*id, chain.clone())).collect()
     }
 
-    /// Stops and forgets one, and says whether it was there.
+    /// Stops and forgets one, ends its streams, and says whether it was there.
     pub fn delete(&self, id: u64) -> bool {
-        let chain = self.lock().chains.remove(&id);
-        chain.inspect(|chain| chain.live().stop()).is_some()
+        let Some(chain) = self.lock().chains.remove(&id) else { return false };
+        chain.live().stop();
+        chain.context.feed.end();
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {

@@ -360,7 +360,7 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
-    Route::later(Verb::Get, "/lab", Query::Ignored, watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab", Query::Only(&[watch::LAB]), watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
     Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events).on_loopback(),
     Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(forks::TREE_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/round", Query::Ignored, forks::round).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(forks::ROUND_SHAPE)).on_loopback(),

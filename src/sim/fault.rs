@@ -3,6 +3,7 @@
 //! A [`Fault`] is a kind with its parameters, the moment it begins and, unless it is over at once or lasts to the end,
 //! the moment it ends. The world carries them out.
 
+pub mod table;
 pub mod trigger;
 pub mod who;
 
@@ -568,6 +569,7 @@ pub enum Boundary {
 pub enum Rounds {
     One(u32),
     List(Vec<u32>),
+    #[serde(deserialize_with = "table::only")]
     Span(Span),
 }
 

@@ -236,6 +236,9 @@ impl Live {
             Command::Now { reply } => {
                 let _client_gone = reply.send((self.stage.world().now(), self.pace));
             }
+            Command::Peers { reply } => {
+                let _client_gone = reply.send(self.stage.moment().await?.peers());
+            }
             Command::Stop => return self.stop_asked(),
         }
         Ok(())

@@ -2,6 +2,10 @@
 
 use crate::testnet::Up;
 use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read},
+    time::Duration,
+};
 
 fn make(up: &Up, body: Value) -> Value {
     let (status, answer) = up.post("/lab/chains", &body);
@@ -56,6 +60,27 @@ fn chains_are_networks_of_their_own() {
     assert_eq!((up.delete_below_root("/lab/chains/1"), up.delete_below_root("/lab/chains/1")), (204, 404));
     assert_eq!(up.post("/chains/1/lab/advance", &json!({"slots": 1})).0, 404);
     assert_eq!(get(&up, &json!(2), "/lab")["data"]["ready"], true);
+    up.interrupt();
+}
+
+/// Its first block is there before anybody knows of it, and its streams end with it.
+#[test]
+fn a_chain_begins_before_it_is_told_of_and_its_streams_end_with_it() {
+    let up = Up::start(&["--delegates", "5", "--pace", "manual"]);
+    for _ in 0..10 {
+        let chain = make(&up, json!({"pace": "on-demand"}));
+        let pay = json!({"recipient": chain["accounts"][3]["address"], "amount": "5"});
+        let (status, paid) = up.post(&format!("/chains/{}/lab/faucet", chain["id"]), &pay);
+        assert_eq!(status, 200, "{paid}");
+    }
+    let url = format!("{}/chains/1/lab/events", up.api().trim_end_matches("/api"));
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(60))).build().into();
+    let mut stream = BufReader::new(agent.get(url).call().expect("it answers").into_body().into_reader());
+    let mut line = String::new();
+    stream.read_line(&mut line).expect("it greets");
+    assert_eq!(up.delete_below_root("/lab/chains/1"), 204);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).expect("it ends, and is not cut off by the limit of this test");
     up.interrupt();
 }
 

@@ -264,3 +264,26 @@ fn a_loaded_network_has_no_coin_at_hand() {
         assert!(status == 409 && message.contains("no account's passphrase is known"), "{status} {message}");
     }
 }
+
+/// The nodes that each node is connected to are those of the moment, after going back, too.
+#[test]
+fn peers_are_those_of_the_moment() {
+    for stage in ["inline", "ractor"] {
+        let up = Up::start(&["--pace", "manual", "--delegates", "5", "--stage", stage]);
+        let peers = || ok_get(&up, "/lab?peers=true")["data"]["nodes"].as_array().expect("a list").clone();
+        let of = |node: usize| peers()[node]["peers"].clone();
+        up.advance(3);
+        assert_eq!((of(0), of(2)), (json!([1, 2, 3, 4]), json!([0, 1, 3, 4])), "a full mesh");
+        let (status, taken) = up.post("/lab/snapshots", &json!({}));
+        assert_eq!(status, 201, "{taken}");
+        ok(&up, "/lab/nodes/2/crash", &json!({}));
+        // Who gets no answer drops the node at the next ping.
+        up.advance(120);
+        assert_eq!(of(0), json!([1, 3, 4]));
+        ok(&up, &format!("/lab/snapshots/{}/revert", taken["data"]["id"]), &json!({}));
+        assert_eq!(of(0), json!([1, 2, 3, 4]));
+        assert_eq!(ok_get(&up, "/lab")["data"]["nodes"][0].get("peers"), None, "only where asked for");
+        assert_eq!(up.post("/lab/advance", &json!({"slots": 1})).0, 200);
+        up.interrupt();
+    }
+}

@@ -111,6 +111,14 @@ impl Hosted {
         }
     }
 
+    /// The peer, if it is one.
+    pub fn peer(&self) -> Option<&Peer> {
+        match &self.actor {
+            Actor::Peer(peer) => Some(peer),
+            Actor::Pool(_) | Actor::Delegate(_) => None,
+        }
+    }
+
     /// Bytes it takes beside what others share with it: an estimate.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()

@@ -58,6 +58,8 @@ pub fn make(call: Call<'_>) -> Answer<'_> {
         let (host, context) = (host(&call), call.context.clone());
         let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
         let (id, chain) = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
+        // It answers once it has begun, at the pace on demand with its first block.
+        chain.context.live.now().await?;
         Ok(Reply::json(json::data(|out| write(out, id, &chain, &host))).created())
     })
 }

@@ -9,7 +9,7 @@ use crate::{
         lab::{BoardState, LabBoard, Subscription, stream::Filter},
         parameter::{ANY_TEXT, Parameter, both},
         route::Answer,
-        rule::{Bound, Rule},
+        rule::{Bound, Given, Rule},
         shape::{BLOCK_ID, Shape},
     },
     sim::{Pace, Stage, line::KINDS},
@@ -25,7 +25,11 @@ const NODE: Shape = Shape::Members(&[
     ("live", Shape::Boolean, true),
     ("cause", OR_NULL, true),
     ("pool", Shape::Integer, true),
+    ("peers", Shape::List(&Shape::Integer), false),
 ]);
+
+/// What is told of the network on top of the rest: `peers=true` names those of each node. All actors are copied for it.
+pub const LAB: &[Parameter] = &[both("peers", Rule::Boolean)];
 const FAULT: Shape =
     Shape::Members(&[("fault", Shape::Integer, true), ("kind", Shape::Text, true), ("since", Shape::Integer, true)]);
 /// The whole network. Times are virtual: `now` in seconds since the network's epoch, `nowMicros`, `since` in
@@ -59,6 +63,10 @@ pub fn lab(call: Call<'_>) -> Answer<'_> {
         for (down, keeps) in state.down.iter_mut().zip(causes) {
             *down = down.map(|brought| keeps.unwrap_or(brought));
         }
+        let peers = match call.parameters.get("peers") {
+            Some(Given::Boolean(true)) => call.context.live.peers().await.ok(),
+            _ => None,
+        };
         Ok(Reply::json(json::data_object(|data| {
             data.slot("ready").put(&run.is_some());
             match run.map(|(_, pace)| pace) {
@@ -69,13 +77,13 @@ pub fn lab(call: Call<'_>) -> Answer<'_> {
             data.slot("nowMicros").put(&now.micros());
             data.slot("seed").put(&board.seed());
             data.slot("stage").put(&board.stage());
-            write_state(data, board, &state);
+            write_state(data, board, &state, peers.as_deref());
             data.slot("snapshots").list(&taken, snapshots::write);
         })))
     })
 }
 
-fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState) {
+fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState, peers: Option<&[Vec<NodeId>]>) {
     let nodes = state.tips.all().iter().zip(board.delegates()).zip(state.down.iter().zip(&state.pools)).enumerate();
     data.slot("nodes").list(nodes, |out, (node, ((tip, delegate), (down, pool)))| {
         let mut line = Object::open(out);
@@ -86,6 +94,9 @@ fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState) {
         line.slot("live").put(&down.is_none());
         line.slot("cause").put(&down.map(|cause| cause.word()));
         line.slot("pool").put(pool);
+        if let Some(peers) = peers.and_then(|peers| peers.get(node)) {
+            line.slot("peers").put(&peers.iter().map(|peer| peer.0).collect::<Vec<_>>());
+        }
         line.close();
     });
     data.slot("faults").list(&state.faults, |out, (fault, in_force)| {

@@ -42,6 +42,8 @@ struct Shared {
     ring: Mutex<Ring>,
     grown: Notify,
     first: BlockId,
+    /// Nothing happens any more.
+    is_over: AtomicBool,
 }
 
 #[derive(Default)]
@@ -87,6 +89,7 @@ impl EventFeed {
             ring: Mutex::default(),
             grown: Notify::new(),
             first: tip.id(),
+            is_over: AtomicBool::new(false),
         }))
     }
 
@@ -103,6 +106,12 @@ impl EventFeed {
     /// Number of readers.
     pub fn readers(&self) -> usize {
         self.lock().readers
+    }
+
+    /// Ends every stream: the run is over.
+    pub fn end(&self) {
+        self.0.is_over.store(true, SeqCst);
+        self.0.grown.notify_waiters();
     }
 
     /// A reader from the next event on.
@@ -161,6 +170,11 @@ impl Listening {
     /// Is ready at the next event after it was first polled or enabled.
     pub fn grown(&self) -> Notified<'_> {
         self.0.0.grown.notified()
+    }
+
+    /// Returns true if the run is over, so that nothing comes any more.
+    pub fn is_over(&self) -> bool {
+        self.0.0.is_over.load(SeqCst)
     }
 
     /// The JSON of an event.

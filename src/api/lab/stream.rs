@@ -93,7 +93,7 @@ impl Reader {
                 return None;
             }
             let Some((first, records)) = self.look().await else { continue };
-            if *self.stopped.borrow() {
+            if *self.stopped.borrow() || records.is_empty() && self.listening.is_over() {
                 return None;
             }
             if records.is_empty() && first == self.next {
@@ -120,7 +120,7 @@ impl Reader {
         let mut grown = pin!(self.listening.grown());
         grown.as_mut().enable();
         let (first, records) = self.listening.take(self.next);
-        if records.is_empty() && first == self.next {
+        if records.is_empty() && first == self.next && !self.listening.is_over() {
             let mut stopped = self.stopped.clone();
             tokio::select! {
                 () = grown => return None,

@@ -1,6 +1,6 @@
 //! Amounts and fees as distributions.
 
-use crate::scenario::limits::Mistake;
+use crate::{scenario::limits::Mistake, sim::fault::table};
 use rand::Rng;
 use rand_distr::{Distribution as _, LogNormal};
 use schemars::JsonSchema;
@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 #[serde(untagged, expecting = "expected a number, { min = …, max = … } or { median = …, sigma = … }")]
 pub enum Amounts {
     Constant(f64),
+    #[serde(deserialize_with = "table::only")]
     Uniform(Uniform),
+    #[serde(deserialize_with = "table::only")]
     LogNormal(Around),
 }
 

@@ -1,5 +1,6 @@
 //! Whom a fault concerns.
 
+use super::table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -28,8 +29,10 @@ pub enum Nodes {
     /// These.
     List(Vec<NodeRef>),
     /// A span of numbers, both included.
+    #[serde(deserialize_with = "table::only")]
     Span(NodeSpan),
     /// A share of all.
+    #[serde(deserialize_with = "table::only")]
     Share(Share),
 }
 

@@ -14,6 +14,7 @@ pub(super) enum Command {
     SetPace { pace: Pace, reply: oneshot::Sender<()> },
     Look(Box<dyn FnOnce(&Stage) + Send>),
     Now { reply: oneshot::Sender<(SimTime, Pace)> },
+    Peers { reply: oneshot::Sender<Vec<Vec<NodeId>>> },
     Stop,
 }
 
@@ -87,6 +88,14 @@ impl LiveHandle {
     /// The run has stopped.
     pub async fn now(&self) -> Result<(SimTime, Pace), Stopped> {
         self.ask(|reply| Command::Now { reply }).await
+    }
+
+    /// By node, the nodes that it is connected to, ascending. All actors are copied for it.
+    ///
+    /// # Errors
+    /// The run has stopped.
+    pub async fn peers(&self) -> Result<Vec<Vec<NodeId>>, Stopped> {
+        self.ask(|reply| Command::Peers { reply }).await
     }
 
     /// Looks at the run between two events. It stands still meanwhile, so the look is short.

@@ -61,6 +61,12 @@ impl Moment {
         self.world.queue.bytes() + self.actors.iter().map(Hosted::bytes).sum::<usize>() + size_of::<World>()
     }
 
+    /// By node, the nodes that it is connected to, ascending.
+    pub fn peers(&self) -> Vec<Vec<NodeId>> {
+        let peers = self.actors.iter().filter_map(Hosted::peer);
+        peers.map(|peer| peer.connected().collect()).collect()
+    }
+
     /// The transactions that wait in a node's pool.
     pub fn pending(&self, node: NodeId) -> Vec<Arc<SignedTransaction>> {
         plan::pool_of(&self.actors, node)

@@ -23,9 +23,13 @@ for dialect in documented core-2.6; do
     curl -sf "${url%/api}/lab/advance" -H 'content-type: application/json' -d '{"slots": 120}' >/dev/null
     echo "schemathesis, dialect $dialect"
     # Bounded in requests and in time; a fixed seed, so that what it finds can be found again.
-    timeout 900 "$folder/venv/bin/schemathesis" --config-file schemathesis.toml run "$url/openapi.json" \
-        --exclude-path-regex "^/lab" \
-        --max-examples "${EXAMPLES:-25}" --seed 1
+    asked() {
+        timeout 900 "$folder/venv/bin/schemathesis" --config-file schemathesis.toml run "$url/openapi.json" --seed 1 "$@"
+    }
+    asked --exclude-path-regex "^/(lab|chains)" --max-examples "${EXAMPLES:-25}"
+    # The lab in one dialect, for it has none. Streams do not end, and slots and pace would play for hours.
+    test "$dialect" != documented ||
+        asked --include-path-regex "^/lab" --exclude-path-regex "^/lab/(events|advance|pace)" --max-examples 10
     kill -INT "$running"
     wait "$running"
     running=
