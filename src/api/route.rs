@@ -15,7 +15,7 @@ use super::{
     rule::{Bound, Rule},
     shape::Shape,
 };
-use std::pin::Pin;
+use std::{pin::Pin, sync::LazyLock};
 use warp::http::Method;
 
 /// One route.
@@ -246,10 +246,16 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
 
 /// Whether only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
 pub fn is_guarded(path: &str) -> bool {
+    /// Those that are not below `/lab`: every request is held against them.
+    static OTHERS: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
+        ROUTES.iter().filter(|route| route.access != Access::Everyone && !is_of_lab(route.path)).collect()
+    });
     let path = path.trim_end_matches('/');
-    let is_of_lab = path == "/lab" || path.starts_with("/lab/");
-    let mut guarded = ROUTES.iter().filter(|route| route.access != Access::Everyone);
-    is_of_lab || guarded.any(|route| leads_to(route, path, &mut Vec::new()))
+    is_of_lab(path) || OTHERS.iter().any(|route| leads_to(route, path, &mut Vec::new()))
+}
+
+fn is_of_lab(path: &str) -> bool {
+    path == "/lab" || path.starts_with("/lab/")
 }
 
 fn leads_to<'p>(route: &'static Route, path: &'p str, arguments: &mut Vec<(&'static str, &'p str)>) -> bool {
