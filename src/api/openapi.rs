@@ -89,9 +89,12 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
         "parameters": parameters(route, dialect),
         "responses": responses(route, dialect, named),
     });
-    if let Some(body) = body(route, dialect, transactions_max, named) {
-        // Who steers the run may leave out what may say nothing.
+    if let Some(mut body) = body(route, dialect, transactions_max, named) {
+        // Who steers the run may leave out what may say nothing, or send what stands for nothing.
         let is_required = route.access != Access::Loopback || body["required"] != json!([]);
+        if !is_required && body["type"] == "object" {
+            body["type"] = json!(["object", "null"]);
+        }
         operation["requestBody"] = json!({"required": is_required, "content": {"application/json": {"schema": body}}});
     }
     if let Some(example) = example {
