@@ -82,7 +82,7 @@ def unseen_in_sweep(where, found, varied, totals):
     draw = random.Random(24)
     told = {"run", "seed", "ended", "undecided", "digest", *varied}
     paths = [("runs", draw.randrange(len(found["runs"])), column) for column in found["runs"][0] if column not in told]
-    paths += [("summary", member) for member in ("runs", "failed", "censored", "by_status", "failures")]
+    paths += [("summary", member) for member in ("runs", "failed", "censored", "died", "by_status", "failures")]
     for name, member in found["summary"]["cells"][0].items():
         if name == "assertions":
             paths += [("summary", "cells", 0, name, 0, *path) for path in places(member[0]) if path != ("assertion",)]

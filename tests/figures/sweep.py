@@ -159,7 +159,7 @@ def compare_status(comparison, where, summary, rows, failures):
     expected = {"runs": len(rows), "failed": len(failed), "censored": by_status.get("censored", 0), "died": by_status.get("died", 0), "by_status": by_status}
     for member, value in expected.items():
         comparison.value(f"sweep.{member}", where, summary[member], value)
-    about = lambda row: (row["run"], row["seed"], row["status"], row["ended"])
+    about = lambda row: tuple(row.get(name) for name in ("run", "seed", "status", "ended"))
     named = [about(row) for row in failed]
     for name, there, wanted in (("sweep.failures", summary["failures"], named[:100]), ("failures", failures, named)):
         comparison.value(name, where, [about(row) for row in there], wanted)
