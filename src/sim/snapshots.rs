@@ -71,6 +71,8 @@ struct Kept {
     before: SnapshotId,
     inputs: Vec<CameIn>,
     moment: Option<Moment>,
+    /// Those of the moment. To add them up takes longer than to copy it.
+    bytes: usize,
     /// Others come after it, so it stays though nobody can go back to it any more.
     is_deleted: bool,
 }
@@ -103,7 +105,8 @@ impl Snapshots {
         let (height, tip) = (tip.height(), tip.id());
         let info = SnapshotInfo { id, name, at: moment.now(), delivered: moment.delivered(), height, tip };
         let inputs = std::mem::take(&mut self.since);
-        let kept = Kept { info: info.clone(), before: self.last, inputs, moment: Some(moment), is_deleted: false };
+        let (before, bytes) = (self.last, moment.bytes());
+        let kept = Kept { info: info.clone(), before, inputs, moment: Some(moment), bytes, is_deleted: false };
         self.all.insert(id, kept);
         self.last = id;
         self.drop_moments(id);
@@ -133,6 +136,7 @@ impl Snapshots {
     /// Keeps the moment of a snapshot that was made again.
     pub fn keep(&mut self, id: SnapshotId, moment: Moment) {
         if let Some(kept) = self.all.get_mut(&id) {
+            kept.bytes = moment.bytes();
             kept.moment = Some(moment);
             self.drop_moments(id);
         }
@@ -146,7 +150,7 @@ impl Snapshots {
 
     /// Bytes of the moments that are kept: an estimate.
     pub fn bytes(&self) -> usize {
-        self.all.values().filter_map(|kept| kept.moment.as_ref()).map(Moment::bytes).sum()
+        self.all.values().filter(|kept| kept.moment.is_some()).map(|kept| kept.bytes).sum()
     }
 
     /// The run is at a snapshot again.
@@ -217,7 +221,7 @@ impl Snapshots {
             let soonest = self.all.iter().filter(|(id, kept)| **id != newest && kept.moment.is_some());
             let soonest = soonest.min_by_key(|(id, kept)| (self.cost(kept), **id)).map(|(id, _)| *id);
             let Some(kept) = soonest.and_then(|id| self.all.get_mut(&id)) else { return };
-            bytes -= kept.moment.take().map_or(0, |moment| moment.bytes());
+            bytes -= kept.moment.take().map_or(0, |_| kept.bytes);
         }
     }
 
