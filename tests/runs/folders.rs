@@ -4,6 +4,15 @@ use crate::{
     support::{dposlab, run},
     testnet::Up,
 };
+use dposlab::{
+    actors::{NodeId, SimTime},
+    report::session::{
+        Session,
+        folder::{Folder, FolderWriter, Sync},
+    },
+    scenario::{FaultDesk, Scenario, run::among_actors},
+    sim::{SeedTree, Stage},
+};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -123,6 +132,24 @@ fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
     }
 }
 
+/// The pace that somebody has set counts for more than that of the command, and only the last one.
+#[test]
+fn the_pace_that_was_set_is_kept() {
+    let place = Place::new();
+    let pace = |up: &Up| serde_json::from_slice::<Value>(&up.bytes("/lab/pace")).expect("JSON")["data"]["pace"].clone();
+    let up = place.start(&["--pace", "manual"]);
+    assert_eq!(pace(&up), "manual");
+    for set in [json!("on-demand"), json!(0.5)] {
+        posted(&up, "/lab/pace", &json!({ "pace": set }));
+    }
+    kill(up);
+    let up = place.start(&["--pace", "manual"]);
+    assert_eq!(pace(&up), 0.5);
+    posted(&up, "/lab/pace", &json!({"pace": "manual"}));
+    kill(up);
+    assert_eq!(pace(&place.start(&["--speed", "max"])), "manual");
+}
+
 /// At fifty instants: whatever was answered before is there again, and the chain is never shorter than it was told to be.
 #[test]
 fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
@@ -165,6 +192,37 @@ fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
         kill(up);
     }
     assert!(blocks.len() > 50 && transactions.len() > 10 && snapshots > 10, "it was really used");
+}
+
+/// A block is in the log before those see it who tell clients, though nobody has noted yet where the network stands.
+#[test]
+fn a_block_that_a_client_may_know_is_there_again() {
+    let text = "version = 1\ndescription = \"d\"\nrounds = 9\n[network]\ndelegates = 5\n";
+    let scenario = Scenario::parse(text, Path::new("a test")).expect("it is one");
+    let (place, seeds) = (Place::new(), SeedTree::new(1));
+    let folder = Folder::new(place.0.path());
+    scenario.crypto.during(|| {
+        let begin = || {
+            let testnet = scenario.testnet(seeds);
+            let plan = scenario.plan(&testnet, seeds);
+            let session = Session::new(1, &scenario, 1, plan.tree.config());
+            let desk = FaultDesk::new(&plan, testnet);
+            let opened = among_actors(folder.open(&session, &plan, &desk, Vec::new())).expect("it can be used");
+            (plan, opened)
+        };
+        let (plan, (log, nothing)) = begin();
+        assert!(nothing.is_none());
+        let writer = FolderWriter::new(log, Sync::Never, &plan, 1);
+        let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
+        let end = SimTime::from_micros(100_000_000);
+        while among_actors(stage.step(end)).expect("nobody dies") {}
+        let known = stage.world().tips().of(NodeId(0)).id();
+        drop(stage);
+        let (_, (_, resumed)) = begin();
+        let resumed = resumed.expect("there is a log");
+        assert_eq!(resumed.moment.tips().of(NodeId(0)).id(), known);
+        assert!(resumed.moment.tips().of(NodeId(0)).height().0 > 5);
+    });
 }
 
 #[test]

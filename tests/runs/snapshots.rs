@@ -144,6 +144,41 @@ fn it_is_the_same_where_the_moment_has_to_be_played_again() {
     }
 }
 
+/// The bytes that are said to be kept are those of the moments that are kept, also of one that was made again.
+#[test]
+fn the_bytes_of_moments_are_added_up_rightly() {
+    let scenario = Scenario::parse(
+        "version = 1\ndescription = \"d\"\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 5\n",
+        Path::new("a test"),
+    );
+    let (scenario, seeds) = (scenario.expect("it is one"), SeedTree::new(1));
+    scenario.crypto.during(|| {
+        let plan = scenario.plan(&scenario.testnet(seeds), seeds);
+        among_actors(async {
+            let mut stage = Stage::inline(&plan, Vec::new());
+            for number in 1..=6 {
+                stage.play_to(SimTime::from_micros(number * 20_000_000), u64::MAX).await.expect("nobody dies");
+                stage.intervene(Intervention::TakeSnapshot { name: None }).await.expect("nobody dies");
+            }
+            let of_moments = |stage: &Stage| {
+                let moments = (1..=6).filter_map(|id| stage.snapshots().moment(SnapshotId(id)));
+                moments.fold((0, 0), |(count, bytes), moment| (count + 1, bytes + moment.bytes()))
+            };
+            let (count, bytes) = of_moments(&stage);
+            assert_eq!((count, stage.snapshots().bytes()), (6, bytes));
+            stage.keep_moments(bytes / 2);
+            let kept = of_moments(&stage).0;
+            assert!((1..6).contains(&kept), "{kept} of 6 moments are kept");
+            for to in [1, 2, 3, 4, 5, 6, 1, 4] {
+                stage.intervene(Intervention::Revert { to: SnapshotId(to) }).await.expect("nobody dies");
+                let (_, there) = of_moments(&stage);
+                assert_eq!(stage.snapshots().bytes(), there, "after going back to {to}");
+                assert!(there <= bytes / 2, "{there} bytes, allowed are {}", bytes / 2);
+            }
+        });
+    });
+}
+
 /// One thing that somebody does to a run.
 #[derive(Clone, Debug)]
 enum Deed {
