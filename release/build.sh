@@ -6,7 +6,9 @@
 #
 #   --profile  release, if it is not given; optimised is built in half the time, for trying this script
 #   --out      where the artefacts go; target/release-artefacts, if it is not given
-#   --binary   packs this program and compiles nothing; then there is no wheel, whose packer compiles by itself
+#   --binary   packs this program and compiles nothing; then there is no wheel and no bill of materials, which need the sources
+#
+# What packing needs is installed into target/release-tools (release/tools.sh). RELEASE_TOOLS names another folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # What is made must not depend on who makes it, where, or in which language.
@@ -25,9 +27,16 @@ while [ $# -gt 0 ]; do
 done
 
 source release/compile.sh
-step() { printf '==> release: %s\n' "$*"; }
-skip() { printf '    left out: %s\n' "$*"; }
+source release/tools.sh
+step() { printf '==> release: %s (%s s)\n' "$*" "$SECONDS"; }
 
+need cargo "https://rustup.rs"
+need cc "apt-get install gcc libc6-dev"
+need strip "apt-get install binutils"
+need npm "apt-get install nodejs npm, Node.js 20 or newer"
+need python3 "apt-get install python3 python3-venv"
+# Before the flags: what only packs may be compiled like anything else.
+[ -n "$program" ] || install_tools
 reproducible_flags
 version=$(sed -n '/^\[package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 target=$(rustc -vV | sed -n 's/^host: //p')
@@ -58,37 +67,41 @@ npm_packages() {
 
 wheel() {
     step "a wheel"
-    [ -f python/pyproject.toml ] || { skip "there is no python/" && return; }
-    [ -z "$compiled" ] && skip "nothing is compiled with --binary" && return
-    command -v maturin > /dev/null || { echo "release/build.sh: needs maturin: pip install maturin" >&2 && exit 1; }
-    (cd python && maturin build --profile "$profile" --target "$target" --locked --strip --out "$out")
-    local search='import sys, zipfile; wheel = zipfile.ZipFile(sys.argv[1])
-sys.exit(not any(sys.argv[2].encode() in wheel.read(name) for name in wheel.namelist()))'
-    if python3 -c "$search" "$out"/*.whl "$PWD"; then
-        echo "release/build.sh: the wheel names this folder; python/pyproject.toml needs rust = false in [tool.maturin.sbom]" >&2
-        exit 1
-    fi
+    # The program is there already; maturin asks cargo for it with the flags that it was compiled with.
+    (cd python && maturin build --quiet --profile "$profile" --target "$target" --locked --out "$out")
+    python3 - "$out"/*.whl "$PWD" "$work/dposlab" << 'END'
+import sys, zipfile
+
+wheel, folder, program = zipfile.ZipFile(sys.argv[1]), sys.argv[2].encode(), open(sys.argv[3], "rb").read()
+for name in wheel.namelist():
+    if folder in wheel.read(name):
+        sys.exit(f"release/build.sh: {name} in the wheel names the folder it was made in")
+[packed] = [name for name in wheel.namelist() if name.endswith("/scripts/dposlab")]
+if wheel.read(packed) != program:
+    sys.exit("release/build.sh: the program in the wheel is not that of the archive")
+END
 }
 
 bill_of_materials() {
     step "a bill of materials"
-    command -v cargo-cyclonedx > /dev/null || { skip "needs cargo-cyclonedx: cargo install cargo-cyclonedx --locked" && return; }
     # It writes beside Cargo.toml, and names the folder.
     cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$target" --override-filename sbom
     sed "s|file://$PWD|file:///dposlab|g" sbom.json > "$out/$name.cdx.json"
     rm sbom.json
 }
 
-compiled=
-if [ -z "$program" ]; then
+if [ -n "$program" ]; then
+    strip -o "$work/dposlab" "$program"
+    archive
+    npm_packages
+else
     step "compiled with profile $profile for $target"
-    compiled=yes
-    program=$(compile "$profile" "$target")
+    # The compiler strips it.
+    cp "$(compile "$profile" "$target")" "$work/dposlab"
+    archive
+    npm_packages
+    wheel
+    bill_of_materials
 fi
-strip -o "$work/dposlab" "$program"
-archive
-npm_packages
-wheel
-bill_of_materials
 step "checksums"
 (cd "$out" && sha256sum -- * > "$work/sums" && mv "$work/sums" SHA256SUMS && cat SHA256SUMS)
