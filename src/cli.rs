@@ -12,6 +12,7 @@ mod memory;
 pub mod merge;
 pub mod output;
 pub mod pages;
+mod parent;
 #[cfg(feature = "planted")]
 mod planted;
 mod progress;
@@ -99,12 +100,12 @@ impl Cli {
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Usage(why)) => {
-                eprintln!("dposlab: {why}");
+                output::aside(&format!("dposlab: {why}"));
                 ExitCode::from(2)
             }
             Err(Failure::Told) => ExitCode::from(1),
             Err(Failure::Broken(why)) => {
-                eprintln!("dposlab: {why}");
+                output::aside(&format!("dposlab: {why}"));
                 ExitCode::from(1)
             }
         }

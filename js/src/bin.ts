@@ -6,11 +6,17 @@ import { constants } from "node:os";
 import { findBinary } from "./binary.js";
 import { DposlabError } from "./errors.js";
 
+/** Commands that can watch the process that started them. */
+const watching = ["check", "explain", "run", "sweep", "up"];
+
 function run(binary: string): void {
     const words = process.argv.slice(2);
     // Newer versions of Node.js can become the program.
     const { execve } = process as { execve?: (file: string, args: string[], env: NodeJS.ProcessEnv) => never };
     if (execve !== undefined) execve(binary, [binary, ...words], process.env);
+    // Where this process is killed, nobody else ends the program.
+    const isAsked = words.some((word) => word.startsWith("--exit-with-parent"));
+    if (watching.includes(words[0] ?? "") && !isAsked) words.splice(1, 0, `--exit-with-parent=${process.pid}`);
     const child = spawn(binary, words, { stdio: "inherit" });
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
         // A terminal sends Ctrl-C and Ctrl-\ to both by itself, and a second one would end the program at once.

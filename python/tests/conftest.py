@@ -62,7 +62,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_until_gone(pid: int) -> None:
+def wait_until_gone(pid: int, seconds: float = 20) -> None:
     """Waits for the end of a process that may be another's child."""
     try:
         handle = os.pidfd_open(pid)
@@ -72,6 +72,6 @@ def wait_until_gone(pid: int) -> None:
 
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    gone = poll.poll(20_000)
+    gone = poll.poll(seconds * 1000)
     os.close(handle)
-    assert gone or not is_alive(pid), f"process {pid} is still there"
+    assert gone or not is_alive(pid), f"process {pid} is still there after {seconds} s"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -92,12 +94,32 @@ def test_ctrl_c_leaves_no_child(scenario: str) -> None:
     wait_until_gone(int(children[0]))
 
 
-def test_an_explanation_is_that_of_the_program(scenario: str) -> None:
-    if subprocess.run([dposlab.binary(), "explain", "--help"], capture_output=True).returncode:
-        with pytest.raises(dposlab.UsageError, match="explain"):
-            dposlab.explain(scenario)
-    else:
-        assert dposlab.explain(scenario, seed=3)
+@pytest.mark.parametrize("finding", ["a-forger-sees-registered-hashes", "a-rollback-keeps-what-is-pending"])
+def test_an_explanation_of_a_finding_is_that_of_the_program(
+    finding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # run.sh says where the sources are.
+    shutil.copytree(Path(os.environ["DPOSLAB_SOURCES"], "scenarios/findings"), tmp_path / "findings")
+    monkeypatch.chdir(tmp_path)
+    file = f"findings/{finding}.toml"
+    told = dposlab.explain(file, repeats=4, budget=3, jobs=1, out="why.html")
+    assert told["failed"] and told["why"] and told["chain"]["steps"] and told["curve"] and told["nearest"]
+    command = [dposlab.binary(), "explain", file, "--json", "--repeats", "4", "--budget", "3"]
+    alone = subprocess.run(command, capture_output=True, text=True)
+    assert (alone.returncode, json.loads(alone.stdout)) == (1, told), "the same, with another number of jobs"
+    assert told["reproduce"] == f"dposlab explain {file} --repeats 4 --budget 3"
+    assert Path("why.html").read_text().startswith("<!")
+    # Another way to the same: the run fails, of which that is said.
+    run = dposlab.run(file, seed=told["seed"])
+    assert not run.ok and run.why
+
+
+def test_an_explanation_of_a_run_that_holds_says_so(scenario: str) -> None:
+    told = dposlab.explain(scenario, seed=3, set={"fault[0].rounds": 2}, repeats=0, budget=0)
+    assert (told["failed"], told["seed"], told["set"]) == (False, 3, ["fault[0].rounds=2"])
+    assert (told["curve"], told["nearest"]) == (None, None)
+    with pytest.raises(dposlab.UsageError, match="nothing.toml"):
+        dposlab.explain("nothing.toml")
 
 
 def test_the_version_is_that_of_the_program() -> None:

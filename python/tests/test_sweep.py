@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 
 import dposlab
 from dposlab._deal import Dealer, cut
+from dposlab._process import call, limited
 
 VARY = {"network.latency.max_ms": [100, 700]}
 
@@ -52,16 +56,46 @@ def test_a_run_that_kills_its_process_is_one_row(scenario: str, deadly: Path, mo
     assert spread.failures[0]["ended"] == "signal 9" and "--seed 7" in spread.failures[0]["reproduce"]
 
 
-def test_limits_of_time_and_memory_are_rows(scenario: str) -> None:
+def test_a_run_that_takes_too_long_is_a_row(scenario: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         late = dposlab.sweep(scenario, seeds=(0, 2), set={"rounds": 100_000}, executor=pool, timeout=0.5)
-        assert [row["ended"] for row in late.runs.to_pylist()] == ["time limit"] * 2
-        with pytest.raises(dposlab.UsageError, match="memory: found 1000 bytes, allowed are"):
-            dposlab.sweep(scenario, seeds=(0, 2), executor=pool, memory=1000)
-        # Enough by the program's own estimate, and not enough for its threads.
-        full = dposlab.sweep(scenario, seeds=(0, 2), executor=pool, memory=64 << 20)
-        assert {row["status"] for row in full.runs.to_pylist()} <= {"ok", "died"}
-        assert dposlab.sweep(scenario, seeds=(0, 1), executor=pool, memory=8 << 30).ok
+    assert [row["ended"] for row in late.runs.to_pylist()] == ["time limit"] * 2
+
+
+def test_a_run_that_needs_more_than_its_memory_is_a_row_and_harms_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text("version = 1\nrounds = 3\n[network]\ndelegates = 9\n")
+    asked: Any = {"seeds": (3, 6), "vary": {"network.relays": [0, 2_000, 1]}}
+    command = ["sweep", "s.toml", "--seeds", "3..6", "--vary", "network.relays=0,2000,1"]
+    # What a run of 2,009 nodes allocates fits, by the program's own estimate; its code and stacks beside it do not.
+    limit = max(cell["memory_bytes"] for cell in call([*command, "--plan"]).json()["cells"])
+    assert limit > 150 << 20, "the others have room"
+    whole = dposlab.sweep("s.toml", **asked).runs.to_pylist()
+    assert {row["status"] for row in whole} == {"ok"}
+    with ThreadPoolExecutor(2) as pool:
+        with pytest.raises(dposlab.UsageError, match=f"memory: found {limit - 1} bytes, allowed are {limit} and more"):
+            dposlab.sweep("s.toml", **asked, executor=pool, memory=limit - 1)
+        tight = dposlab.sweep("s.toml", **asked, executor=pool, memory=limit)
+        wide = dposlab.sweep("s.toml", **asked, executor=pool, memory=4 * limit)
+    rows = tight.runs.to_pylist()
+    # Nothing but the limit differs between the two.
+    assert wide.runs.to_pylist() == whole
+    assert [(row["status"], row["ended"]) for row in rows[3:6]] == [("died", "memory limit")] * 3
+    assert rows[:3] + rows[6:] == whole[:3] + whole[6:]
+    assert [cell["died"] for cell in tight.cells] == [0, 3, 0] and not tight.ok
+    # It is the system that refuses the memory, not the program's estimate.
+    command += ["--only", "3..4", "--jobs", "1", "--allow-memory", str(limit)]
+    for memory, code in ((limit, -signal.SIGABRT), (4 * limit, 0)):
+        ended = subprocess.run([*limited(memory), dposlab.binary(), *command], capture_output=True, text=True)
+        assert ended.returncode == code, ended.stderr
+        assert ("memory allocation of" in ended.stderr) == (code != 0)
+
+
+def test_the_limit_of_memory_is_in_force_from_the_beginning() -> None:
+    command = [*limited(100 << 20), sys.executable, "-c", "import resource; print(resource.getrlimit(resource.RLIMIT_AS))"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == f"({100 << 20}, {100 << 20})\n"
 
 
 def test_a_sweep_goes_on_from_the_rows_it_has(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:

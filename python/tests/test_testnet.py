@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -56,16 +53,6 @@ def test_mistakes_and_deaths_are_errors() -> None:
     with pytest.raises(dposlab.RunDied, match="signal 9") as died:
         net.stop()
     assert died.value.command.startswith("dposlab up ")
-
-
-def test_a_testnet_ends_with_its_caller_however_that_ends() -> None:
-    code = "import dposlab, signal\nnet = dposlab.Testnet(delegates=4)\nprint(net.process.pid, flush=True)\nsignal.pause()"
-    caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert caller.stdout is not None
-    pid = int(caller.stdout.readline())
-    os.kill(caller.pid, signal.SIGKILL)
-    caller.communicate()
-    wait_until_gone(pid)
 
 
 FAILING = """

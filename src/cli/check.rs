@@ -4,7 +4,7 @@ mod known;
 mod span;
 mod told;
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, progress::Progress};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, progress::Progress};
 use crate::{
     check::{
         Minimal, Minimiser, Signature, judge,
@@ -100,6 +100,8 @@ pub struct Check {
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
+    parent: WithParent,
+    #[command(flatten)]
     progress: Progress,
     /// Plant a fault by name, or all of them one after the other, and measure how soon it is found.
     #[cfg(feature = "planted")]
@@ -135,6 +137,7 @@ impl Check {
     /// # Errors
     /// The scenario cannot be read, something was found, or the search was interrupted.
     pub fn run(self) -> Result<(), Failure> {
+        self.parent.watch()?;
         let search = self.search()?;
         if self.draw {
             return self.write_drawn(&search);

@@ -1,6 +1,6 @@
 //! `dposlab explain`: why a run failed.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, replay::planned};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, replay::planned};
 use crate::{
     actors::SimTime,
     check::explain::{Course, Explanation, Options, Phase, explain, explain_recorded},
@@ -74,6 +74,8 @@ pub struct Explain {
     jobs: Option<u16>,
     #[command(flatten)]
     memory: Memory,
+    #[command(flatten)]
+    parent: WithParent,
 }
 
 const EXAMPLES: &str = "\
@@ -89,6 +91,7 @@ impl Explain {
     /// # Errors
     /// The file is no scenario, the page cannot be written, or a failure was explained.
     pub fn run(self) -> Result<(), Failure> {
+        self.parent.watch()?;
         let (stop, bars) = (stop_on_interrupt()?, Bars::default());
         let explained = match self.is_recorded()? {
             true => self.session(&stop, &bars)?,

@@ -1,6 +1,6 @@
 //! Whether a run fits into the memory that there is, said before it begins.
 
-use super::Failure;
+use super::{Failure, output::aside};
 use crate::{files, scenario::memory::Need};
 use clap::Args;
 use rustix::process::{Resource, getrlimit};
@@ -66,7 +66,7 @@ impl Memory {
             )));
         }
         if needed >= TOLD_FROM {
-            eprintln!("dposlab: {}: {told}", what.display());
+            aside(&format!("dposlab: {}: {told}", what.display()));
         }
         Ok(())
     }

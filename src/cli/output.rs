@@ -36,6 +36,12 @@ pub fn line(text: &str) {
     }
 }
 
+/// Prints a line on standard error. Where nobody reads it, or it cannot be written to, nothing happens: `eprintln!` panics then,
+/// and a thread that is to end the process would not.
+pub fn aside(text: &str) {
+    let _nobody_left_to_tell = writeln!(io::stderr(), "{text}");
+}
+
 /// Whether nobody reads standard output any more, or it cannot be written to.
 pub fn is_unread() -> bool {
     FAILED.get().is_some() || GONE.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
 //! How far a command is, for a program that shows it to somebody: lines of JSON on standard error.
 
+use super::output::aside;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +57,7 @@ impl Progress {
             if let (Value::Object(told), Value::Object(more)) = (&mut told, more) {
                 told.extend(more);
             }
-            eprintln!("{}", json!({ "progress": told }));
+            aside(&json!({ "progress": told }).to_string());
         }
     }
 }

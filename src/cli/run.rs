@@ -1,6 +1,6 @@
 //! `dposlab run`: plays a scenario and prints what came of it.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, progress::Progress};
+use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, parent::WithParent, progress::Progress};
 use crate::{
     check,
     protocol::{Height, crypto::CryptoMode},
@@ -72,6 +72,8 @@ pub struct Run {
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
+    parent: WithParent,
+    #[command(flatten)]
     progress: Progress,
 }
 
@@ -90,6 +92,7 @@ impl Run {
     /// # Errors
     /// The file is no scenario, the output cannot be written, or the run broke off or was interrupted.
     pub fn run(mut self) -> Result<(), Failure> {
+        self.parent.watch()?;
         // What the run leaves names it like any other value that was replaced.
         let mode = self.crypto.and_then(|mode| mode.to_possible_value());
         self.set.extend(

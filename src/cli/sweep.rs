@@ -1,6 +1,9 @@
 //! `dposlab sweep`: many runs of one scenario, and what they say together.
 
-use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, progress::Progress as Told, shard::Part};
+use super::{
+    Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, progress::Progress as Told,
+    shard::Part,
+};
 use crate::{
     check,
     report::sweep::{
@@ -75,6 +78,8 @@ pub struct Sweep {
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
+    parent: WithParent,
+    #[command(flatten)]
     progress: Told,
 }
 
@@ -98,6 +103,7 @@ impl Sweep {
     /// # Errors
     /// The scenario is none, the folder holds another sweep, it was interrupted, or a run failed.
     pub fn run(self) -> Result<(), Failure> {
+        self.parent.watch()?;
         let vary = self.vary.iter().map(|vary| vary.parse()).collect::<Result<Vec<Variation>, _>>();
         let vary = vary.map_err(|why| Failure::usage(format!("--vary {why}")))?;
         let shard = self.shard.map(|Part(shard)| shard);

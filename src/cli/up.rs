@@ -15,6 +15,7 @@ use super::{
     log_file::LogFile,
     memory::Memory,
     output::{Manner, Printer},
+    parent::WithParent,
 };
 use crate::{
     actors::NodeId,
@@ -39,7 +40,7 @@ use std::{
     sync::Arc,
     thread,
 };
-use stop::{Interrupts, Parent};
+use stop::Interrupts;
 use tokio::{runtime::Builder, sync::watch};
 
 /// Start a testnet: delegates forging on the virtual 8-second clock, and the public API over it.
@@ -121,9 +122,8 @@ pub struct Up {
     /// at the start; any other file there is an error.
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// Stop when the process that started this one ends, however it ends; or the process of this number.
-    #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
-    exit_with_parent: Option<u32>,
+    #[command(flatten)]
+    parent: WithParent,
     /// Print JSON, one object a line, for scripts.
     #[arg(long)]
     json: bool,
@@ -205,7 +205,7 @@ impl Up {
     /// # Errors
     /// The port is in use, the network folder cannot be read, or an actor died.
     pub fn run(self) -> Result<(), Failure> {
-        let parent = self.exit_with_parent.map(Parent::of).transpose()?;
+        let parent = self.parent.parent()?;
         let mut ready_file = self.ready_file.as_deref().map(ReadyFile::claim).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;

@@ -201,6 +201,8 @@ pub enum SweepError {
     Parts(String),
     #[error("{}: line {line}: {why}", file.display())]
     Handed { file: PathBuf, line: u64, why: String },
+    #[error("{}: {source}", file.display())]
+    NoRows { file: PathBuf, source: io::Error },
     #[error(transparent)]
     Rows(#[from] RowsError),
     #[error(transparent)]

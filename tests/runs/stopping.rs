@@ -1,6 +1,6 @@
 //! A testnet ends when it is told to, when its reader or its parent has gone, and even when it is too busy to hear of it.
 
-use crate::support::{dposlab, interrupt};
+use crate::support::{dposlab, interrupt, root};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     cli::{
@@ -10,10 +10,17 @@ use dposlab::{
     scenario::{Scenario, run::on_current_thread},
     sim::{Live, Observer, Pace, SeedTree, Stage},
 };
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
 use std::{
+    fs,
     io::{BufRead, BufReader, Read},
+    os::fd::OwnedFd,
     path::Path,
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
+    thread,
 };
 
 /// Starts a testnet that does nothing, and reads the line that says that it is there.
@@ -63,6 +70,51 @@ fn a_parent_that_is_not_there_is_refused() {
     assert!(error.contains("--exit-with-parent: process 2147483647: No such process"), "{error}");
 }
 
+/// A handle of a process, for [`ends_within`].
+fn handle_of(process: u32) -> OwnedFd {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw).expect("a number of a process");
+    pidfd_open(process, PidfdFlags::empty()).expect("it is there")
+}
+
+fn ends_within(seconds: i64, process: &OwnedFd) -> bool {
+    let patience = Timespec { tv_sec: seconds, tv_nsec: 0 };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&patience)).expect("it can be watched") > 0
+}
+
+#[test]
+fn a_command_that_takes_long_ends_with_its_parent() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let long = ["scenarios/healthy.toml", "--set", "rounds=100000"];
+    for command in ["run", "sweep", "check", "explain"] {
+        let given: &[&str] = if command == "check" { &["--runs", "1000000"] } else { &long };
+        let out = folder.path().join(command).display().to_string();
+        let file = if command == "explain" { format!("{out}.html") } else { out };
+        // A shell that starts it, says which process that is, and is killed while it waits for it.
+        let mut shell = Command::new("sh")
+            .args(["-c", "\"$0\" \"$@\" --exit-with-parent=$$ & echo $!; wait", env!("CARGO_BIN_EXE_dposlab"), command])
+            .args(given)
+            .args(["--out", &file])
+            .current_dir(root())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut number = String::new();
+        let mut told = BufReader::new(shell.stdout.take().expect("it is piped"));
+        told.read_line(&mut number).expect("the shell says it");
+        let number = number.trim().parse().expect("a number");
+        let process = handle_of(number);
+        // It watches with a thread of its own, before it does anything else.
+        while fs::read_dir(format!("/proc/{number}/task")).map_or(0, Iterator::count) < 2 {
+            assert!(!ends_within(0, &process), "{command} has ended by itself");
+            thread::yield_now();
+        }
+        shell.kill().expect("it waits");
+        shell.wait().expect("it was killed");
+        assert!(ends_within(2, &process), "{command} has outlived its parent");
+    }
+}
+
 /// Says that it is there with the first event, and never comes back from it.
 struct Busy;
 
@@ -96,6 +148,15 @@ fn be_busy() {
 
 /// Runs the test of this name as a busy testnet, interrupts it, and answers how it ended and what it said.
 fn busy(test: &str) -> (ExitStatus, String) {
+    let (mut child, _output) = begin_busy(test);
+    interrupt(&child);
+    let mut told = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
+    (child.wait().expect("it ends"), told)
+}
+
+/// Begins the test of this name as a busy testnet, and waits until it is busy.
+fn begin_busy(test: &str) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().expect("a test is a program"))
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(ROLE, "yes")
@@ -109,10 +170,24 @@ fn busy(test: &str) -> (ExitStatus, String) {
         line.clear();
         assert!(output.read_line(&mut line).expect("text") > 0, "it ended before it was busy");
     }
-    interrupt(&child);
-    let mut told = String::new();
-    child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
-    (child.wait().expect("it ends"), told)
+    (child, output)
+}
+
+/// What a caller that was killed leaves behind: pipes that nobody reads.
+#[test]
+fn a_process_that_is_too_busy_to_stop_is_ended_though_nobody_hears_of_it() {
+    if std::env::var_os(ROLE).is_some() {
+        return be_busy();
+    }
+    let test = "stopping::a_process_that_is_too_busy_to_stop_is_ended_though_nobody_hears_of_it";
+    let (mut child, output) = begin_busy(test);
+    drop((output, child.stderr.take()));
+    let process = handle_of(child.id());
+    let is_ended = ends_within(10, &process);
+    child.kill().expect("it is this test's");
+    let status = child.wait().expect("it has ended");
+    assert!(is_ended, "it goes on though its reader has gone");
+    assert_eq!(status.code(), Some(1));
 }
 
 #[test]

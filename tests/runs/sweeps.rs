@@ -463,6 +463,79 @@ fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
     assert!(refusal(&asked(&["--only", "7..9"])).contains("--only: found run 8, allowed are those below 8"));
 }
 
+/// Files and numbers that no worker of ours hands over; each is refused by its name, and leaves nothing in the folder.
+#[test]
+fn rows_that_were_changed_on_their_way_are_named() {
+    let place = Place::new();
+    let asked = |seeds: &str, more: &[&str]| {
+        let all = [&["sweep", "s.toml", "--seeds", seeds], more].concat();
+        dposlab().current_dir(place.folder.path()).args(all).output().expect("the binary was built for this test")
+    };
+    let rows = |seeds: &str, more: &[&str]| String::from_utf8(asked(seeds, more).stdout).expect("text");
+    let write = |name: &str, text: &str| fs::write(place.path(name), text).expect("it can be written");
+    let all = rows("10..14", &["--only", "0..4", "--jobs", "1"]);
+    let lines: Vec<&str> = all.lines().collect();
+    let (head, first, last) = (lines[0], lines[1], lines[4]);
+    let under = |line: &str| format!("{head}\n{line}\n");
+    let digit = last.find("\"row\":\"").expect("it has a row") + 40;
+    let other = if &last[digit..=digit] == "0" { "1" } else { "0" };
+    let flipped = format!("{}{other}{}", &last[..digit], &last[digit + 1..]);
+    let at = |run: &str| under(&last.replace("\"run\":3", &format!("\"run\":{run}")));
+    let hostile = [
+        ("nothing", String::new(), "line 1: is no first line of rows"),
+        ("headless", lines[1..].join("\n"), "line 1: is no first line of rows"),
+        ("another manifest", rows("10..15", &["--only", "0..1"]), "line 1: found rows of another sweep"),
+        ("two heads", format!("{head}\n{all}"), "line 2: is no row"),
+        ("truncated", all[..all.len() - last.len() / 2].to_owned(), "line 5: is no row"),
+        ("truncated to whole lines", lines[..3].join("\n"), "lacks 2 of its 4 runs"),
+        ("doubled in a line", under(&first.repeat(2)), "line 2: is no row"),
+        ("flipped", under(&flipped), "line 2: run 3: found no row of that run"),
+        ("another run's", at("2"), "line 2: run 2: found no row of that run"),
+        ("beyond", at("4"), "line 2: key 'run': found 4, allowed are those below 4"),
+        ("far beyond", at("18446744073709551615"), "key 'run': found 18446744073709551615, allowed are those below 4"),
+        ("too far", at("18446744073709551616"), "line 2: is no row"),
+        ("negative", at("-1"), "line 2: is no row"),
+        ("dead of what", under(r#"{"run":1,"status":"died","by":"magic"}"#), "line 2: key 'by'"),
+        ("a blank line", under(""), "line 2: is no row"),
+    ];
+    for (number, (name, text, why)) in hostile.iter().enumerate() {
+        write(name, text);
+        let told = refusal(&asked("10..14", &["--out", &format!("refused-{number}"), "--gather", name]));
+        assert!(told.contains(why), "{name}: {told}");
+    }
+    fs::write(place.path("no text"), [head.as_bytes(), b"\n\xff\xfe\n"].concat()).expect("it can be written");
+    assert!(refusal(&asked("10..14", &["--out", "x", "--gather", "no text"])).contains("no text: line 2: "));
+    assert!(refusal(&asked("10..14", &["--out", "x", "--gather", "none"])).contains("none: No such file"));
+
+    // Twice the same is no matter. A row of the same run that differs is one: it has its checksum, and somebody made it.
+    let figures = "\"row\":\"";
+    let slow = rows("10..14", &["--set", "network.latency.max_ms=900", "--only", "3..4"]);
+    let slow = slow.lines().nth(1).expect("a row");
+    assert_ne!(slow.split(figures).nth(1), last.split(figures).nth(1), "another latency, other figures");
+    write("differs", &under(slow));
+    write("all", &format!("{all}{first}\n"));
+    let told = refusal(&asked("10..14", &["--out", "x", "--gather", "all", "differs"]));
+    assert!(told.contains("differs: line 2: run 3: found a row that differs from another one of that run"), "{told}");
+    ok(dposlab().current_dir(place.folder.path()).args(["sweep", "s.toml", "--seeds", "10..14", "--out", "alone"]));
+    // Where a file was refused the whole can still be made.
+    for out in ["refused-7", "refused-10"] {
+        let whole = asked("10..14", &["--out", out, "--gather", "all"]);
+        assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+        assert!(place.results(out) == place.results("alone"));
+    }
+
+    for (runs, why) in [
+        ("0..5", "--only: found run 4, allowed are those below 4"),
+        ("0..18446744073709551615", "--only: found run 18446744073709551614, allowed are those below 4"),
+        ("18446744073709551615", "are no seeds"),
+        ("0..18446744073709551616", "are no seeds"),
+        ("2..2", "are no seeds"),
+    ] {
+        let told = refusal(&asked("10..14", &["--only", runs]));
+        assert!(told.contains(why), "{runs}: {told}");
+    }
+}
+
 #[test]
 fn a_part_is_well_when_its_runs_are_written_down_and_may_be_named_by_a_batch_system() {
     let place = Place::new();

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from ._process import call, options
 
 
-def explain(scenario: str | os.PathLike[str], *, seed: int | None = None) -> dict[str, Any]:
-    """What a run of a scenario came to and why, as ``dposlab explain --json`` prints it.
+def explain(
+    scenario: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    set: Mapping[str, object] | None = None,
+    repeats: int | None = None,
+    budget: int | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    memory: str | int | None = None,
+) -> dict[str, Any]:
+    """Why a run failed, as ``dposlab explain --json`` prints it (``docs/explain.md``): ``failed``, ``why``, ``chain``, ``curve``, ``nearest``.
 
-    Raises :class:`UsageError` for what is no scenario, or where the program has no such command.
+    ``scenario`` is a scenario, a finding of :func:`dposlab.check` or a recorded session. ``set`` replaces values by path, ``repeats``
+    are copies of the run at each instant, ``budget`` runs are spent on changes with which it does not fail, ``jobs`` runs are
+    played at a time, ``out`` is a file for a page, ``memory`` what the runs may need. Raises :class:`UsageError` for what is no
+    scenario.
     """
-    told: dict[str, Any] = call(["explain", os.fspath(scenario), *options(seed), "--json"]).json()
+    arguments = ["explain", os.fspath(scenario), *options(seed, set), "--json"]
+    numbers = {"--repeats": repeats, "--budget": budget, "--jobs": jobs, "--allow-memory": memory}
+    for name, value in numbers.items():
+        arguments += [] if value is None else [name, str(value)]
+    arguments += [] if out is None else ["--out", os.fspath(out)]
+    told: dict[str, Any] = call(arguments).json()
     return told

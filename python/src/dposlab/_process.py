@@ -22,6 +22,9 @@ LINES_TOLD = 20
 #: How long a child may take to stop in good order [s].
 PATIENCE = 10.0
 
+#: Commands that end with the process that started them, however it ends. Testnets do, too, and name it themselves.
+WATCHING = ("check", "explain", "run", "sweep")
+
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -100,12 +103,20 @@ def judged(arguments: Sequence[str], code: int, stdout: str, stderr: str) -> End
 
 
 def start(
-    arguments: Sequence[str], cwd: str | None = None, environment: Mapping[str, str] | None = None
+    arguments: Sequence[str],
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    memory: int | None = None,
 ) -> subprocess.Popen[str]:
-    """Starts the program in a session of its own, so that a Ctrl-C reaches it through this process alone, and once."""
+    """Starts the program in a session of its own, so that a Ctrl-C reaches it through this process alone, and once.
+
+    Where this process ends, by SIGKILL too, the program ends a second later at most. ``memory`` are the bytes of address space that
+    it may have (RLIMIT_AS).
+    """
     pipe = subprocess.PIPE
+    watching = [f"--exit-with-parent={os.getpid()}"] if arguments[0] in WATCHING else []
     return subprocess.Popen(
-        [binary(), *arguments],
+        [*([] if memory is None else limited(memory)), binary(), *arguments, *watching],
         stdin=subprocess.DEVNULL,
         stdout=pipe,
         stderr=pipe,
@@ -116,6 +127,15 @@ def start(
         env=None if environment is None else dict(environment),
         start_new_session=True,
     )
+
+
+def limited(memory: int) -> list[str]:
+    """What stands before a command that may have so many bytes of address space.
+
+    A shell sets the limit before it becomes the program. Set from here, after the start, it would come too late: the program's
+    allocator has taken a gigabyte of addresses by then. Where the shell must not set it, a lower one is in force already.
+    """
+    return ["/bin/sh", "-c", 'ulimit -v "$0" 2> /dev/null; exec "$@"', str(-(-memory // 1024))]
 
 
 def stop(child: subprocess.Popen[str]) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import queue
 import signal
-import sys
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -78,13 +77,8 @@ def _played(job: Job, more: list[str], limit: float | None, findings: bool = Fal
 def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | None) -> Played:
     """Runs the program. Where it prints nothing for longer than the limit [s] it is killed."""
     allowed = [] if memory is None else ["--allow-memory", str(memory)]
-    child = start([*arguments, *allowed], cwd=cwd)
+    child = start([*arguments, *allowed], cwd=cwd, memory=memory)
     try:
-        if memory is not None and sys.platform == "linux":
-            import resource
-
-            # There is a moment before it; what a run takes comes long after.
-            resource.prlimit(child.pid, resource.RLIMIT_AS, (memory, memory))
         printed: queue.Queue[str | None] = queue.Queue()
         told = Listener(child.stderr, None)
         reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)

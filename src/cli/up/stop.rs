@@ -8,53 +8,22 @@
 //! ```
 
 use crate::{
-    cli::{Failure, output::Printer},
+    cli::{
+        output::{Printer, aside},
+        parent::{Parent, uninterrupted},
+    },
     sim::LiveHandle,
 };
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-    process::{Pid, PidfdFlags, getppid, pidfd_open},
-};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::{
     io::{self, Read},
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    os::unix::net::UnixStream,
     thread,
 };
 
 /// How long a testnet may take to stop.
 const STOP_SECONDS: u32 = 3;
-
-/// A process whose end ends the testnet: a handle that the system gives out, so a number that is used again misleads nobody.
-pub struct Parent(OwnedFd);
-
-impl Parent {
-    /// The process of this number; for 0 the one that started this process.
-    ///
-    /// # Errors
-    /// There is none any more, or the system gives out no handles of processes (Linux before 5.3).
-    pub fn of(number: u32) -> Result<Self, Failure> {
-        let option = "--exit-with-parent";
-        let parent = match number {
-            0 => getppid(),
-            number => i32::try_from(number).ok().and_then(Pid::from_raw),
-        };
-        let Some(parent) = parent else {
-            return Err(Failure::usage(format!(
-                "{option}: found no parent process in sight, give its number: {option}=PID"
-            )));
-        };
-        let handle = pidfd_open(parent, PidfdFlags::empty());
-        let handle =
-            handle.map_err(|why| Failure::usage(format!("{option}: process {parent}: {}", io::Error::from(why))))?;
-        // It may have ended before, and the number be another process's: then somebody else is the parent now.
-        match number == 0 && getppid() != Some(parent) {
-            true => Err(Failure::usage(format!("{option}: process {parent} has ended already"))),
-            false => Ok(Self(handle)),
-        }
-    }
-}
 
 /// What ends a testnet. Listened for before anyone can know that it is there.
 pub struct Interrupts {
@@ -91,7 +60,7 @@ impl Interrupts {
                 handle.stop();
                 end_in_time(self.signals);
             }
-            Err(why) => eprintln!("dposlab: neither signals nor standard output can be watched: {why}"),
+            Err(why) => aside(&format!("dposlab: neither signals nor standard output can be watched: {why}")),
         });
     }
 
@@ -101,7 +70,7 @@ impl Interrupts {
         let output = io::stdout();
         // Without any flag errors and hang-ups are told; a file has neither.
         let mut watched = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&output, PollFlags::empty())];
-        watched.extend(self.parent.as_ref().map(|Parent(parent)| PollFd::new(parent, PollFlags::IN)));
+        watched.extend(self.parent.as_ref().map(|parent| PollFd::new(parent, PollFlags::IN)));
         uninterrupted(&mut watched, None).map(drop)
     }
 }
@@ -117,16 +86,6 @@ fn end_in_time(mut signals: UnixStream) {
     if told.is_ok_and(|told| told > 0) {
         std::process::exit(130);
     }
-    eprintln!("dposlab: still busy {STOP_SECONDS} s after it was told to stop; ended now");
+    aside(&format!("dposlab: still busy {STOP_SECONDS} s after it was told to stop; ended now"));
     std::process::exit(1);
-}
-
-/// Waits until something is told. A signal that another thread's handler takes is nothing to wake up for.
-fn uninterrupted(watched: &mut [PollFd<'_>], patience: Option<&Timespec>) -> io::Result<usize> {
-    loop {
-        match poll(watched, patience) {
-            Err(Errno::INTR) => {}
-            ended => return Ok(ended?),
-        }
-    }
 }

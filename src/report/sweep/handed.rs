@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A row's bytes hold a checksum over the run's number, so a line can neither be torn nor stand for another run. Lines may come in
-//! any order and more than once: a run gives the same row wherever it is played. Where a run died at one place and was played
-//! at another, the row that was played counts.
+//! any order and more than once: a run gives the same row wherever it is played, and two that differ are refused. Where a run
+//! died at one place and was played at another, the row that was played counts. The line of a run that died has no checksum:
+//! who deals the runs out writes it.
 
 use super::{
     Manifest, Place, Sweep, SweepError,
@@ -19,7 +20,10 @@ use super::{
 use crate::files::Lines;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// A line but the first.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,23 +59,29 @@ pub fn line(place: Place, row: &Row) -> String {
 /// are, but for those of runs that died, where a file has one that was played. Answers the rows, which stay locked.
 ///
 /// # Errors
-/// A file cannot be read, holds rows of another sweep or no rows; or the folder is another sweep's or cannot be written.
+/// A file cannot be read, holds rows of another sweep, no rows or one that differs from a row of the same run; or the folder is
+/// another sweep's or cannot be written.
 pub fn gather(sweep: &Sweep, from: &[PathBuf], folder: &Path) -> Result<Rows, SweepError> {
     let rows = sweep.manifest.claim(folder)?;
     let of_rows = sweep.manifest.of_rows();
     for file in from {
-        let io = |source| SweepError::Io { file: file.clone(), source };
-        for (number, text) in (1..).zip(Lines::open(file).map_err(io)?) {
-            let text = text.map_err(io)?;
-            let wrong = |why: String| SweepError::Handed { file: file.clone(), line: number, why };
-            if number == 1 {
-                check_head(&text, &of_rows).map_err(wrong)?;
-                continue;
-            }
-            let (run, row) = read(&text, sweep.runs()).map_err(wrong)?;
-            let kept = rows.read(run)?.map(|kept| kept.status);
-            if kept.is_none_or(|kept| kept == Status::Died && row.status != Status::Died) {
-                rows.write(run, &row)?;
+        let wrong = |number, why| SweepError::Handed { file: file.clone(), line: number, why };
+        let unreadable = |number, source: io::Error| wrong(number, source.to_string());
+        let lines = Lines::open(file).map_err(|source| SweepError::NoRows { file: file.clone(), source })?;
+        let mut lines = (1..).zip(lines);
+        let head = lines.next().map_or(Ok(String::new()), |(_, text)| text).map_err(|why| unreadable(1, why))?;
+        check_head(&head, &of_rows).map_err(|why| wrong(1, why))?;
+        for (number, text) in lines {
+            let text = text.map_err(|why| unreadable(number, why))?;
+            let (run, row) = read(&text, sweep.runs()).map_err(|why| wrong(number, why))?;
+            match rows.read(run)? {
+                None => rows.write(run, &row)?,
+                Some(kept) if kept.status == Status::Died && row.status != Status::Died => rows.write(run, &row)?,
+                Some(kept) if row.status == Status::Died || row == kept => {}
+                Some(_) => {
+                    let why = "found a row that differs from another one of that run, allowed is one";
+                    return Err(wrong(number, format!("run {run}: {why}")));
+                }
             }
         }
     }
@@ -112,11 +122,65 @@ mod tests {
     use super::*;
     use crate::report::sweep::columns::FIGURES;
 
-    #[test]
-    fn a_line_is_the_row_of_its_run_and_of_no_other() {
+    /// A row of run 3, and its line.
+    fn third() -> (Row, String) {
         let figures = vec![Some(0.25); FIGURES.len()];
         let row = Row { status: Status::Ok, ended: 1, broken: 0, undecided: 0, figures, digest: [7; 32] };
         let text = line(Place { run: 3, cell: 0, seed: 9 }, &row);
+        (row, text)
+    }
+
+    /// All texts that differ in one bit.
+    fn flipped(text: &str) -> impl Iterator<Item = String> + '_ {
+        let places = (0..text.len()).flat_map(|place| (0..8).map(move |bit| (place, bit)));
+        let changed = places.map(|(place, bit)| {
+            let mut changed = text.as_bytes().to_vec();
+            changed[place] ^= 1 << bit;
+            changed
+        });
+        // The file's reader refuses the others.
+        changed.filter_map(|changed| String::from_utf8(changed).ok())
+    }
+
+    #[test]
+    fn a_line_with_a_flipped_bit_or_a_torn_end_is_refused() {
+        let (row, text) = third();
+        let mut same = 0;
+        for changed in flipped(&text) {
+            match read(&changed, 4) {
+                Err(_) => {}
+                // A digit in upper case is the same digit.
+                Ok(found) => {
+                    assert_eq!(found, (3, row.clone()), "{changed}");
+                    assert!(changed.eq_ignore_ascii_case(&text), "{changed}");
+                    same += 1;
+                }
+            }
+        }
+        assert!(same > 0 && same < text.len(), "{same}");
+        for end in 0..text.len() {
+            assert!(read(&text[..end], 4).is_err(), "{end} bytes of it");
+        }
+        assert!(read(&text.repeat(2), 4).is_err(), "two in one line");
+        for run in ["-1", "3.0", "18446744073709551615", "18446744073709551616", "1e400", "null", "\"3\""] {
+            let changed = text.replace("\"run\":3", &format!("\"run\":{run}"));
+            assert!(read(&changed, 4).is_err_and(|why| why.contains("run") || why.contains("is no row")), "{run}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_with_a_flipped_bit_or_a_torn_end_is_refused() {
+        let of_rows = "ab".repeat(32);
+        let head = json!({ "rows_of": of_rows }).to_string();
+        assert_eq!(check_head(&head, &of_rows), Ok(()));
+        for changed in flipped(&head).chain((0..head.len()).map(|end| head[..end].to_owned())) {
+            assert!(check_head(&changed, &of_rows).is_err(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_the_row_of_its_run_and_of_no_other() {
+        let (row, text) = third();
         assert_eq!(read(&text, 4), Ok((3, row)));
         assert!(read(&text, 3).is_err_and(|why| why.contains("found 3, allowed are those below 3")));
         for wrong in [text.replace("\"run\":3", "\"run\":2"), text.replace("\"ok\"", "\"broken\""), "{}".to_owned()] {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -18,9 +18,9 @@ function run(program, words, env = {}) {
     return { status, stdout, stderr };
 }
 
-/** Waits until `done`, 20 s at most. */
-async function until(what, done) {
-    for (const end = Date.now() + 20_000; !done(); await pause(20)) assert.ok(Date.now() < end, `waited 20 s until ${what}`);
+/** Waits until `done`, 20 s at most if nothing else is said. */
+async function until(what, done, limit = 20_000) {
+    for (const end = Date.now() + limit; !done(); await pause(20)) assert.ok(Date.now() < end, `waited ${limit} ms until ${what}`);
 }
 
 function isThere(pid) {
@@ -52,6 +52,49 @@ test("the command gives signals on", async () => {
         await until("the testnet is gone", () => !isThere(pid));
     }
 });
+
+/** The processes that one has started, in whichever thread. */
+function children(pid) {
+    try {
+        const threads = readdirSync(`/proc/${pid}/task`);
+        const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8"));
+        return lists.join(" ").split(" ").filter(Boolean).map(Number);
+    } catch {
+        return [];
+    }
+}
+
+const long = ["scenario.toml", "--set", "rounds=100000", "--set", "stall='off'"];
+for (const [name, ...words] of [
+    ["run", ...long, "--out", join(folder, "run")],
+    ["sweep", ...long, "--out", join(folder, "sweep")],
+    ["check", "--runs", "1000000", "--out", join(folder, "check")],
+    ["explain", ...long],
+    ["up", "--port", "0", "--pace", "manual"],
+]) {
+    test(`a command that is killed takes its program with it: ${name}`, async () => {
+        const child = spawn(command, [name, ...words], { stdio: "ignore" });
+        // It watches with a thread of its own. Newer versions of Node.js are the program themselves.
+        const programs = () => [child.pid, ...children(child.pid)].filter((pid) => program(pid) && threads(pid) > 1);
+        await until("the program is there", () => programs().length > 0);
+        const found = programs();
+        child.kill("SIGKILL");
+        await until("the program is gone", () => !found.some(isThere), 2_000);
+    });
+}
+
+/** Whether a process has become the program. */
+function program(pid) {
+    try {
+        return /\/bin\/dposlab$/.test(readlinkSync(`/proc/${pid}/exe`));
+    } catch {
+        return false;
+    }
+}
+
+function threads(pid) {
+    return existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`).length : 0;
+}
 
 test("DPOSLAB_BIN names another program, which must be there", () => {
     assert.equal(run(command, ["word"], { DPOSLAB_BIN: "/bin/echo" }).stdout, "word\n");
@@ -86,6 +129,40 @@ test("a script that forgets its testnet ends, and the testnet with it", async ()
     assert.equal(status, 0);
     await until("the testnet is gone", () => !isThere(Number(stdout)));
 });
+
+for (const [end, pools] of Object.entries({
+    "an exception": ["forks", "threads"],
+    "process.exit": ["forks", "threads"],
+    "an exception that nobody catches": ["forks", "threads"],
+    "SIGKILL": ["forks"],
+    "SIGTERM": ["forks"],
+    "SIGINT": ["forks"],
+    "abort": ["forks"],
+})) {
+    for (const POOL of pools) {
+        test(`no testnet outlives a worker of vitest that ends by ${end}, in ${POOL}`, async () => {
+            const PID_FILE = join(folder, `${end}-${POOL}`.replaceAll(/\W+/g, "-"));
+            const { status } = run(process.execPath, [...vitest, "failing/ends"], { POOL, PID_FILE, END: end });
+            assert.notEqual(status, 0);
+            const pid = Number(readFileSync(PID_FILE, "utf8"));
+            assert.ok(pid > 0);
+            await until("the testnet is gone", () => !isThere(pid), 5_000);
+        });
+    }
+}
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+    test(`no testnet outlives a test run that is ended by ${signal}`, async () => {
+        const PID_FILE = join(folder, `waits-${signal}`);
+        const env = { ...process.env, PID_FILE, END: "nothing" };
+        const runner = spawn(process.execPath, [...vitest, "failing/ends"], { stdio: "ignore", detached: true, env });
+        await until("the testnet is there", () => existsSync(PID_FILE) && readFileSync(PID_FILE, "utf8") !== "");
+        const pid = Number(readFileSync(PID_FILE, "utf8"));
+        runner.kill(signal);
+        await until("the testnet is gone", () => !isThere(pid));
+        spawnSync("kill", ["-KILL", "--", `-${runner.pid}`]);
+    });
+}
 
 for (const [name, words, env] of [
     ["vitest, in processes", [...vitest, "failing/hangs"], { POOL: "forks" }],

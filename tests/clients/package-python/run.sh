@@ -35,7 +35,7 @@ pip venv -r requirements.txt
 
 echo "tests"
 cp -r "$root/python/tests" "$folder/tests"
-(cd "$folder/tests" && ../venv/bin/python -m pytest -q -n 2 -p no:cacheprovider .)
+(cd "$folder/tests" && DPOSLAB_SOURCES=$root ../venv/bin/python -m pytest -q -n 2 -p no:cacheprovider .)
 
 echo "the examples of the README and docs/python.md"
 (cd "$folder" && venv/bin/python "$here/snippets.py" "$root")

@@ -1,0 +1,142 @@
+"""However a caller ends, or a test process, nothing that it started is left: no testnet, no run, no search."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import is_alive, wait_until_gone
+
+LONG = "set={'rounds': 100_000, 'stall': 'off'}"
+#: Calls that take minutes.
+CALLS = {
+    "run": f"dposlab.run('s.toml', {LONG})",
+    "run without progress": f"dposlab._process.call(['run', 's.toml', '--set', 'rounds=100000', '--set', 'stall=off'])",
+    "sweep": f"dposlab.sweep('s.toml', seeds=range(100_000), out='out')",
+    "sweep of one long run": f"dposlab.sweep('s.toml', seeds=range(1), jobs=1, {LONG}, out='out')",
+    "sweep on threads": f"dposlab.sweep('s.toml', seeds=range(1_000), {LONG}, executor=ThreadPoolExecutor(2))",
+    "check": "dposlab.check(runs=1_000_000, out='findings')",
+    "explain": f"dposlab.explain('s.toml', {LONG})",
+    "testnet": "dposlab.Testnet(delegates=4); signal.pause()",
+}
+
+
+def children(pid: int) -> list[int]:
+    """The processes that any thread of a process has started."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def is_dposlab(pid: int) -> bool:
+    """Whether the child has become the program."""
+    return b"dposlab" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].rpartition(b"/")[2]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_nothing_outlives_a_caller_that_is_killed(scenario: str, call: str) -> None:
+    code = f"import dposlab, signal\nfrom concurrent.futures import ThreadPoolExecutor\n{CALLS[call]}"
+    caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    # More than one thread: it has got as far as to watch its parent, or farther.
+    while not (found := [pid for pid in children(caller.pid) if is_dposlab(pid) and threads(pid) > 1]):
+        assert caller.poll() is None, caller.communicate()[1]
+        assert time.monotonic() < end, "nothing was started within a minute"
+        os.sched_yield()
+    caller.kill()
+    caller.communicate()
+    for pid in found:
+        wait_until_gone(pid, seconds=2)
+
+
+def threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
+def test_a_program_that_is_started_when_its_caller_is_gone_does_nothing(scenario: str) -> None:
+    import dposlab
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    command = [dposlab.binary(), "run", scenario, "--out", "out", f"--exit-with-parent={gone.pid}"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "") and "No such process" in ended.stderr
+    assert not Path("out").exists()
+
+
+#: What the test does that has the fixture, once it has said which processes it uses.
+ENDS = {
+    "exception": "raise RuntimeError('as planned')",
+    "SystemExit": "sys.exit(3)",
+    "pytest.exit": "pytest.exit('as planned')",
+    "os._exit": "os._exit(3)",
+    "SIGKILL": "os.kill(os.getpid(), signal.SIGKILL)",
+    "SIGTERM": "os.kill(os.getpid(), signal.SIGTERM); signal.pause()",
+    "SIGINT": "os.kill(os.getpid(), signal.SIGINT); signal.pause()",
+    "abort": "os.abort()",
+    "a closed standard output": "os.closerange(1, 3)",
+}
+
+TEST = """
+import os, signal, sys
+import pytest
+
+def test_ends(testnet, chain):
+    chain.advance(2)
+    with open("pids", "w") as file:
+        print(testnet.process.pid, os.getpid(), file=file)
+    {end}
+"""
+
+
+def pytest_command(*more: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more]
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "worker"])
+@pytest.mark.parametrize("end", ENDS)
+def test_no_testnet_outlives_a_test_process_however_that_ends(pytester: pytest.Pytester, end: str, workers: list[str]) -> None:
+    if workers:
+        pytest.importorskip("xdist")
+    pytester.makepyfile(TEST.format(end=ENDS[end]))
+    ended = subprocess.run(pytest_command(*workers), cwd=pytester.path, capture_output=True, text=True, timeout=60)
+    numbers = pytester.path / "pids"
+    assert numbers.exists(), ended.stdout + ended.stderr
+    testnet, worker = map(int, numbers.read_text().split())
+    wait_until_gone(worker, seconds=10)
+    wait_until_gone(testnet, seconds=5)
+
+
+BUSY = TEST.format(end="while True: pass")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "worker"])
+def test_no_testnet_outlives_a_test_run_that_is_killed_while_a_test_is_busy(
+    pytester: pytest.Pytester, number: signal.Signals, workers: list[str]
+) -> None:
+    if workers:
+        pytest.importorskip("xdist")
+    pytester.makepyfile(BUSY)
+    runner = subprocess.Popen(pytest_command(*workers), cwd=pytester.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    numbers, end = pytester.path / "pids", time.monotonic() + 60
+    while not (numbers.exists() and numbers.read_text().endswith("\n")):
+        assert runner.poll() is None and time.monotonic() < end
+        os.sched_yield()
+    testnet, worker = map(int, numbers.read_text().split())
+    runner.send_signal(number)
+    wait_until_gone(testnet, seconds=30)
+    runner.kill()
+    runner.wait()
+    if is_alive(worker):
+        os.kill(worker, signal.SIGKILL)
