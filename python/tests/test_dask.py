@@ -7,40 +7,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dposlab
+from conftest import Watched
 
 pytest.importorskip("distributed")
 import dask
 from distributed import Client, LocalCluster
 
 RUNS = 60
-
-
-class Watched(Executor):
-    """Passes everything on, and does something once, as soon as so many answers are there."""
-
-    def __init__(self, executor: Executor, after: int, do: Callable[[], None]) -> None:
-        self._executor, self._left, self._do = executor, after, do
-        self.did = False
-        self._client = getattr(executor, "_client", None)
-
-    def submit(self, work: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = self._executor.submit(work, *arguments, **named)
-        future.add_done_callback(self._count)
-        return future
-
-    def _count(self, future: Future[Any]) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self.did = True
-            self._do()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 import dposlab
 from dposlab._deal import Dealer, cut
+from conftest import Watched
 from dposlab._process import call, limited
 
 VARY = {"network.latency.max_ms": [100, 700]}
@@ -56,6 +58,28 @@ def test_a_run_that_kills_its_process_is_one_row(scenario: str, deadly: Path, mo
     assert spread.failures[0]["ended"] == "signal 9" and "--seed 7" in spread.failures[0]["reproduce"]
 
 
+@pytest.mark.parametrize("makes_new", [False, True], ids=["one pool", "a pool after another"])
+def test_a_killed_worker_of_a_pool_costs_no_run(scenario: str, makes_new: bool) -> None:
+    whole = dposlab.sweep(scenario, seeds=range(40))
+    pools: list[ProcessPoolExecutor] = []
+
+    def make() -> Executor:
+        pool = ProcessPoolExecutor(2)
+        pids = [pool.submit(os.getpid).result() for _ in range(2)]
+        pools.append(pool)
+        # The first one loses a worker as soon as three shards are there. A pool is broken as a whole by that.
+        kill = lambda: os.kill(pids[0], signal.SIGKILL)
+        return Watched(pool, 3, kill) if len(pools) == 1 else pool
+
+    with pytest.warns(UserWarning, match="the executor is lost") if not makes_new else contextlib.nullcontext():
+        sweep = dposlab.sweep(scenario, seeds=range(40), executor=make if makes_new else make())
+    assert len(pools) == 1 + makes_new
+    assert [row["run"] for row in sweep.runs.to_pylist()] == list(range(40))
+    assert sweep.ok and sweep.digest == whole.digest
+    for pool in pools:
+        pool.shutdown()
+
+
 def test_a_run_that_takes_too_long_is_a_row(scenario: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         late = dposlab.sweep(scenario, seeds=(0, 2), set={"rounds": 100_000}, executor=pool, timeout=0.5)
@@ -67,8 +91,8 @@ def test_a_run_that_needs_more_than_its_memory_is_a_row_and_harms_no_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text("version = 1\nrounds = 3\n[network]\ndelegates = 9\n")
-    asked: Any = {"seeds": (3, 6), "vary": {"network.relays": [0, 2_000, 1]}}
-    command = ["sweep", "s.toml", "--seeds", "3..6", "--vary", "network.relays=0,2000,1"]
+    asked: Any = {"seeds": (3, 5), "vary": {"network.relays": [0, 2_000, 1]}}
+    command = ["sweep", "s.toml", "--seeds", "3..5", "--vary", "network.relays=0,2000,1"]
     # What a run of 2,009 nodes allocates fits, by the program's own estimate; its code and stacks beside it do not.
     limit = max(cell["memory_bytes"] for cell in call([*command, "--plan"]).json()["cells"])
     assert limit > 150 << 20, "the others have room"
@@ -82,11 +106,11 @@ def test_a_run_that_needs_more_than_its_memory_is_a_row_and_harms_no_other(
     rows = tight.runs.to_pylist()
     # Nothing but the limit differs between the two.
     assert wide.runs.to_pylist() == whole
-    assert [(row["status"], row["ended"]) for row in rows[3:6]] == [("died", "memory limit")] * 3
-    assert rows[:3] + rows[6:] == whole[:3] + whole[6:]
-    assert [cell["died"] for cell in tight.cells] == [0, 3, 0] and not tight.ok
+    assert [(row["status"], row["ended"]) for row in rows[2:4]] == [("died", "memory limit")] * 2
+    assert rows[:2] + rows[4:] == whole[:2] + whole[4:]
+    assert [cell["died"] for cell in tight.cells] == [0, 2, 0] and not tight.ok
     # It is the system that refuses the memory, not the program's estimate.
-    command += ["--only", "3..4", "--jobs", "1", "--allow-memory", str(limit)]
+    command += ["--only", "2..3", "--jobs", "1", "--allow-memory", str(limit)]
     for memory, code in ((limit, -signal.SIGABRT), (4 * limit, 0)):
         ended = subprocess.run([*limited(memory), dposlab.binary(), *command], capture_output=True, text=True)
         assert ended.returncode == code, ended.stderr
@@ -157,15 +181,9 @@ def test_no_number_is_lost_or_doubled_whatever_the_executor_does(makes_new: bool
     dealer = Dealer(
         make if makes_new else make(), _number, lambda work, numbers: came.extend(numbers) or [], lost.append, None
     )
-    with pytest.warns(UserWarning, match="the executor is lost") if not makes_new else _nothing():
+    with pytest.warns(UserWarning, match="the executor is lost") if not makes_new else contextlib.nullcontext():
         dealer.deal(cut([(0, 40)], lambda number: 1.0, 8))
     assert sorted(came + lost) == list(range(40)) and (makes_new or not lost)
-
-
-def _nothing() -> Any:
-    import contextlib
-
-    return contextlib.nullcontext()
 
 
 def test_a_shard_has_its_share_of_the_cost() -> None:
