@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any
 import pytest
 
 import dposlab
-from dposlab._deal import Dealer, cut
 from conftest import Watched
+from dposlab._deal import Dealer, cut
 from dposlab._process import call, limited
 
 VARY = {"network.latency.max_ms": [100, 700]}
@@ -184,6 +185,56 @@ def test_no_number_is_lost_or_doubled_whatever_the_executor_does(makes_new: bool
     with pytest.warns(UserWarning, match="the executor is lost") if not makes_new else contextlib.nullcontext():
         dealer.deal(cut([(0, 40)], lambda number: 1.0, 8))
     assert sorted(came + lost) == list(range(40)) and (makes_new or not lost)
+
+
+class Handle:
+    """What submitit calls a job, and what it raises for one whose process is gone."""
+
+    def __init__(self, future: Future[Any], is_lost: bool) -> None:
+        self._future, self._is_lost, self.done, self.cancel = future, is_lost, future.done, future.cancel
+
+    def result(self) -> Any:
+        if self._is_lost:
+            raise RuntimeError("the job was not requeued, and has no result")
+        return self._future.result()
+
+
+class Giver:
+    """An executor without the protocol: it gives out jobs. Every fifth is lost."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool, self.given = pool, 0
+
+    def submit(self, work: Any, *arguments: Any) -> Handle:
+        self.given += 1
+        return Handle(self._pool.submit(work, *arguments), self.given % 5 == 0)
+
+
+@pytest.mark.parametrize("makes", [False, True])
+def test_an_executor_that_gives_out_jobs_does_as_well(scenario: str, makes: bool) -> None:
+    whole = dposlab.sweep(scenario, seeds=range(20))
+    with ThreadPoolExecutor(2) as pool:
+        giver: Any = Giver(pool)
+        sweep = dposlab.sweep(scenario, seeds=range(20), executor=(lambda: giver) if makes else giver, shards=6)
+    assert sweep.digest == whole.digest and giver.given > 6
+    with ThreadPoolExecutor(1) as pool, pytest.raises(dposlab.UsageError, match="memory"):
+        dposlab.sweep(scenario, seeds=range(20), executor=Giver(pool), memory=1)  # type: ignore[arg-type]
+
+
+def test_a_future_that_is_cancelled_cancels_its_job() -> None:
+    from dposlab._jobs import Jobs
+
+    begun, go_on = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        jobs = Jobs(Giver(pool))
+        first = jobs.submit(lambda: (begun.set(), go_on.wait()))
+        second = jobs.submit(begun.is_set)
+        begun.wait()
+        assert second.cancel() and not first.done()
+        go_on.set()
+        assert first.result(timeout=20)
+        jobs.shutdown()
+        assert jobs.submit(len, "abc").result(timeout=20) == 3, "it watches again"
 
 
 def test_a_shard_has_its_share_of_the_cost() -> None:

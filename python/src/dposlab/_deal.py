@@ -12,9 +12,10 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from ._errors import UsageError
+from ._jobs import as_executor, is_executor
 
 T = TypeVar("T")
 #: From the first number up to the last, which is not in it.
@@ -43,8 +44,8 @@ class Dealer(Generic[T]):
         lost: Callable[[int], None],
         patience: float | None,
     ) -> None:
-        self._make: MakeExecutor | None = None if isinstance(executor, Executor) else executor
-        self._executor: Executor = executor if isinstance(executor, Executor) else executor()
+        self._make: MakeExecutor | None = None if is_executor(executor) else cast(MakeExecutor, executor)
+        self._executor = as_executor(executor if self._make is None else self._make())
         self._own = self._make is not None
         self._is_local = False
         self._work, self._take, self._lost, self._patience = work, take, lost, patience
@@ -124,7 +125,7 @@ class Dealer(Generic[T]):
         if self._make is not None and self._made < EXECUTORS:
             self._made += 1
             try:
-                self._executor = self._make()
+                self._executor = as_executor(self._make())
             except Exception as error:
                 why = error
             else:

@@ -93,8 +93,8 @@ def sweep(
     and the same call goes on there where it was; without it a temporary folder goes with the answer. ``jobs`` runs at a time.
 
     With an ``executor``, shards of runs are dealt out to its workers, each of which needs this package. It is anything with the
-    protocol of :class:`concurrent.futures.Executor`, or a callable that makes such a one and is called again when that is
-    lost. A run may take ``timeout`` seconds and ``memory`` bytes of address space; one that takes more, or whose process dies
+    protocol of :class:`concurrent.futures.Executor`, an executor of submitit, or a callable that makes such a one and is called
+    again when that is lost. A run may take ``timeout`` seconds and ``memory`` bytes of address space; one that takes more, or whose process dies
     otherwise twice, is a row with the status ``died``. Where no worker answers for ``patience`` seconds the executor is
     taken for lost, and the rest is played here. The results are those of a sweep without executor, byte for byte.
 
