@@ -23,10 +23,11 @@ pack() {
     (cd "$folder/$1" && SOURCE_DATE_EPOCH=1700000000 bash release/build.sh --binary "$program" --out artefacts)
 }
 
-# make PLACE UMASK LANGUAGE ZONE ARGUMENTS...: a clone, and all of a release from it.
+# make PLACE UMASK LANGUAGE ZONE ARGUMENTS...: a clone of the commit, and all of a release from it.
 make() {
     umask "$2"
     git clone --quiet --no-hardlinks "$root" "$folder/$1"
+    git -C "$folder/$1" checkout --quiet "$commit"
     (cd "$folder/$1" && LANG=$3 TZ=$4 bash release/build.sh --out artefacts "${@:5}")
     # Two of them take gigabytes.
     rm -rf "$folder/$1/target"
@@ -71,6 +72,8 @@ first_result() {
 
 full() {
     export RELEASE_TOOLS=${RELEASE_TOOLS:-$root/target/release-tools}
+    # The folder may go on to another one meanwhile.
+    commit=$(git rev-parse HEAD)
     [ -z "$(git status --porcelain)" ] || echo "what is not committed is not compared" >&2
     (make "${places[0]}" 022 C UTC "$@")
     (make "${places[1]}" 077 en_US.UTF-8 Asia/Kathmandu "$@")
@@ -82,7 +85,7 @@ full() {
     (archive_works)
     wheel_works
     npm_packages_work
-    echo "two builds of $(git -C "$root" rev-parse --short HEAD) are the same, and work"
+    echo "two builds of $commit are the same, and work"
 }
 
 packed() {
