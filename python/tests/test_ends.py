@@ -99,8 +99,12 @@ def test_ends(testnet, chain):
 """
 
 
+#: Where the tests run in the background SIGINT may be ignored, by all children, too.
+PYTEST = "import pytest, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(pytest.main(sys.argv[1:]))"
+
+
 def pytest_command(*more: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more]
+    return [sys.executable, "-c", PYTEST, "-q", "-p", "no:cacheprovider", *more]
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "worker"])

@@ -81,7 +81,7 @@ def test_a_death_is_an_error_with_the_signal_and_the_command(
 
 
 def test_ctrl_c_leaves_no_child(scenario: str) -> None:
-    code = "import dposlab\ndposlab.run('s.toml', set={'rounds': 100000, 'stall': 'off'}, out='long')"
+    code = "import dposlab, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\ndposlab.run('s.toml', set={'rounds': 100000, 'stall': 'off'}, out='long')"
     caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     events = Path("long/events.jsonl")
     while not events.exists() or not events.stat().st_size:
