@@ -7,10 +7,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
-#[path = "support/chain.rs"]
-mod chain;
+mod support {
+    pub mod chain;
+}
 
-use chain::Bench;
 use dposlab::{
     ledger::{Wallet, apply::Terms},
     protocol::{Address, Arktoshi, Height, Nonce, Transaction},
@@ -23,6 +23,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use support::chain::Bench;
 
 /// Blocks, or wallets, over which the cost at either end is taken.
 const WINDOW: u32 = 10_000;

@@ -2,13 +2,14 @@
 //! 2,000 wallets, half of which vote. Each bench takes the same blocks onto a fresh tree and prints the digest of the
 //! state they end in, so nobody makes it fast by making it wrong.
 
-#[path = "support/chain.rs"]
-mod chain;
+mod support {
+    pub mod chain;
+}
 
-use chain::Bench;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use dposlab::protocol::{Arktoshi, Block, Nonce, Transaction};
 use std::sync::Arc;
+use support::chain::Bench;
 
 /// Empty blocks a round of the bench applies: some twenty rounds.
 const EMPTY: u64 = 1_020;

@@ -4,10 +4,10 @@
 //! verifying alone beside that of verifying and admitting, measured in turns in one process.
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
-#[path = "support/chain.rs"]
-mod chain;
+mod support {
+    pub mod chain;
+}
 
-use chain::{Bench, Chain};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use dposlab::{
     actors::{
@@ -21,6 +21,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use support::chain::{Bench, Chain};
 
 const SENDERS: usize = 2_000;
 /// Pending before the bench begins.

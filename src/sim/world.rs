@@ -582,6 +582,13 @@ impl World {
         request
     }
 
+    /// A peer hears a message now, whoever may have sent it.
+    pub(super) fn say(&mut self, from: NodeId, to: NodeId, message: Message) {
+        let [from, to] = [from, to].map(|node| ActorId { node, role: Role::Peer });
+        let generation = self.nodes.generation(to.node);
+        self.queue.push(self.now, Item::Input { to, generation, input: Input::Message { from, message } });
+    }
+
     /// The answer to a request. A node that a fault holds up gives none at once: its client is told so, and what the node
     /// says later is said to nobody.
     pub(super) fn take_answer(&mut self, request: RequestId, transactions: &Transactions) -> Submission {

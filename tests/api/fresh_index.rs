@@ -8,15 +8,10 @@
 //!   lists    orders and searches of every list, from its own rows
 //! ```
 
-#[path = "fresh_index/asked.rs"]
 mod asked;
-#[path = "fresh_index/books.rs"]
 mod books;
-#[path = "fresh_index/history.rs"]
 mod history;
-#[path = "fresh_index/lists.rs"]
 mod lists;
-#[path = "fresh_index/naive.rs"]
 mod naive;
 
 use asked::{Asked, Operation, Words, operations};

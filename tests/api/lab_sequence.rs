@@ -1,11 +1,8 @@
 //! A thousand requests to the lab, drawn by chance: after each the network is what it should be, bad ones change nothing,
 //! every snapshot is where the network was, and the recording repeats all of it on the other stage.
 
-#[path = "lab_sequence/lab.rs"]
 mod lab;
-#[path = "lab_sequence/requests.rs"]
 mod requests;
-#[path = "lab_sequence/shorter.rs"]
 mod shorter;
 
 use crate::lab_faults::end_of;

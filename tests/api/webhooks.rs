@@ -1,18 +1,11 @@
 //! Webhooks: the recorded exchanges and deliveries of a real node, receivers of all kinds, and a rollback.
 
-#[path = "webhooks/catalogue.rs"]
 mod catalogue;
-#[path = "webhooks/delivery.rs"]
 mod delivery;
-#[path = "webhooks/endpoints.rs"]
 mod endpoints;
-#[path = "webhooks/model.rs"]
 mod model;
-#[path = "webhooks/receiver.rs"]
 mod receiver;
-#[path = "webhooks/recorded.rs"]
 pub mod recorded;
-#[path = "webhooks/struck.rs"]
 mod struck;
 
 use crate::support::{Answered, ask, at_genesis, of_json};

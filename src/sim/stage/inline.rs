@@ -1,7 +1,7 @@
 //! One plain loop over one queue, no async at all: for runs, sweeps and property tests.
 
 use crate::{
-    actors::{Effect, Hosted, NodeId, SimTime},
+    actors::{ActorId, Effect, Hosted, Message, NodeId, Peer, Role, SimTime},
     sim::{
         Observer, Plan, SeedTree, World, plan,
         queue::Soon,
@@ -58,6 +58,20 @@ impl InlineStage {
     /// Puts other actors in the place of those it has, which are answered.
     pub(super) fn exchange(&mut self, actors: Vec<Hosted>) -> Vec<Hosted> {
         std::mem::replace(&mut self.actors, actors)
+    }
+
+    /// The peer of a node, to look at.
+    ///
+    /// # Panics
+    /// There is no node of this number.
+    pub fn peer(&self, node: NodeId) -> &Peer {
+        let hosted = &self.actors[plan::index(ActorId { node, role: Role::Peer })];
+        hosted.peer().expect("the actors are in the order of the plan")
+    }
+
+    /// Has the peer of one node hear a message now, in the name of another: for tests of what a node makes of it.
+    pub fn say(&mut self, from: NodeId, to: NodeId, message: Message) {
+        self.world.say(from, to, message);
     }
 
     /// Clock and queue of the run.

@@ -1,17 +1,25 @@
-//! A network small enough to look into: the actors of some nodes, one queue, links that can be cut.
+//! A network small enough to look into: the simulator's inline stage, what its nodes did and said, and faults from outside.
 
 use dposlab::{
     actors::{
-        ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, RequestId, Role, RollbackCause, SimTime,
-        TransactionPool, message::Transactions,
+        ActorId, Effect, Event, Input, Message, NodeId, Peer, Role, RollbackCause, SimTime, message::Transactions,
     },
     ledger::{BlockTree, Link, Rules, rules::Gossip},
     protocol::{Arktoshi, Block, BlockDraft, KeyPair, Nonce, Round, SignedTransaction, Slot, Timestamp, Transaction},
-    scenario::Testnet,
-    sim::{SeedTree, queue::EventQueue},
+    scenario::{Testnet, run::on_current_thread},
+    sim::{
+        Fault, FaultKind, Intervention, Latency, NetworkEvent, NetworkModel, NodePlan, Observer, Plan, SeedTree, Stage,
+        Trigger,
+        fault::{AddedFault, Crash, DropMessages, MessageKind, Messages, NodeRef, Nodes, Partition},
+        stage::inline::InlineStage,
+    },
 };
-use slab::Slab;
-use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
 
 /// Something a node reported.
 pub struct Seen {
@@ -28,14 +36,39 @@ pub struct Sent {
     pub message: Message,
 }
 
-struct Node {
-    peer: Peer,
-    pool: TransactionPool,
-    delegate: Delegate,
-    up: bool,
-    /// Counts restarts: what was meant for an earlier life is lost.
-    life: u32,
-    side: u32,
+/// What is told while a network plays.
+#[derive(Default)]
+struct Told {
+    seen: Vec<Seen>,
+    sent: Vec<Sent>,
+}
+
+/// Writes down what is told, for the cluster to fetch.
+struct Scribe(Arc<Mutex<Told>>);
+
+impl Observer for Scribe {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.told().seen.push(Seen { at: now, node: node.0, event: event.clone() });
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        if let NetworkEvent::Sent { from, to, message, .. } | NetworkEvent::Lost { from, to, message } = event
+            && from.node != to.node
+        {
+            let message = Message::clone(message);
+            self.told().sent.push(Sent { at: now, from: from.node.0, to: to.node.0, message });
+        }
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
+    }
+}
+
+impl Scribe {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
 }
 
 pub struct Cluster {
@@ -44,13 +77,14 @@ pub struct Cluster {
     pub now: SimTime,
     pub seen: Vec<Seen>,
     pub sent: Vec<Sent>,
-    nodes: Vec<Node>,
-    queue: EventQueue<usize>,
-    /// What the queue tells of, by number.
-    scheduled: Slab<(ActorId, u32, Input)>,
-    seeds: SeedTree,
-    /// Nodes whose calls for blocks are answered by nobody, to be answered by the test.
-    pub mute: BTreeSet<u32>,
+    /// The simulator's own; taken out only while something comes in from outside.
+    stage: Option<InlineStage>,
+    told: Arc<Mutex<Told>>,
+    nodes: u32,
+    /// The fault that cuts the network in two, if one does.
+    cut: Option<usize>,
+    /// The faults that keep nodes down.
+    down: BTreeMap<u32, usize>,
 }
 
 /// The rules of a small network: two peers are enough to forge, and a block goes from its forger to everybody.
@@ -66,8 +100,6 @@ pub struct Setup {
     pub rules: Rules,
     pub seed: u64,
     pub offline: fn(u32) -> Option<RangeInclusive<Round>>,
-    /// The nodes a node is given, among all of so many; itself does no harm.
-    pub given: fn(u32, u32) -> Vec<u32>,
 }
 
 /// Delegates of no node forge.
@@ -77,14 +109,7 @@ pub fn nobody(_: u32) -> Option<RangeInclusive<Round>> {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self {
-            delegates: 5,
-            others: 0,
-            rules: rules(Rules::reference()),
-            seed: 7,
-            offline: |_| None,
-            given: |_, all| (0..all).collect(),
-        }
+        Self { delegates: 5, others: 0, rules: rules(Rules::reference()), seed: 7, offline: |_| None }
     }
 }
 
@@ -93,160 +118,120 @@ impl Setup {
         let seeds = SeedTree::new(self.seed);
         let testnet = Testnet::generate(seeds, self.delegates);
         let tree = testnet.tree(self.rules).expect("it has its delegates");
-        let mut cluster = Cluster {
-            now: SimTime::from_seconds(Timestamp(8)),
-            seen: Vec::new(),
-            sent: Vec::new(),
-            nodes: Vec::new(),
-            queue: EventQueue::new(),
-            scheduled: Slab::new(),
-            seeds,
-            mute: BTreeSet::new(),
-            tree,
-            testnet,
-        };
-        let all: Vec<NodeId> = (0..self.delegates + self.others).map(NodeId).collect();
-        for node in &all {
-            let (tree, tip) = (cluster.tree.clone(), cluster.tree.genesis().clone());
-            let random = seeds.stream(&format!("peer/{}", node.0));
-            let keys = cluster.testnet.delegates.get(node.0 as usize).map(|delegate| delegate.keys.clone());
-            let offline = (self.offline)(node.0).into_iter().collect();
-            let given: Vec<NodeId> = (self.given)(node.0, all.len() as u32).into_iter().map(NodeId).collect();
-            cluster.nodes.push(Node {
-                peer: Peer::new(*node, tree.clone(), tip.clone(), given, random),
-                pool: TransactionPool::new(*node, tree.clone(), tip),
-                delegate: Delegate::new(*node, keys, tree, offline),
-                up: true,
-                life: 0,
-                side: 0,
-            });
-        }
-        for node in all {
-            cluster.start(node.0);
-        }
-        cluster
+        let nodes = self.delegates + self.others;
+        let plans = (0..nodes).map(|node| NodePlan {
+            forger: testnet.delegates.get(node as usize).map(|delegate| delegate.keys.clone()),
+            offline: (self.offline)(node).into_iter().collect(),
+        });
+        let now = SimTime::from_seconds(Timestamp(8));
+        let network = NetworkModel { latency: Latency::uniform(30, 70), ..NetworkModel::default() };
+        let links = network.topology.links(nodes, seeds);
+        let plan = Plan::new(tree.clone(), tree.genesis().clone(), plans.collect(), seeds, now).on(network, links);
+        let told = Arc::<Mutex<Told>>::default();
+        let stage = Some(InlineStage::new(&plan, vec![Box::new(Scribe(told.clone()))]));
+        let (seen, sent, down) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Cluster { testnet, tree, now, seen, sent, stage, told, nodes, cut: None, down }
     }
 }
 
-impl Cluster {
-    fn start(&mut self, node: u32) {
-        let life = self.nodes[node as usize].life;
-        for role in [Role::Peer, Role::Pool, Role::Delegate] {
-            self.schedule(self.now, ActorId { node: NodeId(node), role }, life, Input::Start);
-        }
-    }
+/// Nodes by their numbers, as a fault names them.
+fn named(nodes: impl IntoIterator<Item = u32>) -> Nodes {
+    Nodes::List(nodes.into_iter().map(NodeRef::Number).collect())
+}
 
+impl Cluster {
     pub fn run_for(&mut self, seconds: u64) {
         self.run_until(self.now + Duration::from_secs(seconds));
     }
 
     pub fn run_until(&mut self, until: SimTime) {
-        let mut effects = Vec::new();
-        while let Some((now, number)) = self.queue.pop(until.just_before()) {
-            let (to, life, input) = self.scheduled.remove(number);
-            self.now = now;
-            let node = &mut self.nodes[to.node.0 as usize];
-            if !node.up || node.life != life {
-                continue;
-            }
-            match to.role {
-                Role::Peer => node.peer.step(now, input, &mut effects),
-                Role::Pool => node.pool.step(now, input, &mut effects),
-                Role::Delegate => node.delegate.step(now, input, &mut effects),
-            }
-            for effect in effects.drain(..) {
-                self.absorb(to, life, effect);
-            }
-        }
-        self.now = until;
+        self.stage_mut().run_until(until);
+        self.fetch();
     }
 
-    fn schedule(&mut self, at: SimTime, to: ActorId, life: u32, input: Input) {
-        self.queue.push(at, self.scheduled.insert((to, life, input)));
+    fn stage(&self) -> &InlineStage {
+        self.stage.as_ref().expect("nothing comes in now")
     }
 
-    fn absorb(&mut self, from: ActorId, life: u32, effect: Effect) {
-        match effect {
-            // Only deviating delegates send later than at once, and none does here.
-            Effect::Send { to, message } | Effect::SendAt { to, message, .. } => self.send(from, to, message),
-            Effect::SendToPeers { to, message } => {
-                for node in to {
-                    self.send(from, ActorId { node, role: Role::Peer }, message.clone());
-                }
-            }
-            Effect::WakeAt { at, wake } => self.schedule(at.max(self.now), from, life, Input::Wake(wake)),
-            Effect::Observe(event) => self.seen.push(Seen { at: self.now, node: from.node.0, event }),
-            Effect::Answer { .. } => {}
-        }
+    fn stage_mut(&mut self) -> &mut InlineStage {
+        self.stage.as_mut().expect("nothing comes in now")
     }
 
-    fn send(&mut self, from: ActorId, to: ActorId, message: Message) {
-        let (a, b) = (from.node.0, to.node.0);
-        let mut delay = Duration::ZERO;
-        if a != b {
-            self.sent.push(Sent { at: self.now, from: a, to: b, message: message.clone() });
-            if self.nodes[a as usize].side != self.nodes[b as usize].side {
-                return;
-            }
-            if self.mute.contains(&b) && matches!(message, Message::BlocksRequest { .. }) {
-                return;
-            }
-            delay = Duration::from_millis(u64::from(30 + (a * 7 + b * 13) % 40));
-        }
-        let life = self.nodes[b as usize].life;
-        self.schedule(self.now + delay, to, life, Input::Message { from, message });
+    fn fetch(&mut self) {
+        self.now = self.stage().world().now();
+        let mut told = self.told.lock().expect("nobody panics while holding it");
+        self.seen.append(&mut told.seen);
+        self.sent.append(&mut told.sent);
+    }
+
+    /// Something comes in from outside, now.
+    fn intervene(&mut self, what: Intervention) {
+        let stage = self.stage.take().expect("one thing comes in after the other");
+        self.stage = Some(on_current_thread(Stage::intervene_in(stage, what)));
+        self.fetch();
+    }
+
+    /// A fault begins now, until it is ended by its number.
+    fn begin(&mut self, kind: FaultKind) -> usize {
+        let fault = Fault { kind, from: Trigger::default(), until: None };
+        let number = self.stage().world().count_faults();
+        self.intervene(Intervention::AddFault(AddedFault { fault, clients: None }.into()));
+        number
     }
 
     /// Says something to a node's peer in another's name, now.
     pub fn say(&mut self, from: u32, to: u32, message: Message) {
-        let from = ActorId { node: NodeId(from), role: Role::Peer };
-        let life = self.nodes[to as usize].life;
-        let to = ActorId { node: NodeId(to), role: Role::Peer };
-        self.schedule(self.now, to, life, Input::Message { from, message });
+        self.stage_mut().say(NodeId(from), NodeId(to), message);
         self.run_until(self.now + Duration::from_micros(1));
     }
 
     pub fn submit(&mut self, node: u32, transactions: &[Arc<SignedTransaction>]) {
-        let life = self.nodes[node as usize].life;
-        let to = ActorId { node: NodeId(node), role: Role::Peer };
         let transactions: Transactions = transactions.into();
-        self.schedule(self.now, to, life, Input::Submit { request: RequestId(0), transactions });
-        self.run_until(self.now + Duration::from_micros(1));
+        self.intervene(Intervention::Submit { node: NodeId(node), transactions });
     }
 
     /// Nodes of different sides do not hear each other.
     pub fn cut(&mut self, side: impl Fn(u32) -> u32) {
-        for (number, node) in (0..).zip(&mut self.nodes) {
-            node.side = side(number);
-        }
+        self.heal();
+        let mut groups = BTreeMap::<u32, Vec<u32>>::new();
+        self.numbers().for_each(|node| groups.entry(side(node)).or_default().push(node));
+        let groups = groups.into_values().map(named).collect();
+        self.cut = Some(self.begin(FaultKind::Partition(Partition { groups, ..Partition::default() })));
     }
 
     pub fn heal(&mut self) {
-        self.cut(|_| 0);
+        if let Some(id) = self.cut.take() {
+            self.intervene(Intervention::EndFault { id });
+        }
+    }
+
+    /// Nobody's calls for blocks arrive at these nodes.
+    pub fn deafen(&mut self, nodes: impl IntoIterator<Item = u32>) {
+        let receivers = Some(named(nodes));
+        let which = Messages { messages: vec![MessageKind::Blocks], receivers, ..Messages::default() };
+        self.begin(FaultKind::Drop(DropMessages { which }));
     }
 
     pub fn crash(&mut self, node: u32) {
-        self.nodes[node as usize].up = false;
+        let fault = self.begin(FaultKind::Crash(Crash { nodes: named([node]), keep_pool: false }));
+        self.down.insert(node, fault);
     }
 
-    /// Starts a node anew on a block: what it kept, or genesis.
-    pub fn restart(&mut self, node: u32, tip: Arc<Link>) {
-        let all: Vec<NodeId> = (0..self.nodes.len() as u32).map(NodeId).collect();
-        let this = &mut self.nodes[node as usize];
-        this.life += 1;
-        this.up = true;
-        let random = self.seeds.stream(&format!("peer/{node}/{}", this.life));
-        this.peer = Peer::starting(NodeId(node), self.tree.clone(), tip.clone(), all, random);
-        this.pool = TransactionPool::new(NodeId(node), self.tree.clone(), tip);
-        self.start(node);
+    /// Starts a node again that has crashed, or crashes now, on the chain it has stored.
+    pub fn restart(&mut self, node: u32) {
+        if !self.down.contains_key(&node) {
+            self.crash(node);
+        }
+        let id = self.down.remove(&node).expect("it is down");
+        self.intervene(Intervention::EndFault { id });
     }
 
     pub fn peer(&self, node: u32) -> &Peer {
-        &self.nodes[node as usize].peer
+        self.stage().peer(NodeId(node))
     }
 
     pub fn tip(&self, node: u32) -> &Arc<Link> {
-        self.nodes[node as usize].peer.tip()
+        self.peer(node).tip()
     }
 
     pub fn height(&self, node: u32) -> u32 {
@@ -254,7 +239,7 @@ impl Cluster {
     }
 
     pub fn numbers(&self) -> std::ops::Range<u32> {
-        0..self.nodes.len() as u32
+        0..self.nodes
     }
 
     /// Whether the tips of these nodes lie on one chain.

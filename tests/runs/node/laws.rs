@@ -18,11 +18,10 @@ enum Trouble {
         count: u32,
         seconds: u64,
     },
-    /// A node is gone for so many seconds and starts again on what it has kept, or on nothing.
+    /// A node is gone for so many seconds and starts again on the chain it has stored.
     Crash {
         node: u32,
         seconds: u64,
-        keeps: bool,
     },
     /// A node hears of another block in the running slot before all others do.
     Fool {
@@ -38,8 +37,7 @@ const NODES: u32 = 15;
 fn trouble() -> impl Strategy<Value = Trouble> {
     prop_oneof![
         3 => (0..NODES, 1..5_u32, 30..900_u64).prop_map(|(from, count, seconds)| Trouble::Cut { from, count, seconds }),
-        2 => (0..NODES, 10..600_u64, any::<bool>())
-            .prop_map(|(node, seconds, keeps)| Trouble::Crash { node, seconds, keeps }),
+        2 => (0..NODES, 10..600_u64).prop_map(|(node, seconds)| Trouble::Crash { node, seconds }),
         2 => (0..NODES).prop_map(|node| Trouble::Fool { node }),
         1 => (10..200_u64).prop_map(|seconds| Trouble::Calm { seconds }),
     ]
@@ -52,11 +50,10 @@ fn befall(cluster: &mut Cluster, trouble: &Trouble) {
             cluster.run_for(seconds);
             cluster.heal();
         }
-        Trouble::Crash { node, seconds, keeps } => {
-            let kept = if keeps { cluster.tip(node).clone() } else { cluster.tree.genesis().clone() };
+        Trouble::Crash { node, seconds } => {
             cluster.crash(node);
             cluster.run_for(seconds);
-            cluster.restart(node, kept);
+            cluster.restart(node);
         }
         Trouble::Fool { node } => {
             let (tip, slot) = (cluster.tip(node).clone(), cluster.slot());

@@ -1,12 +1,12 @@
 //! Who a node talks to: limits, subnets, discovery, and the verification of what a peer claims. Source: consensus.md 6.
 
-use super::cluster::{Cluster, Lone, Setup, message, nobody, rules};
+use super::cluster::{Cluster, Lone, Setup, message, nobody, one_by_one, rules};
 use dposlab::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, Wake, message::Inquiry},
     ledger::{Link, Rules, rules::NodeRules},
     protocol::{Block, BlockDraft, Height, KeyPair, Slot},
 };
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 fn quiet(change: impl FnOnce(&mut NodeRules)) -> Cluster {
     let mut rules = rules(Rules::reference());
@@ -130,25 +130,44 @@ fn who_is_silent_before_forging_is_dropped_and_tried_again_with_the_next_discove
     }
 }
 
-#[test]
-fn peers_tell_each_other_of_more() {
-    for discovery in [true, false] {
-        let mut rules = rules(Rules::reference());
-        rules.node.discovery = discovery;
-        // Everybody knows node 0, and node 0 everybody.
-        let given = |node: u32, all: u32| if node == 0 { (1..all).collect() } else { vec![0] };
-        let mut cluster = Setup { others: 7, rules, offline: nobody, given, ..Setup::default() }.build();
-        cluster.run_for(1_300);
-        for node in 1..12 {
-            let connected: BTreeSet<u32> = cluster.peer(node).connected().map(|node| node.0).collect();
-            match discovery {
-                true => {
-                    assert!(connected.len() >= 8, "node {node} has three quarters of what it heard of: {connected:?}")
-                }
-                false => assert_eq!(connected, BTreeSet::from([0])),
-            }
+/// A peer looks for others, and is told of these by each peer it asks. How many it asked.
+fn discover(lone: &mut Lone, told: std::ops::Range<u32>) -> usize {
+    let told: Arc<[NodeId]> = told.map(NodeId).collect();
+    let asked = |effects: &[Effect], call: fn(&Message) -> bool| {
+        let asked = effects.iter().cloned().flat_map(one_by_one).filter_map(|effect| match effect {
+            Effect::Send { to, message } if call(&message) => Some(to.node.0),
+            _ => None,
+        });
+        asked.collect::<Vec<_>>()
+    };
+    let effects = lone.step(Input::Wake(Wake::Discover));
+    let asked_for_peers = asked(&effects, |message| matches!(message, Message::PeersRequest));
+    for peer in &asked_for_peers {
+        let effects = lone.hear(*peer, Message::Peers(told.clone()));
+        for newcomer in asked(&effects, |message| matches!(message, Message::StatusRequest)) {
+            let tip = lone.peer.tip().block().clone();
+            lone.hear(newcomer, Message::Status { tip });
         }
     }
+    asked_for_peers.len()
+}
+
+#[test]
+fn a_peer_asks_its_peers_for_more_until_it_has_three_quarters_of_what_they_know() {
+    let cluster = quiet(|_| {});
+    let alone = |cluster: &Cluster| Lone::new(&cluster.tree, cluster.tree.genesis(), 1, &[0], Cluster::at(800));
+    let connected = |lone: &Lone| lone.peer.connected().map(|node| node.0).collect::<Vec<_>>();
+    let mut lone = alone(&cluster);
+    assert_eq!((discover(&mut lone, 0..12), connected(&lone).len()), (1, 11), "all but itself: {:?}", connected(&lone));
+    lone.now = lone.now + Duration::from_secs(600);
+    assert!(discover(&mut lone, 0..14) > 1, "it asks some of its new ones");
+    assert_eq!(connected(&lone).len(), 11, "eleven of fourteen are enough");
+    lone.now = lone.now + Duration::from_secs(600);
+    discover(&mut lone, 0..16);
+    assert_eq!(connected(&lone).len(), 15, "eleven of sixteen are not");
+    let without = quiet(|rules| rules.discovery = false);
+    let mut lone = alone(&without);
+    assert_eq!((discover(&mut lone, 0..12), connected(&lone)), (0, vec![0]), "it asks nobody");
 }
 
 // Verification.

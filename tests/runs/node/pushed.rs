@@ -84,7 +84,7 @@ fn refusals_come_in_the_references_order() {
 fn a_block_pushed_before_the_node_has_caught_up_is_disregarded() {
     let mut cluster = quiet(|_| {});
     cluster.cut(|node| u32::from(node == 0));
-    cluster.restart(0, cluster.tree.genesis().clone());
+    cluster.restart(0);
     cluster.run_for(1);
     let block = cluster.block(&cluster.tree.genesis().clone(), Slot(14), Vec::new());
     cluster.say(1, 0, Message::Block(block));

@@ -34,7 +34,7 @@ fn a_node_that_starts_late_downloads_the_chain_in_chunks_from_several_peers() {
     let removed = |seen: &&super::cluster::Seen| matches!(seen.event, Event::PeerRemoved(node) if node.0 == IDLE);
     assert_eq!(cluster.seen.iter().filter(removed).count(), 5, "who forges sees that the node is gone");
     let begun = cluster.now;
-    cluster.restart(IDLE, cluster.tree.genesis().clone());
+    cluster.restart(IDLE);
     cluster.run_until(cluster.now + Duration::from_millis(300));
     assert!(!cluster.peer(IDLE).has_started());
     cluster.run_for(30);
@@ -98,9 +98,9 @@ fn a_peer_that_does_not_answer_is_dropped_and_another_one_asked() {
     let mut cluster = Setup { others: 1, rules, ..Setup::default() }.build();
     cluster.crash(IDLE);
     cluster.run_for(800);
-    cluster.mute.extend([0, 1, 2]);
+    cluster.deafen([0, 1, 2]);
     let begun = cluster.now;
-    cluster.restart(IDLE, cluster.tree.genesis().clone());
+    cluster.restart(IDLE);
     cluster.run_for(120);
     let asked = asked(&cluster, IDLE, begun);
     let (silent, answering): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(_, peer, ..)| *peer <= 2);

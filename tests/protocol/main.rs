@@ -1,0 +1,13 @@
+//! The protocol against vectors, laws and broken input: one binary, a module for each area.
+
+mod edges;
+mod refusals;
+mod samples;
+mod support;
+
+mod allocations;
+mod formulas;
+mod laws;
+mod memory;
+mod recorded;
+mod vectors;
