@@ -2,14 +2,14 @@
 
 use super::{
     View, Webhooks,
-    access::{Limiter, RateLimit, Whitelist},
-    chains::Chains,
-    funds::Funds,
-    guard::LabAccess,
-    lab::{Chaos, EventFeed, LabBoard},
-    limits::{Connections, Limits, Receiving},
-    log::LogTail,
-    metrics::Requests,
+    http::{
+        access::{Limiter, RateLimit, Whitelist},
+        guard::LabAccess,
+        limits::{Connections, Limits, Receiving},
+        log::LogTail,
+        tally::Requests,
+    },
+    lab::{Chaos, EventFeed, LabBoard, chains::Chains, funds::Funds},
     view::Head,
     webhooks::Report,
 };

@@ -3,16 +3,19 @@
 
 use super::{
     ApiContext, ApiError, Dialect, Reply, Request,
-    access::Quota,
-    body, chains, guard,
-    handler::{self, Call, home},
-    lab::chaos::{Strike, Treatment},
-    metrics::Begun,
-    parameter::{Parameter, Parameters},
-    query,
-    reply::Tampering,
-    request::percent_decode,
-    route::{self, Access, Handle, Match, Query, Route, Verb},
+    handler::{
+        self, Call, home,
+        routes::{self, Access, Handle, Match, Query, Route, Verb},
+    },
+    http::{access::Quota, body, guard, reply::Tampering, request::percent_decode, tally::Begun},
+    lab::{
+        chains,
+        chaos::{Strike, Treatment},
+    },
+    table::{
+        parameter::{Parameter, Parameters},
+        query,
+    },
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -29,7 +32,7 @@ pub async fn answer(
     }
     let begun = Begun::now();
     let path = without_version(&request.path);
-    let found = Verb::of(&request.method).and_then(|verb| route::find(verb, &path, context.settings.dialect));
+    let found = Verb::of(&request.method).and_then(|verb| routes::find(verb, &path, context.settings.dialect));
     let route = found.as_ref().map(|found| found.route);
     let reply = match context.settings.whitelist.allows(request.remote) {
         true => answer_found(context, request, &path, found, body).await,
@@ -85,7 +88,7 @@ async fn answer_found(
         false => Box::pin(answer_struck(strike, context, request, path, found, body)).await,
     };
     // A page of another origin never reads what it may not change.
-    if route::is_guarded(path) { reply.for_own_pages() } else { reply }
+    if routes::is_guarded(path) { reply.for_own_pages() } else { reply }
 }
 
 /// Answers as chaos has it.
@@ -133,7 +136,7 @@ async fn answer_path(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
     if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
-        return if route::is_guarded(path) { Reply::error(&ApiError::Forbidden) } else { preflight() };
+        return if routes::is_guarded(path) { Reply::error(&ApiError::Forbidden) } else { preflight() };
     }
     let outcome = match found {
         Some(found) => handle(context, request, path, &found, body).await,
@@ -287,7 +290,7 @@ fn preflight() -> Reply {
 /// 301 for a path that leads nowhere because of slashes at its end.
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
-    let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
+    let found = routes::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
     guard::check(context, request, found.route.access).ok()?;
     respond(context, request, stripped, &found, Value::Null).await.ok()?;
     let host = request.host().unwrap_or("localhost");

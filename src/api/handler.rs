@@ -17,6 +17,7 @@ pub mod node;
 pub mod peers;
 pub mod recording;
 pub mod reorg;
+pub mod routes;
 pub mod snapshots;
 pub mod submit;
 pub mod transactions;
@@ -26,12 +27,15 @@ pub mod wallets;
 pub mod watch;
 pub mod webhooks;
 
+use self::routes::Route;
 use super::{
-    ApiContext, Reply, Request, json,
-    page::{Listing, Page},
-    parameter::Parameters,
+    ApiContext, Reply, Request,
     resource::Frame,
-    route::Route,
+    table::{
+        json,
+        page::{Listing, Page},
+        parameter::Parameters,
+    },
     view::Head,
 };
 use serde_json::{Map, Value};

@@ -2,10 +2,13 @@
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
 use super::{
-    ApiContext, ApiError, Ports, Reply, Request, body, dispatch,
+    ApiContext, ApiError, Ports, Reply, Request, dispatch,
+    http::{
+        body,
+        limits::{Admitted, Connections, Receiving},
+        reply::Tampering,
+    },
     lab::{Subscription, cut::CutBody, stream::EventBody},
-    limits::{Admitted, Connections, Receiving},
-    reply::Tampering,
 };
 use http_body_util::{Either, Full};
 use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};

@@ -6,6 +6,8 @@
 //! share what has not changed with the head before.
 
 mod chain;
+mod lists;
+mod memo;
 mod neighbours;
 mod pending;
 
@@ -13,7 +15,7 @@ pub use chain::{Chain, Entry, Facts, History, Place, Spot, stored_recipient};
 pub use neighbours::Neighbours;
 pub use pending::Pending;
 
-use super::{lists::Lists, memo::Memo};
+use self::{lists::Lists, memo::Memo};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},

@@ -3,9 +3,12 @@
 use super::Call;
 use crate::{
     api::{
-        ApiError, Reply, field,
-        page::{Estimate, Listing},
+        ApiError, Reply,
         resource::block::{self, BlockRow},
+        table::{
+            field,
+            page::{Estimate, Listing},
+        },
     },
     protocol::{BlockId, Height, PublicKey},
 };

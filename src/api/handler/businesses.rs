@@ -2,9 +2,9 @@
 
 use super::Call;
 use crate::api::{
-    ApiError, Reply, field,
-    page::Listing,
+    ApiError, Reply,
     resource::business::{self, BridgechainRow, BusinessRow},
+    table::{field, page::Listing},
 };
 
 type Outcome = Result<Reply, ApiError>;

@@ -1,15 +1,16 @@
 //! Isolated chains: making, listing and deleting them.
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
     api::{
         ApiError, Reply,
-        chains::{Chain, ChainWish, Chains, prefix},
-        json,
-        parameter::{Parameter, both},
-        route::Answer,
-        rule::{Bound, Check, Rule},
-        shape::Shape,
+        lab::chains::{Chain, ChainWish, Chains, prefix},
+        table::{
+            json,
+            parameter::{Parameter, both},
+            rule::{Bound, Check, Rule},
+            shape::Shape,
+        },
     },
     sim::Pace,
 };

@@ -1,16 +1,22 @@
 //! Rules by which answers and posts go wrong on purpose.
 
-use super::Call;
-use crate::api::{
-    ApiError, Reply,
-    json::{self, Object},
-    lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
-    parameter::{ANY_TEXT, Parameter, both},
-    route::{Access, Answer, ROUTES, Verb},
-    rule::{Bound, Given, Rule},
-    shape::Shape,
+use super::{
+    Call,
+    routes::{Access, Answer, ROUTES, Verb},
 };
-use crate::sim::{Intervention, intervention::ChaosChange};
+use crate::{
+    api::{
+        ApiError, Reply,
+        lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
+        table::{
+            json::{self, Object},
+            parameter::{ANY_TEXT, Parameter, both},
+            rule::{Bound, Given, Rule},
+            shape::Shape,
+        },
+    },
+    sim::{Intervention, intervention::ChaosChange},
+};
 
 const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
 

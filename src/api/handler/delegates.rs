@@ -3,10 +3,13 @@
 use super::{Call, blocks, wallets};
 use crate::{
     api::{
-        ApiError, Reply, field,
-        json::{self, Object},
+        ApiError, Reply,
         resource::delegate::{self, DelegateRow},
-        shape::{self, Shape},
+        table::{
+            field,
+            json::{self, Object},
+            shape::{self, Shape},
+        },
     },
     ledger::RoundInfo,
     protocol::{Height, PublicKey},

@@ -3,8 +3,11 @@
 
 use super::Call;
 use crate::api::{
-    ApiError, Reply, openapi,
-    parameter::{ANY_TEXT, Parameter, both},
+    ApiError, Reply,
+    table::{
+        openapi,
+        parameter::{ANY_TEXT, Parameter, both},
+    },
 };
 use flate2::read::GzDecoder;
 use std::io::Read;

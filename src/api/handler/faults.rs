@@ -1,8 +1,12 @@
 //! Faults of a run that goes on: what there is, another one, and an end. For whoever steers the run.
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
-    api::{ApiError, Reply, json, resource::fault, route::Answer, rule::Given},
+    api::{
+        ApiError, Reply,
+        resource::fault,
+        table::{json, rule::Given},
+    },
     scenario::FaultDesk,
     sim::{
         Fault, FaultKind, Intervention, Outcome, Trigger,

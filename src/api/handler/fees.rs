@@ -4,9 +4,11 @@ use super::Call;
 use crate::{
     api::{
         ApiError, Reply,
-        json::{self, Object},
         resource::fee::{self, FeeRow},
-        shape::Shape,
+        table::{
+            json::{self, Object},
+            shape::Shape,
+        },
         view::Spot,
     },
     protocol::transaction::Kind,

@@ -1,14 +1,16 @@
 //! The pages for people: the live page at `/` with its parts, and `/about`, which says where everything is. All of it is in the
 //! binary and loads nothing from elsewhere.
 
-use super::Call;
+use super::{
+    Call,
+    routes::{Route, Verb},
+};
 use crate::{
     api::{
         ApiContext, ApiError, Reply, Request,
         context::Dialect,
-        guard::LabAccess,
-        parameter::{ANY_TEXT, Parameter, both},
-        route::{Route, Verb},
+        http::guard::LabAccess,
+        table::parameter::{ANY_TEXT, Parameter, both},
     },
     drawing,
 };

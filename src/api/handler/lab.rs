@@ -3,9 +3,12 @@
 pub mod money;
 pub mod until;
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
-    api::{ApiError, Reply, json, route::Answer, shape::Shape},
+    api::{
+        ApiError, Reply,
+        table::{json, shape::Shape},
+    },
     sim::{
         Pace,
         live::{Advanced, Ended},

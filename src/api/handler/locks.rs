@@ -5,11 +5,13 @@ use crate::{
     api::{
         ApiError, Reply,
         context::Dialect,
-        field,
-        page::{Estimate, Listing},
         resource::{
             lock::{self, LockRow},
             transaction::{self, TransactionRow},
+        },
+        table::{
+            field,
+            page::{Estimate, Listing},
         },
     },
     ledger::Wallet,

@@ -1,9 +1,12 @@
 //! Figures for Prometheus.
 
-use super::Call;
-use crate::api::{Reply, metrics, route::Answer};
+mod collect;
+mod process;
+
+use super::{Call, routes::Answer};
+use crate::api::Reply;
 
 /// `GET /metrics`.
 pub fn metrics(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move { Ok(Reply::metrics(metrics::text(call.context).await)) })
+    Box::pin(async move { Ok(Reply::metrics(collect::text(call.context).await)) })
 }

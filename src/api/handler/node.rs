@@ -5,9 +5,11 @@ use crate::{
     api::{
         ApiContext, ApiError, Reply,
         context::Spoken,
-        json::{self, Member, Object, write_members},
         resource::peer,
-        shape::{self, Shape},
+        table::{
+            json::{self, Member, Object, write_members},
+            shape::{self, Shape},
+        },
     },
     ledger::rules::DynamicFees,
     protocol::transaction::Kind,

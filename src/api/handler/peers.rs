@@ -2,9 +2,9 @@
 
 use super::Call;
 use crate::api::{
-    ApiError, Reply, field,
+    ApiError, Reply,
     resource::peer::{self, PeerRow},
-    version::Range,
+    table::{field, version::Range},
 };
 
 /// `GET /api/peers`.

@@ -1,7 +1,7 @@
 //! All that came into the run so far, as a file that repeats it.
 
-use super::Call;
-use crate::api::{ApiError, Reply, route::Answer};
+use super::{Call, routes::Answer};
+use crate::api::{ApiError, Reply};
 
 /// `GET /lab/recording`: what `dposlab replay` reads.
 pub fn recording(call: Call<'_>) -> Answer<'_> {

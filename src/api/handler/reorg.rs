@@ -1,13 +1,14 @@
 //! `POST /lab/reorg`: the observed node leaves the end of its chain for another branch. For whoever steers the run.
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
     actors::NodeId,
     api::{
         ApiError, Reply,
-        json::{self, Slot},
-        route::Answer,
-        shape::{self, Shape},
+        table::{
+            json::{self, Slot},
+            shape::{self, Shape},
+        },
     },
     ledger::Link,
     protocol::TransactionId,

@@ -1,13 +1,15 @@
 //! Snapshots of the run: taking, listing and deleting them, going back to one, and one as a file.
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
     api::{
-        ApiError, Reply, json,
-        parameter::{Parameter, both},
-        route::Answer,
-        rule::{Bound, Check, Rule},
-        shape::Shape,
+        ApiError, Reply,
+        table::{
+            json,
+            parameter::{Parameter, both},
+            rule::{Bound, Check, Rule},
+            shape::Shape,
+        },
     },
     sim::{
         Intervention, Outcome,

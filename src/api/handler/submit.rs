@@ -1,14 +1,15 @@
 //! Taking transactions: request checks, decoding, signatures, the pool, and one answer about all. Source: api.md 5.
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
     actors::{PoolError, Submission},
     api::{
         ApiError, Reply,
         context::Spoken,
-        json::{Object, write_list, write_value},
-        route::Answer,
-        shape::{self, Shape},
+        table::{
+            json::{Object, write_list, write_value},
+            shape::{self, Shape},
+        },
     },
     protocol::{
         SignedTransaction, Timestamp, TransactionId,

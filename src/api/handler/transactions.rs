@@ -6,8 +6,8 @@ use super::{Call, blocks};
 use crate::{
     api::{
         ApiError, Reply,
-        page::{Estimate, Listing},
         resource::transaction::{self, TransactionRow},
+        table::page::{Estimate, Listing},
         view::{Entry, Place},
     },
     protocol::{Address, PublicKey, SignedTransaction, TransactionId, transaction::Kind},

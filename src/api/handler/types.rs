@@ -4,9 +4,11 @@ use super::Call;
 use crate::{
     api::{
         ApiError, Reply,
-        json::{self, Object, Slot},
         resource::schema,
-        shape::{self, Shape},
+        table::{
+            json::{self, Object, Slot},
+            shape::{self, Shape},
+        },
     },
     protocol::{Milestone, transaction::Kind},
 };

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     api::{
-        ApiError, Reply, field,
-        page::Listing,
+        ApiError, Reply,
         resource::wallet::{self, WalletRow},
+        table::{field, page::Listing},
     },
     ledger::Wallet,
     protocol::{PublicKey, transaction::Kind},

@@ -1,16 +1,17 @@
 //! Watching the network: where all nodes stand, and what is in force.
 
-use super::{Call, snapshots};
+use super::{Call, routes::Answer, snapshots};
 use crate::{
     actors::NodeId,
     api::{
         ApiError, Reply,
-        json::{self, Object},
         lab::{BoardState, LabBoard, Subscription, stream::Filter},
-        parameter::{ANY_TEXT, Parameter, both},
-        route::Answer,
-        rule::{Bound, Given, Rule},
-        shape::{BLOCK_ID, Shape},
+        table::{
+            json::{self, Object},
+            parameter::{ANY_TEXT, Parameter, both},
+            rule::{Bound, Given, Rule},
+            shape::{BLOCK_ID, Shape},
+        },
     },
     sim::{Pace, Stage, line::KINDS},
 };

@@ -1,14 +1,12 @@
 //! Webhooks: who is told of what. Source: api.md 6.1.
 
-use super::Call;
+use super::{Call, routes::Answer};
 use crate::{
     actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
     api::{
-        ApiError, Reply, json,
+        ApiError, Reply,
         resource::webhook::{self, WebhookRow},
-        route::Answer,
-        rule::Given,
-        shape::Shape,
+        table::{json, rule::Given, shape::Shape},
         webhooks::Webhooks,
     },
 };

@@ -7,7 +7,7 @@
 
 use crate::{
     actors::NodeId,
-    api::{View, route::Route},
+    api::{View, handler::routes::Route},
     sim::SeedTree,
 };
 use rand::Rng;
@@ -271,7 +271,7 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::route::{ROUTES, Verb};
+    use crate::api::handler::routes::{ROUTES, Verb};
 
     fn line(treatment: Treatment, share: u32) -> RuleLine {
         RuleLine { route: None, method: None, event: None, share, count: None, seed: None, treatment }

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "readers live in real time: heartbeats, and pauses between batches")]
 
 use super::feed::{EventFeed, Listening, Record};
-use crate::{actors::NodeId, api::limits::AtWork};
+use crate::{actors::NodeId, api::http::limits::AtWork};
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use super::{Frame, block, wallet::WalletRow};
 use crate::{
-    api::{
+    api::table::{
         json::{Member, Object, Slot},
         shape::{self, Shape},
     },

@@ -4,11 +4,13 @@ use super::{Frame, timestamp};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field},
-        json::{Member, write_members},
-        parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
-        rule::{Bound, Rule},
-        shape::{self, Shape},
+        table::{
+            field::{Cell, Field},
+            json::{Member, write_members},
+            parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
+            rule::{Bound, Rule},
+            shape::{self, Shape},
+        },
         view::Entry,
     },
     ledger::Balance,

@@ -6,7 +6,7 @@ use super::{
     wallet::{self, WalletRow},
 };
 use crate::{
-    api::{
+    api::table::{
         field::{Cell, Field},
         json::{Member, Object, write_members},
         parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both, documented},

@@ -4,11 +4,13 @@ use super::{Frame, timestamp};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field},
-        json::{Member, write_members},
-        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
-        rule::Rule,
-        shape::{self, Shape},
+        table::{
+            field::{Cell, Field},
+            json::{Member, write_members},
+            parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
+            rule::Rule,
+            shape::{self, Shape},
+        },
     },
     ledger::{Balance, DelegateAttributes, Wallet},
 };

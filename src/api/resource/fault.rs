@@ -3,10 +3,12 @@
 use crate::{
     api::{
         context::Dialect,
-        json::{self, Object},
-        parameter::{Parameter, both},
-        rule::{Bound, Rule},
-        shape::{Named, Shape},
+        table::{
+            json::{self, Object},
+            parameter::{Parameter, both},
+            rule::{Bound, Rule},
+            shape::{Named, Shape},
+        },
     },
     scenario::Scenario,
     sim::world::{FaultState, FaultStatus},

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use crate::{
-    api::{
+    api::table::{
         json::{Member, write_members},
         shape::{self, Shape},
     },

@@ -2,7 +2,7 @@
 
 use super::{Frame, timestamp};
 use crate::{
-    api::{
+    api::table::{
         field::{Cell, Field},
         json::{Member, write_members},
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both, documented},

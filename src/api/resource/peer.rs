@@ -6,11 +6,13 @@ use crate::{
     actors::NodeId,
     api::{
         context::{Ports, Spoken},
-        field::{Cell, Field},
-        json::{Member, write_members},
-        parameter::{ANY_TEXT, Parameter, both, documented},
-        rule::{Bound, Rule},
-        shape::{self, Shape},
+        table::{
+            field::{Cell, Field},
+            json::{Member, write_members},
+            parameter::{ANY_TEXT, Parameter, both, documented},
+            rule::{Bound, Rule},
+            shape::{self, Shape},
+        },
     },
     protocol::Height,
 };

@@ -4,14 +4,16 @@ use super::{Frame, timestamp};
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field, Missing, Test},
-        json::{Member, write_members, write_value},
-        parameter::{
-            ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both,
-            documented,
+        table::{
+            field::{Cell, Field, Missing, Test},
+            json::{Member, write_members, write_value},
+            parameter::{
+                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID,
+                both, documented,
+            },
+            rule::{Check, Rule},
+            shape::{self, Shape},
         },
-        rule::{Check, Rule},
-        shape::{self, Shape},
         view::{Place, stored_recipient},
     },
     protocol::{Address, Height, SignedTransaction, Timestamp},

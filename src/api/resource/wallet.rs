@@ -7,13 +7,15 @@ use super::{
 use crate::{
     api::{
         context::Spoken,
-        field::{Cell, Field},
-        json::{Member, write_members},
-        parameter::{
-            ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
+        table::{
+            field::{Cell, Field},
+            json::{Member, write_members},
+            parameter::{
+                ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
+            },
+            rule::{Bound, Rule},
+            shape::{self, Shape},
         },
-        rule::{Bound, Rule},
-        shape::{self, Shape},
     },
     ledger::Wallet,
 };

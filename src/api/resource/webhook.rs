@@ -5,10 +5,12 @@ use crate::{
     actors::Webhook,
     api::{
         context::{Dialect, Spoken},
-        json::{Member, write_members},
-        parameter::{ANY_TEXT, Parameter, both, documented},
-        rule::Rule,
-        shape::{self, Shape},
+        table::{
+            json::{Member, write_members},
+            parameter::{ANY_TEXT, Parameter, both, documented},
+            rule::Rule,
+            shape::{self, Shape},
+        },
     },
 };
 use std::sync::Arc;

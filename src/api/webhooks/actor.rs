@@ -7,11 +7,13 @@ use super::{
     store::Store,
     targets::Targets,
 };
-use crate::actors::{
-    SimTime,
-    webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
+use crate::{
+    actors::{
+        SimTime,
+        webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
+    },
+    api::lab::Chaos,
 };
-use crate::api::lab::Chaos;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::{
     collections::BTreeMap,

@@ -2,7 +2,15 @@
 
 use super::{Call, until::refused};
 use crate::{
-    api::{ApiError, Reply, funds::Funds, json, route::Answer, shape, shape::Shape},
+    api::{
+        ApiError, Reply,
+        handler::routes::Answer,
+        lab::funds::Funds,
+        table::{
+            json,
+            shape::{self, Shape},
+        },
+    },
     protocol::{Address, Arktoshi, transaction::Payment},
 };
 use serde_json::{Map, Value, json};

@@ -11,11 +11,13 @@ use super::{Call, Scope, TransactionRow, blocks};
 use crate::{
     api::{
         context::Dialect,
-        field,
-        like::Pattern,
-        page::{Estimate, Listing, Page},
         resource::transaction,
-        rule::Given,
+        table::{
+            field,
+            like::Pattern,
+            page::{Estimate, Listing, Page},
+            rule::Given,
+        },
         view::{Chain, Entry, Facts, Place, Spot},
     },
     protocol::{Address, Asset, Height, PublicKey, TransactionId, transaction::Kind},

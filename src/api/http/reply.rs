@@ -1,6 +1,7 @@
 //! An answer before it is HTTP, and the headers every answer has. Source: api.md 1.4.
 
-use super::{ApiError, Request, access::Quota, lab::Subscription, range};
+use super::{access::Quota, range};
+use crate::api::{ApiError, Request, lab::Subscription};
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use std::{
@@ -19,7 +20,7 @@ pub struct Reply {
     pub content: Content,
     pub body: Bytes,
     /// The body in gzip, once somebody wanted it, of answers that are given more than once.
-    pub(super) packed: Option<Arc<OnceLock<Bytes>>>,
+    pub(in crate::api) packed: Option<Arc<OnceLock<Bytes>>>,
     /// Where a 301 leads.
     pub location: Option<String>,
     /// Since when the answer is this one [Unix s], on routes that say so.
@@ -27,13 +28,13 @@ pub struct Reply {
     /// What the client has left, if that is limited.
     pub quota: Option<Quota>,
     /// Whether pages of any origin may read it.
-    pub(super) is_for_all_pages: bool,
+    pub(in crate::api) is_for_all_pages: bool,
     /// What takes the place of the body, which is empty, and goes on until either side ends it.
-    pub(super) stream: Option<Subscription>,
+    pub(in crate::api) stream: Option<Subscription>,
     /// What happens to it on its way.
-    pub(super) tampering: Option<Tampering>,
+    pub(in crate::api) tampering: Option<Tampering>,
     /// What a page may load, by its `Content-Security-Policy`.
-    pub(super) policy: Option<&'static str>,
+    pub(in crate::api) policy: Option<&'static str>,
 }
 
 /// What happens to an answer on its way, which says nothing of it.

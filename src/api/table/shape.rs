@@ -1,7 +1,8 @@
 //! What values look like, for the published description of the API: JSON Schema made from the tables that answers are
 //! written by.
 
-use super::{context::Dialect, json::Member};
+use super::json::Member;
+use crate::api::context::Dialect;
 use serde_json::{Map, Value, json};
 
 /// Named schemas that others refer to.

@@ -1,6 +1,7 @@
 //! The body of a request: how much of it is read, and what it may be. Source: api.md 1.2, 1.4.
 
-use super::{ApiError, limits::Receiving, query};
+use super::limits::Receiving;
+use crate::api::{ApiError, table::query};
 use serde_json::{Map, Value};
 use std::{pin::pin, time::Duration};
 use warp::{

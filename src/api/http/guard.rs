@@ -11,7 +11,7 @@
 //!
 //! With `--lab token` the token takes the place of all that: no page knows it. Source: Fetch standard, 3.2 and 4.8.
 
-use super::{ApiContext, ApiError, Request, context::Settings, route::Access};
+use crate::api::{ApiContext, ApiError, Request, context::Settings, handler::routes::Access};
 use std::{fmt, net::IpAddr, sync::Arc};
 use warp::http::{HeaderMap, header, uri::Authority};
 

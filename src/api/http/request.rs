@@ -1,6 +1,6 @@
 //! A request, and decoding of what stands in its address.
 
-use super::Ports;
+use crate::api::Ports;
 use std::{borrow::Cow, net::SocketAddr};
 use warp::http::{HeaderMap, HeaderValue, Method, header};
 

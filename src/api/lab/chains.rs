@@ -3,8 +3,10 @@
 //! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
 //! URL, so they need no change.
 
-use super::{ApiContext, ApiError};
-use crate::sim::{LiveHandle, Pace};
+use crate::{
+    api::{ApiContext, ApiError},
+    sim::{LiveHandle, Pace},
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -142,7 +144,7 @@ pub fn prefix(id: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use crate::api::lab::chains::split;
 
     #[test]
     fn a_path_is_of_a_chain_by_its_number() {

@@ -1,11 +1,9 @@
 //! What resources are filtered and ordered by: one table of fields for each resource. Source: api.md 3, 4.2.
 
-use super::{
+use super::{like::Pattern, parameter::Parameters, rule::Given};
+use crate::api::{
     context::{Dialect, Spoken},
-    like::Pattern,
-    parameter::Parameters,
     resource::Frame,
-    rule::Given,
 };
 use serde_json::Value;
 use std::{borrow::Cow, cmp::Ordering};

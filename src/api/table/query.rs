@@ -1,10 +1,9 @@
 //! The query of an address: from text to values, and back into links.
 
-use super::{
+use super::{parameter::Parameter, rule::Rule};
+use crate::api::{
     context::Dialect,
-    parameter::Parameter,
-    request::{percent_decode, percent_encode},
-    rule::Rule,
+    http::request::{percent_decode, percent_encode},
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -126,7 +125,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::parameter::{FROM_ONE, both};
+    use crate::api::table::parameter::{FROM_ONE, both};
     use serde_json::json;
 
     #[test]

@@ -1,9 +1,9 @@
 //! Tables of parameters: which a route takes, in the order in which they are checked. Source: api.md 1.3, 4.
 
-use super::{
+use super::rule::{Bound, Check, Given, Rule};
+use crate::api::{
     ApiError,
     context::{Dialect, Spoken},
-    rule::{Bound, Check, Given, Rule},
 };
 use serde_json::{Map, Value};
 

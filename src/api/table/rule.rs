@@ -3,7 +3,7 @@
 mod hook;
 mod search;
 
-use super::context::Dialect;
+use crate::api::context::Dialect;
 use serde_json::Value;
 
 /// The greatest integer that JavaScript holds exactly, 2^53-1.

@@ -4,9 +4,9 @@
 //! Nonces and what is left are read from the chain's newest block and the pool together, one request at a time. Who uses
 //! the same accounts meanwhile may still be faster: what is refused for that is signed anew.
 
-use super::{ApiContext, ApiError, view::Head};
 use crate::{
     actors::Submission,
+    api::{ApiContext, ApiError, view::Head},
     ledger::{BlockTree, apply::cost},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId,

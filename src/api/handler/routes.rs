@@ -1,19 +1,21 @@
 //! The table of routes: who answers what, and what may be asked. Source: api.md 4.
 
 use super::{
+    Call, blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
+    lab::{self, money},
+    locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
+    webhooks,
+};
+use crate::api::{
     ApiError, Reply,
     context::{Dialect, Spoken},
-    handler::{
-        Call, blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
-        lab::{self, money},
-        locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
-        webhooks,
-    },
-    log::LINES_MAX,
-    parameter::{PAGING, Parameter, TRANSFORM, both, documented},
+    http::log::LINES_MAX,
     resource::{attributes, block, business, delegate, fault, lock, peer, transaction, wallet, webhook},
-    rule::{Bound, Rule},
-    shape::Shape,
+    table::{
+        parameter::{PAGING, Parameter, TRANSFORM, both, documented},
+        rule::{Bound, Rule},
+        shape::Shape,
+    },
 };
 use std::{pin::Pin, sync::LazyLock};
 use warp::http::Method;

@@ -1,6 +1,7 @@
 //! Writing JSON straight into the answer, member by member, in the order of a table.
 
-use super::{context::Spoken, resource::Frame, shape::Shape};
+use super::shape::Shape;
+use crate::api::{context::Spoken, resource::Frame};
 use serde::Serialize;
 use std::{fmt::Display, io::Write};
 

@@ -4,12 +4,7 @@
 //! Only requests are counted as they are answered; all other figures are looked up when somebody asks.
 #![expect(clippy::disallowed_methods, reason = "how long a client waits is real time")]
 
-mod collect;
-mod process;
-
-pub use collect::text;
-
-use super::route::Route;
+use crate::api::handler::routes::Route;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -25,7 +20,7 @@ use warp::http::{Method, StatusCode};
 const BUCKETS: [f64; 12] = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 10.0];
 
 /// A route's pattern, a method, and the first digit of a status.
-type Key = (&'static str, &'static str, u16);
+pub type Key = (&'static str, &'static str, u16);
 
 /// How long requests took.
 #[derive(Debug, Default)]
@@ -41,10 +36,10 @@ struct Tally {
 
 /// A tally as of one moment.
 #[derive(Debug)]
-struct Counted {
-    seconds: f64,
+pub struct Counted {
+    pub seconds: f64,
     /// The upper end of each bucket, the last of which has none, with the number of requests in that bucket alone.
-    buckets: Vec<(f64, u64)>,
+    pub buckets: Vec<(f64, u64)>,
 }
 
 impl Tally {
@@ -85,7 +80,7 @@ impl Requests {
     }
 
     /// All of them, in the order of routes, methods and statuses.
-    fn all(&self) -> BTreeMap<Key, Counted> {
+    pub fn all(&self) -> BTreeMap<Key, Counted> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(key, tally)| (*key, tally.counted())).collect()
     }

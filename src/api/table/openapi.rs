@@ -4,18 +4,22 @@
 mod examples;
 
 use super::{
-    context::Dialect,
-    handler::{
-        lab::{money, until},
-        watch,
-    },
     parameter::Parameter,
-    resource::fault,
-    route::{Access, Query, ROUTES, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
 };
-use crate::actors::webhook::Comparison;
+use crate::{
+    actors::webhook::Comparison,
+    api::{
+        context::Dialect,
+        handler::{
+            lab::{money, until},
+            routes::{Access, Query, ROUTES, Route, Shown},
+            watch,
+        },
+        resource::fault,
+    },
+};
 use serde_json::{Map, Value, json};
 
 /// Where a value stands in a request: what is a text there may be more in a body.

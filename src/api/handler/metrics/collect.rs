@@ -1,8 +1,12 @@
 //! All figures as of one moment, and their text.
 
-use super::{Counted, Key, process::Process};
+use super::process::Process;
 use crate::{
-    api::{ApiContext, webhooks::Totals},
+    api::{
+        ApiContext,
+        http::tally::{Counted, Key},
+        webhooks::Totals,
+    },
     sim::Pace,
 };
 use prometheus_client::{

@@ -1,0 +1,12 @@
+//! Tables: the rows by which requests are checked, resources are shown, filtered and ordered, and the API is described.
+
+pub mod field;
+pub mod json;
+pub mod like;
+pub mod openapi;
+pub mod page;
+pub mod parameter;
+pub mod query;
+pub mod rule;
+pub mod shape;
+pub mod version;
