@@ -15,7 +15,7 @@
 pub mod context;
 mod dispatch;
 mod handler;
-pub mod http;
+mod http;
 pub mod lab;
 mod resource;
 mod server;
@@ -23,7 +23,7 @@ mod table;
 pub mod view;
 pub mod webhooks;
 
-pub use context::{ApiContext, Dialect, Ports, Recording, Settings, WriteState};
+pub use context::{ApiContext, Recording, Settings, WriteState};
 pub use dispatch::answer;
 pub use http::{
     access::{Limiter, RateLimit, Whitelist},
@@ -32,12 +32,21 @@ pub use http::{
     limits::Limits,
     log::{self, LogTail},
     reply::Reply,
-    request::Request,
+    request::{Ports, Request},
 };
 pub use lab::{
-    Chaos, EventFeed, LabBoard, chains,
+    Chaos, EventFeed, LabBoard,
     funds::{self, Funds},
 };
 pub use server::{BindError, Listener, Server, answer_bytes};
+pub use table::dialect::Dialect;
 pub use view::View;
 pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};
+
+/// Isolated chains, each answered from a context of its own.
+pub mod chains {
+    pub use super::{
+        context::{Chain, Chains},
+        lab::chains::{CHAINS_MAX, ChainAccount, ChainWish},
+    };
+}

@@ -2,19 +2,29 @@
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does what delays their answers")]
 
 use super::{
-    ApiContext, ApiError, Dialect, Reply, Request,
+    context::ApiContext,
     handler::{
-        self, Call, home,
-        routes::{self, Access, Handle, Match, Query, Route, Verb},
+        self, home,
+        routes::{self, ROUTES},
     },
-    http::{access::Quota, body, guard, reply::Tampering, request::percent_decode, tally::Begun},
+    http::{
+        access::Quota,
+        body,
+        error::ApiError,
+        guard::Access,
+        reply::{Reply, Tampering},
+        request::{Request, percent_decode},
+        tally::Begun,
+    },
     lab::{
         chains,
         chaos::{Strike, Treatment},
     },
     table::{
+        dialect::Dialect,
         parameter::{Parameter, Parameters},
         query,
+        route::{Call, Handle, Match, Query, Route, Verb},
     },
 };
 use serde_json::{Map, Value};
@@ -33,7 +43,7 @@ pub async fn answer(
     let begun = Begun::now();
     let path = without_version(&request.path);
     let found = Verb::of(&request.method).and_then(|verb| routes::find(verb, &path, context.settings.dialect));
-    let route = found.as_ref().map(|found| found.route);
+    let route = found.as_ref().map(|found| found.route.path);
     let reply = match context.settings.whitelist.allows(request.remote) {
         true => answer_found(context, request, &path, found, body).await,
         false => Reply::error(&ApiError::Forbidden),
@@ -81,7 +91,7 @@ async fn answer_found(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
     let of_public = found.as_ref().map(|found| found.route).filter(|route| route.access != Access::Loopback);
-    let strike = of_public.map(|route| context.chaos.request(route, &request.method)).unwrap_or_default();
+    let strike = of_public.map(|route| context.chaos.request(route.path, &request.method)).unwrap_or_default();
     let reply = match strike == Strike::default() {
         true => answer_path(context, request, path, found, body).await,
         // Boxed, so that requests that nothing happens to are not larger for it.
@@ -177,7 +187,7 @@ async fn handle(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
-    guard::check(context, request, route.access)?;
+    context.gate().check(request, route.access)?;
     let quota = if route.access == Access::Loopback { None } else { quota(context, request) };
     let outcome = match quota {
         Some(quota) if quota.is_exceeded() => Err(ApiError::TooMany),
@@ -226,7 +236,8 @@ async fn respond(
         Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
     };
     let modified = route.is_dated.then(|| head.modified());
-    let call = Call { context, request, head: head.clone(), route, path, arguments, query, parameters, body };
+    let call =
+        Call { context, request, head: head.clone(), route, routes: ROUTES, path, arguments, query, parameters, body };
     let reply = match route.handle {
         Handle::Now(handle) => handle(&call)?,
         Handle::Later(handle) => handle(call).await?,
@@ -291,7 +302,7 @@ fn preflight() -> Reply {
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
     let found = routes::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
-    guard::check(context, request, found.route.access).ok()?;
+    context.gate().check(request, found.route.access).ok()?;
     respond(context, request, stripped, &found, Value::Null).await.ok()?;
     let host = request.host().unwrap_or("localhost");
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };

@@ -2,13 +2,19 @@
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
 use super::{
-    ApiContext, ApiError, Ports, Reply, Request, dispatch,
+    context::ApiContext,
+    dispatch,
     http::{
         body,
+        error::ApiError,
         limits::{Admitted, Connections, Receiving},
-        reply::Tampering,
+        reply::{Reply, Tampering},
+        request::{Ports, Request},
     },
-    lab::{Subscription, cut::CutBody, stream::EventBody},
+    lab::{
+        cut::CutBody,
+        stream::{EventBody, Subscription},
+    },
 };
 use http_body_util::{Either, Full};
 use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};

@@ -11,30 +11,36 @@
 //! receiver, and a run is the same with webhooks and without. Source: api.md 6.
 
 mod actor;
+mod error;
+mod inbox;
 mod lane;
 mod post;
 mod store;
 mod targets;
 
+pub use super::http::log::Report;
+pub use error::WebhookError;
 pub use lane::{Counts, QUEUE_BYTES_MAX, QUEUE_MAX};
 pub use post::PostError;
 pub use store::{DataDir, Store, StoreError};
 pub use targets::Targets;
 
-use super::{ApiError, Ports, View, lab::Chaos, resource::peer};
+use super::{
+    http::{error::ApiError, request::Ports},
+    lab::chaos::Chaos,
+    view::{VERSION, View},
+};
 use crate::{
     actors::{
         Event, NodeId, SimTime,
-        webhook::{
-            Observation, PeerState, States, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookInput,
-        },
+        webhook::{Observation, PeerState, States, Webhook, WebhookChange, WebhookDispatcher, WebhookInput},
     },
     sim::{NetworkEvent, Observer, tips::path},
 };
-use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor};
+use actor::{HostArguments, WebhookHost, WebhookMessage, WebhookSupervisor};
+use inbox::Inbox;
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
-    io,
     net::Ipv4Addr,
     sync::{
         Arc,
@@ -50,9 +56,6 @@ pub const TIMEOUT: Duration = Duration::from_millis(1_500);
 const INBOX_MAX: u64 = 16_384;
 /// Threads that look names up.
 const LOOKUPS_MAX: usize = 16;
-
-/// Takes a line for the node's log.
-pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a node's webhooks are run.
 #[derive(Clone)]
@@ -86,30 +89,6 @@ impl Default for WebhookSettings {
     fn default() -> Self {
         let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
         Self { targets, timeout: TIMEOUT, data: None, report, ports: Ports::default(), chaos: None }
-    }
-}
-
-/// Why webhooks are not what they should be.
-#[derive(Debug, thiserror::Error)]
-pub enum WebhookError {
-    #[error(transparent)]
-    TooMany(#[from] TooManyWebhooks),
-    #[error("the webhooks cannot be kept: {0}")]
-    NotKept(String),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("the webhooks' thread cannot be started: {0}")]
-    NoThread(#[from] io::Error),
-    #[error("the webhook dispatcher cannot be started: {0}")]
-    NotSpawned(#[from] SpawnErr),
-}
-
-impl From<WebhookError> for ApiError {
-    fn from(error: WebhookError) -> Self {
-        match error {
-            WebhookError::TooMany(why) => Self::Unprocessable(why.to_string()),
-            other => Self::Internal(other.to_string()),
-        }
     }
 }
 
@@ -306,7 +285,7 @@ impl Webhooks {
 
     fn peer(&self, node: NodeId) -> PeerState {
         let (tip, latency_ms) = self.view.neighbours().known(node);
-        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
+        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), VERSION.to_owned());
         PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
     }
 }

@@ -1,13 +1,13 @@
 //! Blocks. Source: api.md 4.5.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         resource::block::{self, BlockRow},
         table::{
             field,
             page::{Estimate, Listing},
+            route::Call,
         },
     },
     protocol::{BlockId, Height, PublicKey},

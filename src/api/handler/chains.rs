@@ -1,13 +1,14 @@
 //! Isolated chains: making, listing and deleting them.
 
-use super::{Call, routes::Answer};
 use crate::{
     api::{
-        ApiError, Reply,
-        lab::chains::{Chain, ChainWish, Chains, prefix},
+        context::{Chain, Chains},
+        http::{error::ApiError, reply::Reply},
+        lab::chains::{ChainWish, prefix},
         table::{
             json,
             parameter::{Parameter, both},
+            route::{Answer, Call},
             rule::{Bound, Check, Rule},
             shape::Shape,
         },

@@ -1,16 +1,13 @@
 //! Rules by which answers and posts go wrong on purpose.
 
-use super::{
-    Call,
-    routes::{Access, Answer, ROUTES, Verb},
-};
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, guard::Access, reply::Reply},
         lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
         table::{
             json::{self, Object},
             parameter::{ANY_TEXT, Parameter, both},
+            route::{Answer, Call, Verb},
             rule::{Bound, Given, Rule},
             shape::Shape,
         },
@@ -191,7 +188,7 @@ fn read(call: &Call<'_>) -> Result<RuleLine, ApiError> {
             if treatment.is_of_posts() { ("webhooks", "event") } else { ("requests", "route and method") };
         return refuse(format!("{name}: found beside what happens to {of}, allowed is {allowed}"));
     }
-    check_route(&line)?;
+    check_route(call, &line)?;
     Ok(line)
 }
 
@@ -230,11 +227,11 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
 }
 
 /// A rule that can match nothing is a mistake.
-fn check_route(line: &RuleLine) -> Result<(), ApiError> {
+fn check_route(call: &Call<'_>, line: &RuleLine) -> Result<(), ApiError> {
     if line.treatment.is_of_posts() {
         return Ok(());
     }
-    let public = || ROUTES.iter().filter(|route| route.access != Access::Loopback);
+    let public = || call.routes.iter().filter(|route| route.access != Access::Loopback);
     let matches = |line: &RuleLine| {
         public().any(|route| {
             let methods: &[warp::http::Method] = match route.verb {
@@ -243,7 +240,7 @@ fn check_route(line: &RuleLine) -> Result<(), ApiError> {
                 Verb::Put => &[warp::http::Method::PUT],
                 Verb::Delete => &[warp::http::Method::DELETE],
             };
-            methods.iter().any(|method| line.is_for_request(route, method))
+            methods.iter().any(|method| line.is_for_request(route.path, method))
         })
     };
     if matches(line) {

@@ -1,13 +1,14 @@
 //! Delegates, their blocks, their voters, and the delegates of a round. Source: api.md 4.4, 4.9.
 
-use super::{Call, blocks, wallets};
+use super::{blocks, wallets};
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         resource::delegate::{self, DelegateRow},
         table::{
             field,
             json::{self, Object},
+            route::Call,
             shape::{self, Shape},
         },
     },

@@ -1,11 +1,14 @@
 //! Faults of a run that goes on: what there is, another one, and an end. For whoever steers the run.
 
-use super::{Call, routes::Answer};
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         resource::fault,
-        table::{json, rule::Given},
+        table::{
+            json,
+            route::{Answer, Call},
+            rule::Given,
+        },
     },
     scenario::FaultDesk,
     sim::{

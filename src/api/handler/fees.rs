@@ -1,12 +1,12 @@
 //! What was paid for each type of transactions in the last days. Source: api.md 7.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         resource::fee::{self, FeeRow},
         table::{
             json::{self, Object},
+            route::Call,
             shape::Shape,
         },
         view::Spot,

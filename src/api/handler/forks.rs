@@ -1,13 +1,13 @@
 //! The blocks of all forks, and the slots of the round in force, across all nodes.
 
-use super::{Call, routes::Answer};
 use crate::{
     api::{
-        ApiError, Reply,
-        lab::BoardState,
+        http::{error::ApiError, reply::Reply},
+        lab::board::BoardState,
         table::{
             json::{self, Object},
             parameter::{Parameter, both},
+            route::{Answer, Call},
             rule::{Bound, Rule},
             shape::{BLOCK_ID, Shape},
         },

@@ -1,16 +1,15 @@
 //! The pages for people: the live page at `/` with its parts, and `/about`, which says where everything is. All of it is in the
 //! binary and loads nothing from elsewhere.
 
-use super::{
-    Call,
-    routes::{Route, Verb},
-};
 use crate::{
     api::{
-        ApiContext, ApiError, Reply, Request,
-        context::Dialect,
-        http::guard::LabAccess,
-        table::parameter::{ANY_TEXT, Parameter, both},
+        context::ApiContext,
+        http::{error::ApiError, guard::LabAccess, reply::Reply, request::Request},
+        table::{
+            dialect::Dialect,
+            parameter::{ANY_TEXT, Parameter, both},
+            route::{Call, Route, Verb},
+        },
     },
     drawing,
 };

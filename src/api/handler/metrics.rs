@@ -1,10 +1,15 @@
-//! Figures for Prometheus.
+//! Figures of a running testnet for Prometheus, as OpenMetrics text. docs/metrics.md tells of each, which a test holds
+//! against what is served.
+//!
+//! Only requests are counted as they are answered; all other figures are looked up when somebody asks.
 
 mod collect;
 mod process;
 
-use super::{Call, routes::Answer};
-use crate::api::Reply;
+use crate::api::{
+    http::reply::Reply,
+    table::route::{Answer, Call},
+};
 
 /// `GET /metrics`.
 pub fn metrics(call: Call<'_>) -> Answer<'_> {

@@ -1,15 +1,17 @@
 //! The node itself: status, configuration, the chain as a whole. Source: api.md 4.9, 7.
 
-use super::Call;
 use crate::{
     api::{
-        ApiContext, ApiError, Reply,
-        context::Spoken,
-        resource::peer,
+        context::ApiContext,
+        http::{error::ApiError, reply::Reply},
         table::{
-            json::{self, Member, Object, write_members},
+            dialect::Spoken,
+            json::{self, Object},
+            route::Call,
+            row::{self, Member, write_members},
             shape::{self, Shape},
         },
+        view::VERSION,
     },
     ledger::rules::DynamicFees,
     protocol::transaction::Kind,
@@ -122,7 +124,7 @@ fn blocks_behind(call: &Call<'_>) -> i64 {
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
     Member::new("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
-        slot.object(|core| core.slot("version").put(peer::VERSION))
+        slot.object(|core| core.slot("version").put(VERSION))
     }),
     Member::new("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
     Member::new("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
@@ -142,14 +144,14 @@ const CONFIGURATION: &[Member<ApiContext>] = &[
     }),
     Member::new(
         "transactionPool",
-        Shape::Table(|dialect, named| shape::of_table(POOL, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(POOL, dialect, named)),
         |context, frame, slot| slot.members(POOL, context, frame),
     ),
 ];
 
 /// What the configuration looks like.
 pub const CONFIGURATION_SHAPE: Shape =
-    Shape::Resource("Configuration", |dialect, named| shape::of_table(CONFIGURATION, dialect, named));
+    Shape::Resource("Configuration", |dialect, named| row::of_table(CONFIGURATION, dialect, named));
 
 const POOL: &[Member<ApiContext>] = &[
     Member::only("maxTransactionAge", Spoken::DOCUMENTED, Shape::Integer, |_, frame, slot| {

@@ -1,232 +1,23 @@
 //! The table of routes: who answers what, and what may be asked. Source: api.md 4.
 
 use super::{
-    Call, blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
-    lab::{self, money},
+    blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
+    lab::{self, money, until},
     locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
     webhooks,
 };
 use crate::api::{
-    ApiError, Reply,
-    context::{Dialect, Spoken},
-    http::log::LINES_MAX,
+    http::{guard::Access, log::LINES_MAX},
     resource::{attributes, block, business, delegate, fault, lock, peer, transaction, wallet, webhook},
     table::{
+        dialect::{Dialect, Spoken},
         parameter::{PAGING, Parameter, TRANSFORM, both, documented},
+        route::{Handle, Match, Query, Route, Shown, Verb},
         rule::{Bound, Rule},
         shape::Shape,
     },
 };
-use std::{pin::Pin, sync::LazyLock};
-use warp::http::Method;
-
-/// One route.
-pub struct Route {
-    pub verb: Verb,
-    /// Segments in braces are arguments.
-    pub path: &'static str,
-    /// What the arguments may be; all of the path's are listed.
-    pub arguments: &'static [Parameter],
-    pub query: Query,
-    /// What the body's members may be, for routes that are asked by one.
-    pub body: Option<&'static [&'static [Parameter]]>,
-    pub spoken: Spoken,
-    pub handle: Handle,
-    /// Who is answered.
-    pub access: Access,
-    /// Whether the answer says since when it is this one: it changes with the chain only.
-    pub is_dated: bool,
-    /// Whether what is asked for may not be there, though no argument of the path names it.
-    pub may_be_missing: bool,
-    /// Whether it can be refused because of how things are.
-    pub may_conflict: bool,
-    /// What it is for, in a sentence.
-    pub about: &'static str,
-    /// What its answer looks like.
-    pub shown: Shown,
-    /// Whether the answer is a matter of the chain and the request alone, so that it may be given again.
-    pub is_of_chain: bool,
-}
-
-/// What a route is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    Get,
-    Post,
-    Put,
-    Delete,
-}
-
-/// Whom a route answers, of those whom the API answers at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    Everyone,
-    /// This machine only.
-    Loopback,
-    /// Who may make the node call others.
-    Webhooks,
-}
-
-impl Verb {
-    /// The verb of a method; HEAD asks as GET does, and no route knows the others.
-    pub fn of(method: &Method) -> Option<Self> {
-        match *method {
-            Method::GET | Method::HEAD => Some(Self::Get),
-            Method::POST => Some(Self::Post),
-            Method::PUT => Some(Self::Put),
-            Method::DELETE => Some(Self::Delete),
-            _ => None,
-        }
-    }
-}
-
-/// What a route makes of the query.
-#[derive(Clone, Copy)]
-pub enum Query {
-    Ignored,
-    /// These are checked, all others ignored.
-    Known(&'static [&'static [Parameter]]),
-    /// These are checked, all others refused.
-    Only(&'static [&'static [Parameter]]),
-}
-
-/// What an answer looks like.
-#[derive(Clone, Copy)]
-pub enum Shown {
-    /// One thing: `{"data":…}`.
-    Data(Shape),
-    /// A page of a list: `{"meta":…,"data":[…]}`.
-    Page(Shape),
-    /// The same, which may say whether its total is an estimate.
-    Counted(Shape),
-    /// The same, made just now.
-    Created(Shape),
-    /// No body.
-    Nothing,
-    /// The whole body.
-    Whole(Shape),
-    /// Plain text.
-    Text,
-    /// A file.
-    Bytes,
-    /// Server-sent events.
-    Events,
-    /// Figures as Prometheus reads them.
-    Metrics,
-    /// A page.
-    Html,
-    /// What a page is made of.
-    Site,
-}
-
-/// Who answers.
-#[derive(Clone, Copy)]
-pub enum Handle {
-    /// From one head, at once.
-    Now(fn(&Call<'_>) -> Result<Reply, ApiError>),
-    /// After the simulation has done something.
-    Later(for<'c> fn(Call<'c>) -> Answer<'c>),
-}
-
-/// An answer that waits for the simulation.
-pub type Answer<'c> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'c>>;
-
-/// A route that a path leads to, with the texts of its arguments, still encoded.
-pub struct Match<'p> {
-    pub route: &'static Route,
-    pub arguments: Vec<(&'static str, &'p str)>,
-}
-
-impl Route {
-    const fn get(path: &'static str, query: Query, handle: fn(&Call<'_>) -> Result<Reply, ApiError>) -> Self {
-        Self::new(Verb::Get, path, query, Handle::Now(handle))
-    }
-
-    const fn later(verb: Verb, path: &'static str, query: Query, handle: for<'c> fn(Call<'c>) -> Answer<'c>) -> Self {
-        Self::new(verb, path, query, Handle::Later(handle))
-    }
-
-    /// A search: what is looked for stands in the body.
-    const fn search(
-        path: &'static str,
-        query: Query,
-        body: &'static [&'static [Parameter]],
-        handle: fn(&Call<'_>) -> Result<Reply, ApiError>,
-    ) -> Self {
-        Self::new(Verb::Post, path, query, Handle::Now(handle)).with_body(body)
-    }
-
-    const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
-        let spoken = Spoken::Always;
-        Self {
-            verb,
-            path,
-            arguments: &[],
-            query,
-            body: None,
-            spoken,
-            handle,
-            access: Access::Everyone,
-            is_dated: false,
-            may_be_missing: false,
-            may_conflict: false,
-            about: "",
-            shown: Shown::Whole(Shape::Any),
-            is_of_chain: false,
-        }
-    }
-
-    const fn with_body(self, body: &'static [&'static [Parameter]]) -> Self {
-        Self { body: Some(body), ..self }
-    }
-
-    const fn spoken(self, spoken: Spoken) -> Self {
-        Self { spoken, ..self }
-    }
-
-    const fn of(self, arguments: &'static [Parameter]) -> Self {
-        Self { arguments, ..self }
-    }
-
-    const fn on_loopback(self) -> Self {
-        Self { access: Access::Loopback, ..self }
-    }
-
-    const fn for_webhooks(self) -> Self {
-        Self { access: Access::Webhooks, ..self }
-    }
-
-    const fn or_missing(self) -> Self {
-        Self { may_be_missing: true, ..self }
-    }
-
-    const fn or_conflicting(self) -> Self {
-        Self { may_conflict: true, ..self }
-    }
-
-    const fn shows(self, about: &'static str, shown: Shown) -> Self {
-        Self { about, shown, ..self }
-    }
-
-    const fn dated(self) -> Self {
-        Self { is_dated: true, ..self }.of_chain()
-    }
-
-    /// A request with a body is not remembered.
-    const fn of_chain(self) -> Self {
-        Self { is_of_chain: matches!(self.verb, Verb::Get) && self.body.is_none(), ..self }
-    }
-
-    /// Whether links of the route say `transform`.
-    pub fn has_transform(&self) -> bool {
-        match self.query {
-            Query::Only(tables) => {
-                tables.iter().any(|table| table.iter().any(|parameter| parameter.name == "transform"))
-            }
-            Query::Ignored | Query::Known(_) => false,
-        }
-    }
-}
+use std::sync::LazyLock;
 
 /// The route of a verb and a path in a dialect, if there is one. Routes without arguments stand before those with.
 pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
@@ -239,7 +30,7 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
             continue;
         }
         arguments.clear();
-        if leads_to(route, path, &mut arguments) {
+        if route.leads_to(path, &mut arguments) {
             return Some(Match { route, arguments });
         }
     }
@@ -253,27 +44,11 @@ pub fn is_guarded(path: &str) -> bool {
         ROUTES.iter().filter(|route| route.access != Access::Everyone && !is_of_lab(route.path)).collect()
     });
     let path = path.trim_end_matches('/');
-    is_of_lab(path) || OTHERS.iter().any(|route| leads_to(route, path, &mut Vec::new()))
+    is_of_lab(path) || OTHERS.iter().any(|route| route.leads_to(path, &mut Vec::new()))
 }
 
 fn is_of_lab(path: &str) -> bool {
     path == "/lab" || path.starts_with("/lab/")
-}
-
-fn leads_to<'p>(route: &'static Route, path: &'p str, arguments: &mut Vec<(&'static str, &'p str)>) -> bool {
-    let mut found = path.split('/');
-    let mut wanted = route.path.split('/');
-    loop {
-        match (wanted.next(), found.next()) {
-            (None, None) => return true,
-            (Some(wanted), Some(found)) if wanted == found => {}
-            (Some(wanted), Some(found)) if !found.is_empty() => {
-                let Some(name) = wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) else { return false };
-                arguments.push((name, found));
-            }
-            _ => return false,
-        }
-    }
 }
 
 /// The reference checks the order of unlocked transactions, and ignores it.
@@ -369,7 +144,7 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
 
     Route::later(Verb::Get, "/lab", Query::Only(&[watch::LAB]), watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
-    Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events).on_loopback(),
+    Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events(watch::EVENTS_EXAMPLE)).on_loopback(),
     Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(forks::TREE_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/round", Query::Ignored, forks::round).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(forks::ROUND_SHAPE)).on_loopback(),
     Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),
@@ -380,17 +155,17 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Get, "/metrics", Query::Ignored, metrics::metrics).shows("Figures of the network, the server and the process, for Prometheus.", Shown::Metrics).on_loopback(),
     Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
     Route::later(Verb::Get, "/lab/recording", Query::Ignored, recording::recording).shows("All that came into the network so far, as a file for `dposlab replay`.", Shown::Bytes).or_missing().or_conflicting().on_loopback(),
-    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).on_loopback(),
-    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
-    Route::later(Verb::Post, "/lab/faucet", Query::Ignored, money::faucet).shows("Pays whom it is told to, by transactions that the funded accounts sign.", Shown::Data(money::PAID_SHAPE)).or_conflicting().on_loopback(),
-    Route::later(Verb::Post, "/lab/accounts", Query::Ignored, money::accounts).shows("Makes new accounts, and has the funded ones pay them.", Shown::Data(money::ACCOUNTS_SHAPE)).or_conflicting().on_loopback(),
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).written(Shape::Table(|_, _| until::schema())).on_loopback(),
+    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).written(Shape::Table(|_, _| lab::pace_schema())).on_loopback(),
+    Route::later(Verb::Post, "/lab/faucet", Query::Ignored, money::faucet).shows("Pays whom it is told to, by transactions that the funded accounts sign.", Shown::Data(money::PAID_SHAPE)).written(Shape::Table(|_, _| money::faucet_schema())).or_conflicting().on_loopback(),
+    Route::later(Verb::Post, "/lab/accounts", Query::Ignored, money::accounts).shows("Makes new accounts, and has the funded ones pay them.", Shown::Data(money::ACCOUNTS_SHAPE)).written(Shape::Table(|_, _| money::accounts_schema())).or_conflicting().on_loopback(),
     Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/faults", Query::Ignored, faults::list).shows("All faults of the run, and how each stands.", Shown::Data(Shape::List(&fault::SHAPE))).on_loopback(),
-    Route::later(Verb::Post, "/lab/faults", Query::Ignored, faults::add).shows("Adds a fault, as in a scenario file: it begins now, or when its trigger fires.", Shown::Created(fault::SHAPE)).or_missing().on_loopback(),
+    Route::later(Verb::Post, "/lab/faults", Query::Ignored, faults::add).shows("Adds a fault, as in a scenario file: it begins now, or when its trigger fires.", Shown::Created(fault::SHAPE)).written(fault::WRITTEN).or_missing().on_loopback(),
     Route::later(Verb::Delete, "/lab/faults/{id}", Query::Ignored, faults::end).shows("Ends a fault now; one that waits never begins.", Shown::Nothing).of(fault::PATH_ID).on_loopback(),
     Route::later(Verb::Post, "/lab/nodes/{node}/crash", Query::Ignored, faults::crash).shows("Crashes a node, which is down until it is restarted.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
     Route::later(Verb::Post, "/lab/nodes/{node}/restart", Query::Ignored, faults::restart).shows("Restarts a node, whatever crash kept it down.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
-    Route::later(Verb::Post, "/lab/reorg", Query::Ignored, reorg::reorganise).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", Shown::Data(reorg::SHAPE)).on_loopback(),
+    Route::later(Verb::Post, "/lab/reorg", Query::Ignored, reorg::reorganise).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", Shown::Data(reorg::SHAPE)).written(Shape::Table(|_, _| reorg::body_schema())).on_loopback(),
     Route::later(Verb::Post, "/lab/chains", Query::Ignored, chains::make).shows("Makes an isolated chain in this process: its API is below `/chains/{id}/api`, and `/chains/{id}/lab` steers it.", Shown::Created(chains::SHAPE)).with_body(&[chains::NEW]).or_missing().on_loopback(),
     Route::get("/lab/chains", Query::Ignored, chains::list).shows("The isolated chains of this process.", Shown::Data(chains::LIST_SHAPE)).or_missing().on_loopback(),
     Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", Shown::Data(chains::SHAPE)).of(chains::PATH_ID).on_loopback(),
@@ -431,8 +206,7 @@ mod tests {
         let asked: Vec<(Verb, String)> =
             text.lines().filter_map(|line| line.strip_prefix("$ curl ")).map(shown).collect();
         for route in ROUTES.iter().filter(|route| is_guarded(route.path) || route.path == "/metrics") {
-            let is_shown =
-                |(verb, path): &(Verb, String)| *verb == route.verb && leads_to(route, path, &mut Vec::new());
+            let is_shown = |(verb, path): &(Verb, String)| *verb == route.verb && route.leads_to(path, &mut Vec::new());
             let is_of_lab = !route.path.starts_with("/api");
             assert!(
                 !is_of_lab || asked.iter().any(is_shown),

@@ -1,12 +1,12 @@
 //! Snapshots of the run: taking, listing and deleting them, going back to one, and one as a file.
 
-use super::{Call, routes::Answer};
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         table::{
             json,
             parameter::{Parameter, both},
+            route::{Answer, Call},
             rule::{Bound, Check, Rule},
             shape::Shape,
         },

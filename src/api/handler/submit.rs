@@ -1,13 +1,13 @@
 //! Taking transactions: request checks, decoding, signatures, the pool, and one answer about all. Source: api.md 5.
 
-use super::{Call, routes::Answer};
 use crate::{
     actors::{PoolError, Submission},
     api::{
-        ApiError, Reply,
-        context::Spoken,
+        http::{error::ApiError, reply::Reply},
         table::{
+            dialect::Spoken,
             json::{Object, write_list, write_value},
+            route::{Answer, Call},
             shape::{self, Shape},
         },
     },

@@ -1,12 +1,12 @@
 //! What is known of the types of transactions in force: numbers, static fees, schemas. Source: api.md 4.6.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         resource::schema,
         table::{
             json::{self, Object, Slot},
+            route::Call,
             shape::{self, Shape},
         },
     },

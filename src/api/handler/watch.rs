@@ -1,14 +1,18 @@
 //! Watching the network: where all nodes stand, and what is in force.
 
-use super::{Call, routes::Answer, snapshots};
+use super::snapshots;
 use crate::{
     actors::NodeId,
     api::{
-        ApiError, Reply,
-        lab::{BoardState, LabBoard, Subscription, stream::Filter},
+        http::{error::ApiError, reply::Reply},
+        lab::{
+            board::{BoardState, LabBoard},
+            stream::{Filter, Subscription},
+        },
         table::{
             json::{self, Object},
             parameter::{ANY_TEXT, Parameter, both},
+            route::{Answer, Call},
             rule::{Bound, Given, Rule},
             shape::{BLOCK_ID, Shape},
         },

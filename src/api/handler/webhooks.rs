@@ -1,12 +1,16 @@
 //! Webhooks: who is told of what. Source: api.md 6.1.
 
-use super::{Call, routes::Answer};
 use crate::{
     actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
     api::{
-        ApiError, Reply,
+        http::{error::ApiError, reply::Reply},
         resource::webhook::{self, WebhookRow},
-        table::{json, rule::Given, shape::Shape},
+        table::{
+            json,
+            route::{Answer, Call},
+            rule::Given,
+            shape::Shape,
+        },
         webhooks::Webhooks,
     },
 };

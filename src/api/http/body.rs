@@ -1,7 +1,7 @@
 //! The body of a request: how much of it is read, and what it may be. Source: api.md 1.2, 1.4.
 
-use super::limits::Receiving;
-use crate::api::{ApiError, table::query};
+use super::{error::ApiError, limits::Receiving};
+use crate::api::table::query;
 use serde_json::{Map, Value};
 use std::{pin::pin, time::Duration};
 use warp::{

@@ -11,7 +11,7 @@
 //!
 //! With `--lab token` the token takes the place of all that: no page knows it. Source: Fetch standard, 3.2 and 4.8.
 
-use crate::api::{ApiContext, ApiError, Request, context::Settings, handler::routes::Access};
+use super::{access::Whitelist, error::ApiError, request::Request};
 use std::{fmt, net::IpAddr, sync::Arc};
 use warp::http::{HeaderMap, header, uri::Authority};
 
@@ -62,36 +62,92 @@ impl fmt::Debug for LabToken {
     }
 }
 
-/// Whether a request may be answered by a route of this access.
-///
-/// # Errors
-/// It may not; the message names what was found and what is allowed.
-pub fn check(context: &ApiContext, request: &Request, access: Access) -> Result<(), ApiError> {
-    let settings = &context.settings;
-    match access {
-        Access::Everyone => Ok(()),
-        Access::Loopback => check_lab(context, request, settings),
-        Access::Webhooks => {
-            if !settings.webhook_whitelist.allows(request.remote) {
-                return Err(ApiError::Forbidden);
-            }
-            if settings.webhook_whitelist.is_open() {
-                return check_body_type(&request.headers);
-            }
-            check_page(context, request)
-        }
-    }
+/// Whom a route answers, of those whom the API answers at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Everyone,
+    /// This machine only.
+    Loopback,
+    /// Who may make the node call others.
+    Webhooks,
 }
 
-fn check_lab(context: &ApiContext, request: &Request, settings: &Settings) -> Result<(), ApiError> {
-    match &settings.lab {
-        LabAccess::Off => Err(ApiError::Refused("/lab is off: this testnet was started with --lab off".to_owned())),
-        LabAccess::Token(token) => check_token(token, request),
-        LabAccess::Loopback if request.is_from_loopback() => check_page(context, request),
-        LabAccess::Loopback => {
-            let message = "/lab answers this machine only; --lab token opens it to those who have a token";
-            Err(ApiError::Refused(message.to_owned()))
+/// The parts of a server's settings that decide who is answered.
+#[derive(Clone, Copy)]
+pub struct Gate<'s> {
+    pub lab: &'s LabAccess,
+    /// Clients that may use the webhooks.
+    pub webhooks: &'s Whitelist,
+    /// The address and the port that the server listens on.
+    pub host: IpAddr,
+    pub port: u16,
+}
+
+impl Gate<'_> {
+    /// Lets a request through to a route of this access.
+    ///
+    /// # Errors
+    /// It may not pass; the message names what was found and what is allowed.
+    pub fn check(self, request: &Request, access: Access) -> Result<(), ApiError> {
+        match access {
+            Access::Everyone => Ok(()),
+            Access::Loopback => self.check_lab(request),
+            Access::Webhooks if !self.webhooks.allows(request.remote) => Err(ApiError::Forbidden),
+            Access::Webhooks if self.webhooks.is_open() => check_body_type(&request.headers),
+            Access::Webhooks => self.check_page(request),
         }
+    }
+
+    fn check_lab(self, request: &Request) -> Result<(), ApiError> {
+        match self.lab {
+            LabAccess::Off => Err(ApiError::Refused("/lab is off: this testnet was started with --lab off".to_owned())),
+            LabAccess::Token(token) => check_token(token, request),
+            LabAccess::Loopback if request.is_from_loopback() => self.check_page(request),
+            LabAccess::Loopback => {
+                let message = "/lab answers this machine only; --lab token opens it to those who have a token";
+                Err(ApiError::Refused(message.to_owned()))
+            }
+        }
+    }
+
+    /// Refuses a request that may come from a web page of somebody else.
+    fn check_page(self, request: &Request) -> Result<(), ApiError> {
+        let host = request.host().unwrap_or("");
+        if !self.is_served(host) {
+            return Err(self.refused("Host", host));
+        }
+        if let Some(origin) = request.headers.get(header::ORIGIN) {
+            let origin = origin.to_str().unwrap_or("");
+            let page = origin.strip_prefix("http://").unwrap_or("");
+            if page != host && !self.is_of_this_machine(page) {
+                return Err(self.refused("Origin", origin));
+            }
+        }
+        check_body_type(&request.headers)
+    }
+
+    fn refused(self, header: &str, found: &str) -> ApiError {
+        let port = self.port;
+        ApiError::Refused(format!("{header} '{found}' is not served here: ask 127.0.0.1:{port} or localhost:{port}"))
+    }
+
+    /// True if a `Host` names an address of this server. A server that listens everywhere takes any number for its own: no
+    /// page can make a number lead elsewhere.
+    fn is_served(self, host: &str) -> bool {
+        let is_number = ip_and_port(host).is_some_and(|(ip, port)| ip.is_some() && port == self.port);
+        self.is_of_this_machine(host) || (self.host.is_unspecified() && is_number)
+    }
+
+    /// True if `host:port` is the address this server listens on, or leads to it by loopback.
+    fn is_of_this_machine(self, address: &str) -> bool {
+        let Some((ip, port)) = ip_and_port(address) else { return false };
+        let listens = self.host.to_canonical();
+        let is_here = listens.is_loopback() || listens.is_unspecified();
+        let is_own = match ip {
+            Some(ip) => ip == listens || (is_here && ip.is_loopback()),
+            None => is_here,
+        };
+        is_own && port == self.port
     }
 }
 
@@ -103,46 +159,6 @@ fn check_token(token: &LabToken, request: &Request) -> Result<(), ApiError> {
         Some(_) => Err(ApiError::Unauthorized("the token is not the one of --lab-token")),
         None => Err(ApiError::Unauthorized("/lab wants a token: send 'Authorization: Bearer TOKEN'")),
     }
-}
-
-/// Whether a request cannot come from a web page of somebody else.
-fn check_page(context: &ApiContext, request: &Request) -> Result<(), ApiError> {
-    let host = request.host().unwrap_or("");
-    if !is_served(context, host) {
-        return Err(refused("Host", host, context));
-    }
-    if let Some(origin) = request.headers.get(header::ORIGIN) {
-        let origin = origin.to_str().unwrap_or("");
-        let page = origin.strip_prefix("http://").unwrap_or("");
-        if page != host && !is_of_this_machine(context, page) {
-            return Err(refused("Origin", origin, context));
-        }
-    }
-    check_body_type(&request.headers)
-}
-
-fn refused(header: &str, found: &str, context: &ApiContext) -> ApiError {
-    let port = context.ports.api;
-    ApiError::Refused(format!("{header} '{found}' is not served here: ask 127.0.0.1:{port} or localhost:{port}"))
-}
-
-/// Whether a `Host` names an address of this server. A server that listens everywhere takes any number for its own: no
-/// page can make a number lead elsewhere.
-fn is_served(context: &ApiContext, host: &str) -> bool {
-    let is_number = ip_and_port(host).is_some_and(|(ip, port)| ip.is_some() && port == context.ports.api);
-    is_of_this_machine(context, host) || (context.host.is_unspecified() && is_number)
-}
-
-/// Whether `host:port` is the address this server listens on, or leads to it by loopback.
-fn is_of_this_machine(context: &ApiContext, address: &str) -> bool {
-    let Some((ip, port)) = ip_and_port(address) else { return false };
-    let listens = context.host.to_canonical();
-    let is_here = listens.is_loopback() || listens.is_unspecified();
-    let is_own = match ip {
-        Some(ip) => ip == listens || (is_here && ip.is_loopback()),
-        None => is_here,
-    };
-    is_own && port == context.ports.api
 }
 
 /// The address and the port of `host:port`; no address for `localhost`, nothing for any other name.

@@ -1,7 +1,7 @@
 //! What clients may hold of the server at a time: connections, time, and memory for bodies.
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
-use crate::api::ApiError;
+use super::error::ApiError;
 use std::{
     collections::BTreeMap,
     net::IpAddr,

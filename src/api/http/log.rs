@@ -8,6 +8,9 @@ use std::{
 /// So many lines are kept, which is as many as can be asked for.
 pub const LINES_MAX: usize = 10_000;
 
+/// Takes a line for the node's log.
+pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The last lines of a log. Cheap to clone; clones share everything.
 #[derive(Clone, Debug, Default)]
 pub struct LogTail(Arc<Mutex<VecDeque<String>>>);

@@ -1,7 +1,7 @@
 //! An answer before it is HTTP, and the headers every answer has. Source: api.md 1.4.
 
-use super::{access::Quota, range};
-use crate::api::{ApiError, Request, lab::Subscription};
+use super::{access::Quota, error::ApiError, range, request::Request};
+use crate::api::lab::stream::Subscription;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use std::{

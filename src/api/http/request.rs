@@ -1,8 +1,22 @@
 //! A request, and decoding of what stands in its address.
 
-use crate::api::Ports;
 use std::{borrow::Cow, net::SocketAddr};
 use warp::http::{HeaderMap, HeaderValue, Method, header};
+
+/// The ports the node says it listens on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// The peer-to-peer interface. Peers of a simulated network do not really listen.
+    pub p2p: u16,
+    pub api: u16,
+}
+
+impl Default for Ports {
+    /// Those of the reference's `testnet`.
+    fn default() -> Self {
+        Self { p2p: 4_000, api: 4_003 }
+    }
+}
 
 /// A request without its body, which is read only where a route wants one.
 #[derive(Clone, Debug)]

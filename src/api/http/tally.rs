@@ -1,10 +1,6 @@
-//! Figures of a running testnet for Prometheus, as OpenMetrics text. docs/metrics.md tells of each, which a test holds
-//! against what is served.
-//!
-//! Only requests are counted as they are answered; all other figures are looked up when somebody asks.
+//! How many requests each route answered and how long they took, for Prometheus.
 #![expect(clippy::disallowed_methods, reason = "how long a client waits is real time")]
 
-use crate::api::handler::routes::Route;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -69,9 +65,9 @@ impl Begun {
 
 impl Requests {
     /// A request was answered. What leads to no route is counted as route `none`.
-    pub fn answered(&self, begun: &Begun, route: Option<&'static Route>, method: &Method, status: StatusCode) {
+    pub fn answered(&self, begun: &Begun, path: Option<&'static str>, method: &Method, status: StatusCode) {
         let nanoseconds = u64::try_from(begun.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let key = (route.map_or("none", |route| route.path), word(method), status.as_u16() / 100);
+        let key = (path.unwrap_or("none"), word(method), status.as_u16() / 100);
         // A panic while it was locked leaves whole tallies.
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return known.count(nanoseconds);

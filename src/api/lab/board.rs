@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{Event, NodeId, SimTime},
-    api::View,
+    api::view::View,
     ledger::Link,
     protocol::{BlockId, Height},
     sim::{DownCause, NetworkEvent, Observer, Plan, Tips},

@@ -3,10 +3,7 @@
 //! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
 //! URL, so they need no change.
 
-use crate::{
-    api::{ApiContext, ApiError},
-    sim::{LiveHandle, Pace},
-};
+use crate::{api::http::error::ApiError, sim::Pace};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -39,10 +36,16 @@ pub struct ChainAccount {
     pub passphrase: String,
 }
 
-/// A chain that runs.
-pub struct Chain {
+/// The context of a run, which a chain ends with itself.
+pub trait Running {
+    /// Stops the run and ends its streams.
+    fn end(&self);
+}
+
+/// A chain that runs, with the context of its requests.
+pub struct Chain<C> {
     /// What its requests are answered from.
-    pub context: ApiContext,
+    pub context: C,
     pub seed: u64,
     pub delegates: u32,
     pub nethash: String,
@@ -50,34 +53,39 @@ pub struct Chain {
 }
 
 /// Makes a chain beside the network of this context.
-pub type MakeChain = Arc<dyn Fn(&ChainWish, &ApiContext) -> Result<Chain, ApiError> + Send + Sync>;
+pub type MakeChain<C> = Arc<dyn Fn(&ChainWish, &C) -> Result<Chain<C>, ApiError> + Send + Sync>;
 
 /// All chains of a process. Cheap to clone.
-#[derive(Clone)]
-pub struct Chains(Arc<Shared>);
+pub struct Chains<C>(Arc<Shared<C>>);
 
-struct Shared {
-    make: MakeChain,
-    all: Mutex<All>,
+impl<C> Clone for Chains<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
 }
 
-#[derive(Default)]
-struct All {
+struct Shared<C> {
+    make: MakeChain<C>,
+    all: Mutex<All<C>>,
+}
+
+struct All<C> {
     last: u64,
-    chains: BTreeMap<u64, Arc<Chain>>,
+    chains: BTreeMap<u64, Arc<Chain<C>>>,
 }
 
-impl Chains {
+impl<C: Running> Chains<C> {
     /// None yet.
-    pub fn new(make: MakeChain) -> Self {
-        Self(Arc::new(Shared { make, all: Mutex::default() }))
+    pub fn new(make: MakeChain<C>) -> Self {
+        let all = Mutex::new(All { last: 0, chains: BTreeMap::new() });
+        Self(Arc::new(Shared { make, all }))
     }
 
     /// Makes one, and answers its number.
     ///
     /// # Errors
     /// There are [`CHAINS_MAX`], or the wish makes no sense.
-    pub fn make(&self, wish: &ChainWish, beside: &ApiContext) -> Result<(u64, Arc<Chain>), ApiError> {
+    pub fn make(&self, wish: &ChainWish, beside: &C) -> Result<(u64, Arc<Chain<C>>), ApiError> {
         let full = || {
             let message = format!("there are {CHAINS_MAX} chains, which is as many as a process has; delete one first");
             Err(ApiError::Unprocessable(message))
@@ -88,7 +96,7 @@ impl Chains {
         let chain = Arc::new((self.0.make)(wish, beside)?);
         let mut all = self.lock();
         if all.chains.len() >= CHAINS_MAX {
-            chain.live().stop();
+            chain.context.end();
             return full();
         }
         all.last += 1;
@@ -98,32 +106,25 @@ impl Chains {
     }
 
     /// One of them.
-    pub fn get(&self, id: u64) -> Option<Arc<Chain>> {
+    pub fn get(&self, id: u64) -> Option<Arc<Chain<C>>> {
         self.lock().chains.get(&id).cloned()
     }
 
     /// All, by number.
-    pub fn list(&self) -> Vec<(u64, Arc<Chain>)> {
+    pub fn list(&self) -> Vec<(u64, Arc<Chain<C>>)> {
         self.lock().chains.iter().map(|(id, chain)| (*id, chain.clone())).collect()
     }
 
     /// Stops and forgets one, ends its streams, and says whether it was there.
     pub fn delete(&self, id: u64) -> bool {
         let Some(chain) = self.lock().chains.remove(&id) else { return false };
-        chain.live().stop();
-        chain.context.feed.end();
+        chain.context.end();
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, All<C>> {
         // A panic while it was locked leaves whole entries.
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Chain {
-    fn live(&self) -> &LiveHandle {
-        &self.context.live
     }
 }
 

@@ -6,14 +6,17 @@
 
 use crate::{
     actors::Submission,
-    api::{ApiContext, ApiError, view::Head},
+    api::{
+        http::error::ApiError,
+        view::{Head, View},
+    },
     ledger::{BlockTree, apply::cost},
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId,
         transaction::{Asset, Payment},
     },
     scenario::{Account, testnet::secret},
-    sim::SeedTree,
+    sim::{LiveHandle, SeedTree},
 };
 use std::{
     collections::VecDeque,
@@ -67,9 +70,13 @@ impl Funds {
     /// # Errors
     /// The accounts have not so much, or the pool does not take it; nobody is paid then, unless others use the same
     /// accounts at the same time.
-    pub async fn pay(&self, context: &ApiContext, payments: Vec<Payment>) -> Result<Vec<TransactionId>, ApiError> {
+    pub async fn pay(
+        &self,
+        (view, live): (&View, &LiveHandle),
+        payments: Vec<Payment>,
+    ) -> Result<Vec<TransactionId>, ApiError> {
         let _turn = self.turn.lock().await;
-        self.pay_in_turn(context, payments).await
+        self.pay_in_turn((view, live), payments).await
     }
 
     /// Makes so many new accounts and pays each of them so much.
@@ -78,13 +85,13 @@ impl Funds {
     /// As [`Funds::pay`]; no account is made then.
     pub async fn open(
         &self,
-        context: &ApiContext,
+        (view, live): (&View, &LiveHandle),
         count: u32,
         balance: Arktoshi,
     ) -> Result<(Vec<Fresh>, Vec<TransactionId>), ApiError> {
         let _turn = self.turn.lock().await;
-        let byte = context.view.tree().config().network.pub_key_hash;
-        let made = self.made(&context.view.head(), byte);
+        let byte = view.tree().config().network.pub_key_hash;
+        let made = self.made(&view.head(), byte);
         let fresh: Vec<Fresh> = (made + 1..=made.saturating_add(count))
             .map(|number| {
                 let (passphrase, keys) = self.fresh(number);
@@ -92,7 +99,7 @@ impl Funds {
             })
             .collect();
         let payments = fresh.iter().map(|fresh| Payment { amount: balance, recipient: fresh.address });
-        let ids = self.pay_in_turn(context, payments.collect()).await?;
+        let ids = self.pay_in_turn((view, live), payments.collect()).await?;
         self.made.store(made + count, Ordering::Relaxed);
         Ok((fresh, ids))
     }
@@ -114,14 +121,18 @@ impl Funds {
         secret(self.seeds, &format!("keys/lab/{number}"))
     }
 
-    async fn pay_in_turn(&self, context: &ApiContext, payments: Vec<Payment>) -> Result<Vec<TransactionId>, ApiError> {
+    async fn pay_in_turn(
+        &self,
+        (view, live): (&View, &LiveHandle),
+        payments: Vec<Payment>,
+    ) -> Result<Vec<TransactionId>, ApiError> {
         let (mut left, mut ids, mut refused) = (payments, Vec::new(), None);
         for _ in 0..ATTEMPTS {
-            let transactions = self.sign(&context.view.head(), context.view.tree(), &left)?;
+            let transactions = self.sign(&view.head(), view.tree(), &left)?;
             for transaction in &transactions {
                 transaction.verified();
             }
-            let submitted = context.live.submit(context.view.node(), transactions.clone().into()).await?;
+            let submitted = live.submit(view.node(), transactions.clone().into()).await?;
             ids.extend(&submitted.accept);
             left = transactions
                 .iter()

@@ -1,13 +1,14 @@
 //! Blocks. Source: api.md 3, 4.1, 4.5.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
     api::{
-        context::Spoken,
         table::{
+            dialect::Spoken,
             field::{Cell, Field},
-            json::{Member, write_members},
+            frame::Frame,
             parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
+            row::{self, Member, write_members},
             rule::{Bound, Rule},
             shape::{self, Shape},
         },
@@ -208,17 +209,16 @@ pub const HEADER: &[Member<Arc<Block>>] = &[
 
 /// What a block looks like: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Block", |dialect, named| shape::of_table(MEMBERS, dialect, named)),
-    Shape::Resource("RawBlock", |dialect, named| shape::of_table(RAW, dialect, named)),
+    Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)),
+    Shape::Resource("RawBlock", |dialect, named| row::of_table(RAW, dialect, named)),
 ]);
 
 /// What the first and the last block look like.
 pub const END_SHAPE: Shape =
-    Shape::Either(&[Shape::Resource("Block", |dialect, named| shape::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
+    Shape::Either(&[Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
 
 /// What a block's header looks like.
-pub const HEADER_SHAPE: Shape =
-    Shape::Resource("BlockHeader", |dialect, named| shape::of_table(HEADER, dialect, named));
+pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", |dialect, named| row::of_table(HEADER, dialect, named));
 
 /// Writes a block in the shape asked for.
 pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {

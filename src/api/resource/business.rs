@@ -1,15 +1,16 @@
 //! Businesses and their bridgechains. Source: api.md 3, 4.1, 4.8.
 
 use super::{
-    Frame,
     attributes::write_bridgechain,
     wallet::{self, WalletRow},
 };
 use crate::{
     api::table::{
         field::{Cell, Field},
-        json::{Member, Object, write_members},
+        frame::Frame,
+        json::Object,
         parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both, documented},
+        row::{self, Member, write_members},
         rule::{Check, Rule},
         shape::{self, Shape},
     },
@@ -159,13 +160,13 @@ const CHAIN_MEMBERS: &[Member<BridgechainRow>] = &[
 
 /// What a business looks like.
 pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Business", |dialect, named| shape::of_table(MEMBERS, dialect, named)),
+    Shape::Resource("Business", |dialect, named| row::of_table(MEMBERS, dialect, named)),
     wallet::SHAPE,
 ]);
 
 /// What a bridgechain looks like.
 pub const CHAIN_SHAPE: Shape =
-    Shape::Resource("Bridgechain", |dialect, named| shape::of_table(CHAIN_MEMBERS, dialect, named));
+    Shape::Resource("Bridgechain", |dialect, named| row::of_table(CHAIN_MEMBERS, dialect, named));
 
 /// Writes a business in the shape asked for: its own, or its wallet.
 pub fn write(out: &mut Vec<u8>, row: &BusinessRow, frame: &Frame<'_>, transform: bool) {

@@ -1,16 +1,15 @@
 //! Delegates. Source: api.md 3, 4.1, 4.4.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
-    api::{
-        context::Spoken,
-        table::{
-            field::{Cell, Field},
-            json::{Member, write_members},
-            parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
-            rule::Rule,
-            shape::{self, Shape},
-        },
+    api::table::{
+        dialect::Spoken,
+        field::{Cell, Field},
+        frame::Frame,
+        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
+        row::{self, Member, write_members},
+        rule::Rule,
+        shape::{self, Shape},
     },
     ledger::{Balance, DelegateAttributes, Wallet},
 };
@@ -131,21 +130,17 @@ const MEMBERS: &[Member<DelegateRow>] = &[
     Member::only("votes", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.vote_balance)),
     Member::some("rank", Shape::Integer, |row, _, slot| slot.put_some(row.delegate.rank)),
     Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.delegate.resigned)),
-    Member::new(
-        "blocks",
-        Shape::Table(|dialect, named| shape::of_table(BLOCKS, dialect, named)),
-        |row, frame, slot| slot.members(BLOCKS, row, frame),
-    ),
+    Member::new("blocks", Shape::Table(|dialect, named| row::of_table(BLOCKS, dialect, named)), |row, frame, slot| {
+        slot.members(BLOCKS, row, frame)
+    }),
     Member::new(
         "production",
-        Shape::Table(|dialect, named| shape::of_table(PRODUCTION, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(PRODUCTION, dialect, named)),
         |row, frame, slot| slot.members(PRODUCTION, row, frame),
     ),
-    Member::new(
-        "forged",
-        Shape::Table(|dialect, named| shape::of_table(FORGED, dialect, named)),
-        |row, frame, slot| slot.members(FORGED, row, frame),
-    ),
+    Member::new("forged", Shape::Table(|dialect, named| row::of_table(FORGED, dialect, named)), |row, frame, slot| {
+        slot.members(FORGED, row, frame)
+    }),
 ];
 
 const BLOCKS: &[Member<DelegateRow>] = &[
@@ -186,7 +181,7 @@ const FORGED: &[Member<DelegateRow>] = &[
 ];
 
 /// What a delegate looks like.
-pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a delegate.
 pub fn write(out: &mut Vec<u8>, row: &DelegateRow, frame: &Frame<'_>) {

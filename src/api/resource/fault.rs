@@ -1,14 +1,12 @@
 //! Faults as those who steer a run see them.
 
 use crate::{
-    api::{
-        context::Dialect,
-        table::{
-            json::{self, Object},
-            parameter::{Parameter, both},
-            rule::{Bound, Rule},
-            shape::{Named, Shape},
-        },
+    api::table::{
+        dialect::Dialect,
+        json::{self, Object},
+        parameter::{Parameter, both},
+        rule::{Bound, Rule},
+        shape::{Named, Shape},
     },
     scenario::Scenario,
     sim::world::{FaultState, FaultStatus},

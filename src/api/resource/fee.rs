@@ -1,9 +1,9 @@
 //! Statistics of the fees paid for one type of transactions. Source: api.md 4.10 row 2, 7.
 
-use super::Frame;
 use crate::{
     api::table::{
-        json::{Member, write_members},
+        frame::Frame,
+        row::{self, Member, write_members},
         shape::{self, Shape},
     },
     protocol::transaction::Kind,
@@ -61,11 +61,10 @@ const LISTED: &[Member<FeeRow>] = &[
 ];
 
 /// What an entry under its type's key looks like.
-pub const GROUPED_SHAPE: Shape =
-    Shape::Resource("FeesOfType", |dialect, named| shape::of_table(GROUPED, dialect, named));
+pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", |dialect, named| row::of_table(GROUPED, dialect, named));
 
 /// What an entry looks like that says its type.
-pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| shape::of_table(LISTED, dialect, named));
+pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| row::of_table(LISTED, dialect, named));
 
 /// Writes an entry under its type's key.
 pub fn write_grouped(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {

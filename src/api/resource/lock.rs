@@ -1,11 +1,12 @@
 //! Open locks. Source: api.md 3, 4.1, 4.7.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
     api::table::{
         field::{Cell, Field},
-        json::{Member, write_members},
+        frame::Frame,
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both, documented},
+        row::{self, Member, write_members},
         rule::{Check, Rule},
         shape::{self, Shape},
     },
@@ -112,7 +113,7 @@ const MEMBERS: &[Member<LockRow>] = &[
 ];
 
 /// What a lock looks like.
-pub const SHAPE: Shape = Shape::Resource("Lock", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Lock", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a lock.
 pub fn write(out: &mut Vec<u8>, row: &LockRow, frame: &Frame<'_>) {

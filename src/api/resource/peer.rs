@@ -1,25 +1,25 @@
 //! The other nodes of the simulated network, as peers. They have no sockets: their addresses are of the range that is
 //! set aside for measuring networks (RFC 2544), where no machine of the world is. Source: api.md 8.
 
-use super::Frame;
 use crate::{
     actors::NodeId,
     api::{
-        context::{Ports, Spoken},
+        http::request::Ports,
         table::{
+            dialect::Spoken,
             field::{Cell, Field},
-            json::{Member, write_members},
+            frame::Frame,
             parameter::{ANY_TEXT, Parameter, both, documented},
+            row::{self, Member, write_members},
             rule::{Bound, Rule},
-            shape::{self, Shape},
+            shape::Shape,
         },
+        view::VERSION,
     },
     protocol::Height,
 };
 use std::net::Ipv4Addr;
 
-/// The version of the reference node that all nodes stand in for.
-pub const VERSION: &str = "2.6.57";
 const OS: &str = "linux";
 /// What a peer answered last, as a status of HTTP.
 const STATUS: u16 = 200;
@@ -83,7 +83,7 @@ const MEMBERS: &[Member<PeerRow>] = &[
 ];
 
 /// What a peer looks like.
-pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a peer.
 pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {

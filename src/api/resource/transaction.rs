@@ -1,16 +1,18 @@
 //! Transactions, confirmed and pending. Source: api.md 3, 4.1, 4.6.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
     api::{
-        context::Spoken,
         table::{
+            dialect::Spoken,
             field::{Cell, Field, Missing, Test},
-            json::{Member, write_members, write_value},
+            frame::Frame,
+            json::write_value,
             parameter::{
                 ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID,
                 both, documented,
             },
+            row::{self, Member, write_members},
             rule::{Check, Rule},
             shape::{self, Shape},
         },
@@ -196,7 +198,7 @@ const MEMBERS: &[Member<TransactionRow>] = &[
 /// What a transaction looks like: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
 
-const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// What a transaction itself looks like, as it is posted and signed.
 const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {

@@ -1,21 +1,17 @@
 //! Wallets. Source: api.md 3, 4.1, 4.3.
 
-use super::{
-    Frame,
-    attributes::{ATTRIBUTES, MULTI_SIGNATURE, write_multi_signature},
-};
+use super::attributes::{ATTRIBUTES, MULTI_SIGNATURE, write_multi_signature};
 use crate::{
-    api::{
-        context::Spoken,
-        table::{
-            field::{Cell, Field},
-            json::{Member, write_members},
-            parameter::{
-                ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
-            },
-            rule::{Bound, Rule},
-            shape::{self, Shape},
+    api::table::{
+        dialect::Spoken,
+        field::{Cell, Field},
+        frame::Frame,
+        parameter::{
+            ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
         },
+        row::{self, Member, write_members},
+        rule::{Bound, Rule},
+        shape::{self, Shape},
     },
     ledger::Wallet,
 };
@@ -112,7 +108,7 @@ const MEMBERS: &[Member<WalletRow>] = &[
     Member::new("balance", shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
     Member::new(
         "attributes",
-        Shape::Table(|dialect, named| shape::of_table(ATTRIBUTES, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(ATTRIBUTES, dialect, named)),
         |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
     ),
     Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
@@ -135,7 +131,7 @@ const FOUND: &[Member<WalletRow>] = &[
     Member::only("balance", Spoken::CORE26, shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
     Member::new(
         "attributes",
-        Shape::Table(|dialect, named| shape::of_table(ATTRIBUTES, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(ATTRIBUTES, dialect, named)),
         |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
     ),
     Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
@@ -161,10 +157,10 @@ const FOUND: &[Member<WalletRow>] = &[
 ];
 
 /// What a wallet looks like.
-pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// What a wallet looks like that a search found.
-pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| shape::of_table(FOUND, dialect, named));
+pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| row::of_table(FOUND, dialect, named));
 
 /// Writes a wallet in full.
 pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {

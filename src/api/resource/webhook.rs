@@ -1,16 +1,14 @@
 //! Webhooks as clients see them: never with the half of the token that is kept. Source: api.md 6.1.
 
-use super::Frame;
 use crate::{
     actors::Webhook,
-    api::{
-        context::{Dialect, Spoken},
-        table::{
-            json::{Member, write_members},
-            parameter::{ANY_TEXT, Parameter, both, documented},
-            rule::Rule,
-            shape::{self, Shape},
-        },
+    api::table::{
+        dialect::{Dialect, Spoken},
+        frame::Frame,
+        parameter::{ANY_TEXT, Parameter, both, documented},
+        row::{self, Member, write_members},
+        rule::Rule,
+        shape::{self, Shape},
     },
 };
 use std::sync::Arc;
@@ -59,7 +57,7 @@ const MEMBERS: &[Member<WebhookRow>] = &[
 ];
 
 /// What a webhook looks like; the token is there once, when it is made.
-pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes one webhook.
 pub fn write(out: &mut Vec<u8>, row: &WebhookRow, frame: &Frame<'_>) {

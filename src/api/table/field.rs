@@ -1,9 +1,11 @@
 //! What resources are filtered and ordered by: one table of fields for each resource. Source: api.md 3, 4.2.
 
-use super::{like::Pattern, parameter::Parameters, rule::Given};
-use crate::api::{
-    context::{Dialect, Spoken},
-    resource::Frame,
+use super::{
+    dialect::{Dialect, Spoken},
+    frame::Frame,
+    like::Pattern,
+    parameter::Parameters,
+    rule::Given,
 };
 use serde_json::Value;
 use std::{borrow::Cow, cmp::Ordering};

@@ -1,62 +1,7 @@
-//! Writing JSON straight into the answer, member by member, in the order of a table.
+//! Writing JSON straight into the answer, member by member.
 
-use super::shape::Shape;
-use crate::api::{context::Spoken, resource::Frame};
 use serde::Serialize;
 use std::{fmt::Display, io::Write};
-
-/// One member of a shown resource: a row of its table.
-pub struct Member<R> {
-    pub name: &'static str,
-    pub spoken: Spoken,
-    /// What the value looks like.
-    pub shape: Shape,
-    /// Whether a resource may have none.
-    pub is_optional: bool,
-    /// Writes the value, or nothing if the resource has none.
-    pub write: fn(&R, &Frame<'_>, Slot<'_, '_>),
-}
-
-impl<R> Member<R> {
-    /// A member of both dialects.
-    pub const fn new(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
-        Self { name, spoken: Spoken::Always, shape, is_optional: false, write }
-    }
-
-    /// A member of both dialects that not every resource has.
-    pub const fn some(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
-        Self { is_optional: true, ..Self::new(name, shape, write) }
-    }
-
-    /// A member of some dialects only.
-    pub const fn only(
-        name: &'static str,
-        spoken: Spoken,
-        shape: Shape,
-        write: fn(&R, &Frame<'_>, Slot<'_, '_>),
-    ) -> Self {
-        Self { spoken, ..Self::new(name, shape, write) }
-    }
-
-    /// A member of some dialects only that not every resource has.
-    pub const fn only_some(
-        name: &'static str,
-        spoken: Spoken,
-        shape: Shape,
-        write: fn(&R, &Frame<'_>, Slot<'_, '_>),
-    ) -> Self {
-        Self { spoken, ..Self::some(name, shape, write) }
-    }
-}
-
-/// Writes a resource as an object.
-pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
-    let mut object = Object::open(out);
-    for member in table.iter().filter(|member| member.spoken.holds(frame.dialect)) {
-        (member.write)(row, frame, object.slot(member.name));
-    }
-    object.close();
-}
 
 /// An object being written.
 pub struct Object<'o> {
@@ -133,11 +78,6 @@ impl Slot<'_, '_> {
         let mut object = Object::open(self.object.key(self.name));
         fill(&mut object);
         object.close();
-    }
-
-    /// A nested resource with a table of its own.
-    pub fn members<R>(self, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
-        write_members(self.object.key(self.name), table, row, frame);
     }
 
     /// Whatever `write` writes, which is one value.

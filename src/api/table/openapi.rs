@@ -4,22 +4,13 @@
 mod examples;
 
 use super::{
+    dialect::Dialect,
     parameter::Parameter,
+    route::{Query, Route, Shown},
     rule::{Bound, Check, Rule, SAFE_MAX},
     shape::{Named, Shape},
 };
-use crate::{
-    actors::webhook::Comparison,
-    api::{
-        context::Dialect,
-        handler::{
-            lab::{money, until},
-            routes::{Access, Query, ROUTES, Route, Shown},
-            watch,
-        },
-        resource::fault,
-    },
-};
+use crate::{actors::webhook::Comparison, api::http::guard::Access};
 use serde_json::{Map, Value, json};
 
 /// Where a value stands in a request: what is a text there may be more in a body.
@@ -31,10 +22,10 @@ enum Place {
 }
 
 /// The description of the API in a dialect; a request takes so many transactions.
-pub fn describe(dialect: Dialect, transactions_max: usize) -> Value {
+pub fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> Value {
     let mut named = Named::new();
     let mut paths: Map<String, Value> = Map::new();
-    let routes = ROUTES.iter().filter(|route| route.path != "/" && route.spoken.holds(dialect));
+    let routes = routes.iter().filter(|route| route.path != "/" && route.spoken.holds(dialect));
     for route in routes {
         let operation = operation(route, dialect, transactions_max, &mut named);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
@@ -147,14 +138,8 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Na
         let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
         return Some(json!({"type": "object", "required": ["transactions"], "properties": {"transactions": list}}));
     }
-    if let Some(body) = lab_body(route.path).filter(|_| method(route) == "post") {
-        return Some(body);
-    }
-    if ("/lab/reorg", "post") == (route.path, &*method(route)) {
-        return Some(reorg_body());
-    }
-    if ("/lab/faults", "post") == (route.path, &*method(route)) {
-        return Some(fault::WRITTEN.schema(dialect, named));
+    if let Some(shape) = route.written {
+        return Some(shape.schema(dialect, named));
     }
     let tables = route.body.filter(|_| method(route) != "get")?;
     let (mut properties, mut required) = (Map::new(), Vec::new());
@@ -163,38 +148,6 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Na
         required.extend(parameter.is_required.then_some(parameter.name));
     }
     Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
-}
-
-fn reorg_body() -> Value {
-    let id = json!({"type": "string", "pattern": "^[0-9a-f]{64}$"});
-    let ids = json!({"type": "array", "items": id});
-    json!({
-        "type": "object",
-        "properties": {
-            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
-            "transactions": {"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"},
-            "node": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
-        },
-        "required": ["depth"],
-        "additionalProperties": false,
-    })
-}
-
-fn lab_body(path: &str) -> Option<Value> {
-    match path {
-        "/lab/advance" => Some(until::schema()),
-        "/lab/faucet" => Some(money::faucet_schema()),
-        "/lab/accounts" => Some(money::accounts_schema()),
-        "/lab/pace" => {
-            let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
-            let pace = json!({"anyOf": [speed, {"enum": ["max", "manual", "on-demand"]}]});
-            let properties = json!({ "pace": pace });
-            Some(json!({
-                "type": "object", "properties": properties, "required": ["pace"], "additionalProperties": false,
-            }))
-        }
-        _ => None,
-    }
 }
 
 /// What every transaction that is posted has; the rest depends on its type, see `/api/transactions/schemas`.
@@ -247,8 +200,8 @@ fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
             let content = json!({"application/openmetrics-text": {"schema": {"type": "string"}, "example": example}});
             put("200", json!({"description": route.about, "content": content}));
         }
-        Shown::Events => {
-            let stream = json!({"schema": {"type": "string"}, "example": watch::EVENTS_EXAMPLE});
+        Shown::Events(example) => {
+            let stream = json!({"schema": {"type": "string"}, "example": example});
             put("200", json!({"description": route.about, "content": {"text/event-stream": stream}}));
         }
         Shown::Html => put("200", json!({"description": route.about, "content": {"text/html": {}}})),
@@ -454,6 +407,7 @@ fn text(checks: &[Check]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::handler::routes::ROUTES;
 
     #[test]
     fn every_route_says_what_it_is_for_and_what_it_shows() {
@@ -466,7 +420,7 @@ mod tests {
     #[test]
     fn what_is_referred_to_is_there() {
         for dialect in [Dialect::Documented, Dialect::Core26] {
-            let description = describe(dialect, 40);
+            let description = describe(ROUTES, dialect, 40);
             let text = description.to_string();
             let mut references = 0;
             for reference in text.split("\"$ref\":\"#").skip(1) {

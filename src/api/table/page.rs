@@ -119,10 +119,7 @@ impl<T> Listing<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{
-        context::Dialect,
-        table::{json::write_value, parameter::PAGING},
-    };
+    use crate::api::table::{dialect::Dialect, json::write_value, parameter::PAGING};
 
     fn page(query: &str) -> (Page, Map<String, Value>) {
         let values = query::parse(query);

@@ -1,10 +1,10 @@
 //! Tables of parameters: which a route takes, in the order in which they are checked. Source: api.md 1.3, 4.
 
-use super::rule::{Bound, Check, Given, Rule};
-use crate::api::{
-    ApiError,
-    context::{Dialect, Spoken},
+use super::{
+    dialect::{Dialect, Spoken},
+    rule::{Bound, Check, Given, Rule},
 };
+use crate::api::http::error::ApiError;
 use serde_json::{Map, Value};
 
 /// One parameter of a route.

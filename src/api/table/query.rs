@@ -1,10 +1,7 @@
 //! The query of an address: from text to values, and back into links.
 
-use super::{parameter::Parameter, rule::Rule};
-use crate::api::{
-    context::Dialect,
-    http::request::{percent_decode, percent_encode},
-};
+use super::{dialect::Dialect, parameter::Parameter, rule::Rule};
+use crate::api::http::request::{percent_decode, percent_encode};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 

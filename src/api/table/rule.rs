@@ -1,15 +1,17 @@
 //! What a parameter may be, and the words in which a wrong one is refused. Source: api.md 1.3.
 
+mod given;
 mod hook;
+mod number;
 mod search;
+mod text;
 
-use crate::api::context::Dialect;
+pub use given::Given;
+pub use number::{Bound, SAFE_MAX};
+pub use text::Check;
+
+use super::dialect::Dialect;
 use serde_json::Value;
-
-/// The greatest integer that JavaScript holds exactly, 2^53-1.
-pub const SAFE_MAX: i64 = 9_007_199_254_740_991;
-/// Of a text of which nothing is asked but that there is one.
-const ANY_TEXT_CHECKS: &[Check] = &[];
 
 /// What a parameter may be.
 #[derive(Clone, Copy, Debug)]
@@ -44,51 +46,6 @@ pub enum Rule {
     Share,
 }
 
-/// Which whole numbers.
-#[derive(Clone, Copy, Debug)]
-pub enum Bound {
-    Any,
-    Positive,
-    Least(i64),
-    Between(i64, i64),
-}
-
-/// One check of a text, in the order of a list.
-#[derive(Clone, Copy, Debug)]
-pub enum Check {
-    AlphaNumeric,
-    Hex,
-    Length(usize),
-    AtMost(usize),
-    /// So many bytes in UTF-8 at most; the message says characters, as the reference's does.
-    BytesAtMost(usize),
-    /// Lower-case letters, digits and `!@$&_.`.
-    Username,
-    /// Decimal digits.
-    Digits,
-    /// Words of letters and digits, joined by one space, dot, dash or underscore, or by a dash between spaces.
-    GenericName,
-}
-
-/// A parameter that passed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
-    Integer(i64),
-    /// Inclusive on both ends.
-    Range {
-        from: Option<i64>,
-        to: Option<i64>,
-    },
-    Boolean(bool),
-    Text(String),
-    Order {
-        field: &'static str,
-        descending: bool,
-    },
-    Texts(Vec<String>),
-    Value(Value),
-}
-
 impl Rule {
     /// The parameter's value, or what is wrong with it, as the inside of `child "name" fails because […]`.
     pub fn check(self, name: &str, value: &Value, dialect: Dialect) -> Result<Given, String> {
@@ -101,15 +58,17 @@ impl Rule {
                 (_, Dialect::Core26) => bound.check(name, value, SAFE_MAX, dialect).map(Given::Integer),
             },
             Self::Boolean => boolean(value).map(Given::Boolean).ok_or(format!("\"{name}\" must be a boolean")),
-            Self::OneOf(allowed) => one_of(name, value, allowed),
-            Self::Text(checks) => text(name, value, checks).map(Given::Text),
-            Self::Either(lists) => either(name, value, lists),
+            Self::OneOf(allowed) => text::one_of(name, value, allowed),
+            Self::Text(checks) => text::text(name, value, checks).map(Given::Text),
+            Self::Either(lists) => text::either(name, value, lists),
             Self::Order(fields) => order(name, value, fields),
             Self::Ip => ip(name, value),
             Self::Range(bound) => search::range(bound, name, value, dialect),
             Self::Percents => search::percents(name, value, dialect),
             Self::Named(names) => search::named(name, value, names, dialect),
-            Self::Several(of, least, most) => search::several(name, value, (*of, least, most), dialect),
+            Self::Several(of, least, most) => {
+                search::several(name, value, |place, item| of.check(place, item, dialect), (least, most))
+            }
             Self::Object => search::object(name, value),
             Self::Uri => hook::uri(name, value),
             Self::Conditions => hook::conditions(name, value),
@@ -139,92 +98,6 @@ impl Rule {
     }
 }
 
-impl Bound {
-    fn check(self, name: &str, value: &Value, greatest: i64, dialect: Dialect) -> Result<i64, String> {
-        let refuse = |reason: String| Err(format!("\"{name}\" {reason}"));
-        let is_lost = value.as_str().is_some_and(|text| dialect == Dialect::Core26 && is_odd_zero(text.trim()));
-        let number = match whole(value) {
-            Number::Fraction | Number::Whole(_) if is_lost => return refuse("must be a safe number".to_owned()),
-            Number::Not => return refuse("must be a number".to_owned()),
-            Number::Fraction => return refuse("must be an integer".to_owned()),
-            Number::Whole(number) if number.abs() > i128::from(greatest) => {
-                return refuse("must be a safe number".to_owned());
-            }
-            Number::Whole(number) => number as i64,
-        };
-        match self {
-            Self::Positive if number < 1 => refuse("must be a positive number".to_owned()),
-            Self::Least(least) | Self::Between(least, _) if number < least => {
-                refuse(format!("must be larger than or equal to {least}"))
-            }
-            Self::Between(_, most) if number > most => refuse(format!("must be less than or equal to {most}")),
-            _ => Ok(number),
-        }
-    }
-}
-
-/// A value read as a number.
-enum Number {
-    Not,
-    Fraction,
-    Whole(i128),
-}
-
-/// Reads a JSON number or a text of one.
-fn whole(value: &Value) -> Number {
-    match value {
-        Value::Number(number) => number
-            .as_i64()
-            .map(i128::from)
-            .or_else(|| number.as_u64().map(i128::from))
-            .map_or_else(|| number.as_f64().map_or(Number::Not, from_float), Number::Whole),
-        Value::String(text) => from_text(text.trim()),
-        _ => Number::Not,
-    }
-}
-
-fn from_text(text: &str) -> Number {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        // What does not even fit here is out of any bounds.
-        let far = if text.starts_with('-') { i128::MIN + 1 } else { i128::MAX };
-        return Number::Whole(text.parse().unwrap_or(far));
-    }
-    // Digits, then perhaps a point and digits, then perhaps an exponent.
-    let (mantissa, exponent) = digits.split_once(['e', 'E']).map_or((digits, None), |(head, tail)| (head, Some(tail)));
-    let (integer, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(head, tail)| (head, Some(tail)));
-    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_exponent = |text: &str| are_digits(text.strip_prefix(['-', '+']).unwrap_or(text));
-    if !are_digits(integer) || !fraction.is_none_or(are_digits) || !exponent.is_none_or(is_exponent) {
-        return Number::Not;
-    }
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => from_float(number),
-        // Written as a number, but beyond all.
-        _ => Number::Whole(i128::MAX),
-    }
-}
-
-/// Whether the text of a number without an exponent begins with a zero that the reference loses when it writes the number
-/// again, by which it tells what is safe: `-0`, `00`, `00.5`. Source: api.md 1.3.
-fn is_odd_zero(text: &str) -> bool {
-    let text = text.strip_prefix('+').unwrap_or(text);
-    let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = integer.strip_prefix('-').unwrap_or(integer);
-    let is_zero = !digits.is_empty() && digits.bytes().all(|byte| byte == b'0');
-    let is_whole = fraction.bytes().all(|byte| byte == b'0');
-    is_zero && (digits.len() > 1 || (integer != digits && is_whole))
-}
-
-fn from_float(number: f64) -> Number {
-    match number {
-        _ if !number.is_finite() => Number::Not,
-        _ if number.fract() != 0.0 => Number::Fraction,
-        // Saturates, and is then out of bounds.
-        _ => Number::Whole((number as i128).clamp(i128::MIN + 1, i128::MAX)),
-    }
-}
-
 fn boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
@@ -239,37 +112,6 @@ fn share(name: &str, value: &Value) -> Result<Given, String> {
         Some(share) => Ok(Given::Integer((share * 1e6).round() as i64)),
         None => Err(format!("\"{name}\" must be a number from 0 to 1")),
     }
-}
-
-fn one_of(name: &str, value: &Value, allowed: &[&str]) -> Result<Given, String> {
-    match value.as_str() {
-        Some("") => Err(format!("\"{name}\" is not allowed to be empty")),
-        Some(text) if allowed.contains(&text) => Ok(Given::Text(text.to_owned())),
-        _ => Err(format!("\"{name}\" must be one of [{}]", allowed.join(", "))),
-    }
-}
-
-fn text(name: &str, value: &Value, checks: &[Check]) -> Result<String, String> {
-    let text = value.as_str().ok_or_else(|| format!("\"{name}\" must be a string"))?;
-    if text.is_empty() {
-        return Err(format!("\"{name}\" is not allowed to be empty"));
-    }
-    match checks.iter().find_map(|check| check.refusal(text)) {
-        Some(reason) => Err(format!("\"{name}\" {reason}")),
-        None => Ok(text.to_owned()),
-    }
-}
-
-fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, String> {
-    let mut reasons = Vec::with_capacity(lists.len());
-    for checks in lists {
-        match text(name, value, checks) {
-            Ok(text) => return Ok(Given::Text(text)),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    // What all of them say is said as often, as in the reference.
-    Err(reasons.join(", "))
 }
 
 fn order(name: &str, value: &Value, fields: &'static [&'static str]) -> Result<Given, String> {
@@ -296,48 +138,6 @@ fn ip(name: &str, value: &Value) -> Result<Given, String> {
         Some(text) => Ok(Given::Text(text.to_owned())),
         None => Err(format!("\"{name}\" must be a valid ip address with a optional CIDR")),
     }
-}
-
-impl Check {
-    /// Why a text that is not empty fails.
-    fn refusal(self, text: &str) -> Option<String> {
-        let length = text.encode_utf16().count();
-        let all = |allowed: fn(u8) -> bool| text.bytes().all(allowed);
-        match self {
-            Self::AlphaNumeric if !all(|byte| byte.is_ascii_alphanumeric()) => {
-                Some("must only contain alpha-numeric characters".to_owned())
-            }
-            Self::Hex if !all(|byte| byte.is_ascii_hexdigit()) => {
-                Some("must only contain hexadecimal characters".to_owned())
-            }
-            Self::Length(wanted) if length != wanted => Some(format!("length must be {wanted} characters long")),
-            Self::AtMost(most) if length > most => {
-                Some(format!("length must be less than or equal to {most} characters long"))
-            }
-            Self::BytesAtMost(most) if text.len() > most => {
-                Some(format!("length must be less than or equal to {most} characters long"))
-            }
-            Self::Username
-                if !all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!@$&_.".contains(&byte)) =>
-            {
-                Some(format!("with value \"{text}\" fails to match the required pattern: /^[a-z0-9!@$&_.]+$/"))
-            }
-            Self::Digits if !all(|byte| byte.is_ascii_digit()) => {
-                Some(format!("with value \"{text}\" fails to match the decimal non-negative integer pattern"))
-            }
-            Self::GenericName if !is_generic_name(text) => Some(format!(
-                "with value \"{text}\" fails to match the required pattern: \
-                 /^[a-zA-Z0-9]+(( - |[ ._-])[a-zA-Z0-9]+)*[.]?$/"
-            )),
-            _ => None,
-        }
-    }
-}
-
-fn is_generic_name(text: &str) -> bool {
-    let name = text.strip_suffix('.').unwrap_or(text).replace(" - ", " ");
-    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    name.split([' ', '.', '_', '-']).all(is_word)
 }
 
 #[cfg(test)]

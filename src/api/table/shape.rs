@@ -1,8 +1,7 @@
 //! What values look like, for the published description of the API: JSON Schema made from the tables that answers are
 //! written by.
 
-use super::json::Member;
-use crate::api::context::Dialect;
+use super::dialect::Dialect;
 use serde_json::{Map, Value, json};
 
 /// Named schemas that others refer to.
@@ -77,14 +76,12 @@ impl Shape {
     }
 }
 
-/// The schema of what a table writes.
-pub fn of_table<R>(table: &[Member<R>], dialect: Dialect, named: &mut Named) -> Value {
-    let members = table.iter().filter(|member| member.spoken.holds(dialect));
-    object(members.map(|member| (member.name, member.shape, !member.is_optional)), dialect, named)
-}
-
 /// An object with these members and no others.
-fn object(members: impl Iterator<Item = (&'static str, Shape, bool)>, dialect: Dialect, named: &mut Named) -> Value {
+pub fn object(
+    members: impl Iterator<Item = (&'static str, Shape, bool)>,
+    dialect: Dialect,
+    named: &mut Named,
+) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, shape, always) in members {
         properties.insert(name.to_owned(), shape.schema(dialect, named));

@@ -1,6 +1,6 @@
 //! Answers that hold as long as the chain stands where it does, so that what many ask for is written once a block.
 
-use crate::api::Reply;
+use crate::api::http::reply::Reply;
 use dashmap::DashMap;
 use std::sync::{
     OnceLock,

@@ -7,6 +7,9 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
+/// The version of the reference node that all nodes stand in for.
+pub const VERSION: &str = "2.6.57";
+
 /// The other nodes.
 #[derive(Debug, Default)]
 pub struct Neighbours {

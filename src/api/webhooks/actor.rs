@@ -1,7 +1,8 @@
 //! The ractor actor that hosts a node's [`WebhookDispatcher`], keeps its webhooks on disk, and hands deliveries on.
 
 use super::{
-    Report, WebhookError,
+    error::WebhookError,
+    inbox::Inbox,
     lane::{Counts, Lane},
     post::Poster,
     store::Store,
@@ -12,15 +13,12 @@ use crate::{
         SimTime,
         webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
     },
-    api::lab::Chaos,
+    api::{http::log::Report, lab::chaos::Chaos},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 use tokio::sync::Semaphore;
@@ -60,19 +58,6 @@ pub struct HostArguments {
     pub inbox: Arc<Inbox>,
     /// What goes wrong with posts, if anything may.
     pub chaos: Option<Chaos>,
-}
-
-/// What observers and the actor share: whether anybody asks for events, and how many are on their way.
-#[derive(Default)]
-pub struct Inbox {
-    pub is_wanted: AtomicBool,
-    pub waiting: AtomicU64,
-    /// Events nobody was told of, because too many were on their way.
-    pub overlooked: AtomicU64,
-    /// Posts of all webhooks, those that were deleted included: taken, not taken, and never sent.
-    pub delivered: AtomicU64,
-    pub failed: AtomicU64,
-    pub dropped: AtomicU64,
 }
 
 /// All that changes.

@@ -1,10 +1,13 @@
 //! The deliveries of one webhook, one after the other, in a task of its own: a slow receiver holds up nobody else.
 #![expect(clippy::disallowed_methods, reason = "receivers live in real time, and so does what keeps a post back")]
 
-use super::{Report, actor::Inbox, post::Poster};
+use super::{inbox::Inbox, post::Poster};
 use crate::{
     actors::webhook::Delivery,
-    api::lab::chaos::{PostStrike, Treatment},
+    api::{
+        http::log::Report,
+        lab::chaos::{PostStrike, Treatment},
+    },
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},

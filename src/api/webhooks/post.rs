@@ -1,6 +1,6 @@
 //! Posting a body to a target: over HTTP/1.1, to allowed addresses only, without following where it might lead.
 
-use super::Targets;
+use super::targets::Targets;
 use fluent_uri::{Uri, component::Host};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{

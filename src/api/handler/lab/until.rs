@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{NodeId, SimTime},
-    api::ApiError,
+    api::http::error::ApiError,
     protocol::{Height, Round, Timestamp},
     sim::{
         fault::EventTrigger,

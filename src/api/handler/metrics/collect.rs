@@ -3,7 +3,7 @@
 use super::process::Process;
 use crate::{
     api::{
-        ApiContext,
+        context::ApiContext,
         http::tally::{Counted, Key},
         webhooks::Totals,
     },

@@ -7,15 +7,16 @@
 //!
 //! Only the rows of the page are made. What an index answers alone is not even looked at: its length is the total.
 
-use super::{Call, Scope, TransactionRow, blocks};
 use crate::{
     api::{
-        context::Dialect,
-        resource::transaction,
+        handler::blocks,
+        resource::transaction::{self, TransactionRow},
         table::{
+            dialect::Dialect,
             field,
             like::Pattern,
             page::{Estimate, Listing, Page},
+            route::Call,
             rule::Given,
         },
         view::{Chain, Entry, Facts, Place, Spot},
@@ -25,6 +26,17 @@ use crate::{
 use imbl::Vector;
 use memchr::memmem::Finder;
 use std::{cmp::Ordering, ops::Range, sync::Arc};
+
+/// What a list is narrowed to by its path, beside what its query asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    pub block: Option<Arc<Entry>>,
+    pub sender: Option<PublicKey>,
+    pub recipient: Option<Address>,
+    /// In any role.
+    pub party: Option<Address>,
+    pub kind: Option<Kind>,
+}
 
 /// A search for confirmed transactions.
 pub struct Search<'s> {

@@ -1,6 +1,6 @@
 //! Examples of requests and answers: what a live node answered. `tests/runs/examples.rs` asks one again, and writes them anew.
 
-use crate::api::context::Dialect;
+use crate::api::table::dialect::Dialect;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 

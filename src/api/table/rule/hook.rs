@@ -1,6 +1,9 @@
 //! What bodies of webhooks take: a target and conditions. Source: api.md 1.3, 6.1.
 
-use super::{ANY_TEXT_CHECKS, Given, one_of, text};
+use super::{
+    given::Given,
+    text::{ANY_TEXT_CHECKS, one_of, text},
+};
 use crate::actors::webhook::{CONDITIONS_MAX, Comparison, VALUE_DEPTH_MAX};
 use fluent_uri::Uri;
 use serde_json::Value;

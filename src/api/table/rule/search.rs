@@ -1,7 +1,10 @@
 //! What bodies of searches take beside plain values: ranges, lists, names of numbers. Source: api.md 1.3, 4.2.
 
-use super::{Bound, Given, Rule, SAFE_MAX};
-use crate::api::context::Dialect;
+use super::{
+    given::Given,
+    number::{Bound, SAFE_MAX},
+};
+use crate::api::table::dialect::Dialect;
 use serde_json::{Map, Value};
 
 /// A range of whole numbers. `documented` also takes one number.
@@ -59,15 +62,15 @@ pub fn named(name: &str, value: &Value, names: &[(&str, i64)], dialect: Dialect)
 pub fn several(
     name: &str,
     value: &Value,
-    (of, least, most): (Rule, usize, usize),
-    dialect: Dialect,
+    check: impl Fn(&str, &Value) -> Result<Given, String>,
+    (least, most): (usize, usize),
 ) -> Result<Given, String> {
     let items = value.as_array().ok_or_else(|| format!("\"{name}\" must be an array"))?;
     let mut texts: Vec<String> = Vec::with_capacity(items.len().min(most));
     for (index, item) in items.iter().enumerate() {
         let place = index.to_string();
         let wrong = |reason| format!("\"{name}\" at position {index} fails because [{reason}]");
-        match of.check(&place, item, dialect).map_err(wrong)? {
+        match check(&place, item).map_err(wrong)? {
             Given::Text(text) if !texts.contains(&text) => texts.push(text),
             _ => return Err(format!("\"{name}\" position {index} contains a duplicate value")),
         }
