@@ -1,5 +1,6 @@
 //! A request, and decoding of what stands in its address.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::{borrow::Cow, net::SocketAddr};
 use warp::http::{HeaderMap, HeaderValue, Method, header};
 
@@ -47,43 +48,32 @@ impl Request {
         hosts.next().filter(|_| hosts.next().is_none())?.to_str().ok()
     }
 
-    /// Whether it comes from this machine.
+    /// True if it comes from this machine.
     pub fn is_from_loopback(&self) -> bool {
         self.remote.is_some_and(|remote| remote.ip().to_canonical().is_loopback())
     }
 }
 
+/// Bytes of links that stay as they are beside letters and digits, as in those of the reference.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
 /// Decodes `%41` to `A`. What is no escape stays, what is no UTF-8 becomes U+FFFD.
 pub fn percent_decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let escaped = tail.split_first_chunk().filter(|_| *first == b'%');
-        let decoded = escaped.and_then(|([high, low], after)| Some((hex_digit(*high)? << 4 | hex_digit(*low)?, after)));
-        let (byte, after) = decoded.unwrap_or((*first, tail));
-        bytes.push(byte);
-        rest = after;
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 /// Encodes all but letters, digits and `-_.!~*'()`, as the links of the reference do.
 pub fn percent_encode(text: &str, out: &mut String) {
-    use std::fmt::Write;
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            write!(out, "%{byte:02X}").expect("a text takes all");
-        }
-    }
-}
-
-fn hex_digit(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    out.extend(utf8_percent_encode(text, KEPT));
 }
 
 #[cfg(test)]
