@@ -1,8 +1,8 @@
 //! What the world sees: the public HTTP API of one simulated node, as a warp server.
 //!
 //! ```text
-//!   server ──► dispatch ──► route (table) ──► parameter, rule (tables) ──► handler ──► resource (tables) ──► page
-//!   HTTP       path, HEAD,  who answers       what may be asked            what is     members, filters,     meta and
+//!   server ──► dispatch ──► handler::routes ──► table::parameter, rule ──► handler ──► resource (tables) ──► table::page
+//!   HTTP       path, HEAD,  who answers         what may be asked          what is     members, filters,     meta and
 //!              301, CORS                                                   looked up   orders                links
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! What the API is given: the view it reads, the run it steers, and its settings.
+//! The context of the API: the view it reads, the run it steers, and its settings.
 
 use super::{
     http::{
@@ -64,15 +64,15 @@ pub struct ApiContext {
     pub receiving: Arc<Receiving>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
-    /// Where all nodes of the network stand.
+    /// The tips of all nodes of the network.
     pub board: LabBoard,
-    /// What happens in the network, for those who listen.
+    /// The events of the network, for those who listen.
     pub feed: EventFeed,
     /// Counts how long requests take.
     pub requests: Arc<Requests>,
     /// Counts the open connections.
     pub connections: Arc<Connections>,
-    /// What goes wrong between the node and its clients.
+    /// The rules of chaos between the node and its clients.
     pub chaos: Chaos,
     /// The head to answer from, where that is not the view's newest.
     pub pinned: Option<Arc<Head>>,
@@ -145,19 +145,19 @@ pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + S
 /// why it cannot.
 pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// How the API answers.
+/// The settings of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub dialect: Dialect,
-    /// Who is answered.
+    /// The clients that are answered.
     pub whitelist: Whitelist,
-    /// How often; without limit if it is none.
+    /// The limit of requests; none if requests are not limited.
     pub rate_limit: Option<RateLimit>,
-    /// Who of those is answered about webhooks, by which a node can be made to call others.
+    /// The clients of those that may use webhooks, by which a node can be made to call others.
     pub webhook_whitelist: Whitelist,
-    /// Whom `/lab` answers.
+    /// The clients that `/lab` answers.
     pub lab: LabAccess,
-    /// What clients may hold of the server.
+    /// The limits of what clients may hold of the server.
     pub limits: Limits,
 }
 

@@ -166,7 +166,7 @@ fn failed(context: &ApiContext, request: &Request, error: &ApiError) -> Reply {
     Reply::error(error)
 }
 
-/// What tells requests apart whose answers are remembered.
+/// The key under which the answer to a request is remembered.
 fn memo_key(dialect: Dialect, path: &str, query: &str) -> String {
     let dialect = if dialect == Dialect::Documented { "d" } else { "c" };
     [dialect, path, "?", query].concat()

@@ -1,4 +1,4 @@
-//! What is shown: each resource with its members, its filters and its orders, as tables.
+//! Resources: each with its members, its filters and its orders, as tables.
 
 pub mod attributes;
 pub mod block;

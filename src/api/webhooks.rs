@@ -50,31 +50,31 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// How long a receiver may take. Source: api.md 6.2.
+/// The longest time that a receiver may take. Source: api.md 6.2.
 pub const TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Events on their way to a dispatcher at most; what happens on top is overlooked, and counted.
 const INBOX_MAX: u64 = 16_384;
 /// Threads that look names up.
 const LOOKUPS_MAX: usize = 16;
 
-/// How a node's webhooks are run.
+/// The settings of a node's webhooks.
 #[derive(Clone)]
 pub struct WebhookSettings {
-    /// Where they may be posted to.
+    /// The addresses to which they may be posted.
     pub targets: Targets,
-    /// How long a receiver may take.
+    /// The longest time that a receiver may take.
     pub timeout: Duration,
-    /// Where they are kept; without, they are gone with the process.
+    /// The folder that keeps them; without it, they are gone with the process.
     pub data: Option<DataDir>,
     /// The node's log.
     pub report: Report,
     /// The ports that peers are said to have.
     pub ports: Ports,
-    /// What goes wrong with posts, if anything may.
+    /// The rules of chaos for posts, if there can be any.
     pub chaos: Option<Chaos>,
 }
 
-/// What became of all posts, those of deleted webhooks included.
+/// The outcomes of all posts, those of deleted webhooks included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub delivered: u64,
@@ -178,7 +178,7 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// What tells the dispatcher of its node's events. It never waits.
+    /// The observer that tells the dispatcher of its node's events. It never waits.
     pub fn observer(&self) -> WebhookObserver {
         WebhookObserver(self.clone())
     }
@@ -223,7 +223,7 @@ impl Webhooks {
         Ok(self.ask(|reply| WebhookMessage::Delete(id.to_owned(), reply)).await??)
     }
 
-    /// What became of each webhook's deliveries, and how many events were overlooked.
+    /// The outcomes of each webhook's deliveries, and the number of events that were overlooked.
     ///
     /// # Errors
     /// The dispatcher has died.
@@ -231,7 +231,7 @@ impl Webhooks {
         Ok((self.ask(WebhookMessage::Counts).await?, self.inbox.overlooked.load(Ordering::Relaxed)))
     }
 
-    /// What became of all posts since the node started.
+    /// The outcomes of all posts since the node started.
     pub fn totals(&self) -> Totals {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let Inbox { delivered, failed, dropped, overlooked, .. } = &*self.inbox;

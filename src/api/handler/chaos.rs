@@ -17,7 +17,7 @@ use crate::{
 
 const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
 
-/// What a rule may say.
+/// The members of a rule.
 pub const NEW: &[Parameter] = &[
     both("route", ANY_TEXT),
     both("method", Rule::OneOf(&["GET", "HEAD", "POST", "PUT", "DELETE"])),
@@ -37,7 +37,7 @@ pub const NEW: &[Parameter] = &[
     both("lost", Rule::Boolean),
 ];
 
-/// What a rule can do, by the member that says so.
+/// The effects of a rule, by the member that names each.
 const TREATMENTS: [&str; 10] =
     ["delay_ms", "refuse", "status", "cut", "stale", "node", "late_ms", "twice", "reorder", "lost"];
 
@@ -68,7 +68,7 @@ pub const SHAPE: Shape = Shape::Members(&[
     ("applied", Shape::Integer, true),
 ]);
 
-/// How many rules were taken away.
+/// The number of rules that were deleted.
 pub const CLEARED_SHAPE: Shape = Shape::Members(&[("deleted", Shape::Integer, true)]);
 
 type Outcome = Result<Reply, ApiError>;

@@ -1,4 +1,4 @@
-//! What was paid for each type of transactions in the last days. Source: api.md 7.
+//! The fees paid for each type of transactions in the last days. Source: api.md 7.
 
 use crate::{
     api::{

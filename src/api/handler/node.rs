@@ -110,14 +110,14 @@ pub fn blockchain(call: &Call<'_>) -> Outcome {
     })))
 }
 
-/// Whether the node keeps up: it is alone, or its newest block is younger than three slots.
+/// True if the node keeps up: it is alone, or its newest block is younger than three slots.
 fn is_synced(call: &Call<'_>) -> bool {
     let view = &call.context.view;
     let age = view.now().seconds().0.saturating_sub(call.head.state().timestamp().0);
     view.neighbours().is_empty() || age < 3 * view.tree().slots().blocktime()
 }
 
-/// How much higher than this node the network is.
+/// The blocks by which the network is higher than this node.
 fn blocks_behind(call: &Call<'_>) -> i64 {
     i64::from(call.context.view.neighbours().median_height().0) - i64::from(call.head.height().0)
 }
@@ -149,7 +149,7 @@ const CONFIGURATION: &[Member<ApiContext>] = &[
     ),
 ];
 
-/// What the configuration looks like.
+/// The shape of the configuration.
 pub const CONFIGURATION_SHAPE: Shape =
     Shape::Resource("Configuration", |dialect, named| row::of_table(CONFIGURATION, dialect, named));
 

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 const BLOCK: Shape = Shape::Members(&[("id", shape::BLOCK_ID, true), ("height", Shape::Integer, true)]);
 
-/// What a reorganisation did.
+/// The shape of what a reorganisation did.
 pub const SHAPE: Shape = Shape::Members(&[
     ("node", Shape::Integer, true),
     ("from", BLOCK, true),

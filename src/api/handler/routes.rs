@@ -37,7 +37,7 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
     None
 }
 
-/// Whether only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
+/// True if only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
 pub fn is_guarded(path: &str) -> bool {
     /// Those that are not below `/lab`: every request is held against them.
     static OTHERS: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {

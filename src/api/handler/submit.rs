@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What the answer looks like. `errors` is null, or left out in the other dialect, if there are none.
+/// The shape of the answer. `errors` is null, or left out in the other dialect, if there are none.
 pub const SHAPE: Shape = Shape::Members(&[
     (
         "data",
@@ -191,7 +191,7 @@ impl From<PoolError> for Refusal {
     }
 }
 
-/// Whether an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
+/// True if an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
 /// wrong asset does, because the schemas of types without one fit it too.
 fn passes_the_batch(item: &Value, wrong: &str) -> bool {
     is_core_type(item, 6) && (wrong.starts_with("asset") || wrong == "vendorField")

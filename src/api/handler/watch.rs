@@ -113,7 +113,7 @@ fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState, peer
     });
 }
 
-/// What a stream of events may be asked for.
+/// The parameters of a stream of events.
 pub const EVENTS: &[Parameter] = &[
     both("kind", ANY_TEXT),
     both("node", ANY_TEXT),

@@ -85,7 +85,7 @@ pub fn delete(call: Call<'_>) -> Answer<'_> {
     })
 }
 
-/// What became of the posts of a node's webhooks.
+/// The shape of the outcomes of a node's posts.
 pub const COUNTS_SHAPE: Shape = Shape::Members(&[
     ("overlooked", Shape::Integer, true),
     (

@@ -1,4 +1,4 @@
-//! Who may ask, and how often. Source: api.md 1.1, 1.4.
+//! Access by address, and the limit of requests. Source: api.md 1.1, 1.4.
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so do the limits they keep")]
 
 use dashmap::DashMap;
@@ -16,7 +16,7 @@ const CLIENTS_MAX: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whitelist(Vec<String>);
 
-/// How many requests an address has in a window of time.
+/// The number of requests that an address has in a window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     pub requests: u32,
@@ -24,13 +24,13 @@ pub struct RateLimit {
     pub window_ms: u64,
 }
 
-/// What a client has left, as the headers of every answer say.
+/// The requests that a client has left, as the headers of every answer say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     pub limit: u32,
     /// Requests left in the window; -1 for one too many.
     pub remaining: i64,
-    /// When the window ends [Unix ms].
+    /// The end of the window [Unix ms].
     pub reset_ms: u64,
     /// Until then, in whole seconds, at least 1.
     pub retry_after_seconds: u64,
@@ -52,12 +52,12 @@ impl Whitelist {
         Self(["127.*", "::1"].map(str::to_owned).into())
     }
 
-    /// Whether all are answered.
+    /// True if all are answered.
     pub fn is_open(&self) -> bool {
         self.0.is_empty() || self.0.iter().any(|pattern| pattern == "*")
     }
 
-    /// Whether a client is answered. One without an address is answered only if all are.
+    /// True if a client is answered. One without an address is answered only if all are.
     pub fn allows(&self, remote: Option<SocketAddr>) -> bool {
         if self.0.is_empty() {
             return true;
@@ -92,7 +92,7 @@ impl fmt::Display for Whitelist {
     }
 }
 
-/// Whether a text has the parts of a pattern in their order, with any text for each `*`.
+/// True if a text has the parts of a pattern in their order, with any text for each `*`.
 fn is_like(pattern: &str, text: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -155,7 +155,7 @@ impl Limiter {
 }
 
 impl Quota {
-    /// Whether this was one request too many.
+    /// True if this was one request too many.
     pub fn is_exceeded(&self) -> bool {
         self.remaining < 0
     }

@@ -1,9 +1,9 @@
-//! What goes wrong with a request, and how it is said. Source: api.md 1.2.
+//! The errors of requests, and their answers. Source: api.md 1.2.
 
 use serde::Serialize;
 use warp::http::StatusCode;
 
-/// Why a request is not answered as wished. `Display` is the `message` of the body.
+/// The errors of requests. `Display` is the `message` of the body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     #[error("Forbidden")]

@@ -1,4 +1,4 @@
-//! Who may change the run: what `/lab` and the webhooks ask of a request before they answer it.
+//! The guard of the run: what `/lab` and the webhooks ask of a request before they answer it.
 //!
 //! A browser on this machine sends whatever a web page tells it to, and its connection comes from loopback like the
 //! user's own. Three things tell such a request apart, and all three are asked for:
@@ -18,7 +18,7 @@ use warp::http::{HeaderMap, header, uri::Authority};
 /// Shortest token that is taken [characters].
 const TOKEN_LENGTH_MIN: usize = 16;
 
-/// Whom `/lab` answers.
+/// The clients that `/lab` answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LabAccess {
     /// Nobody.
@@ -47,7 +47,7 @@ impl LabToken {
         Ok(Self(token.into()))
     }
 
-    /// Whether a text is the token. Takes as long for any text of its length.
+    /// True if a text is the token. Takes as long for any text of its length.
     fn is(&self, shown: &str) -> bool {
         let differing = |(a, b): (u8, u8)| a ^ b;
         let difference = self.0.bytes().zip(shown.bytes()).map(differing).fold(0, |all, one| all | one);
@@ -62,13 +62,13 @@ impl fmt::Debug for LabToken {
     }
 }
 
-/// Whom a route answers, of those whom the API answers at all.
+/// The clients that a route answers, of those that the API answers at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Everyone,
     /// This machine only.
     Loopback,
-    /// Who may make the node call others.
+    /// Clients that may make the node call others.
     Webhooks,
 }
 
@@ -169,7 +169,7 @@ fn ip_and_port(address: &str) -> Option<(Option<IpAddr>, u16)> {
     (ip.is_some() || name.eq_ignore_ascii_case("localhost")).then(|| (ip, authority.port_u16().unwrap_or(80)))
 }
 
-/// Whether the body, if there is one, is JSON by its own word.
+/// True if the body, if there is one, is JSON by its own word.
 fn check_body_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).map(|length| length.as_bytes() != b"0");
     let has_body = length.unwrap_or_else(|| headers.contains_key(header::TRANSFER_ENCODING));

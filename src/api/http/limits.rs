@@ -1,4 +1,4 @@
-//! What clients may hold of the server at a time: connections, time, and memory for bodies.
+//! Limits of what clients may hold of the server at a time: connections, time, and memory for bodies.
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
 use super::error::ApiError;
@@ -13,14 +13,14 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// How much clients may ask of a server.
+/// The limits of what clients may ask of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Open connections. One more closes the connection that can best be spared.
     pub connections: usize,
-    /// How long a connection may wait for the head of its next request.
+    /// The longest time that a connection may wait for the head of its next request.
     pub idle: Duration,
-    /// How long a body may take to arrive.
+    /// The longest time that a body may take to arrive.
     pub body: Duration,
     /// Bytes of bodies that are being received, of all clients together.
     pub receiving: usize,
@@ -46,7 +46,7 @@ pub struct Spared {
     pub refused: u64,
 }
 
-/// What became of the connections so far.
+/// The numbers of connections so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Open now.
@@ -69,7 +69,7 @@ struct Open {
     by_number: BTreeMap<u64, Connection>,
     by_client: BTreeMap<IpAddr, usize>,
     spared: Spared,
-    /// What the log has been told of them.
+    /// The part of them that the log has been told of.
     told: Spared,
 }
 
@@ -78,9 +78,9 @@ struct Connection {
     client: IpAddr,
     /// Requests that are being answered.
     at_work: u32,
-    /// Whether it has been answered before.
+    /// True if it has been answered before.
     was_answered: bool,
-    /// When it was opened, or its last answer was ready.
+    /// The instant at which it was opened, or its last answer was ready.
     since: Instant,
     close: Arc<Notify>,
 }
@@ -130,7 +130,7 @@ impl Connections {
         Some(Admitted { connections: self.clone(), number, close })
     }
 
-    /// What was closed and refused since this was last asked, in words; `None` if nothing was.
+    /// The connections closed and refused since the last call, in words; `None` if there were none.
     pub fn news(&self) -> Option<String> {
         let mut open = self.lock();
         let (closed, refused) = (open.spared.closed - open.told.closed, open.spared.refused - open.told.refused);
@@ -141,7 +141,7 @@ impl Connections {
         (closed + refused > 0).then_some(news)
     }
 
-    /// What became of them so far.
+    /// The numbers of connections so far.
     pub fn counts(&self) -> Counts {
         let open = self.lock();
         Counts { open: open.by_number.len(), accepted: open.next, spared: open.spared }

@@ -21,23 +21,23 @@ pub struct Reply {
     pub body: Bytes,
     /// The body in gzip, once somebody wanted it, of answers that are given more than once.
     pub(in crate::api) packed: Option<Arc<OnceLock<Bytes>>>,
-    /// Where a 301 leads.
+    /// The address to which a 301 leads.
     pub location: Option<String>,
     /// Since when the answer is this one [Unix s], on routes that say so.
     pub modified: Option<i64>,
-    /// What the client has left, if that is limited.
+    /// The requests that the client has left, if they are limited.
     pub quota: Option<Quota>,
-    /// Whether pages of any origin may read it.
+    /// True if pages of any origin may read it.
     pub(in crate::api) is_for_all_pages: bool,
-    /// What takes the place of the body, which is empty, and goes on until either side ends it.
+    /// The stream in place of the body, which is empty. It goes on until either side ends it.
     pub(in crate::api) stream: Option<Subscription>,
-    /// What happens to it on its way.
+    /// The damage to it on its way.
     pub(in crate::api) tampering: Option<Tampering>,
-    /// What a page may load, by its `Content-Security-Policy`.
+    /// The `Content-Security-Policy` of a page.
     pub(in crate::api) policy: Option<&'static str>,
 }
 
-/// What happens to an answer on its way, which says nothing of it.
+/// The damage to an answer on its way, which says nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tampering {
     /// It is not sent, and the connection closed.
@@ -46,7 +46,7 @@ pub enum Tampering {
     Cut,
 }
 
-/// What a body is.
+/// The type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     Json,
@@ -272,7 +272,7 @@ fn pack(body: &[u8]) -> Bytes {
     encoder.write_all(body).and_then(|()| encoder.finish()).expect("a vector takes all").into()
 }
 
-/// Whether an `Accept-Encoding` takes gzip: by name before by `*`, and not with weight 0.
+/// True if an `Accept-Encoding` takes gzip: by name before by `*`, and not with weight 0.
 fn accepts_gzip(accepted: &str) -> bool {
     let weight = |name: &str| {
         accepted.split(',').find_map(|coding| {

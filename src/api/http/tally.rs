@@ -1,4 +1,4 @@
-//! How many requests each route answered and how long they took, for Prometheus.
+//! The number of requests that each route answered and the times they took, for Prometheus.
 #![expect(clippy::disallowed_methods, reason = "how long a client waits is real time")]
 
 use std::{
@@ -18,11 +18,11 @@ const BUCKETS: [f64; 12] = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0
 /// A route's pattern, a method, and the first digit of a status.
 pub type Key = (&'static str, &'static str, u16);
 
-/// How long requests took.
+/// The times that requests took.
 #[derive(Debug, Default)]
 pub struct Requests(RwLock<BTreeMap<Key, Tally>>);
 
-/// How long the requests of a key took. Written without a lock, since every request is.
+/// The times that the requests of a key took. Written without a lock, since every request is.
 #[derive(Debug, Default)]
 struct Tally {
     /// By bucket, and those above the last.

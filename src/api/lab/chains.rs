@@ -11,7 +11,7 @@ use std::{
 
 /// Chains that one process has at a time.
 pub const CHAINS_MAX: usize = 1_000;
-/// What stands before the number of a chain.
+/// The text before the number of a chain.
 const PREFIX: &str = "/chains/";
 
 /// The chain that is asked for.
@@ -44,7 +44,7 @@ pub trait Running {
 
 /// A chain that runs, with the context of its requests.
 pub struct Chain<C> {
-    /// What its requests are answered from.
+    /// The context from which its requests are answered.
     pub context: C,
     pub seed: u64,
     pub delegates: u32,
@@ -138,7 +138,7 @@ pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
     Some((id, if rest.is_empty() { "/" } else { rest }))
 }
 
-/// Where a chain is found.
+/// The path below which a chain answers.
 pub fn prefix(id: u64) -> String {
     format!("{PREFIX}{id}")
 }

@@ -44,7 +44,7 @@ struct Rules {
     all: BTreeMap<u64, Rule>,
 }
 
-/// What happens to what a rule strikes.
+/// The effect of a rule on what it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// The answer begins so many milliseconds later.
@@ -95,7 +95,7 @@ pub struct Rule {
     random: ChaCha8Rng,
 }
 
-/// What happens to a request.
+/// The effect of all rules on a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strike {
     pub delay: Duration,
@@ -103,7 +103,7 @@ pub struct Strike {
     pub then: Option<Treatment>,
 }
 
-/// What happens to a post.
+/// The effect of all rules on a post.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PostStrike {
     pub late: Duration,
@@ -171,7 +171,7 @@ impl Chaos {
         were_there
     }
 
-    /// What happens to a request of a route. Costs one look at a number where there is no rule.
+    /// The effect of all rules on a request of a route. Costs one look at a number where there is no rule.
     pub fn request(&self, path: &str, method: &Method) -> Strike {
         let mut strike = Strike::default();
         if self.0.of_requests.load(Ordering::Relaxed) == 0 {
@@ -190,7 +190,7 @@ impl Chaos {
         strike
     }
 
-    /// What happens to a post about an event.
+    /// The effect of all rules on a post about an event.
     pub fn post(&self, event: &str) -> PostStrike {
         let mut strike = PostStrike::default();
         if self.0.of_posts.load(Ordering::Relaxed) == 0 {
@@ -222,14 +222,14 @@ impl Chaos {
 }
 
 impl Treatment {
-    /// Whether it happens to posts of webhooks, and not to requests.
+    /// True if it happens to posts of webhooks, and not to requests.
     pub fn is_of_posts(self) -> bool {
         matches!(self, Self::Late(_) | Self::Twice | Self::Reorder | Self::Lost)
     }
 }
 
 impl RuleLine {
-    /// Whether it matches a route of the public API, by this method if it is given.
+    /// True if it matches a route of the public API, by this method if it is given.
     pub fn is_for_request(&self, path: &str, method: &Method) -> bool {
         let is_for_method = self.method.as_deref().is_none_or(|wanted| wanted == method.as_str());
         !self.treatment.is_of_posts() && is_for_method && self.is_for_path(path)

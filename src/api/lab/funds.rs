@@ -29,9 +29,9 @@ use tokio::sync::Mutex;
 
 /// Payments of one multipayment at most, beside what the milestone allows.
 const PART: usize = 100;
-/// What an account keeps back for each transaction: more than any fee.
+/// The coin that an account keeps back for each transaction: more than any fee.
 const RESERVE: Arktoshi = Arktoshi::coins(1);
-/// How often what others were faster with is signed anew.
+/// The number of times that a refused transaction is signed anew.
 const ATTEMPTS: u32 = 5;
 
 /// The accounts whose keys are known.
@@ -55,7 +55,7 @@ pub struct Fresh {
 struct Purse<'f> {
     keys: &'f KeyPair,
     nonce: Nonce,
-    /// What is left of it [arktoshi], with everything pending taken off.
+    /// The balance [arktoshi], without everything pending.
     there: i128,
 }
 
@@ -229,7 +229,7 @@ impl Purse<'_> {
     }
 }
 
-/// What an account can pay with after the newest block and the pool; nothing, if it needs more than one key for that.
+/// The coin that an account can pay after the newest block and the pool; `None` if paying needs more than one key.
 fn purse<'f>(account: &'f Account, head: &Head) -> Option<Purse<'f>> {
     let wallet = head.state().wallet(&account.address)?;
     if wallet.second_public_key.is_some() || wallet.multi_signature.is_some() {

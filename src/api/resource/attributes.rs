@@ -1,4 +1,4 @@
-//! What wallets have beside their balance. Source: api.md 4.1.
+//! Attributes of wallets, beside their balance. Source: api.md 4.1.
 
 use super::block;
 use crate::{

@@ -15,14 +15,14 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 #[rustfmt::skip]
 pub const ORDERS: &[&str] = &[
     "approval", "forgedFees", "forgedRewards", "forgedTotal", "producedBlocks", "publicKey", "rank", "resigned",
     "username", "voteBalance", "votes",
 ];
 
-/// What the list of delegates takes.
+/// The parameters that the list of delegates takes.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("type", Rule::OneOf(&["resigned", "never-forged"])),
@@ -36,10 +36,10 @@ pub const FILTERS: &[Parameter] = &[
     both("producedBlocks", FROM_ZERO),
 ];
 
-/// What the search takes in its query beside paging.
+/// The parameters that the search takes in its query beside paging.
 pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
 
-/// What the search takes in its body.
+/// The parameters that the search takes in its body.
 pub const SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -78,7 +78,7 @@ impl DelegateRow {
         self.delegate.registered
     }
 
-    /// Whether the delegate is of a `type` that lists can be narrowed to.
+    /// True if the delegate is of a `type` that lists can be narrowed to.
     pub fn is_of_type(&self, name: &str) -> bool {
         match name {
             "resigned" => self.delegate.resigned,
@@ -102,7 +102,7 @@ impl DelegateRow {
     }
 }
 
-/// What delegates are filtered and ordered by.
+/// The fields by which delegates are filtered and ordered.
 pub const FIELDS: &[Field<DelegateRow>] = &[
     Field::new("address", |row, _| Cell::shown(row.wallet.address)),
     Field::hex("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)),
@@ -180,7 +180,7 @@ const FORGED: &[Member<DelegateRow>] = &[
     Member::only("total", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.forged_total())),
 ];
 
-/// What a delegate looks like.
+/// The shape of a delegate.
 pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a delegate.

@@ -60,10 +60,10 @@ const LISTED: &[Member<FeeRow>] = &[
     Member::new("median", shape::AMOUNT, |row, _, slot| slot.text(row.median())),
 ];
 
-/// What an entry under its type's key looks like.
+/// The shape of an entry under its type's key.
 pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", |dialect, named| row::of_table(GROUPED, dialect, named));
 
-/// What an entry looks like that says its type.
+/// The shape of an entry that says its type.
 pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| row::of_table(LISTED, dialect, named));
 
 /// Writes an entry under its type's key.

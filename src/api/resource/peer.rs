@@ -21,10 +21,10 @@ use crate::{
 use std::net::Ipv4Addr;
 
 const OS: &str = "linux";
-/// What a peer answered last, as a status of HTTP.
+/// The status of HTTP that a peer answered last.
 const STATUS: u16 = 200;
 
-/// What the list of peers takes.
+/// The parameters that the list of peers takes.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
     both("ip", Rule::Ip),
@@ -55,7 +55,7 @@ impl PeerRow {
     }
 }
 
-/// What peers are filtered and ordered by. Versions are looked at apart, as ranges.
+/// The fields by which peers are filtered and ordered. Versions are looked at apart, as ranges.
 pub const FIELDS: &[Field<PeerRow>] = &[
     Field::new("ip", |row, _| Cell::shown(row.ip())),
     Field::new("port", |row, _| Cell::number(row.ports.p2p)),
@@ -82,7 +82,7 @@ const MEMBERS: &[Member<PeerRow>] = &[
     Member::new("latency", Shape::Integer, |row, _, slot| slot.put(&row.latency_ms)),
 ];
 
-/// What a peer looks like.
+/// The shape of a peer.
 pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a peer.

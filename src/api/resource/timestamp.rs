@@ -6,7 +6,7 @@ use crate::{
 };
 use std::fmt;
 
-/// What it looks like.
+/// The shape of an instant.
 pub const SHAPE: Shape = Shape::Members(&[
     ("epoch", Shape::Integer, true),
     ("unix", Shape::Integer, true),

@@ -17,14 +17,14 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 #[rustfmt::skip]
 pub const ORDERS: &[&str] = &[
     "address", "balance", "resigned", "lockedBalance", "nonce", "publicKey", "secondPublicKey", "username", "vote",
     "voteBalance",
 ];
 
-/// What lists of wallets take.
+/// The parameters that lists of wallets take.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -38,10 +38,10 @@ pub const FILTERS: &[Parameter] = &[
     both("producedBlocks", FROM_ZERO),
 ];
 
-/// What the search takes in its query beside paging.
+/// The parameters that the search takes in its query beside paging.
 pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
 
-/// What the search takes in its body.
+/// The parameters that the search takes in its body.
 pub const SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -57,7 +57,7 @@ pub const SEARCH: &[Parameter] = &[
     both("lockedBalance", RANGE),
 ];
 
-/// What the list of a delegate's voters takes.
+/// The parameters that the list of a delegate's voters takes.
 pub const VOTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -76,7 +76,7 @@ pub const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
 /// A wallet.
 pub type WalletRow = Arc<Wallet>;
 
-/// What wallets are filtered and ordered by.
+/// The fields by which wallets are filtered and ordered.
 pub const FIELDS: &[Field<WalletRow>] = &[
     Field::new("address", |wallet, _| Cell::shown(wallet.address)),
     Field::new("addresses", |wallet, _| Cell::shown(wallet.address)),
@@ -156,10 +156,10 @@ const FOUND: &[Member<WalletRow>] = &[
     }),
 ];
 
-/// What a wallet looks like.
+/// The shape of a wallet.
 pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
-/// What a wallet looks like that a search found.
+/// The shape of a wallet that a search found.
 pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| row::of_table(FOUND, dialect, named));
 
 /// Writes a wallet in full.

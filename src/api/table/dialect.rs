@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// Whose API is spoken. Source: api.md 4.10.
+/// The API that is spoken. Source: api.md 4.10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// The published specification, widened by the reference node: accepts what either does, shows what either shows.
@@ -44,7 +44,7 @@ impl Spoken {
     pub const DOCUMENTED: Self = Self::Only(Dialect::Documented);
     pub const CORE26: Self = Self::Only(Dialect::Core26);
 
-    /// Whether the row stands in this dialect.
+    /// True if the row stands in this dialect.
     pub fn holds(self, dialect: Dialect) -> bool {
         match self {
             Self::Always => true,

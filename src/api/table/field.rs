@@ -1,4 +1,4 @@
-//! What resources are filtered and ordered by: one table of fields for each resource. Source: api.md 3, 4.2.
+//! Fields by which resources are filtered and ordered: one table for each resource. Source: api.md 3, 4.2.
 
 use super::{
     dialect::{Dialect, Spoken},
@@ -19,7 +19,7 @@ pub struct Field<R> {
     pub missing: Missing,
 }
 
-/// Where rows without a value stand in an order.
+/// The place in an order of rows without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Last in both directions.
@@ -28,7 +28,7 @@ pub enum Missing {
     Greatest,
 }
 
-/// What a resource has in a field.
+/// The value of a resource in a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell<'r> {
     Missing,
@@ -39,7 +39,7 @@ pub enum Cell<'r> {
     Json(Value),
 }
 
-/// How a text is held against the one asked for.
+/// The comparison of a text with the one asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
     Equal,
@@ -75,14 +75,14 @@ impl<R> Field<R> {
     }
 }
 
-/// Whether a resource has all that is asked for. Parameters without a field of their name are not filters.
+/// True if a resource has all that is asked for. Parameters without a field of their name are not filters.
 pub fn matches<R>(fields: &[Field<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
     parameters.iter().all(|(name, given)| {
         find(fields, name, frame.dialect).is_none_or(|field| (field.value)(row, frame).passes(given, field.test))
     })
 }
 
-/// Whether anything is asked for that has a field.
+/// True if anything is asked for that has a field.
 pub fn filters<R>(fields: &[Field<R>], parameters: &Parameters, dialect: Dialect) -> bool {
     parameters.iter().any(|(name, given)| {
         !matches!(given, Given::Range { from: None, to: None }) && find(fields, name, dialect).is_some()
@@ -113,12 +113,12 @@ impl<'r> Cell<'r> {
         text.map_or(Self::Missing, |text| Self::Text(text.into()))
     }
 
-    /// What prints as a text.
+    /// A value that prints as a text.
     pub fn shown(value: impl ToString) -> Self {
         Self::Text(Cow::Owned(value.to_string()))
     }
 
-    /// What prints as a text, if there is one.
+    /// A value that prints as a text, if there is one.
     pub fn shown_some(value: Option<impl ToString>) -> Self {
         value.map_or(Self::Missing, Self::shown)
     }
@@ -181,7 +181,7 @@ impl Test {
     }
 }
 
-/// Whether a value has all members and elements of another one, at any depth.
+/// True if a value has all members and elements of another one, at any depth.
 fn contains(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => {

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What everything in one answer is seen from.
+/// The view, head and dialect that one answer is read from.
 #[derive(Clone, Copy)]
 pub struct Frame<'f> {
     pub view: &'f View,

@@ -13,7 +13,7 @@ enum Token {
 pub struct Pattern(Vec<Token>);
 
 impl Pattern {
-    /// Whether a text says something else as a pattern than as itself.
+    /// True if a text says something else as a pattern than as itself.
     pub fn is_one(text: &str) -> bool {
         text.bytes().any(|byte| b"%_\\".contains(&byte))
     }
@@ -45,7 +45,7 @@ impl Pattern {
         Self(tokens)
     }
 
-    /// Whether a text has it.
+    /// True if a text has it.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (mut at, mut token) = (0, 0);
         // Where to go on when what follows the last `Any` does not fit: one byte further.

@@ -13,7 +13,7 @@ use super::{
 use crate::{actors::webhook::Comparison, api::http::guard::Access};
 use serde_json::{Map, Value, json};
 
-/// Where a value stands in a request: what is a text there may be more in a body.
+/// The part of a request that holds a value: a value that is a text elsewhere may be more in a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Path,
@@ -287,7 +287,7 @@ fn problem(about: &str, example: Option<&Value>) -> Value {
     json!({"description": about, "content": {"application/json": content}})
 }
 
-/// What a value must be to pass a rule.
+/// The schema of the values that pass a rule.
 fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
     match rule {
         Rule::Integer(bound) => integer(bound, SAFE_MAX, place),

@@ -27,7 +27,7 @@ pub struct Listing<T> {
     pub estimate: Estimate,
 }
 
-/// What a list says about whether its total is an estimate. It never is one.
+/// The flag of a list that its total is an estimate. It never is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimate {
     Unsaid,

@@ -13,7 +13,7 @@ pub struct Parameter {
     pub name: &'static str,
     pub rule: Rule,
     pub spoken: Spoken,
-    /// Whether the request is refused without it.
+    /// True if the request is refused without it.
     pub is_required: bool,
 }
 
@@ -50,14 +50,14 @@ const ADDRESS_CHECKS: &[Check] = &[Check::AlphaNumeric, Check::Length(34)];
 const PUBLIC_KEY_CHECKS: &[Check] = &[Check::Hex, Check::Length(66)];
 const USERNAME_CHECKS: &[Check] = &[Check::Username, Check::AtMost(20)];
 
-/// What all lists take.
+/// The parameters that all lists take.
 pub const PAGING: &[Parameter] = &[
     both("page", Rule::Integer(Bound::Positive)),
     both("offset", Rule::Integer(Bound::Least(0))),
     both("limit", Rule::Integer(Bound::Between(1, 100))),
 ];
 
-/// Whether the resource is shown in the API's shape or in its own. Routes with it say so in their links.
+/// Shows the resource in the API's shape, or in its own if it is false. Routes with it say so in their links.
 pub const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
 
 /// Parameters that passed, by name.
@@ -140,7 +140,7 @@ impl Parameters {
         }
     }
 
-    /// Whether resources are wanted in the API's shape: unless told otherwise.
+    /// True if resources are wanted in the API's shape: unless told otherwise.
     pub fn transform(&self) -> bool {
         self.get("transform") != Some(&Given::Boolean(false))
     }

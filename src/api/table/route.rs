@@ -22,32 +22,32 @@ pub struct Route {
     pub verb: Verb,
     /// Segments in braces are arguments.
     pub path: &'static str,
-    /// What the arguments may be; all of the path's are listed.
+    /// The rules of the path's arguments, all of them.
     pub arguments: &'static [Parameter],
     pub query: Query,
-    /// What the body's members may be, for routes that are asked by one.
+    /// The rules of the body's members, for routes that read one.
     pub body: Option<&'static [&'static [Parameter]]>,
     /// The body of a route that reads it by itself.
     pub written: Option<Shape>,
     pub spoken: Spoken,
     pub handle: Handle,
-    /// Who is answered.
+    /// The clients that are answered.
     pub access: Access,
-    /// Whether the answer says since when it is this one: it changes with the chain only.
+    /// True if the answer says since when it is this one: it changes with the chain only.
     pub is_dated: bool,
-    /// Whether what is asked for may not be there, though no argument of the path names it.
+    /// True if what is asked for may not be there, though no argument of the path names it.
     pub may_be_missing: bool,
-    /// Whether it can be refused because of how things are.
+    /// True if it can be refused because of how things are.
     pub may_conflict: bool,
-    /// What it is for, in a sentence.
+    /// The purpose of the route, in a sentence.
     pub about: &'static str,
-    /// What its answer looks like.
+    /// The shape of its answer.
     pub shown: Shown,
-    /// Whether the answer is a matter of the chain and the request alone, so that it may be given again.
+    /// True if the answer is a matter of the chain and the request alone, so that it may be given again.
     pub is_of_chain: bool,
 }
 
-/// What a route is asked to do.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Get,
@@ -69,7 +69,7 @@ impl Verb {
     }
 }
 
-/// What a route makes of the query.
+/// The use that a route makes of the query.
 #[derive(Clone, Copy)]
 pub enum Query {
     Ignored,
@@ -79,7 +79,7 @@ pub enum Query {
     Only(&'static [&'static [Parameter]]),
 }
 
-/// What an answer looks like.
+/// The shape of an answer.
 #[derive(Clone, Copy)]
 pub enum Shown {
     /// One thing: `{"data":…}`.
@@ -104,11 +104,11 @@ pub enum Shown {
     Metrics,
     /// A page.
     Html,
-    /// What a page is made of.
+    /// A part of a page.
     Site,
 }
 
-/// Who answers.
+/// The function that answers.
 #[derive(Clone, Copy)]
 pub enum Handle {
     /// From one head, at once.
@@ -217,7 +217,7 @@ impl Route {
         Self { is_of_chain: matches!(self.verb, Verb::Get) && self.body.is_none(), ..self }
     }
 
-    /// Whether links of the route say `transform`.
+    /// True if links of the route say `transform`.
     pub fn has_transform(&self) -> bool {
         match self.query {
             Query::Only(tables) => {
@@ -268,7 +268,7 @@ pub struct Call<'c> {
 }
 
 impl Call<'_> {
-    /// What the answer is seen from.
+    /// The view, head and dialect that the answer is read from.
     pub fn frame(&self) -> Frame<'_> {
         Frame { view: &self.context.view, head: &self.head, dialect: self.context.settings.dialect }
     }

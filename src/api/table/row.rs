@@ -12,9 +12,9 @@ use serde_json::Value;
 pub struct Member<R> {
     pub name: &'static str,
     pub spoken: Spoken,
-    /// What the value looks like.
+    /// The shape of the value.
     pub shape: Shape,
-    /// Whether a resource may have none.
+    /// True if a resource may have none.
     pub is_optional: bool,
     /// Writes the value, or nothing if the resource has none.
     pub write: fn(&R, &Frame<'_>, Slot<'_, '_>),

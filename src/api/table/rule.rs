@@ -1,4 +1,4 @@
-//! What a parameter may be, and the words in which a wrong one is refused. Source: api.md 1.3.
+//! Rules of parameters, and the words in which a wrong one is refused. Source: api.md 1.3.
 
 mod given;
 mod hook;
@@ -13,7 +13,7 @@ pub use text::Check;
 use super::dialect::Dialect;
 use serde_json::Value;
 
-/// What a parameter may be.
+/// The values that a parameter may have.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     /// A whole number.
@@ -87,12 +87,12 @@ impl Rule {
         serde_json::from_str(text).ok()
     }
 
-    /// Whether the parameter is a number or a flag, so that no text of it can be meant.
+    /// True if the parameter is a number or a flag, so that no text of it can be meant.
     pub fn is_plain_value(self) -> bool {
         matches!(self, Self::Integer(_) | Self::Quantity(_) | Self::Range(_) | Self::Named(_) | Self::Boolean)
     }
 
-    /// Whether a range is taken.
+    /// True if a range is taken.
     pub fn is_range(self) -> bool {
         matches!(self, Self::Quantity(_) | Self::Range(_) | Self::Percents)
     }

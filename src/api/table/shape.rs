@@ -1,4 +1,4 @@
-//! What values look like, for the published description of the API: JSON Schema made from the tables that answers are
+//! Shapes of values, for the published description of the API: JSON Schema made from the tables that answers are
 //! written by.
 
 use super::dialect::Dialect;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Named schemas that others refer to.
 pub type Named = Map<String, Value>;
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Clone, Copy)]
 pub enum Shape {
     Text,

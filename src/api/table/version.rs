@@ -16,14 +16,14 @@ impl Range {
         text.split("||").map(|alternative| all_of(alternative.trim())).collect::<Option<_>>().map(Self)
     }
 
-    /// Whether a version, without anything after its patch number, lies in the range.
+    /// True if a version, without anything after its patch number, lies in the range.
     pub fn contains(&self, version: &str) -> bool {
         let Some(version) = Partial::parse(version).map(|partial| partial.first()) else { return false };
         self.0.iter().any(|(from, below)| *from <= version && version < *below)
     }
 }
 
-/// What lies in all ranges that are written one after another.
+/// The range that lies in all ranges written one after another.
 fn all_of(text: &str) -> Option<(Version, Version)> {
     if let Some((from, to)) = text.split_once(" - ") {
         return Some((Partial::parse(from.trim())?.first(), Partial::parse(to.trim())?.after()));

@@ -5,7 +5,7 @@ use crate::{actors::webhook::TooManyWebhooks, api::http::error::ApiError};
 use ractor::SpawnErr;
 use std::io;
 
-/// Why webhooks are not what they should be.
+/// The errors of webhooks.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     #[error(transparent)]

@@ -22,7 +22,7 @@ use tokio::{
 pub const QUEUE_MAX: u64 = 4_096;
 pub const QUEUE_BYTES_MAX: u64 = 32 << 20;
 
-/// What became of a webhook's deliveries so far.
+/// The outcomes of a webhook's deliveries so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Waiting, the one in hand included.
@@ -33,11 +33,12 @@ pub struct Counts {
     pub failed: u64,
     /// Never sent, because too many were waiting.
     pub dropped: u64,
-    /// Why the last one failed.
+    /// The reason why the last one failed.
     pub last_failure: Option<String>,
 }
 
-/// What the queue and its task both write. One lock, so that nobody reads a failure that is counted and not yet explained.
+/// The counts that the queue and its task both write. One lock, so that nobody reads a failure that is counted and not
+/// yet explained.
 #[derive(Default)]
 struct Shared(Mutex<Tally>);
 
@@ -129,7 +130,7 @@ impl Lane {
         let _task_gone = self.sender.send(queued);
     }
 
-    /// What became of the deliveries so far, all at one instant.
+    /// The outcomes of the deliveries so far, all at one instant.
     pub fn counts(&self) -> Counts {
         self.shared.tally().counts.clone()
     }

@@ -1,4 +1,4 @@
-//! What this process takes of the machine, by `/proc`. Source: proc(5).
+//! The resources that this process takes of the machine, by `/proc`. Source: proc(5).
 
 use std::fs;
 

@@ -27,7 +27,7 @@ use imbl::Vector;
 use memchr::memmem::Finder;
 use std::{cmp::Ordering, ops::Range, sync::Arc};
 
-/// What a list is narrowed to by its path, beside what its query asks for.
+/// The filters that a list's path sets, beside those of its query.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub block: Option<Arc<Entry>>,
@@ -223,7 +223,7 @@ impl<'s> Search<'s> {
         Listing { rows: places.map(TransactionRow::confirmed).collect(), total, estimate: Estimate::Unsaid }
     }
 
-    /// Whether the order asked for is that of the chain, newest first.
+    /// True if the order asked for is that of the chain, newest first.
     fn is_in_chain_order(&self) -> bool {
         let is_default = matches!(self.call.parameters.order(), None | Some(("timestamp", true)));
         is_default && self.scope.block.is_none() && self.call.head.chain().is_in_time_order()
@@ -263,7 +263,7 @@ impl<'s> Search<'s> {
         self.kinds.single().map_or(Candidates::All(chain), |kind| Candidates::OfKind(chain.of_kind(kind)))
     }
 
-    /// Whether the candidates are what is searched for.
+    /// True if the candidates are what is searched for.
     fn is_answered_by(&self, candidates: &Candidates<'_>) -> bool {
         let is_of_kind = match candidates {
             Candidates::OfKind(_) => true,
@@ -273,7 +273,7 @@ impl<'s> Search<'s> {
         is_of_kind && self.numbers.is_empty() && !self.has_more_than(candidates)
     }
 
-    /// Whether something is asked for that neither the candidates nor numbers and types tell.
+    /// True if something is asked for that neither the candidates nor numbers and types tell.
     fn has_more_than(&self, candidates: &Candidates<'_>) -> bool {
         let told = match candidates {
             Candidates::Spots(_) => 1,

@@ -1,4 +1,4 @@
-//! What bodies of webhooks take: a target and conditions. Source: api.md 1.3, 6.1.
+//! Parameters of webhooks: a target and conditions. Source: api.md 1.3, 6.1.
 
 use super::{
     given::Given,
@@ -48,7 +48,7 @@ fn condition(index: usize, item: &Value) -> Result<(), String> {
     }
 }
 
-/// Whether lists and objects are nested deeper than this in a value.
+/// True if lists and objects are nested deeper than this in a value.
 fn is_deeper(value: &Value, depth: usize) -> bool {
     match value {
         Value::Array(items) => depth == 0 || items.iter().any(|value| is_deeper(value, depth - 1)),

@@ -82,7 +82,7 @@ fn from_text(text: &str) -> Number {
     }
 }
 
-/// Whether the text of a number without an exponent begins with a zero that the reference loses when it writes the number
+/// True if the text of a number without an exponent begins with a zero that the reference loses when it writes the number
 /// again, by which it tells what is safe: `-0`, `00`, `00.5`. Source: api.md 1.3.
 fn is_odd_zero(text: &str) -> bool {
     let text = text.strip_prefix('+').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! What bodies of searches take beside plain values: ranges, lists, names of numbers. Source: api.md 1.3, 4.2.
+//! Parameters of searches beside plain values: ranges, lists, names of numbers. Source: api.md 1.3, 4.2.
 
 use super::{
     given::Given,

@@ -58,7 +58,7 @@ pub fn either(name: &str, value: &Value, lists: &[&[Check]]) -> Result<Given, St
 }
 
 impl Check {
-    /// Why a text that is not empty fails.
+    /// The reason why a text fails that is not empty.
     fn refusal(self, text: &str) -> Option<String> {
         let length = text.encode_utf16().count();
         let all = |allowed: fn(u8) -> bool| text.bytes().all(allowed);
