@@ -1,8 +1,8 @@
 //! What the world sees: the public HTTP API of one simulated node, as a warp server.
 //!
 //! ```text
-//!   server ──► dispatch ──► route (table) ──► parameter, rule (tables) ──► handler ──► resource (tables) ──► page
-//!   HTTP       path, HEAD,  who answers       what may be asked            what is     members, filters,     meta and
+//!   server ──► dispatch ──► handler::routes ──► table::parameter, rule ──► handler ──► resource (tables) ──► table::page
+//!   HTTP       path, HEAD,  who answers         what may be asked          what is     members, filters,     meta and
 //!              301, CORS                                                   looked up   orders                links
 //! ```
 //!
@@ -12,51 +12,41 @@
 //! Nothing below `api` knows HTTP, and nothing here changes the simulation but through
 //! [`LiveHandle`](crate::sim::LiveHandle). Source: api.md.
 
-mod access;
-mod body;
-pub mod chains;
 pub mod context;
 mod dispatch;
-mod error;
-mod field;
-pub mod funds;
-mod guard;
 mod handler;
-mod json;
+mod http;
 pub mod lab;
-mod like;
-mod limits;
-mod lists;
-pub mod log;
-mod memo;
-mod metrics;
-mod openapi;
-mod page;
-mod parameter;
-mod query;
-mod range;
-mod reply;
-mod request;
 mod resource;
-mod route;
-mod rule;
 mod server;
-mod shape;
-mod version;
+mod table;
 pub mod view;
 pub mod webhooks;
 
-pub use access::{Limiter, RateLimit, Whitelist};
-pub use context::{ApiContext, Dialect, Ports, Recording, Settings, WriteState};
+pub use context::{ApiContext, Recording, Settings, WriteState};
 pub use dispatch::answer;
-pub use error::ApiError;
-pub use funds::Funds;
-pub use guard::{LabAccess, LabToken};
-pub use lab::{Chaos, EventFeed, LabBoard};
-pub use limits::Limits;
-pub use log::LogTail;
-pub use reply::Reply;
-pub use request::Request;
+pub use http::{
+    access::{Limiter, RateLimit, Whitelist},
+    error::ApiError,
+    guard::{LabAccess, LabToken},
+    limits::Limits,
+    log::{self, LogTail},
+    reply::Reply,
+    request::{Ports, Request},
+};
+pub use lab::{
+    Chaos, EventFeed, LabBoard,
+    funds::{self, Funds},
+};
 pub use server::{BindError, Listener, Server, answer_bytes};
+pub use table::dialect::Dialect;
 pub use view::View;
 pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};
+
+/// Isolated chains, each answered from a context of its own.
+pub mod chains {
+    pub use super::{
+        context::{Chain, Chains},
+        lab::chains::{CHAINS_MAX, ChainAccount, ChainWish},
+    };
+}

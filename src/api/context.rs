@@ -1,17 +1,24 @@
-//! What the API is given: the view it reads, the run it steers, and its settings.
+//! The context of the API: the view it reads, the run it steers, and its settings.
 
 use super::{
-    View, Webhooks,
-    access::{Limiter, RateLimit, Whitelist},
-    chains::Chains,
-    funds::Funds,
-    guard::LabAccess,
-    lab::{Chaos, EventFeed, LabBoard},
-    limits::{Connections, Limits, Receiving},
-    log::LogTail,
-    metrics::Requests,
-    view::Head,
-    webhooks::Report,
+    http::{
+        access::{Limiter, RateLimit, Whitelist},
+        guard::{Gate, LabAccess},
+        limits::{Connections, Limits, Receiving},
+        log::{LogTail, Report},
+        request::Ports,
+        tally::Requests,
+    },
+    lab::{
+        board::LabBoard,
+        chains::{self, Running},
+        chaos::Chaos,
+        feed::EventFeed,
+        funds::Funds,
+    },
+    table::dialect::Dialect,
+    view::{Head, View},
+    webhooks::Webhooks,
 };
 use crate::{
     actors::SimTime,
@@ -22,9 +29,7 @@ use crate::{
     },
 };
 use std::{
-    fmt,
     net::{IpAddr, Ipv4Addr},
-    str::FromStr,
     sync::Arc,
 };
 
@@ -59,15 +64,15 @@ pub struct ApiContext {
     pub receiving: Arc<Receiving>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
-    /// Where all nodes of the network stand.
+    /// The tips of all nodes of the network.
     pub board: LabBoard,
-    /// What happens in the network, for those who listen.
+    /// The events of the network, for those who listen.
     pub feed: EventFeed,
     /// Counts how long requests take.
     pub requests: Arc<Requests>,
     /// Counts the open connections.
     pub connections: Arc<Connections>,
-    /// What goes wrong between the node and its clients.
+    /// The rules of chaos between the node and its clients.
     pub chaos: Chaos,
     /// The head to answer from, where that is not the view's newest.
     pub pinned: Option<Arc<Head>>,
@@ -108,11 +113,30 @@ impl ApiContext {
         }
     }
 
+    /// Decides which requests may pass.
+    pub fn gate(&self) -> Gate<'_> {
+        let Settings { lab, webhook_whitelist, .. } = &self.settings;
+        Gate { lab, webhooks: webhook_whitelist, host: self.host, port: self.ports.api }
+    }
+
     /// The head to answer from.
     pub fn head(&self) -> Arc<Head> {
         self.pinned.clone().unwrap_or_else(|| self.view.head())
     }
 }
+
+impl Running for ApiContext {
+    fn end(&self) {
+        self.live.stop();
+        self.feed.end();
+    }
+}
+
+/// An isolated chain beside this network.
+pub type Chain = chains::Chain<ApiContext>;
+
+/// The isolated chains of this process.
+pub type Chains = chains::Chains<ApiContext>;
 
 /// Writes a snapshot as a file, by all that came in before it.
 pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + Sync>;
@@ -121,34 +145,19 @@ pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + S
 /// why it cannot.
 pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// The ports the node says it listens on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ports {
-    /// The peer-to-peer interface. Peers of a simulated network do not really listen.
-    pub p2p: u16,
-    pub api: u16,
-}
-
-impl Default for Ports {
-    /// Those of the reference's `testnet`.
-    fn default() -> Self {
-        Self { p2p: 4_000, api: 4_003 }
-    }
-}
-
-/// How the API answers.
+/// The settings of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub dialect: Dialect,
-    /// Who is answered.
+    /// The clients that are answered.
     pub whitelist: Whitelist,
-    /// How often; without limit if it is none.
+    /// The limit of requests; none if requests are not limited.
     pub rate_limit: Option<RateLimit>,
-    /// Who of those is answered about webhooks, by which a node can be made to call others.
+    /// The clients of those that may use webhooks, by which a node can be made to call others.
     pub webhook_whitelist: Whitelist,
-    /// Whom `/lab` answers.
+    /// The clients that `/lab` answers.
     pub lab: LabAccess,
-    /// What clients may hold of the server.
+    /// The limits of what clients may hold of the server.
     pub limits: Limits,
 }
 
@@ -163,57 +172,6 @@ impl Default for Settings {
             webhook_whitelist: Whitelist::loopback(),
             lab: LabAccess::default(),
             limits: Limits::default(),
-        }
-    }
-}
-
-/// Whose API is spoken. Source: api.md 4.10.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// The published specification, widened by the reference node: accepts what either does, shows what either shows.
-    #[default]
-    Documented,
-    /// The reference node 2.6.57, member for member.
-    Core26,
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Documented => "documented",
-            Self::Core26 => "core-2.6",
-        })
-    }
-}
-
-impl FromStr for Dialect {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "documented" => Ok(Self::Documented),
-            "core-2.6" => Ok(Self::Core26),
-            _ => Err(format!("'{text}' is no dialect: give 'documented' or 'core-2.6'")),
-        }
-    }
-}
-
-/// In which dialects a row of a table stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spoken {
-    Always,
-    Only(Dialect),
-}
-
-impl Spoken {
-    pub const DOCUMENTED: Self = Self::Only(Dialect::Documented);
-    pub const CORE26: Self = Self::Only(Dialect::Core26);
-
-    /// Whether the row stands in this dialect.
-    pub fn holds(self, dialect: Dialect) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Only(only) => only == dialect,
         }
     }
 }

@@ -2,17 +2,30 @@
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does what delays their answers")]
 
 use super::{
-    ApiContext, ApiError, Dialect, Reply, Request,
-    access::Quota,
-    body, chains, guard,
-    handler::{self, Call, home},
-    lab::chaos::{Strike, Treatment},
-    metrics::Begun,
-    parameter::{Parameter, Parameters},
-    query,
-    reply::Tampering,
-    request::percent_decode,
-    route::{self, Access, Handle, Match, Query, Route, Verb},
+    context::ApiContext,
+    handler::{
+        self, home,
+        routes::{self, ROUTES},
+    },
+    http::{
+        access::Quota,
+        body,
+        error::ApiError,
+        guard::Access,
+        reply::{Reply, Tampering},
+        request::{Request, percent_decode},
+        tally::Begun,
+    },
+    lab::{
+        chains,
+        chaos::{Strike, Treatment},
+    },
+    table::{
+        dialect::Dialect,
+        parameter::{Parameter, Parameters},
+        query,
+        route::{Call, Handle, Match, Query, Route, Verb},
+    },
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -29,8 +42,8 @@ pub async fn answer(
     }
     let begun = Begun::now();
     let path = without_version(&request.path);
-    let found = Verb::of(&request.method).and_then(|verb| route::find(verb, &path, context.settings.dialect));
-    let route = found.as_ref().map(|found| found.route);
+    let found = Verb::of(&request.method).and_then(|verb| routes::find(verb, &path, context.settings.dialect));
+    let route = found.as_ref().map(|found| found.route.path);
     let reply = match context.settings.whitelist.allows(request.remote) {
         true => answer_found(context, request, &path, found, body).await,
         false => Reply::error(&ApiError::Forbidden),
@@ -78,14 +91,14 @@ async fn answer_found(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
     let of_public = found.as_ref().map(|found| found.route).filter(|route| route.access != Access::Loopback);
-    let strike = of_public.map(|route| context.chaos.request(route, &request.method)).unwrap_or_default();
+    let strike = of_public.map(|route| context.chaos.request(route.path, &request.method)).unwrap_or_default();
     let reply = match strike == Strike::default() {
         true => answer_path(context, request, path, found, body).await,
         // Boxed, so that requests that nothing happens to are not larger for it.
         false => Box::pin(answer_struck(strike, context, request, path, found, body)).await,
     };
     // A page of another origin never reads what it may not change.
-    if route::is_guarded(path) { reply.for_own_pages() } else { reply }
+    if routes::is_guarded(path) { reply.for_own_pages() } else { reply }
 }
 
 /// Answers as chaos has it.
@@ -133,7 +146,7 @@ async fn answer_path(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
     if request.method == Method::OPTIONS && request.headers.contains_key(header::ORIGIN) {
-        return if route::is_guarded(path) { Reply::error(&ApiError::Forbidden) } else { preflight() };
+        return if routes::is_guarded(path) { Reply::error(&ApiError::Forbidden) } else { preflight() };
     }
     let outcome = match found {
         Some(found) => handle(context, request, path, &found, body).await,
@@ -153,7 +166,7 @@ fn failed(context: &ApiContext, request: &Request, error: &ApiError) -> Reply {
     Reply::error(error)
 }
 
-/// What tells requests apart whose answers are remembered.
+/// The key under which the answer to a request is remembered.
 fn memo_key(dialect: Dialect, path: &str, query: &str) -> String {
     let dialect = if dialect == Dialect::Documented { "d" } else { "c" };
     [dialect, path, "?", query].concat()
@@ -174,7 +187,7 @@ async fn handle(
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Result<Reply, ApiError> {
     let route = found.route;
-    guard::check(context, request, route.access)?;
+    context.gate().check(request, route.access)?;
     let quota = if route.access == Access::Loopback { None } else { quota(context, request) };
     let outcome = match quota {
         Some(quota) if quota.is_exceeded() => Err(ApiError::TooMany),
@@ -223,7 +236,8 @@ async fn respond(
         Some(tables) => parameters.and(check_body(context, route, tables, &body)?),
     };
     let modified = route.is_dated.then(|| head.modified());
-    let call = Call { context, request, head: head.clone(), route, path, arguments, query, parameters, body };
+    let call =
+        Call { context, request, head: head.clone(), route, routes: ROUTES, path, arguments, query, parameters, body };
     let reply = match route.handle {
         Handle::Now(handle) => handle(&call)?,
         Handle::Later(handle) => handle(call).await?,
@@ -287,8 +301,8 @@ fn preflight() -> Reply {
 /// 301 for a path that leads nowhere because of slashes at its end.
 async fn moved(context: &ApiContext, request: &Request, path: &str) -> Option<Reply> {
     let stripped = path.trim_end_matches('/');
-    let found = route::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
-    guard::check(context, request, found.route.access).ok()?;
+    let found = routes::find(Verb::Get, stripped, context.settings.dialect).filter(|_| stripped.len() < path.len())?;
+    context.gate().check(request, found.route.access).ok()?;
     respond(context, request, stripped, &found, Value::Null).await.ok()?;
     let host = request.host().unwrap_or("localhost");
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };

@@ -9,9 +9,11 @@
 //! [`Chaos`] stands between a node and its clients. An observer writes and never waits for a reader.
 
 pub mod board;
+pub mod chains;
 pub mod chaos;
 pub mod cut;
 pub mod feed;
+pub mod funds;
 pub mod stream;
 
 pub use board::{BoardState, Counts, FaultInForce, LabBoard};

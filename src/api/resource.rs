@@ -1,4 +1,4 @@
-//! What is shown: each resource with its members, its filters and its orders, as tables.
+//! Resources: each with its members, its filters and its orders, as tables.
 
 pub mod attributes;
 pub mod block;
@@ -13,49 +13,3 @@ pub mod timestamp;
 pub mod transaction;
 pub mod wallet;
 pub mod webhook;
-
-use super::{
-    context::Dialect,
-    view::{Head, View},
-};
-use crate::{
-    ledger::{State, Wallet},
-    protocol::{Address, Height, PublicKey},
-};
-use std::sync::Arc;
-
-/// What everything in one answer is seen from.
-#[derive(Clone, Copy)]
-pub struct Frame<'f> {
-    pub view: &'f View,
-    pub head: &'f Head,
-    pub dialect: Dialect,
-}
-
-impl<'f> Frame<'f> {
-    /// Wallets, delegates and rounds after the newest block.
-    pub fn state(&self) -> &'f State {
-        self.head.state()
-    }
-
-    /// The address of a key on this network.
-    pub fn address(&self, key: &PublicKey) -> Address {
-        key.address(self.state().network_byte())
-    }
-
-    /// Blocks on top of a height.
-    pub fn blocks_above(&self, height: Height) -> u32 {
-        self.head.height().0.saturating_sub(height.0)
-    }
-
-    /// The wallet that an address, a public key or a username names, in this order; all three are well-formed texts.
-    pub fn find_wallet(&self, id: &str) -> Option<&'f Arc<Wallet>> {
-        if let Some(wallet) = id.parse().ok().and_then(|address: Address| self.state().wallet(&address)) {
-            return Some(wallet);
-        }
-        if let Ok(key) = id.parse::<PublicKey>() {
-            return self.state().wallet(&self.address(&key)).filter(|wallet| wallet.public_key == Some(key));
-        }
-        self.state().wallet_by_username(id)
-    }
-}

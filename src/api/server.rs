@@ -2,10 +2,19 @@
 #![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
 
 use super::{
-    ApiContext, ApiError, Ports, Reply, Request, body, dispatch,
-    lab::{Subscription, cut::CutBody, stream::EventBody},
-    limits::{Admitted, Connections, Receiving},
-    reply::Tampering,
+    context::ApiContext,
+    dispatch,
+    http::{
+        body,
+        error::ApiError,
+        limits::{Admitted, Connections, Receiving},
+        reply::{Reply, Tampering},
+        request::{Ports, Request},
+    },
+    lab::{
+        cut::CutBody,
+        stream::{EventBody, Subscription},
+    },
 };
 use http_body_util::{Either, Full};
 use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};
@@ -36,13 +45,13 @@ use warp::{
     path::FullPath,
 };
 
-/// How long open requests may take once the server is told to stop.
+/// The time that open requests have once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(1);
 /// The same for an open stream of events.
 const STREAM_GRACE: Duration = Duration::from_millis(100);
-/// How often the log is told of connections that were closed or refused.
+/// The time between two lines of the log about connections that were closed or refused.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
-/// How long nothing is accepted after the system refused to.
+/// The pause after the system refused to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A port that is ours. Connections wait until a server serves them.
@@ -64,7 +73,7 @@ pub struct Server {
     context: ApiContext,
 }
 
-/// Why an address cannot be listened on.
+/// The error of an address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {}", reason(source))]
 pub struct BindError {

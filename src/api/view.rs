@@ -6,14 +6,16 @@
 //! share what has not changed with the head before.
 
 mod chain;
+mod lists;
+mod memo;
 mod neighbours;
 mod pending;
 
 pub use chain::{Chain, Entry, Facts, History, Place, Spot, stored_recipient};
-pub use neighbours::Neighbours;
+pub use neighbours::{Neighbours, VERSION};
 pub use pending::Pending;
 
-use super::{lists::Lists, memo::Memo};
+use self::{lists::Lists, memo::Memo};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
@@ -88,7 +90,7 @@ impl View {
         self
     }
 
-    /// Who is observed.
+    /// The node that is observed.
     pub fn node(&self) -> NodeId {
         self.0.node
     }
@@ -127,7 +129,7 @@ impl View {
         SimTime::from_micros(self.0.now.load(Ordering::Relaxed))
     }
 
-    /// Where a transaction lies on the head's chain.
+    /// The place of a transaction on the head's chain.
     pub fn place(&self, head: &Head, id: &TransactionId) -> Option<Place> {
         let link = self.0.tree.block_of(&head.tip, id)?;
         let index = link.block().transactions.iter().position(|transaction| transaction.id() == *id)?;
@@ -285,7 +287,7 @@ impl Observer for View {
     }
 }
 
-/// When the newest block of a state was made [Unix s].
+/// The instant of a state's newest block [Unix s].
 fn unix(tree: &BlockTree, applied: &Applied) -> i64 {
     tree.slots().epoch_unix() + i64::from(applied.state.timestamp().0)
 }

@@ -11,30 +11,36 @@
 //! receiver, and a run is the same with webhooks and without. Source: api.md 6.
 
 mod actor;
+mod error;
+mod inbox;
 mod lane;
 mod post;
 mod store;
 mod targets;
 
+pub use super::http::log::Report;
+pub use error::WebhookError;
 pub use lane::{Counts, QUEUE_BYTES_MAX, QUEUE_MAX};
 pub use post::PostError;
 pub use store::{DataDir, Store, StoreError};
 pub use targets::Targets;
 
-use super::{ApiError, Ports, View, lab::Chaos, resource::peer};
+use super::{
+    http::{error::ApiError, request::Ports},
+    lab::chaos::Chaos,
+    view::{VERSION, View},
+};
 use crate::{
     actors::{
         Event, NodeId, SimTime,
-        webhook::{
-            Observation, PeerState, States, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookInput,
-        },
+        webhook::{Observation, PeerState, States, Webhook, WebhookChange, WebhookDispatcher, WebhookInput},
     },
     sim::{NetworkEvent, Observer, tips::path},
 };
-use actor::{HostArguments, Inbox, WebhookHost, WebhookMessage, WebhookSupervisor};
+use actor::{HostArguments, WebhookHost, WebhookMessage, WebhookSupervisor};
+use inbox::Inbox;
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
-    io,
     net::Ipv4Addr,
     sync::{
         Arc,
@@ -44,34 +50,31 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// How long a receiver may take. Source: api.md 6.2.
+/// The longest time that a receiver may take. Source: api.md 6.2.
 pub const TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Events on their way to a dispatcher at most; what happens on top is overlooked, and counted.
 const INBOX_MAX: u64 = 16_384;
 /// Threads that look names up.
 const LOOKUPS_MAX: usize = 16;
 
-/// Takes a line for the node's log.
-pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// How a node's webhooks are run.
+/// The settings of a node's webhooks.
 #[derive(Clone)]
 pub struct WebhookSettings {
-    /// Where they may be posted to.
+    /// The addresses to which they may be posted.
     pub targets: Targets,
-    /// How long a receiver may take.
+    /// The longest time that a receiver may take.
     pub timeout: Duration,
-    /// Where they are kept; without, they are gone with the process.
+    /// The folder that keeps them; without it, they are gone with the process.
     pub data: Option<DataDir>,
     /// The node's log.
     pub report: Report,
     /// The ports that peers are said to have.
     pub ports: Ports,
-    /// What goes wrong with posts, if anything may.
+    /// The rules of chaos for posts, if there can be any.
     pub chaos: Option<Chaos>,
 }
 
-/// What became of all posts, those of deleted webhooks included.
+/// The outcomes of all posts, those of deleted webhooks included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub delivered: u64,
@@ -86,30 +89,6 @@ impl Default for WebhookSettings {
     fn default() -> Self {
         let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
         Self { targets, timeout: TIMEOUT, data: None, report, ports: Ports::default(), chaos: None }
-    }
-}
-
-/// Why webhooks are not what they should be.
-#[derive(Debug, thiserror::Error)]
-pub enum WebhookError {
-    #[error(transparent)]
-    TooMany(#[from] TooManyWebhooks),
-    #[error("the webhooks cannot be kept: {0}")]
-    NotKept(String),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("the webhooks' thread cannot be started: {0}")]
-    NoThread(#[from] io::Error),
-    #[error("the webhook dispatcher cannot be started: {0}")]
-    NotSpawned(#[from] SpawnErr),
-}
-
-impl From<WebhookError> for ApiError {
-    fn from(error: WebhookError) -> Self {
-        match error {
-            WebhookError::TooMany(why) => Self::Unprocessable(why.to_string()),
-            other => Self::Internal(other.to_string()),
-        }
     }
 }
 
@@ -199,7 +178,7 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// What tells the dispatcher of its node's events. It never waits.
+    /// The observer that tells the dispatcher of its node's events. It never waits.
     pub fn observer(&self) -> WebhookObserver {
         WebhookObserver(self.clone())
     }
@@ -244,7 +223,7 @@ impl Webhooks {
         Ok(self.ask(|reply| WebhookMessage::Delete(id.to_owned(), reply)).await??)
     }
 
-    /// What became of each webhook's deliveries, and how many events were overlooked.
+    /// The outcomes of each webhook's deliveries, and the number of events that were overlooked.
     ///
     /// # Errors
     /// The dispatcher has died.
@@ -252,7 +231,7 @@ impl Webhooks {
         Ok((self.ask(WebhookMessage::Counts).await?, self.inbox.overlooked.load(Ordering::Relaxed)))
     }
 
-    /// What became of all posts since the node started.
+    /// The outcomes of all posts since the node started.
     pub fn totals(&self) -> Totals {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let Inbox { delivered, failed, dropped, overlooked, .. } = &*self.inbox;
@@ -306,7 +285,7 @@ impl Webhooks {
 
     fn peer(&self, node: NodeId) -> PeerState {
         let (tip, latency_ms) = self.view.neighbours().known(node);
-        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), peer::VERSION.to_owned());
+        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), VERSION.to_owned());
         PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
     }
 }

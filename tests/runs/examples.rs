@@ -296,7 +296,7 @@ fn one_a_line(examples: &Map<String, Value>) -> String {
 
 #[test]
 fn examples_are_answers_of_a_live_node() {
-    let path = root().join("src/api/openapi/examples.json");
+    let path = root().join("src/api/table/openapi/examples.json");
     let mut found = Map::new();
     for dialect in ["documented", "core-2.6"] {
         let node = Node::start(dialect);

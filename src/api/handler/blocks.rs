@@ -1,11 +1,14 @@
 //! Blocks. Source: api.md 4.5.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply, field,
-        page::{Estimate, Listing},
+        http::{error::ApiError, reply::Reply},
         resource::block::{self, BlockRow},
+        table::{
+            field,
+            page::{Estimate, Listing},
+            route::Call,
+        },
     },
     protocol::{BlockId, Height, PublicKey},
 };

@@ -1,10 +1,9 @@
 //! Businesses and bridgechains. Source: api.md 4.8.
 
-use super::Call;
 use crate::api::{
-    ApiError, Reply, field,
-    page::Listing,
+    http::{error::ApiError, reply::Reply},
     resource::business::{self, BridgechainRow, BusinessRow},
+    table::{field, page::Listing, route::Call},
 };
 
 type Outcome = Result<Reply, ApiError>;

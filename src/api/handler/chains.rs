@@ -1,15 +1,17 @@
 //! Isolated chains: making, listing and deleting them.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
-        chains::{Chain, ChainWish, Chains, prefix},
-        json,
-        parameter::{Parameter, both},
-        route::Answer,
-        rule::{Bound, Check, Rule},
-        shape::Shape,
+        context::{Chain, Chains},
+        http::{error::ApiError, reply::Reply},
+        lab::chains::{ChainWish, prefix},
+        table::{
+            json,
+            parameter::{Parameter, both},
+            route::{Answer, Call},
+            rule::{Bound, Check, Rule},
+            shape::Shape,
+        },
     },
     sim::Pace,
 };

@@ -1,20 +1,23 @@
 //! Rules by which answers and posts go wrong on purpose.
 
-use super::Call;
-use crate::api::{
-    ApiError, Reply,
-    json::{self, Object},
-    lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
-    parameter::{ANY_TEXT, Parameter, both},
-    route::{Access, Answer, ROUTES, Verb},
-    rule::{Bound, Given, Rule},
-    shape::Shape,
+use crate::{
+    api::{
+        http::{error::ApiError, guard::Access, reply::Reply},
+        lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
+        table::{
+            json::{self, Object},
+            parameter::{ANY_TEXT, Parameter, both},
+            route::{Answer, Call, Verb},
+            rule::{Bound, Given, Rule},
+            shape::Shape,
+        },
+    },
+    sim::{Intervention, intervention::ChaosChange},
 };
-use crate::sim::{Intervention, intervention::ChaosChange};
 
 const MILLISECONDS: Rule = Rule::Integer(Bound::Between(1, 60_000));
 
-/// What a rule may say.
+/// The members of a rule.
 pub const NEW: &[Parameter] = &[
     both("route", ANY_TEXT),
     both("method", Rule::OneOf(&["GET", "HEAD", "POST", "PUT", "DELETE"])),
@@ -34,7 +37,7 @@ pub const NEW: &[Parameter] = &[
     both("lost", Rule::Boolean),
 ];
 
-/// What a rule can do, by the member that says so.
+/// The effects of a rule, by the member that names each.
 const TREATMENTS: [&str; 10] =
     ["delay_ms", "refuse", "status", "cut", "stale", "node", "late_ms", "twice", "reorder", "lost"];
 
@@ -65,7 +68,7 @@ pub const SHAPE: Shape = Shape::Members(&[
     ("applied", Shape::Integer, true),
 ]);
 
-/// How many rules were taken away.
+/// The number of rules that were deleted.
 pub const CLEARED_SHAPE: Shape = Shape::Members(&[("deleted", Shape::Integer, true)]);
 
 type Outcome = Result<Reply, ApiError>;
@@ -185,7 +188,7 @@ fn read(call: &Call<'_>) -> Result<RuleLine, ApiError> {
             if treatment.is_of_posts() { ("webhooks", "event") } else { ("requests", "route and method") };
         return refuse(format!("{name}: found beside what happens to {of}, allowed is {allowed}"));
     }
-    check_route(&line)?;
+    check_route(call, &line)?;
     Ok(line)
 }
 
@@ -224,11 +227,11 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
 }
 
 /// A rule that can match nothing is a mistake.
-fn check_route(line: &RuleLine) -> Result<(), ApiError> {
+fn check_route(call: &Call<'_>, line: &RuleLine) -> Result<(), ApiError> {
     if line.treatment.is_of_posts() {
         return Ok(());
     }
-    let public = || ROUTES.iter().filter(|route| route.access != Access::Loopback);
+    let public = || call.routes.iter().filter(|route| route.access != Access::Loopback);
     let matches = |line: &RuleLine| {
         public().any(|route| {
             let methods: &[warp::http::Method] = match route.verb {
@@ -237,7 +240,7 @@ fn check_route(line: &RuleLine) -> Result<(), ApiError> {
                 Verb::Put => &[warp::http::Method::PUT],
                 Verb::Delete => &[warp::http::Method::DELETE],
             };
-            methods.iter().any(|method| line.is_for_request(route, method))
+            methods.iter().any(|method| line.is_for_request(route.path, method))
         })
     };
     if matches(line) {

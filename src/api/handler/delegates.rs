@@ -1,12 +1,16 @@
 //! Delegates, their blocks, their voters, and the delegates of a round. Source: api.md 4.4, 4.9.
 
-use super::{Call, blocks, wallets};
+use super::{blocks, wallets};
 use crate::{
     api::{
-        ApiError, Reply, field,
-        json::{self, Object},
+        http::{error::ApiError, reply::Reply},
         resource::delegate::{self, DelegateRow},
-        shape::{self, Shape},
+        table::{
+            field,
+            json::{self, Object},
+            route::Call,
+            shape::{self, Shape},
+        },
     },
     ledger::RoundInfo,
     protocol::{Height, PublicKey},

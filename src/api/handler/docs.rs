@@ -1,10 +1,13 @@
 //! The description of the API, and the page that shows it. All parts of the page are in the binary: it loads nothing
 //! from elsewhere.
 
-use super::Call;
 use crate::api::{
-    ApiError, Reply, openapi,
-    parameter::{ANY_TEXT, Parameter, both},
+    http::{error::ApiError, reply::Reply},
+    table::{
+        openapi,
+        parameter::{ANY_TEXT, Parameter, both},
+        route::Call,
+    },
 };
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -17,7 +20,7 @@ type Outcome = Result<Reply, ApiError>;
 /// `GET /api/openapi.json`.
 pub fn description(call: &Call<'_>) -> Outcome {
     let most = call.context.view.tree().rules().pool.max_transactions_per_request;
-    let description = openapi::describe(call.context.settings.dialect, most);
+    let description = openapi::describe(call.routes, call.context.settings.dialect, most);
     Ok(Reply::json(description.to_string()))
 }
 

@@ -1,8 +1,15 @@
 //! Faults of a run that goes on: what there is, another one, and an end. For whoever steers the run.
 
-use super::Call;
 use crate::{
-    api::{ApiError, Reply, json, resource::fault, route::Answer, rule::Given},
+    api::{
+        http::{error::ApiError, reply::Reply},
+        resource::fault,
+        table::{
+            json,
+            route::{Answer, Call},
+            rule::Given,
+        },
+    },
     scenario::FaultDesk,
     sim::{
         Fault, FaultKind, Intervention, Outcome, Trigger,

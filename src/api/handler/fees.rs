@@ -1,12 +1,14 @@
-//! What was paid for each type of transactions in the last days. Source: api.md 7.
+//! The fees paid for each type of transactions in the last days. Source: api.md 7.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
-        json::{self, Object},
+        http::{error::ApiError, reply::Reply},
         resource::fee::{self, FeeRow},
-        shape::Shape,
+        table::{
+            json::{self, Object},
+            route::Call,
+            shape::Shape,
+        },
         view::Spot,
     },
     protocol::transaction::Kind,

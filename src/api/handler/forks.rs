@@ -1,15 +1,16 @@
 //! The blocks of all forks, and the slots of the round in force, across all nodes.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
-        json::{self, Object},
-        lab::BoardState,
-        parameter::{Parameter, both},
-        route::Answer,
-        rule::{Bound, Rule},
-        shape::{BLOCK_ID, Shape},
+        http::{error::ApiError, reply::Reply},
+        lab::board::BoardState,
+        table::{
+            json::{self, Object},
+            parameter::{Parameter, both},
+            route::{Answer, Call},
+            rule::{Bound, Rule},
+            shape::{BLOCK_ID, Shape},
+        },
     },
     ledger::{Link, State, round::Round, state::Applied},
     protocol::{BlockId, Height, PublicKey, Slot, slots::Slots},

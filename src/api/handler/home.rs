@@ -1,14 +1,15 @@
 //! The pages for people: the live page at `/` with its parts, and `/about`, which says where everything is. All of it is in the
 //! binary and loads nothing from elsewhere.
 
-use super::Call;
 use crate::{
     api::{
-        ApiContext, ApiError, Reply, Request,
-        context::Dialect,
-        guard::LabAccess,
-        parameter::{ANY_TEXT, Parameter, both},
-        route::{Route, Verb},
+        context::ApiContext,
+        http::{error::ApiError, guard::LabAccess, reply::Reply, request::Request},
+        table::{
+            dialect::Dialect,
+            parameter::{ANY_TEXT, Parameter, both},
+            route::{Call, Route, Verb},
+        },
     },
     drawing,
 };
@@ -16,8 +17,8 @@ use warp::http::header;
 
 const ABOUT: &str = include_str!("home.html");
 const LIVE: &str = include_str!("../live/index.html");
-/// What the live page may do: load its own parts and ask its own server, nothing else. `blob:` and `data:` are drawings that are
-/// saved.
+/// The policy of the live page: it may load its own parts and ask its own server, nothing else. `blob:` and `data:` are
+/// drawings that are saved.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// The parts of the live page, by name. `drawing.js` and `drawing.css` stand in `drawing`.
@@ -63,7 +64,7 @@ pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Want
     }
 }
 
-/// Whether whoever asks is a browser.
+/// True if whoever asks is a browser.
 pub fn shows_html(request: &Request) -> bool {
     accepts(request).contains("text/html")
 }
@@ -96,7 +97,7 @@ pub fn about(call: &Call<'_>) -> Result<Reply, ApiError> {
     Ok(about_node(call.context, call.request.host().unwrap_or("127.0.0.1:4003")))
 }
 
-/// Where everything is, and the node as it is now.
+/// The page that says where everything is, with the node as it is now.
 fn about_node(context: &ApiContext, host: &str) -> Reply {
     let (view, settings) = (&context.view, &context.settings);
     let network = &view.tree().config().network;

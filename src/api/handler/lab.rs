@@ -3,15 +3,21 @@
 pub mod money;
 pub mod until;
 
-use super::Call;
 use crate::{
-    api::{ApiError, Reply, json, route::Answer, shape::Shape},
+    api::{
+        http::{error::ApiError, reply::Reply},
+        table::{
+            json,
+            route::{Answer, Call},
+            shape::Shape,
+        },
+    },
     sim::{
         Pace,
         live::{Advanced, Ended},
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use until::Wanted;
 
 /// What came of an advance: whole slots that were played, and why it ended before all were, if it did.
@@ -60,6 +66,13 @@ pub fn advance(call: Call<'_>) -> Answer<'_> {
             }
         })))
     })
+}
+
+/// The body of `POST /lab/pace`, for the description.
+pub fn pace_schema() -> Value {
+    let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
+    let pace = json!({"anyOf": [speed, {"enum": ["max", "manual", "on-demand"]}]});
+    json!({"type": "object", "properties": {"pace": pace}, "required": ["pace"], "additionalProperties": false})
 }
 
 /// `POST /lab/pace {"pace":"manual"|"on-demand"|"max"|number}`.

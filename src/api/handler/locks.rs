@@ -1,15 +1,18 @@
 //! Open locks, and what closed the others. Source: api.md 4.7.
 
-use super::{Call, wallets};
+use super::wallets;
 use crate::{
     api::{
-        ApiError, Reply,
-        context::Dialect,
-        field,
-        page::{Estimate, Listing},
+        http::{error::ApiError, reply::Reply},
         resource::{
             lock::{self, LockRow},
             transaction::{self, TransactionRow},
+        },
+        table::{
+            dialect::Dialect,
+            field,
+            page::{Estimate, Listing},
+            route::Call,
         },
     },
     ledger::Wallet,

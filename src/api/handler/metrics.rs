@@ -1,9 +1,17 @@
-//! Figures for Prometheus.
+//! Figures of a running testnet for Prometheus, as OpenMetrics text. docs/metrics.md tells of each, which a test holds
+//! against what is served.
+//!
+//! Only requests are counted as they are answered; all other figures are looked up when somebody asks.
 
-use super::Call;
-use crate::api::{Reply, metrics, route::Answer};
+mod collect;
+mod process;
+
+use crate::api::{
+    http::reply::Reply,
+    table::route::{Answer, Call},
+};
 
 /// `GET /metrics`.
 pub fn metrics(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move { Ok(Reply::metrics(metrics::text(call.context).await)) })
+    Box::pin(async move { Ok(Reply::metrics(collect::text(call.context).await)) })
 }

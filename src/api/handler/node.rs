@@ -1,13 +1,17 @@
 //! The node itself: status, configuration, the chain as a whole. Source: api.md 4.9, 7.
 
-use super::Call;
 use crate::{
     api::{
-        ApiContext, ApiError, Reply,
-        context::Spoken,
-        json::{self, Member, Object, write_members},
-        resource::peer,
-        shape::{self, Shape},
+        context::ApiContext,
+        http::{error::ApiError, reply::Reply},
+        table::{
+            dialect::Spoken,
+            json::{self, Object},
+            route::Call,
+            row::{self, Member, write_members},
+            shape::{self, Shape},
+        },
+        view::VERSION,
     },
     ledger::rules::DynamicFees,
     protocol::transaction::Kind,
@@ -106,21 +110,21 @@ pub fn blockchain(call: &Call<'_>) -> Outcome {
     })))
 }
 
-/// Whether the node keeps up: it is alone, or its newest block is younger than three slots.
+/// True if the node keeps up: it is alone, or its newest block is younger than three slots.
 fn is_synced(call: &Call<'_>) -> bool {
     let view = &call.context.view;
     let age = view.now().seconds().0.saturating_sub(call.head.state().timestamp().0);
     view.neighbours().is_empty() || age < 3 * view.tree().slots().blocktime()
 }
 
-/// How much higher than this node the network is.
+/// The blocks by which the network is higher than this node.
 fn blocks_behind(call: &Call<'_>) -> i64 {
     i64::from(call.context.view.neighbours().median_height().0) - i64::from(call.head.height().0)
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
     Member::new("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
-        slot.object(|core| core.slot("version").put(peer::VERSION))
+        slot.object(|core| core.slot("version").put(VERSION))
     }),
     Member::new("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
     Member::new("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
@@ -140,14 +144,14 @@ const CONFIGURATION: &[Member<ApiContext>] = &[
     }),
     Member::new(
         "transactionPool",
-        Shape::Table(|dialect, named| shape::of_table(POOL, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(POOL, dialect, named)),
         |context, frame, slot| slot.members(POOL, context, frame),
     ),
 ];
 
-/// What the configuration looks like.
+/// The shape of the configuration.
 pub const CONFIGURATION_SHAPE: Shape =
-    Shape::Resource("Configuration", |dialect, named| shape::of_table(CONFIGURATION, dialect, named));
+    Shape::Resource("Configuration", |dialect, named| row::of_table(CONFIGURATION, dialect, named));
 
 const POOL: &[Member<ApiContext>] = &[
     Member::only("maxTransactionAge", Spoken::DOCUMENTED, Shape::Integer, |_, frame, slot| {

@@ -1,10 +1,10 @@
 //! Peers: the other nodes of the simulated network. Source: api.md 8.
 
-use super::Call;
 use crate::api::{
-    ApiError, Reply, field,
+    http::{error::ApiError, reply::Reply},
     resource::peer::{self, PeerRow},
-    version::Range,
+    table::{field, route::Call, version::Range},
+    view::VERSION,
 };
 
 /// `GET /api/peers`.
@@ -14,7 +14,7 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
     let range = Range::parse(range).ok_or(ApiError::NotFound("Invalid version range provided"))?;
     let mut rows = all(call);
     // Every node is of the same version.
-    rows.retain(|row| range.contains(peer::VERSION) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| range.contains(VERSION) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
     rows = match call.parameters.order().unwrap_or(("latency", false)) {
         ("ip", descending) => {
             rows.sort_by_key(PeerRow::ip);

@@ -1,7 +1,9 @@
 //! All that came into the run so far, as a file that repeats it.
 
-use super::Call;
-use crate::api::{ApiError, Reply, route::Answer};
+use crate::api::{
+    http::{error::ApiError, reply::Reply},
+    table::route::{Answer, Call},
+};
 
 /// `GET /lab/recording`: what `dposlab replay` reads.
 pub fn recording(call: Call<'_>) -> Answer<'_> {

@@ -1,13 +1,14 @@
 //! `POST /lab/reorg`: the observed node leaves the end of its chain for another branch. For whoever steers the run.
 
-use super::Call;
 use crate::{
     actors::NodeId,
     api::{
-        ApiError, Reply,
-        json::{self, Slot},
-        route::Answer,
-        shape::{self, Shape},
+        http::{error::ApiError, reply::Reply},
+        table::{
+            json::{self, Slot},
+            route::{Answer, Call},
+            shape::{self, Shape},
+        },
     },
     ledger::Link,
     protocol::TransactionId,
@@ -16,12 +17,12 @@ use crate::{
         intervention::{Asked, Reorganised, Returned},
     },
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 const BLOCK: Shape = Shape::Members(&[("id", shape::BLOCK_ID, true), ("height", Shape::Integer, true)]);
 
-/// What a reorganisation did.
+/// The shape of what a reorganisation did.
 pub const SHAPE: Shape = Shape::Members(&[
     ("node", Shape::Integer, true),
     ("from", BLOCK, true),
@@ -40,6 +41,22 @@ pub const SHAPE: Shape = Shape::Members(&[
     ("moved", Shape::List(&Shape::Integer), true),
     ("left", Shape::List(&Shape::Integer), true),
 ]);
+
+/// The body of `POST /lab/reorg`, for the description.
+pub fn body_schema() -> Value {
+    let id = json!({"type": "string", "pattern": "^[0-9a-f]{64}$"});
+    let ids = json!({"type": "array", "items": id});
+    json!({
+        "type": "object",
+        "properties": {
+            "depth": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+            "transactions": {"anyOf": [{"enum": ["return", "drop"]}, ids], "default": "return"},
+            "node": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
+        },
+        "required": ["depth"],
+        "additionalProperties": false,
+    })
+}
 
 /// `POST /lab/reorg {"depth": n, "transactions": "return" | "drop" | [ids]}`.
 pub fn reorganise(call: Call<'_>) -> Answer<'_> {

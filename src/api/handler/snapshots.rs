@@ -1,13 +1,15 @@
 //! Snapshots of the run: taking, listing and deleting them, going back to one, and one as a file.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply, json,
-        parameter::{Parameter, both},
-        route::Answer,
-        rule::{Bound, Check, Rule},
-        shape::Shape,
+        http::{error::ApiError, reply::Reply},
+        table::{
+            json,
+            parameter::{Parameter, both},
+            route::{Answer, Call},
+            rule::{Bound, Check, Rule},
+            shape::Shape,
+        },
     },
     sim::{
         Intervention, Outcome,

@@ -1,14 +1,15 @@
 //! Taking transactions: request checks, decoding, signatures, the pool, and one answer about all. Source: api.md 5.
 
-use super::Call;
 use crate::{
     actors::{PoolError, Submission},
     api::{
-        ApiError, Reply,
-        context::Spoken,
-        json::{Object, write_list, write_value},
-        route::Answer,
-        shape::{self, Shape},
+        http::{error::ApiError, reply::Reply},
+        table::{
+            dialect::Spoken,
+            json::{Object, write_list, write_value},
+            route::{Answer, Call},
+            shape::{self, Shape},
+        },
     },
     protocol::{
         SignedTransaction, Timestamp, TransactionId,
@@ -19,7 +20,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What the answer looks like. `errors` is null, or left out in the other dialect, if there are none.
+/// The shape of the answer. `errors` is null, or left out in the other dialect, if there are none.
 pub const SHAPE: Shape = Shape::Members(&[
     (
         "data",
@@ -190,7 +191,7 @@ impl From<PoolError> for Refusal {
     }
 }
 
-/// Whether an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
+/// True if an item of a wrong shape passes the reference's check of the request all the same: a multipayment with a
 /// wrong asset does, because the schemas of types without one fit it too.
 fn passes_the_batch(item: &Value, wrong: &str) -> bool {
     is_core_type(item, 6) && (wrong.starts_with("asset") || wrong == "vendorField")

@@ -1,34 +1,26 @@
 //! Transactions, confirmed and pending. Source: api.md 4.2, 4.6.
 
-mod search;
+pub mod search;
 
-use super::{Call, blocks};
+use super::blocks;
 use crate::{
     api::{
-        ApiError, Reply,
-        page::{Estimate, Listing},
+        http::{error::ApiError, reply::Reply},
         resource::transaction::{self, TransactionRow},
-        view::{Entry, Place},
+        table::{
+            page::{Estimate, Listing},
+            route::Call,
+        },
+        view::Place,
     },
-    protocol::{Address, PublicKey, SignedTransaction, TransactionId, transaction::Kind},
+    protocol::{SignedTransaction, TransactionId},
 };
-use search::Search;
+use search::{Scope, Search};
 use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Transaction not found");
 
 type Outcome = Result<Reply, ApiError>;
-
-/// What a list is narrowed to by its path, beside what its query asks for.
-#[derive(Clone, Debug, Default)]
-pub struct Scope {
-    pub block: Option<Arc<Entry>>,
-    pub sender: Option<PublicKey>,
-    pub recipient: Option<Address>,
-    /// In any role.
-    pub party: Option<Address>,
-    pub kind: Option<Kind>,
-}
 
 /// `GET /api/transactions`.
 pub fn list(call: &Call<'_>) -> Outcome {

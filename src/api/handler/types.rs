@@ -1,12 +1,14 @@
-//! What is known of the types of transactions in force: numbers, static fees, schemas. Source: api.md 4.6.
+//! The types of transactions in force: numbers, static fees, schemas. Source: api.md 4.6.
 
-use super::Call;
 use crate::{
     api::{
-        ApiError, Reply,
-        json::{self, Object, Slot},
+        http::{error::ApiError, reply::Reply},
         resource::schema,
-        shape::{self, Shape},
+        table::{
+            json::{self, Object, Slot},
+            route::Call,
+            shape::{self, Shape},
+        },
     },
     protocol::{Milestone, transaction::Kind},
 };
@@ -53,7 +55,7 @@ fn by_group(call: &Call<'_>, write: impl Fn(&mut Object<'_>, Kind, &Milestone)) 
     }))
 }
 
-/// Whether a type can be used at a milestone. Source: api.md 4.6.
+/// True if a type can be used at a milestone. Source: api.md 4.6.
 fn is_in_force(kind: Kind, milestone: &Milestone) -> bool {
     match kind.numbers() {
         (1, 0..=4) => true,

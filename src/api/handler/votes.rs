@@ -1,11 +1,12 @@
 //! Votes: transactions of their type. Source: api.md 4.6.
 
-use super::{
-    Call,
-    transactions::{self, Scope},
-};
+use super::transactions::{self, search::Scope};
 use crate::{
-    api::{ApiError, Reply, resource::transaction::TransactionRow},
+    api::{
+        http::{error::ApiError, reply::Reply},
+        resource::transaction::TransactionRow,
+        table::route::Call,
+    },
     protocol::transaction::Kind,
 };
 

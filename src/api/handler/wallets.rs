@@ -1,14 +1,11 @@
 //! Wallets and what they did. Source: api.md 4.3.
 
-use super::{
-    Call,
-    transactions::{self, Scope},
-};
+use super::transactions::{self, search::Scope};
 use crate::{
     api::{
-        ApiError, Reply, field,
-        page::Listing,
+        http::{error::ApiError, reply::Reply},
         resource::wallet::{self, WalletRow},
+        table::{field, page::Listing, route::Call},
     },
     ledger::Wallet,
     protocol::{PublicKey, transaction::Kind},

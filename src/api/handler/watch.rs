@@ -1,16 +1,21 @@
 //! Watching the network: where all nodes stand, and what is in force.
 
-use super::{Call, snapshots};
+use super::snapshots;
 use crate::{
     actors::NodeId,
     api::{
-        ApiError, Reply,
-        json::{self, Object},
-        lab::{BoardState, LabBoard, Subscription, stream::Filter},
-        parameter::{ANY_TEXT, Parameter, both},
-        route::Answer,
-        rule::{Bound, Given, Rule},
-        shape::{BLOCK_ID, Shape},
+        http::{error::ApiError, reply::Reply},
+        lab::{
+            board::{BoardState, LabBoard},
+            stream::{Filter, Subscription},
+        },
+        table::{
+            json::{self, Object},
+            parameter::{ANY_TEXT, Parameter, both},
+            route::{Answer, Call},
+            rule::{Bound, Given, Rule},
+            shape::{BLOCK_ID, Shape},
+        },
     },
     sim::{Pace, Stage, line::KINDS},
 };
@@ -108,7 +113,7 @@ fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState, peer
     });
 }
 
-/// What a stream of events may be asked for.
+/// The parameters of a stream of events.
 pub const EVENTS: &[Parameter] = &[
     both("kind", ANY_TEXT),
     both("node", ANY_TEXT),

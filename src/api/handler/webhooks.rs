@@ -1,14 +1,16 @@
 //! Webhooks: who is told of what. Source: api.md 6.1.
 
-use super::Call;
 use crate::{
     actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
     api::{
-        ApiError, Reply, json,
+        http::{error::ApiError, reply::Reply},
         resource::webhook::{self, WebhookRow},
-        route::Answer,
-        rule::Given,
-        shape::Shape,
+        table::{
+            json,
+            route::{Answer, Call},
+            rule::Given,
+            shape::Shape,
+        },
         webhooks::Webhooks,
     },
 };
@@ -83,7 +85,7 @@ pub fn delete(call: Call<'_>) -> Answer<'_> {
     })
 }
 
-/// What became of the posts of a node's webhooks.
+/// The shape of the outcomes of a node's posts.
 pub const COUNTS_SHAPE: Shape = Shape::Members(&[
     ("overlooked", Shape::Integer, true),
     (

@@ -1,8 +1,8 @@
-//! Where every node of the network stands, and what is in force: a table that an observer keeps and requests read.
+//! The tip of every node of the network, and the faults in force: a table that an observer keeps and requests read.
 
 use crate::{
     actors::{Event, NodeId, SimTime},
-    api::View,
+    api::view::View,
     ledger::Link,
     protocol::{BlockId, Height},
     sim::{DownCause, NetworkEvent, Observer, Plan, Tips},
@@ -53,7 +53,7 @@ pub struct FaultInForce {
     pub since: SimTime,
 }
 
-/// What has happened since the run began, on all nodes together.
+/// The counts of events since the run began, on all nodes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub forged: u64,
@@ -101,7 +101,7 @@ impl LabBoard {
         Self(Arc::new(Shared { seed: Some(seed), stage: Some(stage), delegates, state }))
     }
 
-    /// What keeps the board. It waits for no reader longer than a copy of the state takes.
+    /// The observer that keeps the board. It waits for no reader longer than a copy of the state takes.
     pub fn observer(&self) -> BoardObserver {
         BoardObserver(self.clone())
     }

@@ -1,4 +1,4 @@
-//! What happens in the network, numbered from the run's first event on, for those who listen.
+//! The events of the network, numbered from the run's first one on, for those who listen.
 //!
 //! An event's number is that of its line in a trace of the run, so it is the same whenever the run is repeated. Numbers are
 //! counted always. Events are kept in a ring only while somebody listens, and after the last reader has left for as long as
@@ -37,7 +37,7 @@ struct Shared {
     slots: Slots,
     /// The number of the last event; 1 is that of the run's first round.
     last: AtomicU64,
-    /// Whether events are kept.
+    /// True if events are kept.
     is_wanted: AtomicBool,
     ring: Mutex<Ring>,
     grown: Notify,
@@ -65,7 +65,7 @@ pub struct Record {
     json: OnceLock<Box<str>>,
 }
 
-/// What happened.
+/// The event.
 enum Happened {
     AtNode(NodeId, Event),
     /// A round begins after this block.
@@ -93,7 +93,7 @@ impl EventFeed {
         }))
     }
 
-    /// What tells the feed of the run's events: one for each run. It never waits for a reader.
+    /// The observer that tells the feed of the run's events: one for each run. It never waits for a reader.
     pub fn observer(&self) -> FeedObserver {
         FeedObserver { feed: self.clone(), last: self.last(), ends: BTreeSet::from([self.0.first]) }
     }

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "readers live in real time: heartbeats, and pauses between batches")]
 
 use super::feed::{EventFeed, Listening, Record};
-use crate::{actors::NodeId, api::limits::AtWork};
+use crate::{actors::NodeId, api::http::limits::AtWork};
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use serde_json::json;
@@ -16,12 +16,12 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How long a stream may be silent.
+/// The longest silence of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// What happens within this time after something was sent is sent together.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// What a client asked for.
+/// The request of a client.
 #[derive(Clone, Debug)]
 pub struct Subscription {
     pub feed: EventFeed,
@@ -55,7 +55,7 @@ struct Reader {
     /// The number of the event that comes next.
     next: u64,
     left: Option<u64>,
-    /// What the client is told before any event.
+    /// The text that the client reads before any event.
     greeting: Option<String>,
     /// The ring was empty when it was last looked at.
     has_all: bool,

@@ -1,17 +1,20 @@
-//! What wallets have beside their balance. Source: api.md 4.1.
+//! Attributes of wallets, beside their balance. Source: api.md 4.1.
 
-use super::{Frame, block, wallet::WalletRow};
+use super::block;
 use crate::{
-    api::{
-        json::{Member, Object, Slot},
+    api::table::{
+        frame::Frame,
+        json::{Object, Slot},
+        row::Member,
         shape::{self, Shape},
     },
     ledger::{
-        DelegateAttributes,
+        DelegateAttributes, Wallet,
         wallet::{Bridgechain, Business, Lock},
     },
     protocol::Asset,
 };
+use std::sync::Arc;
 
 /// `{"publicKeys":[…],"min":n}`.
 pub const MULTI_SIGNATURE: Shape =
@@ -65,7 +68,7 @@ const DELEGATE: Shape = Shape::Members(&[
 ]);
 
 /// The members of `attributes`.
-pub const ATTRIBUTES: &[Member<WalletRow>] = &[
+pub const ATTRIBUTES: &[Member<Arc<Wallet>>] = &[
     Member::some("delegate", DELEGATE, |wallet, frame, slot| {
         if let Some(delegate) = &wallet.delegate {
             slot.object(|object| write_delegate(object, delegate, frame));
@@ -107,7 +110,7 @@ pub const ATTRIBUTES: &[Member<WalletRow>] = &[
 ];
 
 /// `{"publicKeys":[…],"min":n}`, or nothing.
-pub fn write_multi_signature(slot: Slot<'_, '_>, wallet: &WalletRow) {
+pub fn write_multi_signature(slot: Slot<'_, '_>, wallet: &Arc<Wallet>) {
     let Some(multi_signature) = &wallet.multi_signature else { return };
     slot.object(|object| {
         object.slot("publicKeys").put(&multi_signature.public_keys);

@@ -1,14 +1,17 @@
 //! Blocks. Source: api.md 3, 4.1, 4.5.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
     api::{
-        context::Spoken,
-        field::{Cell, Field},
-        json::{Member, write_members},
-        parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
-        rule::{Bound, Rule},
-        shape::{self, Shape},
+        table::{
+            dialect::Spoken,
+            field::{Cell, Field},
+            frame::Frame,
+            parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
+            row::{self, Member, write_members},
+            rule::{Bound, Rule},
+            shape::{self, Shape},
+        },
         view::Entry,
     },
     ledger::Balance,
@@ -16,11 +19,11 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 pub const ORDERS: &[&str] =
     &["height", "numberOfTransactions", "reward", "timestamp", "totalAmount", "totalFee", "version"];
 
-/// What lists of blocks take.
+/// The parameters that lists of blocks take.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("id", BLOCK_ID),
@@ -38,10 +41,10 @@ pub const FILTERS: &[Parameter] = &[
     documented("blockSignature", HEX),
 ];
 
-/// What the search takes in its query beside paging and `transform`.
+/// The parameters that the search takes in its query beside paging and `transform`.
 pub const ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
 
-/// What the search takes in its body.
+/// The parameters that the search takes in its body.
 pub const SEARCH: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("id", BLOCK_ID),
@@ -59,7 +62,7 @@ pub const SEARCH: &[Parameter] = &[
     documented("payloadLength", RANGE),
 ];
 
-/// What the list of a delegate's blocks takes: the reference checks all filters here.
+/// The parameters that the list of a delegate's blocks takes: the reference checks all filters here.
 pub const OF_DELEGATE: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("id", BLOCK_ID),
@@ -86,7 +89,7 @@ pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 /// A block on a chain.
 pub type BlockRow = Arc<Entry>;
 
-/// What blocks are filtered and ordered by.
+/// The fields by which blocks are filtered and ordered.
 pub const FIELDS: &[Field<BlockRow>] = &[
     Field::new("id", |link, _| Cell::shown(link.link().id())),
     Field::new("version", |link, _| Cell::number(header(link).version)),
@@ -204,19 +207,18 @@ pub const HEADER: &[Member<Arc<Block>>] = &[
     Member::new("id", shape::BLOCK_ID, |block, _, slot| slot.text(block.id)),
 ];
 
-/// What a block looks like: the API's shape, or its own.
+/// The shape of a block: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Block", |dialect, named| shape::of_table(MEMBERS, dialect, named)),
-    Shape::Resource("RawBlock", |dialect, named| shape::of_table(RAW, dialect, named)),
+    Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)),
+    Shape::Resource("RawBlock", |dialect, named| row::of_table(RAW, dialect, named)),
 ]);
 
-/// What the first and the last block look like.
+/// The shape of the first and the last block.
 pub const END_SHAPE: Shape =
-    Shape::Either(&[Shape::Resource("Block", |dialect, named| shape::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
+    Shape::Either(&[Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
 
-/// What a block's header looks like.
-pub const HEADER_SHAPE: Shape =
-    Shape::Resource("BlockHeader", |dialect, named| shape::of_table(HEADER, dialect, named));
+/// The shape of a block's header.
+pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", |dialect, named| row::of_table(HEADER, dialect, named));
 
 /// Writes a block in the shape asked for.
 pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {

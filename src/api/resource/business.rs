@@ -1,15 +1,16 @@
 //! Businesses and their bridgechains. Source: api.md 3, 4.1, 4.8.
 
 use super::{
-    Frame,
     attributes::write_bridgechain,
     wallet::{self, WalletRow},
 };
 use crate::{
-    api::{
+    api::table::{
         field::{Cell, Field},
-        json::{Member, Object, write_members},
+        frame::Frame,
+        json::Object,
         parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both, documented},
+        row::{self, Member, write_members},
         rule::{Check, Rule},
         shape::{self, Shape},
     },
@@ -28,13 +29,13 @@ const KEY: Parameter = both("publicKey", PUBLIC_KEY);
 const NAME: Parameter = both("name", Rule::Text(&[Check::GenericName, Check::AtMost(40)]));
 const UP_TO_80: Rule = Rule::Text(&[Check::AtMost(80)]);
 
-/// What the list of businesses takes.
+/// The parameters that the list of businesses takes.
 pub const FILTERS: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS)), KEY, IS_RESIGNED];
 
-/// What the search for businesses takes in its query.
+/// The parameters that the search for businesses takes in its query.
 pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
 
-/// What the search for businesses takes in its body.
+/// The parameters that the search for businesses takes in its body.
 pub const SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -47,16 +48,16 @@ pub const SEARCH: &[Parameter] = &[
     both("transform", Rule::Boolean),
 ];
 
-/// What the list of bridgechains takes.
+/// The parameters that the list of bridgechains takes.
 pub const CHAIN_FILTERS: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS)), KEY, IS_RESIGNED];
 
-/// What the list of a business's bridgechains takes.
+/// The parameters that the list of a business's bridgechains takes.
 pub const CHAINS_OF_BUSINESS: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS)), IS_RESIGNED];
 
-/// What the search for bridgechains takes in its query.
+/// The parameters that the search for bridgechains takes in its query.
 pub const CHAINS_ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS))];
 
-/// What the search for bridgechains takes in its body.
+/// The parameters that the search for bridgechains takes in its body.
 pub const CHAIN_SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(CHAIN_ORDERS)),
     both("address", ADDRESS),
@@ -109,7 +110,7 @@ impl BridgechainRow {
     }
 }
 
-/// What businesses are filtered and ordered by.
+/// The fields by which businesses are filtered and ordered.
 pub const FIELDS: &[Field<BusinessRow>] = &[
     Field::new("address", |row, _| Cell::shown(row.wallet.address)),
     Field::hex("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)),
@@ -130,7 +131,7 @@ const MEMBERS: &[Member<BusinessRow>] = &[
     Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.business.resigned)),
 ];
 
-/// What bridgechains are filtered and ordered by.
+/// The fields by which bridgechains are filtered and ordered.
 pub const CHAIN_FIELDS: &[Field<BridgechainRow>] = &[
     Field::hex("publicKey", |row, _| Cell::shown_some(row.owner.wallet.public_key)),
     Field::new("address", |row, _| Cell::shown(row.owner.wallet.address)),
@@ -157,15 +158,15 @@ const CHAIN_MEMBERS: &[Member<BridgechainRow>] = &[
     Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.chain().resigned)),
 ];
 
-/// What a business looks like.
+/// The shape of a business.
 pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Business", |dialect, named| shape::of_table(MEMBERS, dialect, named)),
+    Shape::Resource("Business", |dialect, named| row::of_table(MEMBERS, dialect, named)),
     wallet::SHAPE,
 ]);
 
-/// What a bridgechain looks like.
+/// The shape of a bridgechain.
 pub const CHAIN_SHAPE: Shape =
-    Shape::Resource("Bridgechain", |dialect, named| shape::of_table(CHAIN_MEMBERS, dialect, named));
+    Shape::Resource("Bridgechain", |dialect, named| row::of_table(CHAIN_MEMBERS, dialect, named));
 
 /// Writes a business in the shape asked for: its own, or its wallet.
 pub fn write(out: &mut Vec<u8>, row: &BusinessRow, frame: &Frame<'_>, transform: bool) {

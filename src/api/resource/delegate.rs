@@ -1,12 +1,13 @@
 //! Delegates. Source: api.md 3, 4.1, 4.4.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
-    api::{
-        context::Spoken,
+    api::table::{
+        dialect::Spoken,
         field::{Cell, Field},
-        json::{Member, write_members},
+        frame::Frame,
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
+        row::{self, Member, write_members},
         rule::Rule,
         shape::{self, Shape},
     },
@@ -14,14 +15,14 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 #[rustfmt::skip]
 pub const ORDERS: &[&str] = &[
     "approval", "forgedFees", "forgedRewards", "forgedTotal", "producedBlocks", "publicKey", "rank", "resigned",
     "username", "voteBalance", "votes",
 ];
 
-/// What the list of delegates takes.
+/// The parameters that the list of delegates takes.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("type", Rule::OneOf(&["resigned", "never-forged"])),
@@ -35,10 +36,10 @@ pub const FILTERS: &[Parameter] = &[
     both("producedBlocks", FROM_ZERO),
 ];
 
-/// What the search takes in its query beside paging.
+/// The parameters that the search takes in its query beside paging.
 pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
 
-/// What the search takes in its body.
+/// The parameters that the search takes in its body.
 pub const SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -77,7 +78,7 @@ impl DelegateRow {
         self.delegate.registered
     }
 
-    /// Whether the delegate is of a `type` that lists can be narrowed to.
+    /// True if the delegate is of a `type` that lists can be narrowed to.
     pub fn is_of_type(&self, name: &str) -> bool {
         match name {
             "resigned" => self.delegate.resigned,
@@ -101,7 +102,7 @@ impl DelegateRow {
     }
 }
 
-/// What delegates are filtered and ordered by.
+/// The fields by which delegates are filtered and ordered.
 pub const FIELDS: &[Field<DelegateRow>] = &[
     Field::new("address", |row, _| Cell::shown(row.wallet.address)),
     Field::hex("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)),
@@ -129,21 +130,17 @@ const MEMBERS: &[Member<DelegateRow>] = &[
     Member::only("votes", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.vote_balance)),
     Member::some("rank", Shape::Integer, |row, _, slot| slot.put_some(row.delegate.rank)),
     Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.delegate.resigned)),
-    Member::new(
-        "blocks",
-        Shape::Table(|dialect, named| shape::of_table(BLOCKS, dialect, named)),
-        |row, frame, slot| slot.members(BLOCKS, row, frame),
-    ),
+    Member::new("blocks", Shape::Table(|dialect, named| row::of_table(BLOCKS, dialect, named)), |row, frame, slot| {
+        slot.members(BLOCKS, row, frame)
+    }),
     Member::new(
         "production",
-        Shape::Table(|dialect, named| shape::of_table(PRODUCTION, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(PRODUCTION, dialect, named)),
         |row, frame, slot| slot.members(PRODUCTION, row, frame),
     ),
-    Member::new(
-        "forged",
-        Shape::Table(|dialect, named| shape::of_table(FORGED, dialect, named)),
-        |row, frame, slot| slot.members(FORGED, row, frame),
-    ),
+    Member::new("forged", Shape::Table(|dialect, named| row::of_table(FORGED, dialect, named)), |row, frame, slot| {
+        slot.members(FORGED, row, frame)
+    }),
 ];
 
 const BLOCKS: &[Member<DelegateRow>] = &[
@@ -183,8 +180,8 @@ const FORGED: &[Member<DelegateRow>] = &[
     Member::only("total", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.forged_total())),
 ];
 
-/// What a delegate looks like.
-pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+/// The shape of a delegate.
+pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a delegate.
 pub fn write(out: &mut Vec<u8>, row: &DelegateRow, frame: &Frame<'_>) {

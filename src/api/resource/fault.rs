@@ -1,8 +1,8 @@
 //! Faults as those who steer a run see them.
 
 use crate::{
-    api::{
-        context::Dialect,
+    api::table::{
+        dialect::Dialect,
         json::{self, Object},
         parameter::{Parameter, both},
         rule::{Bound, Rule},
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(0)))];
 /// A node by its number.
 pub const PATH_NODE: &[Parameter] = &[both("node", Rule::Integer(Bound::Least(0)))];
-/// What a node has when it is back.
+/// The parameters of a crash and of a restart.
 pub const BACK: &[Parameter] = &[both("keep_pool", Rule::Boolean)];
 
 /// A fault as in a scenario file, with the schema that `dposlab schema` prints.
@@ -26,7 +26,7 @@ pub const WRITTEN: Shape = Shape::Resource("Fault", |_: Dialect, named: &mut Nam
     refer(&schema["$defs"]["Fault"], &schema["$defs"], named)
 });
 
-/// How a fault stands.
+/// The shape of a fault's state.
 pub const SHAPE: Shape = Shape::Members(&[
     ("id", Shape::Integer, true),
     ("state", Shape::Pattern("^(waiting|in-force|over)$"), true),

@@ -1,9 +1,9 @@
 //! Statistics of the fees paid for one type of transactions. Source: api.md 4.10 row 2, 7.
 
-use super::Frame;
 use crate::{
-    api::{
-        json::{Member, write_members},
+    api::table::{
+        frame::Frame,
+        row::{self, Member, write_members},
         shape::{self, Shape},
     },
     protocol::transaction::Kind,
@@ -60,12 +60,11 @@ const LISTED: &[Member<FeeRow>] = &[
     Member::new("median", shape::AMOUNT, |row, _, slot| slot.text(row.median())),
 ];
 
-/// What an entry under its type's key looks like.
-pub const GROUPED_SHAPE: Shape =
-    Shape::Resource("FeesOfType", |dialect, named| shape::of_table(GROUPED, dialect, named));
+/// The shape of an entry under its type's key.
+pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", |dialect, named| row::of_table(GROUPED, dialect, named));
 
-/// What an entry looks like that says its type.
-pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| shape::of_table(LISTED, dialect, named));
+/// The shape of an entry that says its type.
+pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| row::of_table(LISTED, dialect, named));
 
 /// Writes an entry under its type's key.
 pub fn write_grouped(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {

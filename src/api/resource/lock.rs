@@ -1,11 +1,12 @@
 //! Open locks. Source: api.md 3, 4.1, 4.7.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
-    api::{
+    api::table::{
         field::{Cell, Field},
-        json::{Member, write_members},
+        frame::Frame,
         parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both, documented},
+        row::{self, Member, write_members},
         rule::{Check, Rule},
         shape::{self, Shape},
     },
@@ -14,7 +15,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 #[rustfmt::skip]
 pub const ORDERS: &[&str] = &[
     "amount", "expirationType", "expirationValue", "isExpired", "lockId", "recipientId", "secretHash",
@@ -29,20 +30,20 @@ const SECRET_HASH: Parameter = both("secretHash", TRANSACTION_ID);
 const EXPIRATION_TYPE: Parameter = both("expirationType", Rule::Named(&[("EpochTimestamp", 1), ("BlockHeight", 2)]));
 const IS_EXPIRED: Parameter = both("isExpired", Rule::Boolean);
 
-/// What the list of locks takes.
+/// The parameters that the list of locks takes.
 #[rustfmt::skip]
 pub const FILTERS: &[Parameter] = &[
     ORDER, RECIPIENT, SENDER_KEY, LOCK_ID, SECRET_HASH, both("amount", FROM_ZERO), both("expirationValue", FROM_ZERO),
     EXPIRATION_TYPE, IS_EXPIRED,
 ];
 
-/// What the list of a wallet's locks takes.
+/// The parameters that the list of a wallet's locks takes.
 pub const OF_WALLET: &[Parameter] = &[ORDER, IS_EXPIRED];
 
-/// What searches take in their query.
+/// The parameters that searches take in their query.
 pub const ORDERED: &[Parameter] = &[ORDER];
 
-/// What searches take in their body.
+/// The parameters that searches take in their body.
 #[rustfmt::skip]
 pub const SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(ORDERS)), RECIPIENT, SENDER_KEY, LOCK_ID, SECRET_HASH, both("amount", RANGE),
@@ -50,7 +51,7 @@ pub const SEARCH: &[Parameter] = &[
     both("vendorField", Rule::Text(&[Check::AtMost(255)])), IS_EXPIRED,
 ];
 
-/// What the search for claims and refunds takes in its body.
+/// The parameters that the search for claims and refunds takes in its body.
 pub const UNLOCKED: &[Parameter] = &[both("ids", Rule::Several(&TRANSACTION_ID, 1, 25)).required()];
 
 /// A lock as a path has it.
@@ -82,7 +83,7 @@ impl LockRow {
     }
 }
 
-/// What locks are filtered and ordered by.
+/// The fields by which locks are filtered and ordered.
 pub const FIELDS: &[Field<LockRow>] = &[
     Field::hex("lockId", |row, _| Cell::shown(row.id)),
     Field::new("amount", |row, _| Cell::number(row.lock.amount.value())),
@@ -111,8 +112,8 @@ const MEMBERS: &[Member<LockRow>] = &[
     Member::some("vendorField", Shape::Text, |row, _, slot| slot.put_some(row.lock.vendor_field.as_ref())),
 ];
 
-/// What a lock looks like.
-pub const SHAPE: Shape = Shape::Resource("Lock", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+/// The shape of a lock.
+pub const SHAPE: Shape = Shape::Resource("Lock", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a lock.
 pub fn write(out: &mut Vec<u8>, row: &LockRow, frame: &Frame<'_>) {

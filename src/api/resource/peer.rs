@@ -1,28 +1,30 @@
 //! The other nodes of the simulated network, as peers. They have no sockets: their addresses are of the range that is
 //! set aside for measuring networks (RFC 2544), where no machine of the world is. Source: api.md 8.
 
-use super::Frame;
 use crate::{
     actors::NodeId,
     api::{
-        context::{Ports, Spoken},
-        field::{Cell, Field},
-        json::{Member, write_members},
-        parameter::{ANY_TEXT, Parameter, both, documented},
-        rule::{Bound, Rule},
-        shape::{self, Shape},
+        http::request::Ports,
+        table::{
+            dialect::Spoken,
+            field::{Cell, Field},
+            frame::Frame,
+            parameter::{ANY_TEXT, Parameter, both, documented},
+            row::{self, Member, write_members},
+            rule::{Bound, Rule},
+            shape::Shape,
+        },
+        view::VERSION,
     },
     protocol::Height,
 };
 use std::net::Ipv4Addr;
 
-/// The version of the reference node that all nodes stand in for.
-pub const VERSION: &str = "2.6.57";
 const OS: &str = "linux";
-/// What a peer answered last, as a status of HTTP.
+/// The status of HTTP that a peer answered last.
 const STATUS: u16 = 200;
 
-/// What the list of peers takes.
+/// The parameters that the list of peers takes.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
     both("ip", Rule::Ip),
@@ -53,7 +55,7 @@ impl PeerRow {
     }
 }
 
-/// What peers are filtered and ordered by. Versions are looked at apart, as ranges.
+/// The fields by which peers are filtered and ordered. Versions are looked at apart, as ranges.
 pub const FIELDS: &[Field<PeerRow>] = &[
     Field::new("ip", |row, _| Cell::shown(row.ip())),
     Field::new("port", |row, _| Cell::number(row.ports.p2p)),
@@ -80,8 +82,8 @@ const MEMBERS: &[Member<PeerRow>] = &[
     Member::new("latency", Shape::Integer, |row, _, slot| slot.put(&row.latency_ms)),
 ];
 
-/// What a peer looks like.
-pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+/// The shape of a peer.
+pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes a peer.
 pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {

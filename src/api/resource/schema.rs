@@ -1,4 +1,4 @@
-//! What the members of each type of transactions may be, in the reference's dialect of JSON Schema.
+//! Schemas of the members of each type of transactions, in the reference's dialect of JSON Schema.
 //! Source: api.md 4.6.
 
 use crate::protocol::transaction::Kind;

@@ -1,12 +1,12 @@
 //! An instant as the API shows it: seconds since the epoch, Unix seconds, and ISO 8601. Source: api.md 4.1.
 
 use crate::{
-    api::{json::Slot, shape::Shape},
+    api::table::{json::Slot, shape::Shape},
     protocol::{Timestamp, slots::Slots},
 };
 use std::fmt;
 
-/// What it looks like.
+/// The shape of an instant.
 pub const SHAPE: Shape = Shape::Members(&[
     ("epoch", Shape::Integer, true),
     ("unix", Shape::Integer, true),

@@ -1,24 +1,28 @@
 //! Transactions, confirmed and pending. Source: api.md 3, 4.1, 4.6.
 
-use super::{Frame, timestamp};
+use super::timestamp;
 use crate::{
     api::{
-        context::Spoken,
-        field::{Cell, Field, Missing, Test},
-        json::{Member, write_members, write_value},
-        parameter::{
-            ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID, both,
-            documented,
+        table::{
+            dialect::Spoken,
+            field::{Cell, Field, Missing, Test},
+            frame::Frame,
+            json::write_value,
+            parameter::{
+                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID,
+                both, documented,
+            },
+            row::{self, Member, write_members},
+            rule::{Check, Rule},
+            shape::{self, Shape},
         },
-        rule::{Check, Rule},
-        shape::{self, Shape},
         view::{Place, stored_recipient},
     },
     protocol::{Address, Height, SignedTransaction, Timestamp},
 };
 use std::sync::Arc;
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 pub const ORDERS: &[&str] = &["amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version"];
 
 const ORDER: Parameter = both("orderBy", Rule::Order(ORDERS));
@@ -36,17 +40,17 @@ const AMOUNT: Parameter = both("amount", FROM_ZERO);
 const FEE: Parameter = both("fee", FROM_ZERO);
 const VENDOR_FIELD: Parameter = both("vendorField", Rule::Text(&[Check::BytesAtMost(255)]));
 
-/// What the list of all transactions takes.
+/// The parameters that the list of all transactions takes.
 #[rustfmt::skip]
 pub const FILTERS: &[Parameter] = &[
     ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, NONCE, AMOUNT, FEE,
     VENDOR_FIELD,
 ];
 
-/// What the search takes in its query beside paging and `transform`.
+/// The parameters that the search takes in its query beside paging and `transform`.
 pub const ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
 
-/// What the search takes in its body.
+/// The parameters that the search takes in its body.
 #[rustfmt::skip]
 pub const SEARCH: &[Parameter] = &[
     ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, documented("ownerId", ADDRESS),
@@ -54,26 +58,26 @@ pub const SEARCH: &[Parameter] = &[
     both("amount", RANGE), both("fee", RANGE), VENDOR_FIELD, both("asset", Rule::Object),
 ];
 
-/// What the list of a block's transactions takes.
+/// The parameters that the list of a block's transactions takes.
 #[rustfmt::skip]
 pub const OF_BLOCK: &[Parameter] = &[
     ORDER, ID, BLOCK, TYPE, both("version", FROM_ZERO), SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, AMOUNT, FEE,
     VENDOR_FIELD,
 ];
 
-/// What the list of a wallet's transactions takes.
+/// The parameters that the list of a wallet's transactions takes.
 #[rustfmt::skip]
 pub const OF_WALLET: &[Parameter] = &[
     ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, TIMESTAMP, NONCE, AMOUNT, FEE, VENDOR_FIELD,
 ];
 
-/// What the list of a wallet's sent transactions takes beside [`OF_WALLET`].
+/// The parameters that the list of a wallet's sent transactions takes beside [`OF_WALLET`].
 pub const SENT: &[Parameter] = &[RECIPIENT];
 
-/// What the list of a wallet's received transactions takes beside [`OF_WALLET`].
+/// The parameters that the list of a wallet's received transactions takes beside [`OF_WALLET`].
 pub const RECEIVED: &[Parameter] = &[SENDER_KEY, SENDER];
 
-/// What the list of votes takes.
+/// The parameters that the list of votes takes.
 #[rustfmt::skip]
 pub const VOTES: &[Parameter] = &[
     ORDER, ID, BLOCK, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, AMOUNT, FEE, VENDOR_FIELD,
@@ -126,7 +130,7 @@ impl TransactionRow {
     }
 }
 
-/// What transactions are filtered and ordered by. Who sent and received is looked up, see [`handler`](crate::api).
+/// The fields by which transactions are filtered and ordered. Who sent and received is looked up, see [`handler`](crate::api).
 pub const FIELDS: &[Field<TransactionRow>] = &[
     Field::hex("id", |row, _| Cell::shown(row.transaction.id())),
     Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link().id()))),
@@ -191,12 +195,12 @@ const MEMBERS: &[Member<TransactionRow>] = &[
     Member::some("nonce", shape::AMOUNT, |row, _, slot| slot.text_some(row.nonce())),
 ];
 
-/// What a transaction looks like: the API's shape, or its own.
+/// The shape of a transaction: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
 
-const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
-/// What a transaction itself looks like, as it is posted and signed.
+/// The shape of a transaction itself, as it is posted and signed.
 const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
     let members = Shape::Members(&[
         ("version", Shape::Integer, true),
@@ -220,7 +224,7 @@ const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
     members.schema(dialect, named)
 });
 
-/// What a claim or refund looks like, which has the API's shape only.
+/// The shape of a claim or refund, which has the API's shape only.
 pub const UNLOCKED_SHAPE: Shape = SHOWN;
 
 /// Writes a transaction in the shape asked for.

@@ -1,17 +1,15 @@
 //! Wallets. Source: api.md 3, 4.1, 4.3.
 
-use super::{
-    Frame,
-    attributes::{ATTRIBUTES, MULTI_SIGNATURE, write_multi_signature},
-};
+use super::attributes::{ATTRIBUTES, MULTI_SIGNATURE, write_multi_signature};
 use crate::{
-    api::{
-        context::Spoken,
+    api::table::{
+        dialect::Spoken,
         field::{Cell, Field},
-        json::{Member, write_members},
+        frame::Frame,
         parameter::{
             ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
         },
+        row::{self, Member, write_members},
         rule::{Bound, Rule},
         shape::{self, Shape},
     },
@@ -19,14 +17,14 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What `orderBy` takes.
+/// The fields that `orderBy` takes.
 #[rustfmt::skip]
 pub const ORDERS: &[&str] = &[
     "address", "balance", "resigned", "lockedBalance", "nonce", "publicKey", "secondPublicKey", "username", "vote",
     "voteBalance",
 ];
 
-/// What lists of wallets take.
+/// The parameters that lists of wallets take.
 pub const FILTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -40,10 +38,10 @@ pub const FILTERS: &[Parameter] = &[
     both("producedBlocks", FROM_ZERO),
 ];
 
-/// What the search takes in its query beside paging.
+/// The parameters that the search takes in its query beside paging.
 pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
 
-/// What the search takes in its body.
+/// The parameters that the search takes in its body.
 pub const SEARCH: &[Parameter] = &[
     documented("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -59,7 +57,7 @@ pub const SEARCH: &[Parameter] = &[
     both("lockedBalance", RANGE),
 ];
 
-/// What the list of a delegate's voters takes.
+/// The parameters that the list of a delegate's voters takes.
 pub const VOTERS: &[Parameter] = &[
     both("orderBy", Rule::Order(ORDERS)),
     both("address", ADDRESS),
@@ -78,7 +76,7 @@ pub const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
 /// A wallet.
 pub type WalletRow = Arc<Wallet>;
 
-/// What wallets are filtered and ordered by.
+/// The fields by which wallets are filtered and ordered.
 pub const FIELDS: &[Field<WalletRow>] = &[
     Field::new("address", |wallet, _| Cell::shown(wallet.address)),
     Field::new("addresses", |wallet, _| Cell::shown(wallet.address)),
@@ -110,7 +108,7 @@ const MEMBERS: &[Member<WalletRow>] = &[
     Member::new("balance", shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
     Member::new(
         "attributes",
-        Shape::Table(|dialect, named| shape::of_table(ATTRIBUTES, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(ATTRIBUTES, dialect, named)),
         |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
     ),
     Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
@@ -133,7 +131,7 @@ const FOUND: &[Member<WalletRow>] = &[
     Member::only("balance", Spoken::CORE26, shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
     Member::new(
         "attributes",
-        Shape::Table(|dialect, named| shape::of_table(ATTRIBUTES, dialect, named)),
+        Shape::Table(|dialect, named| row::of_table(ATTRIBUTES, dialect, named)),
         |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
     ),
     Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
@@ -158,11 +156,11 @@ const FOUND: &[Member<WalletRow>] = &[
     }),
 ];
 
-/// What a wallet looks like.
-pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+/// The shape of a wallet.
+pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
-/// What a wallet looks like that a search found.
-pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| shape::of_table(FOUND, dialect, named));
+/// The shape of a wallet that a search found.
+pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| row::of_table(FOUND, dialect, named));
 
 /// Writes a wallet in full.
 pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {

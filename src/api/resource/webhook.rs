@@ -1,19 +1,19 @@
 //! Webhooks as clients see them: never with the half of the token that is kept. Source: api.md 6.1.
 
-use super::Frame;
 use crate::{
     actors::Webhook,
-    api::{
-        context::{Dialect, Spoken},
-        json::{Member, write_members},
+    api::table::{
+        dialect::{Dialect, Spoken},
+        frame::Frame,
         parameter::{ANY_TEXT, Parameter, both, documented},
+        row::{self, Member, write_members},
         rule::Rule,
         shape::{self, Shape},
     },
 };
 use std::sync::Arc;
 
-/// What creation takes.
+/// The members of a new webhook.
 pub const NEW: &[Parameter] = &[
     both("event", ANY_TEXT).required(),
     both("target", Rule::Uri).required(),
@@ -21,7 +21,7 @@ pub const NEW: &[Parameter] = &[
     both("conditions", Rule::Conditions).required(),
 ];
 
-/// What an update takes: the reference wants all again. Source: api.md 4.10 row 13.
+/// The parameters that an update takes: the reference wants all again. Source: api.md 4.10 row 13.
 pub const CHANGE: &[Parameter] = &[
     documented("event", ANY_TEXT),
     documented("target", Rule::Uri),
@@ -56,8 +56,8 @@ const MEMBERS: &[Member<WebhookRow>] = &[
     Member::new("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
 ];
 
-/// What a webhook looks like; the token is there once, when it is made.
-pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| shape::of_table(MEMBERS, dialect, named));
+/// The shape of a webhook; the token is there once, when it is made.
+pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| row::of_table(MEMBERS, dialect, named));
 
 /// Writes one webhook.
 pub fn write(out: &mut Vec<u8>, row: &WebhookRow, frame: &Frame<'_>) {

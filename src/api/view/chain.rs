@@ -41,7 +41,7 @@ pub struct Facts {
     pub version: u8,
 }
 
-/// Where a transaction lies: its block's height and its index there. Ordered as the chain is.
+/// The place of a transaction: its block's height and its index there. Ordered as the chain is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     pub height: Height,
@@ -55,11 +55,11 @@ pub struct Place {
     pub index: usize,
 }
 
-/// Where the transactions of a wallet lie, oldest first.
+/// The places of the transactions of a wallet, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub sent: Vector<Spot>,
-    /// What a filter by recipient alone finds. Source: api.md 4.2.
+    /// The transactions that a filter by recipient alone finds. Source: api.md 4.2.
     pub received: Vector<Spot>,
     /// In any role.
     pub any: Vector<Spot>,
@@ -172,7 +172,7 @@ impl Chain {
         self.blocks.get((height.0 as usize).checked_sub(1)?)
     }
 
-    /// Whether a block is on this chain.
+    /// True if a block is on this chain.
     pub fn holds(&self, link: &Link) -> bool {
         self.at(link.height()).is_some_and(|entry| entry.link.id() == link.id())
     }
@@ -182,7 +182,7 @@ impl Chain {
         &self.blocks
     }
 
-    /// How many transactions it holds.
+    /// The number of transactions that it holds.
     pub fn transactions(&self) -> u64 {
         self.blocks.last().map_or(0, |entry| entry.link.transactions())
     }
@@ -204,7 +204,7 @@ impl Chain {
         self.wallets.get(address)
     }
 
-    /// Where the transactions of a type lie, oldest first, with their fees.
+    /// The places of the transactions of a type, oldest first, with their fees.
     pub fn of_kind(&self, kind: Kind) -> &Vector<(Spot, u64)> {
         &self.kinds[kind as usize]
     }
@@ -219,7 +219,7 @@ impl Chain {
         self.place(*self.unlocks.get(lock)?)
     }
 
-    /// Whether the order of the chain is the order of time for all transactions.
+    /// True if the order of the chain is the order of time for all transactions.
     pub fn is_in_time_order(&self) -> bool {
         self.own_timestamps == 0
     }

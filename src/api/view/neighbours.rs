@@ -7,6 +7,9 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
+/// The version of the reference node that all nodes stand in for.
+pub const VERSION: &str = "2.6.57";
+
 /// The other nodes.
 #[derive(Debug, Default)]
 pub struct Neighbours {
@@ -14,7 +17,7 @@ pub struct Neighbours {
     tips: DashMap<NodeId, Arc<Link>>,
     /// How long a message takes to each of them and back [ms], where that is known.
     latencies: DashMap<NodeId, u32>,
-    /// How often a node was seen.
+    /// The number of times that a node was seen.
     seen: AtomicU32,
     /// How often one had been seen when the median height was found, and that height: asked for far more often than it
     /// changes.
@@ -43,7 +46,7 @@ impl Neighbours {
         }
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.seen.load(Ordering::Relaxed) == 0
     }

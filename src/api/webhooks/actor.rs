@@ -1,35 +1,35 @@
 //! The ractor actor that hosts a node's [`WebhookDispatcher`], keeps its webhooks on disk, and hands deliveries on.
 
 use super::{
-    Report, WebhookError,
+    error::WebhookError,
+    inbox::Inbox,
     lane::{Counts, Lane},
     post::Poster,
     store::Store,
     targets::Targets,
 };
-use crate::actors::{
-    SimTime,
-    webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
+use crate::{
+    actors::{
+        SimTime,
+        webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
+    },
+    api::{http::log::Report, lab::chaos::Chaos},
 };
-use crate::api::lab::Chaos;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 use tokio::sync::Semaphore;
 
-/// How long the end waits for what is on its way.
+/// The time that the end waits for posts on their way.
 const LAST_DELIVERIES: Duration = Duration::from_secs(1);
 
 /// Receivers that are posted to at one time; a process has so many files only.
 const CONNECTIONS_MAX: usize = 256;
 
-/// What a hosted dispatcher is told and asked.
+/// The messages to a hosted dispatcher.
 pub enum WebhookMessage {
     /// Something for the dispatcher, at this instant.
     Hear(SimTime, WebhookInput),
@@ -38,11 +38,11 @@ pub enum WebhookMessage {
     /// One, if it is there.
     Get(String, RpcReplyPort<Option<Arc<Webhook>>>),
     Create(Box<Webhook>, RpcReplyPort<Result<(), WebhookError>>),
-    /// Whether it was there.
+    /// Replies true if it was there.
     Update(String, Box<WebhookChange>, RpcReplyPort<Result<bool, WebhookError>>),
-    /// Whether it was there.
+    /// Replies true if it was there.
     Delete(String, RpcReplyPort<Result<bool, WebhookError>>),
-    /// What became of each webhook's deliveries, in the order of [`WebhookMessage::List`].
+    /// The outcomes of each webhook's deliveries, in the order of [`WebhookMessage::List`].
     Counts(RpcReplyPort<Vec<(Arc<Webhook>, Counts)>>),
     /// Delivers what waits, for a short while, and replies when nothing more will be.
     Finish(RpcReplyPort<()>),
@@ -56,21 +56,8 @@ pub struct HostArguments {
     pub store: Option<Store>,
     pub report: Report,
     pub inbox: Arc<Inbox>,
-    /// What goes wrong with posts, if anything may.
+    /// The rules of chaos for posts, if there can be any.
     pub chaos: Option<Chaos>,
-}
-
-/// What observers and the actor share: whether anybody asks for events, and how many are on their way.
-#[derive(Default)]
-pub struct Inbox {
-    pub is_wanted: AtomicBool,
-    pub waiting: AtomicU64,
-    /// Events nobody was told of, because too many were on their way.
-    pub overlooked: AtomicU64,
-    /// Posts of all webhooks, those that were deleted included: taken, not taken, and never sent.
-    pub delivered: AtomicU64,
-    pub failed: AtomicU64,
-    pub dropped: AtomicU64,
 }
 
 /// All that changes.

@@ -1,10 +1,13 @@
 //! The deliveries of one webhook, one after the other, in a task of its own: a slow receiver holds up nobody else.
 #![expect(clippy::disallowed_methods, reason = "receivers live in real time, and so does what keeps a post back")]
 
-use super::{Report, actor::Inbox, post::Poster};
+use super::{inbox::Inbox, post::Poster};
 use crate::{
     actors::webhook::Delivery,
-    api::lab::chaos::{PostStrike, Treatment},
+    api::{
+        http::log::Report,
+        lab::chaos::{PostStrike, Treatment},
+    },
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
@@ -19,7 +22,7 @@ use tokio::{
 pub const QUEUE_MAX: u64 = 4_096;
 pub const QUEUE_BYTES_MAX: u64 = 32 << 20;
 
-/// What became of a webhook's deliveries so far.
+/// The outcomes of a webhook's deliveries so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Waiting, the one in hand included.
@@ -30,11 +33,12 @@ pub struct Counts {
     pub failed: u64,
     /// Never sent, because too many were waiting.
     pub dropped: u64,
-    /// Why the last one failed.
+    /// The reason why the last one failed.
     pub last_failure: Option<String>,
 }
 
-/// What the queue and its task both write. One lock, so that nobody reads a failure that is counted and not yet explained.
+/// The counts that the queue and its task both write. One lock, so that nobody reads a failure that is counted and not
+/// yet explained.
 #[derive(Default)]
 struct Shared(Mutex<Tally>);
 
@@ -126,7 +130,7 @@ impl Lane {
         let _task_gone = self.sender.send(queued);
     }
 
-    /// What became of the deliveries so far, all at one instant.
+    /// The outcomes of the deliveries so far, all at one instant.
     pub fn counts(&self) -> Counts {
         self.shared.tally().counts.clone()
     }

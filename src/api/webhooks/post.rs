@@ -1,6 +1,6 @@
 //! Posting a body to a target: over HTTP/1.1, to allowed addresses only, without following where it might lead.
 
-use super::Targets;
+use super::targets::Targets;
 use fluent_uri::{Uri, component::Host};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
@@ -22,7 +22,7 @@ use tokio::net::{TcpStream, lookup_host};
 const ANSWER_MAX: usize = 65_536;
 const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
-/// Why a body was not taken.
+/// The reasons why a body was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
     #[error("only http targets are posted to")]
@@ -64,7 +64,7 @@ impl Poster {
     /// Posts a body with the secret that tells the receiver who posts.
     ///
     /// # Errors
-    /// Why it was not taken: it could not be brought there in time, or the answer was not 2xx.
+    /// It could not be brought there in time, or the answer was not 2xx.
     pub async fn post(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
         match tokio::time::timeout(self.timeout, self.post_once(target, secret, body)).await {
             Ok(outcome) => outcome,

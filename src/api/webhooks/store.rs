@@ -26,7 +26,7 @@ pub struct DataDir {
     _lock: Arc<File>,
 }
 
-/// Where the webhooks of one node are kept.
+/// The file that keeps the webhooks of one node.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -35,7 +35,7 @@ pub struct Store {
     _data: DataDir,
 }
 
-/// Why data cannot be kept, or read back.
+/// The errors of keeping data, and of reading it back.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("{path}: cannot be used: {source}")]
@@ -48,7 +48,7 @@ pub enum StoreError {
     TooMany { path: String, found: usize },
 }
 
-/// What one file holds.
+/// The content of one file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept<W> {

@@ -1,4 +1,4 @@
-//! Where webhooks may go: ranges of addresses, never names, since a name can be made to lead anywhere.
+//! The targets of webhooks: ranges of addresses, never names, since a name can be made to lead anywhere.
 
 use ipnet::IpNet;
 use std::{fmt, net::IpAddr, str::FromStr};
@@ -52,7 +52,7 @@ impl Targets {
         Self(Vec::new())
     }
 
-    /// Whether an address may be connected to.
+    /// True if an address may be connected to.
     pub fn allow(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|range| match range {
@@ -64,7 +64,7 @@ impl Targets {
     }
 }
 
-/// Whether an address, not one of IPv4 in IPv6, is a public host's.
+/// True if an address, not one of IPv4 in IPv6, is a public host's.
 fn is_public(address: IpAddr) -> bool {
     let is_in = |range: &str| range.parse::<IpNet>().expect("the table holds ranges").contains(&address);
     (address.is_ipv4() || is_in("2000::/3")) && !SPECIAL.iter().any(|range| is_in(range))

@@ -146,7 +146,7 @@ async function blocks(network, height, all) {
 
 /** What /api/transactions/schemas answers, which a test of ours holds against a live node, and the library's schemas. */
 function schemas() {
-    const examples = JSON.parse(fs.readFileSync(path.join(__dirname, "../../../src/api/openapi/examples.json"), "utf8"));
+    const examples = JSON.parse(fs.readFileSync(path.join(__dirname, "../../../src/api/table/openapi/examples.json"), "utf8"));
     Managers.configManager.setFromPreset("testnet");
     Managers.configManager.setHeight(2);
     for (const dialect of ["documented", "core-2.6"]) {

@@ -1,8 +1,16 @@
 //! Coin and accounts for tests: `POST /lab/faucet` and `POST /lab/accounts`.
 
-use super::{Call, until::refused};
+use super::until::refused;
 use crate::{
-    api::{ApiError, Reply, funds::Funds, json, route::Answer, shape, shape::Shape},
+    api::{
+        http::{error::ApiError, reply::Reply},
+        lab::funds::Funds,
+        table::{
+            json,
+            route::{Answer, Call},
+            shape::{self, Shape},
+        },
+    },
     protocol::{Address, Arktoshi, transaction::Payment},
 };
 use serde_json::{Map, Value, json};
@@ -28,7 +36,7 @@ const AT_ONCE: u32 = 1_000;
 pub fn faucet(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let payments = read_payments(&call.body, call.context.view.tree().config().network.pub_key_hash)?;
-        let ids = funds(&call)?.pay(call.context, payments).await?;
+        let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
         Ok(Reply::json(json::data_object(|data| {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
             data.slot("transactions").put(&ids);
@@ -40,7 +48,7 @@ pub fn faucet(call: Call<'_>) -> Answer<'_> {
 pub fn accounts(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let (count, balance) = read_accounts(&call.body)?;
-        let (fresh, ids) = funds(&call)?.open(call.context, count, balance).await?;
+        let (fresh, ids) = funds(&call)?.open((&call.context.view, &call.context.live), count, balance).await?;
         let accounts: Vec<Value> = fresh
             .iter()
             .map(|fresh| {

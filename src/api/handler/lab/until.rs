@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{NodeId, SimTime},
-    api::ApiError,
+    api::http::error::ApiError,
     protocol::{Height, Round, Timestamp},
     sim::{
         fault::EventTrigger,
@@ -11,7 +11,7 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 
-/// What was asked for.
+/// The request.
 #[derive(Debug, PartialEq)]
 pub struct Wanted {
     /// Played at most.
@@ -21,7 +21,7 @@ pub struct Wanted {
 
 /// Slots that are played at most where no limit is given.
 const LIMIT: u32 = 10_000;
-/// What there is to wait for.
+/// The events that an advance can wait for.
 const NAMES: [&str; 5] = ["height", "time", "round", "transaction", "event"];
 
 /// Reads the body; heights, rounds and transactions are those of a node's chain.
@@ -116,7 +116,7 @@ fn wrong(unknown: Option<&str>, body: &Value) -> ApiError {
     ))
 }
 
-/// What is wrong with a member: what was found, what is allowed.
+/// An error about a member, which names what was found and what is allowed.
 pub fn refused(key: &str, found: &Value, allowed: &str) -> ApiError {
     ApiError::Unprocessable(format!("key '{key}': found {}, allowed is {allowed}", shown(found)))
 }

@@ -7,15 +7,18 @@
 //!
 //! Only the rows of the page are made. What an index answers alone is not even looked at: its length is the total.
 
-use super::{Call, Scope, TransactionRow, blocks};
 use crate::{
     api::{
-        context::Dialect,
-        field,
-        like::Pattern,
-        page::{Estimate, Listing, Page},
-        resource::transaction,
-        rule::Given,
+        handler::blocks,
+        resource::transaction::{self, TransactionRow},
+        table::{
+            dialect::Dialect,
+            field,
+            like::Pattern,
+            page::{Estimate, Listing, Page},
+            route::Call,
+            rule::Given,
+        },
         view::{Chain, Entry, Facts, Place, Spot},
     },
     protocol::{Address, Asset, Height, PublicKey, TransactionId, transaction::Kind},
@@ -23,6 +26,17 @@ use crate::{
 use imbl::Vector;
 use memchr::memmem::Finder;
 use std::{cmp::Ordering, ops::Range, sync::Arc};
+
+/// The filters that a list's path sets, beside those of its query.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    pub block: Option<Arc<Entry>>,
+    pub sender: Option<PublicKey>,
+    pub recipient: Option<Address>,
+    /// In any role.
+    pub party: Option<Address>,
+    pub kind: Option<Kind>,
+}
 
 /// A search for confirmed transactions.
 pub struct Search<'s> {
@@ -209,7 +223,7 @@ impl<'s> Search<'s> {
         Listing { rows: places.map(TransactionRow::confirmed).collect(), total, estimate: Estimate::Unsaid }
     }
 
-    /// Whether the order asked for is that of the chain, newest first.
+    /// True if the order asked for is that of the chain, newest first.
     fn is_in_chain_order(&self) -> bool {
         let is_default = matches!(self.call.parameters.order(), None | Some(("timestamp", true)));
         is_default && self.scope.block.is_none() && self.call.head.chain().is_in_time_order()
@@ -249,7 +263,7 @@ impl<'s> Search<'s> {
         self.kinds.single().map_or(Candidates::All(chain), |kind| Candidates::OfKind(chain.of_kind(kind)))
     }
 
-    /// Whether the candidates are what is searched for.
+    /// True if the candidates are what is searched for.
     fn is_answered_by(&self, candidates: &Candidates<'_>) -> bool {
         let is_of_kind = match candidates {
             Candidates::OfKind(_) => true,
@@ -259,7 +273,7 @@ impl<'s> Search<'s> {
         is_of_kind && self.numbers.is_empty() && !self.has_more_than(candidates)
     }
 
-    /// Whether something is asked for that neither the candidates nor numbers and types tell.
+    /// True if something is asked for that neither the candidates nor numbers and types tell.
     fn has_more_than(&self, candidates: &Candidates<'_>) -> bool {
         let told = match candidates {
             Candidates::Spots(_) => 1,

@@ -1,0 +1,243 @@
+//! The table of routes: who answers what, and what may be asked. Source: api.md 4.
+
+use super::{
+    blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
+    lab::{self, money, until},
+    locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
+    webhooks,
+};
+use crate::api::{
+    http::{guard::Access, log::LINES_MAX},
+    resource::{attributes, block, business, delegate, fault, lock, peer, transaction, wallet, webhook},
+    table::{
+        dialect::{Dialect, Spoken},
+        parameter::{PAGING, Parameter, TRANSFORM, both, documented},
+        route::{Handle, Match, Query, Route, Shown, Verb},
+        rule::{Bound, Rule},
+        shape::Shape,
+    },
+};
+use std::sync::LazyLock;
+
+/// The route of a verb and a path in a dialect, if there is one. Routes without arguments stand before those with.
+pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
+    let mut arguments = Vec::new();
+    for route in ROUTES.iter().filter(|route| route.verb == verb && route.spoken.holds(dialect)) {
+        if route.arguments.is_empty() {
+            if route.path == path {
+                return Some(Match { route, arguments });
+            }
+            continue;
+        }
+        arguments.clear();
+        if route.leads_to(path, &mut arguments) {
+            return Some(Match { route, arguments });
+        }
+    }
+    None
+}
+
+/// True if only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
+pub fn is_guarded(path: &str) -> bool {
+    /// Those that are not below `/lab`: every request is held against them.
+    static OTHERS: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
+        ROUTES.iter().filter(|route| route.access != Access::Everyone && !is_of_lab(route.path)).collect()
+    });
+    let path = path.trim_end_matches('/');
+    is_of_lab(path) || OTHERS.iter().any(|route| route.leads_to(path, &mut Vec::new()))
+}
+
+fn is_of_lab(path: &str) -> bool {
+    path == "/lab" || path.starts_with("/lab/")
+}
+
+/// The reference checks the order of unlocked transactions, and ignores it.
+const UNLOCKED_ORDER: &[Parameter] = &[both("orderBy", Rule::Order(transaction::ORDERS))];
+const ONE: Query = Query::Only(&[TRANSFORM]);
+const ROUND: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+const DAYS: &[Parameter] = &[both("days", Rule::Integer(Bound::Between(1, 30)))];
+const LINES: &[Parameter] = &[both("lines", Rule::Integer(Bound::Between(1, LINES_MAX as i64)))];
+const SHOWN_AS_TOLD: Query = Query::Known(&[&[documented("transform", Rule::Boolean)]]);
+
+/// All routes; those without arguments stand before those with.
+#[rustfmt::skip]
+pub static ROUTES: &[Route] = &[
+    Route::get("/", Query::Ignored, node::hello).shows("A greeting; to browsers, a page that says where everything is.", Shown::Data(Shape::Text)),
+    Route::get("/api/node/status", Query::Ignored, node::status).shows("Whether the node keeps up, and how far it is.", Shown::Data(node::STATUS_SHAPE)),
+    Route::get("/api/node/syncing", Query::Ignored, node::syncing).shows("The same, with the id of the newest block.", Shown::Data(node::SYNCING_SHAPE)),
+    Route::get("/api/node/configuration", Query::Ignored, node::configuration).shows("The network, the constants in force, and the pool.", Shown::Data(node::CONFIGURATION_SHAPE)),
+    Route::get("/api/node/configuration/crypto", Query::Ignored, node::crypto).shows("What clients sign by: exceptions, genesis block, milestones and network.", Shown::Data(node::CRYPTO_SHAPE)).of_chain(),
+    Route::get("/api/node/debug", Query::Only(&[LINES]), node::debug).shows("The end of the log.", Shown::Text).or_missing(),
+    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::list).shows("What was paid for each type of transactions in the last days.", Shown::Whole(fees::LIST_SHAPE)).spoken(Spoken::DOCUMENTED),
+    Route::get("/api/node/fees", Query::Only(&[DAYS]), fees::by_group).shows("What was paid for each type of transactions in the last days.", Shown::Whole(fees::GROUPS_SHAPE)).spoken(Spoken::CORE26),
+    Route::get("/api/blockchain", Query::Ignored, node::blockchain).shows("The newest block and the supply.", Shown::Data(node::BLOCKCHAIN_SHAPE)).of_chain(),
+    Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).shows("The delegates of a round.", Shown::Data(delegates::ROUND_SHAPE)).of(ROUND).dated(),
+
+    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list).shows("Blocks, newest first.", Shown::Counted(block::SHAPE)).dated(),
+    Route::get("/api/blocks/first", ONE, blocks::first).shows("The genesis block.", Shown::Data(block::END_SHAPE)).of_chain(),
+    Route::get("/api/blocks/last", ONE, blocks::last).shows("The newest block.", Shown::Data(block::END_SHAPE)).of_chain(),
+    Route::get("/api/blocks/{id}", ONE, blocks::show).shows("One block, by height or id.", Shown::Data(block::SHAPE)).of(block::PATH_ID).dated(),
+    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).shows("The transactions of a block.", Shown::Counted(transaction::SHAPE)).of(block::PATH_ANY_ID).dated(),
+    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list).shows("Searches blocks.", Shown::Counted(block::SHAPE)).dated(),
+
+    Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit).shows("Submits signed transactions.", Shown::Whole(submit::SHAPE)),
+    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list).shows("Confirmed transactions, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list).shows("Searches confirmed transactions.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::get("/api/transactions/types", Query::Ignored, types::types).shows("The types of transactions in force.", Shown::Data(types::TYPES_SHAPE)).of_chain(),
+    Route::get("/api/transactions/fees", Query::Ignored, types::fees).shows("The static fees of the types of transactions in force.", Shown::Data(types::FEES_SHAPE)).of_chain(),
+    Route::get("/api/transactions/schemas", Query::Ignored, types::schemas).shows("What the members of each type of transactions may be.", Shown::Data(types::SCHEMAS_SHAPE)).of_chain(),
+    Route::get("/api/transactions/unconfirmed", Query::Only(&[PAGING, TRANSFORM]), transactions::unconfirmed).shows("Pending transactions, in the order in which they would be forged.", Shown::Page(transaction::SHAPE)),
+    Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).shows("One pending transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID),
+    Route::get("/api/transactions/{id}", ONE, transactions::show).shows("One confirmed transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
+
+    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list).shows("Votes, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::get("/api/votes/{id}", ONE, votes::show).shows("One vote.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
+
+    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
+    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
+    Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).shows("One wallet, by address, public key or username.", Shown::Data(wallet::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).shows("The transactions of a wallet in any role.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).shows("The transactions that a wallet sent.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).shows("The transactions that a wallet received.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).shows("The votes of a wallet.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+
+    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).shows("The open locks of a wallet.", Shown::Counted(lock::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all).shows("Searches wallets.", Shown::Page(wallet::FOUND_SHAPE)).dated(),
+
+    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list).shows("Delegates, by rank.", Shown::Page(delegate::SHAPE)).dated(),
+    Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).shows("One delegate, by username, address or public key.", Shown::Data(delegate::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).shows("The blocks of a delegate, newest first.", Shown::Counted(block::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).shows("The wallets that vote for a delegate.", Shown::Page(wallet::FOUND_SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list).shows("Searches delegates.", Shown::Page(delegate::SHAPE)).dated(),
+
+    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list).shows("Open locks.", Shown::Page(lock::SHAPE)).dated(),
+    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks/{id}", Query::Ignored, locks::show).shows("One open lock.", Shown::Data(lock::SHAPE)).of(lock::PATH_ID).dated(),
+    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).dated(),
+    Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).dated(),
+
+    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list).shows("Businesses, by name.", Shown::Page(business::SHAPE)).dated(),
+    Route::get("/api/businesses/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/business/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).shows("The bridgechains of a business.", Shown::Page(business::CHAIN_SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/businesses/{businessId}/bridgechains/{bridgechainId}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
+    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).shows("Searches businesses.", Shown::Page(business::SHAPE)).dated(),
+    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).shows("Bridgechains, by name.", Shown::Page(business::CHAIN_SHAPE)).dated(),
+    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).shows("Searches bridgechains.", Shown::Page(business::CHAIN_SHAPE)).dated(),
+
+    Route::get("/api/openapi.json", Query::Ignored, docs::description).shows("This description.", Shown::Whole(Shape::Map(&Shape::Any))).of_chain(),
+    Route::get("/api/docs", Query::Ignored, docs::entrance).shows("Leads to the page that shows this description.", Shown::Site),
+    Route::get("/api/docs/{file}", Query::Ignored, docs::file).of(docs::FILE).shows("The page that shows this description, and its parts.", Shown::Site),
+
+    Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
+    Route::get("/page/{file}", Query::Ignored, home::part).of(home::PART).shows("The parts of the page at `/`.", Shown::Site),
+
+    Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
+    Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
+
+    Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),
+    Route::later(Verb::Get, "/api/webhooks", Query::Ignored, webhooks::list_all).shows("Webhooks.", Shown::Data(Shape::List(&webhook::SHAPE))).or_missing().for_webhooks().spoken(Spoken::CORE26),
+    Route::later(Verb::Post, "/api/webhooks", Query::Ignored, webhooks::create).shows("Creates a webhook, and tells its token this once.", Shown::Created(webhook::SHAPE)).or_missing().with_body(&[webhook::NEW]).for_webhooks(),
+    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, webhooks::show).shows("One webhook.", Shown::Data(webhook::SHAPE)).of(webhook::PATH_ID).for_webhooks(),
+    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, webhooks::update).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
+    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, webhooks::delete).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
+
+    Route::later(Verb::Get, "/lab", Query::Only(&[watch::LAB]), watch::lab).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
+    Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events(watch::EVENTS_EXAMPLE)).on_loopback(),
+    Route::get("/lab/tree", Query::Only(&[forks::FROM]), forks::tree).shows("The blocks of all forks from a height on, and how many nodes stand on each.", Shown::Data(forks::TREE_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/round", Query::Ignored, forks::round).shows("The slots of the round in force: whose each is, and what became of it.", Shown::Data(forks::ROUND_SHAPE)).on_loopback(),
+    Route::get("/lab/chaos", Query::Ignored, chaos::list).shows("The rules by which answers and posts go wrong, and what they did.", Shown::Data(Shape::List(&chaos::SHAPE))).on_loopback(),
+    Route::later(Verb::Post, "/lab/chaos", Query::Ignored, chaos::create).shows("Makes answers or posts go wrong from now on.", Shown::Created(chaos::SHAPE)).with_body(&[chaos::NEW]).on_loopback(),
+    Route::later(Verb::Delete, "/lab/chaos", Query::Ignored, chaos::clear).shows("Deletes all rules.", Shown::Data(chaos::CLEARED_SHAPE)).on_loopback(),
+    Route::get("/lab/chaos/{id}", Query::Ignored, chaos::show).shows("One rule, and what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
+    Route::later(Verb::Delete, "/lab/chaos/{id}", Query::Ignored, chaos::delete).shows("Deletes a rule, and answers with what it did.", Shown::Data(chaos::SHAPE)).of(chaos::PATH_ID).on_loopback(),
+    Route::later(Verb::Get, "/metrics", Query::Ignored, metrics::metrics).shows("Figures of the network, the server and the process, for Prometheus.", Shown::Metrics).on_loopback(),
+    Route::later(Verb::Get, "/lab/webhooks", Query::Ignored, webhooks::counts).shows("How often each webhook was posted, and what came of it.", Shown::Data(webhooks::COUNTS_SHAPE)).or_missing().on_loopback(),
+    Route::later(Verb::Get, "/lab/recording", Query::Ignored, recording::recording).shows("All that came into the network so far, as a file for `dposlab replay`.", Shown::Bytes).or_missing().or_conflicting().on_loopback(),
+    Route::later(Verb::Post, "/lab/advance", Query::Ignored, lab::advance).shows("Plays so many slots as fast as it goes, or until something has come, and answers when they are over, or when the pace was set meanwhile.", Shown::Data(lab::ADVANCED_SHAPE)).written(Shape::Table(|_, _| until::schema())).on_loopback(),
+    Route::later(Verb::Post, "/lab/pace", Query::Ignored, lab::set_pace).shows("Sets how many virtual seconds pass in a real one, and ends an advance that is going on.", Shown::Data(lab::PACE_SHAPE)).written(Shape::Table(|_, _| lab::pace_schema())).on_loopback(),
+    Route::later(Verb::Post, "/lab/faucet", Query::Ignored, money::faucet).shows("Pays whom it is told to, by transactions that the funded accounts sign.", Shown::Data(money::PAID_SHAPE)).written(Shape::Table(|_, _| money::faucet_schema())).or_conflicting().on_loopback(),
+    Route::later(Verb::Post, "/lab/accounts", Query::Ignored, money::accounts).shows("Makes new accounts, and has the funded ones pay them.", Shown::Data(money::ACCOUNTS_SHAPE)).written(Shape::Table(|_, _| money::accounts_schema())).or_conflicting().on_loopback(),
+    Route::later(Verb::Get, "/lab/pace", Query::Ignored, lab::pace).shows("The pace, and the virtual time.", Shown::Data(lab::PACE_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/faults", Query::Ignored, faults::list).shows("All faults of the run, and how each stands.", Shown::Data(Shape::List(&fault::SHAPE))).on_loopback(),
+    Route::later(Verb::Post, "/lab/faults", Query::Ignored, faults::add).shows("Adds a fault, as in a scenario file: it begins now, or when its trigger fires.", Shown::Created(fault::SHAPE)).written(fault::WRITTEN).or_missing().on_loopback(),
+    Route::later(Verb::Delete, "/lab/faults/{id}", Query::Ignored, faults::end).shows("Ends a fault now; one that waits never begins.", Shown::Nothing).of(fault::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/nodes/{node}/crash", Query::Ignored, faults::crash).shows("Crashes a node, which is down until it is restarted.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
+    Route::later(Verb::Post, "/lab/nodes/{node}/restart", Query::Ignored, faults::restart).shows("Restarts a node, whatever crash kept it down.", Shown::Created(fault::SHAPE)).of(fault::PATH_NODE).with_body(&[fault::BACK]).on_loopback(),
+    Route::later(Verb::Post, "/lab/reorg", Query::Ignored, reorg::reorganise).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", Shown::Data(reorg::SHAPE)).written(Shape::Table(|_, _| reorg::body_schema())).on_loopback(),
+    Route::later(Verb::Post, "/lab/chains", Query::Ignored, chains::make).shows("Makes an isolated chain in this process: its API is below `/chains/{id}/api`, and `/chains/{id}/lab` steers it.", Shown::Created(chains::SHAPE)).with_body(&[chains::NEW]).or_missing().on_loopback(),
+    Route::get("/lab/chains", Query::Ignored, chains::list).shows("The isolated chains of this process.", Shown::Data(chains::LIST_SHAPE)).or_missing().on_loopback(),
+    Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", Shown::Data(chains::SHAPE)).of(chains::PATH_ID).on_loopback(),
+    Route::new(Verb::Delete, "/lab/chains/{id}", Query::Ignored, Handle::Now(chains::delete)).shows("Stops an isolated chain and frees what it takes.", Shown::Nothing).of(chains::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/snapshots", Query::Ignored, snapshots::take).shows("Keeps the whole network as it is now: every node, pool, timer, message under way and random stream, and the clock.", Shown::Created(snapshots::SHAPE)).with_body(&[snapshots::NEW]).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots", Query::Ignored, snapshots::list).shows("The snapshots, oldest first.", Shown::Data(snapshots::LIST_SHAPE)).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots/{id}", Query::Ignored, snapshots::show).shows("One snapshot.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Delete, "/lab/snapshots/{id}", Query::Ignored, snapshots::delete).shows("Deletes a snapshot.", Shown::Nothing).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/snapshots/{id}/revert", Query::Ignored, snapshots::revert).shows("Puts the whole network where it was when the snapshot was taken. A snapshot can be gone back to any number of times, later ones too.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).with_body(&[snapshots::NOTHING]).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots/{id}/file", Query::Ignored, snapshots::file).shows("The network of a snapshot as a file for `dposlab up --from`.", Shown::Bytes).of(snapshots::PATH_ID).on_loopback(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(verb: Verb, path: &str) -> Option<(&'static str, Vec<String>)> {
+        let found = find(verb, path, Dialect::Documented)?;
+        Some((found.route.path, found.arguments.into_iter().map(|(_, text)| text.to_owned()).collect()))
+    }
+
+    #[test]
+    fn plain_segments_win_over_arguments() {
+        assert_eq!(path(Verb::Get, "/api/blocks/last"), Some(("/api/blocks/last", vec![])));
+        let one = Some(("/api/blocks/{id}", vec!["7".to_owned()]));
+        assert_eq!(path(Verb::Get, "/api/blocks/7"), one);
+        for nowhere in ["", "/api", "/api/", "/api/blocks/", "/api/blocks//transactions", "/API/blocks", "//"] {
+            assert_eq!(path(Verb::Get, nowhere), None, "{nowhere}");
+        }
+        assert_eq!(path(Verb::Post, "/api/blocks"), None);
+    }
+
+    /// A command of a `console` block is run by a test, which holds its output against what is shown.
+    #[test]
+    fn every_route_of_the_lab_is_shown_with_curl() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lab.md");
+        let text = std::fs::read_to_string(file).expect("it is there");
+        let asked: Vec<(Verb, String)> =
+            text.lines().filter_map(|line| line.strip_prefix("$ curl ")).map(shown).collect();
+        for route in ROUTES.iter().filter(|route| is_guarded(route.path) || route.path == "/metrics") {
+            let is_shown = |(verb, path): &(Verb, String)| *verb == route.verb && route.leads_to(path, &mut Vec::new());
+            let is_of_lab = !route.path.starts_with("/api");
+            assert!(
+                !is_of_lab || asked.iter().any(is_shown),
+                "docs/lab.md shows no curl of {:?} {}",
+                route.verb,
+                route.path
+            );
+        }
+        assert!(asked.iter().any(|(_, path)| path.starts_with("/chains/1/lab")), "nor of a chain's lab");
+        assert!(asked.iter().any(|(_, path)| path.starts_with("/chains/1/api")), "nor of a chain's API");
+    }
+
+    /// What a call of curl asks.
+    fn shown(arguments: &str) -> (Verb, String) {
+        let verb = match arguments {
+            _ if arguments.contains("-X DELETE") => Verb::Delete,
+            _ if arguments.contains("-X POST") || arguments.contains(" -d ") => Verb::Post,
+            _ => Verb::Get,
+        };
+        let after = arguments.split_once("http://127.0.0.1:4003").map_or("", |(_, after)| after);
+        let end = after.find(['?', ' ', '\'']).unwrap_or(after.len());
+        (verb, after[..end].to_owned())
+    }
+
+    #[test]
+    fn every_argument_of_a_path_has_a_rule() {
+        for route in ROUTES {
+            let arguments = route.path.split('/').filter_map(|segment| segment.strip_prefix('{'));
+            let names: Vec<&str> = arguments.map(|segment| segment.trim_end_matches('}')).collect();
+            let ruled: Vec<&str> = route.arguments.iter().map(|parameter| parameter.name).collect();
+            assert_eq!(names, ruled, "{}", route.path);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The body of a request: how much of it is read, and what it may be. Source: api.md 1.2, 1.4.
+
+use super::{error::ApiError, limits::Receiving};
+use crate::api::table::query;
+use serde_json::{Map, Value};
+use std::{pin::pin, time::Duration};
+use warp::{
+    Buf, Stream,
+    http::{HeaderMap, header},
+};
+
+/// A body is at most so long [bytes].
+const LENGTH_MAX: usize = 1_048_576;
+
+/// Reads a body in a given time.
+///
+/// # Errors
+/// It is too long, broke off or took too long, or too much is being received for all clients together.
+pub async fn read_within<B: Buf>(
+    patience: Duration,
+    headers: &HeaderMap,
+    body: impl Stream<Item = Result<B, warp::Error>>,
+    receiving: &Receiving,
+) -> Result<Vec<u8>, ApiError> {
+    let read = tokio::time::timeout(patience, read(headers, body, receiving)).await;
+    read.unwrap_or(Err(ApiError::Slow(patience.as_secs())))
+}
+
+async fn read<B: Buf>(
+    headers: &HeaderMap,
+    body: impl Stream<Item = Result<B, warp::Error>>,
+    receiving: &Receiving,
+) -> Result<Vec<u8>, ApiError> {
+    let too_long = || {
+        let message = format!("Payload content length greater than maximum allowed: {LENGTH_MAX}");
+        ApiError::Unprocessable(message)
+    };
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > LENGTH_MAX) {
+        return Err(too_long());
+    }
+    let mut body = pin!(body);
+    let mut received = receiving.begin();
+    // What is announced has not come yet: memory is taken for what has.
+    let mut bytes = Vec::new();
+    while let Some(part) = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await {
+        let mut part = part.map_err(|_| invalid_json())?;
+        if bytes.len() + part.remaining() > LENGTH_MAX {
+            return Err(too_long());
+        }
+        received.add(part.remaining())?;
+        while part.has_remaining() {
+            bytes.extend_from_slice(part.chunk());
+            part.advance(part.chunk().len());
+        }
+    }
+    Ok(bytes)
+}
+
+/// The value of a body: JSON unless it says otherwise, a form as an object of texts; null if it is empty.
+///
+/// # Errors
+/// It is no JSON, or of another type.
+pub fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).map_or("application/json", |kind| kind.to_str().unwrap_or_default());
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    match kind.as_str() {
+        _ if is_json && bytes.is_empty() => Ok(Value::Null),
+        _ if is_json => serde_json::from_slice(bytes).map_err(|_| invalid_json()),
+        "application/x-www-form-urlencoded" => {
+            Ok(Value::Object(query::parse(&String::from_utf8_lossy(bytes)) as Map<String, Value>))
+        }
+        text if text.starts_with("text/") => Ok(Value::String(String::from_utf8_lossy(bytes).into_owned())),
+        _ => Err(ApiError::unprocessable("Unsupported Media Type")),
+    }
+}
+
+fn invalid_json() -> ApiError {
+    ApiError::unprocessable("Invalid request payload JSON format")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parsed(kind: Option<&str>, body: &str) -> Result<Value, String> {
+        let kind = kind.map(|kind| (header::CONTENT_TYPE, kind.parse().unwrap()));
+        let headers = kind.into_iter().collect();
+        parse(&headers, body.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn bodies_are_what_they_say_they_are() {
+        assert_eq!(parsed(None, r#"{"a":1}"#), Ok(json!({"a": 1})));
+        assert_eq!(parsed(Some("application/json; charset=utf-8"), ""), Ok(Value::Null));
+        assert_eq!(parsed(Some("application/x-www-form-urlencoded"), "a=1+2"), Ok(json!({"a": "1 2"})));
+        assert_eq!(parsed(Some("text/plain"), "hello"), Ok(json!("hello")));
+        assert_eq!(parsed(Some("application/xml"), "<a/>"), Err("Unsupported Media Type".to_owned()));
+        let invalid = Err("Invalid request payload JSON format".to_owned());
+        assert_eq!(parsed(None, "{"), invalid);
+        assert_eq!(parsed(None, &"[".repeat(100_000)), invalid);
+    }
+}

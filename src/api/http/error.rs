@@ -1,0 +1,107 @@
+//! The errors of requests, and their answers. Source: api.md 1.2.
+
+use serde::Serialize;
+use warp::http::StatusCode;
+
+/// The errors of requests. `Display` is the `message` of the body.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    #[error("Forbidden")]
+    Forbidden,
+    /// The request itself is none that HTTP/1.1 allows.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// A token is missing or wrong.
+    #[error("{0}")]
+    Unauthorized(&'static str),
+    /// Not from there, not in this way; the message says how.
+    #[error("{0}")]
+    Refused(String),
+    /// The body is of a type that is not taken here.
+    #[error("{0}")]
+    MediaType(String),
+    /// The body did not arrive in time.
+    #[error("the body has not arrived within {0} s")]
+    Slow(u64),
+    /// Too much is being read for all clients together.
+    #[error("too much is being received at once; try again")]
+    Busy,
+    /// No such path, or no such thing: `Not Found`, `Wallet not found`, …
+    #[error("{0}")]
+    NotFound(&'static str),
+    /// The request breaks a rule; the message says which.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// Things are not so that it could be done now; the message says how they are.
+    #[error("{0}")]
+    Conflict(String),
+    #[error("Rate limit exceeded")]
+    TooMany,
+    /// The run behind the API has ended. The cause goes to the log, never to the client.
+    #[error("An internal server error occurred")]
+    Internal(String),
+}
+
+/// The body of every error.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(rename = "statusCode")]
+    status_code: u16,
+    error: &'a str,
+    message: &'a str,
+}
+
+impl ApiError {
+    /// No route leads there.
+    pub const NO_ROUTE: Self = Self::NotFound("Not Found");
+
+    /// A broken rule.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        Self::Unprocessable(message.into())
+    }
+
+    /// The status it is answered with.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Forbidden | Self::Refused(_) => StatusCode::FORBIDDEN,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The JSON body.
+    pub fn body(&self) -> Vec<u8> {
+        let error = self.status().canonical_reason().unwrap_or_default();
+        let message = self.to_string();
+        let body = Body { status_code: self.status().as_u16(), error, message: &message };
+        serde_json::to_vec(&body).expect("texts and numbers become JSON")
+    }
+}
+
+impl From<crate::sim::live::Stopped> for ApiError {
+    fn from(stopped: crate::sim::live::Stopped) -> Self {
+        Self::Internal(stopped.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_three_members() {
+        let body = String::from_utf8(ApiError::NotFound("Wallet not found").body()).unwrap();
+        assert_eq!(body, r#"{"statusCode":404,"error":"Not Found","message":"Wallet not found"}"#);
+        let body = String::from_utf8(ApiError::unprocessable("no").body()).unwrap();
+        assert_eq!(body, r#"{"statusCode":422,"error":"Unprocessable Entity","message":"no"}"#);
+        assert_eq!(ApiError::Internal("a secret".to_owned()).to_string(), "An internal server error occurred");
+    }
+}

@@ -1,0 +1,324 @@
+//! Limits of what clients may hold of the server at a time: connections, time, and memory for bodies.
+#![expect(clippy::disallowed_methods, reason = "clients live in real time, and so does the patience with them")]
+
+use super::error::ApiError;
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::sync::Notify;
+
+/// The limits of what clients may ask of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Open connections. One more closes the connection that can best be spared.
+    pub connections: usize,
+    /// The longest time that a connection may wait for the head of its next request.
+    pub idle: Duration,
+    /// The longest time that a body may take to arrive.
+    pub body: Duration,
+    /// Bytes of bodies that are being received, of all clients together.
+    pub receiving: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1_000,
+            idle: Duration::from_secs(30),
+            body: Duration::from_secs(30),
+            receiving: 64 * 1_048_576,
+        }
+    }
+}
+
+/// Connections that had to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spared {
+    /// Closed to make room for others.
+    pub closed: u64,
+    /// Refused because all others were at work.
+    pub refused: u64,
+}
+
+/// The numbers of connections so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Open now.
+    pub open: usize,
+    /// Taken in, since the server started.
+    pub accepted: u64,
+    pub spared: Spared,
+}
+
+/// The open connections of one server.
+#[derive(Debug)]
+pub struct Connections {
+    limit: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    by_number: BTreeMap<u64, Connection>,
+    by_client: BTreeMap<IpAddr, usize>,
+    spared: Spared,
+    /// The part of them that the log has been told of.
+    told: Spared,
+}
+
+#[derive(Debug)]
+struct Connection {
+    client: IpAddr,
+    /// Requests that are being answered.
+    at_work: u32,
+    /// True if it has been answered before.
+    was_answered: bool,
+    /// The instant at which it was opened, or its last answer was ready.
+    since: Instant,
+    close: Arc<Notify>,
+}
+
+/// An open connection, until it is dropped.
+#[derive(Debug)]
+pub struct Admitted {
+    connections: Arc<Connections>,
+    number: u64,
+    close: Arc<Notify>,
+}
+
+/// A request of a connection that is being answered, until it is dropped.
+#[derive(Debug)]
+pub struct AtWork {
+    connections: Arc<Connections>,
+    number: u64,
+}
+
+impl Connections {
+    /// None yet, and so many at most.
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit: limit.max(1), open: Mutex::default() })
+    }
+
+    /// Takes a connection in. Where there are too many, one that waits for a request is closed: of the client that has
+    /// most, one that was never answered before one that was, and the one that has waited longest. `None` where all are
+    /// at work.
+    pub fn admit(self: &Arc<Self>, client: IpAddr) -> Option<Admitted> {
+        let mut open = self.lock();
+        if open.by_number.len() >= self.limit {
+            let Some(spare) = open.spare() else {
+                open.spared.refused += 1;
+                return None;
+            };
+            open.spared.closed += 1;
+            if let Some(connection) = open.remove(spare) {
+                connection.close.notify_one();
+            }
+        }
+        let number = open.next;
+        open.next += 1;
+        let close = Arc::new(Notify::new());
+        let (since, shared) = (Instant::now(), close.clone());
+        open.by_number.insert(number, Connection { client, at_work: 0, was_answered: false, since, close: shared });
+        *open.by_client.entry(client).or_default() += 1;
+        Some(Admitted { connections: self.clone(), number, close })
+    }
+
+    /// The connections closed and refused since the last call, in words; `None` if there were none.
+    pub fn news(&self) -> Option<String> {
+        let mut open = self.lock();
+        let (closed, refused) = (open.spared.closed - open.told.closed, open.spared.refused - open.told.refused);
+        open.told = open.spared;
+        drop(open);
+        let news =
+            format!("{} connections are open at most: {closed} closed for others, {refused} refused", self.limit);
+        (closed + refused > 0).then_some(news)
+    }
+
+    /// The numbers of connections so far.
+    pub fn counts(&self) -> Counts {
+        let open = self.lock();
+        Counts { open: open.by_number.len(), accepted: open.next, spared: open.spared }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().expect("no one panics while holding it")
+    }
+}
+
+impl Open {
+    /// The connection that can best be spared.
+    fn spare(&self) -> Option<u64> {
+        let waiting = self.by_number.iter().filter(|(_, connection)| connection.at_work == 0);
+        let rank = |connection: &Connection| {
+            let of_client = self.by_client.get(&connection.client).copied().unwrap_or(0);
+            (usize::MAX - of_client, connection.was_answered, connection.since)
+        };
+        waiting.min_by_key(|(_, connection)| rank(connection)).map(|(number, _)| *number)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Connection> {
+        let connection = self.by_number.remove(&number)?;
+        if let Some(count) = self.by_client.get_mut(&connection.client) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_client.remove(&connection.client);
+            }
+        }
+        Some(connection)
+    }
+}
+
+impl Admitted {
+    /// Is ready when the connection has to be closed for another one.
+    pub async fn closed(&self) {
+        self.close.notified().await;
+    }
+
+    /// Notes that a request is being answered.
+    pub fn work(&self) -> AtWork {
+        if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
+            connection.at_work += 1;
+        }
+        AtWork { connections: self.connections.clone(), number: self.number }
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
+            connection.at_work -= 1;
+            connection.was_answered = true;
+            connection.since = Instant::now();
+        }
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.connections.lock().remove(self.number);
+    }
+}
+
+/// Bytes of bodies that are being received.
+#[derive(Debug)]
+pub struct Receiving {
+    limit: usize,
+    bytes: AtomicUsize,
+    /// Of all bodies since the server started.
+    total: AtomicU64,
+}
+
+/// Some of them, until the body is done with.
+#[derive(Debug)]
+pub struct Received<'r> {
+    of: &'r Receiving,
+    bytes: usize,
+}
+
+impl Receiving {
+    /// None yet, and so many at most.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, bytes: AtomicUsize::new(0), total: AtomicU64::new(0) }
+    }
+
+    /// Bytes of bodies on their way now.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of all bodies since the server started.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// A body of which nothing has come yet.
+    pub fn begin(&self) -> Received<'_> {
+        Received { of: self, bytes: 0 }
+    }
+}
+
+impl Received<'_> {
+    /// More bytes have come.
+    ///
+    /// # Errors
+    /// Too many are being received for all clients together.
+    pub fn add(&mut self, bytes: usize) -> Result<(), ApiError> {
+        self.bytes += bytes;
+        self.of.total.fetch_add(bytes as u64, Ordering::Relaxed);
+        let before = self.of.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > self.of.limit { Err(ApiError::Busy) } else { Ok(()) }
+    }
+}
+
+impl Drop for Received<'_> {
+    fn drop(&mut self) {
+        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    fn numbers(connections: &Connections) -> Vec<u64> {
+        connections.lock().by_number.keys().copied().collect()
+    }
+
+    #[test]
+    fn one_too_many_closes_the_one_that_can_best_be_spared() {
+        let connections = Connections::new(3);
+        let held: Vec<_> = [1, 2, 2].into_iter().filter_map(|last| connections.admit(client(last))).collect();
+        // Client 2 has most, and its first connection has been answered.
+        drop(held[1].work());
+        let fourth = connections.admit(client(3)).expect("one can be spared");
+        assert_eq!(numbers(&connections), [0, 1, 3]);
+        // All have one now. The one that was answered stays, and of the others the older goes.
+        let fifth = connections.admit(client(4)).expect("one can be spared");
+        assert_eq!(numbers(&connections), [1, 3, 4]);
+        // Who is at work is never closed.
+        let working = [held[1].work(), fourth.work(), fifth.work()];
+        assert!(connections.admit(client(5)).is_none());
+        let news = "3 connections are open at most: 2 closed for others, 1 refused";
+        assert_eq!(connections.news().as_deref(), Some(news));
+        assert_eq!(connections.news(), None);
+        let spared = Spared { closed: 2, refused: 1 };
+        assert_eq!(connections.counts(), Counts { open: 3, accepted: 5, spared });
+        drop(working);
+        assert!(connections.admit(client(5)).is_some());
+    }
+
+    #[test]
+    fn a_connection_that_ends_makes_room() {
+        let connections = Connections::new(1);
+        for _ in 0..3 {
+            assert!(connections.admit(client(1)).is_some());
+        }
+        assert_eq!(connections.news(), None);
+        assert!(connections.lock().by_client.is_empty());
+    }
+
+    #[test]
+    fn bytes_count_until_the_body_is_done_with() {
+        let receiving = Receiving::new(10);
+        let mut one = receiving.begin();
+        assert_eq!(one.add(6), Ok(()));
+        let mut other = receiving.begin();
+        assert_eq!(other.add(5), Err(ApiError::Busy));
+        drop(other);
+        assert_eq!(one.add(4), Ok(()));
+        assert_eq!((receiving.bytes(), receiving.total()), (10, 15));
+        drop(one);
+        assert_eq!(receiving.begin().add(10), Ok(()));
+    }
+}

@@ -1,0 +1,162 @@
+//! Isolated chains in one process: one for each test of a client, under a path of its own.
+//!
+//! `/chains/{id}/api` and `/chains/{id}/lab` are answered as `/api` and `/lab` are, from another network. Clients take a base
+//! URL, so they need no change.
+
+use crate::{api::http::error::ApiError, sim::Pace};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Chains that one process has at a time.
+pub const CHAINS_MAX: usize = 1_000;
+/// The text before the number of a chain.
+const PREFIX: &str = "/chains/";
+
+/// The chain that is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChainWish {
+    /// That of the testnet, if none is given.
+    pub seed: Option<u64>,
+    /// The text of a scenario file; that of the testnet, if none is given.
+    pub scenario: Option<String>,
+    /// Values in place of the scenario's, each `PATH=VALUE`.
+    pub set: Vec<String>,
+    /// Manual, if none is given.
+    pub pace: Option<Pace>,
+}
+
+/// An account that has coin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainAccount {
+    pub address: String,
+    pub public_key: String,
+    pub balance: String,
+    pub passphrase: String,
+}
+
+/// The context of a run, which a chain ends with itself.
+pub trait Running {
+    /// Stops the run and ends its streams.
+    fn end(&self);
+}
+
+/// A chain that runs, with the context of its requests.
+pub struct Chain<C> {
+    /// The context from which its requests are answered.
+    pub context: C,
+    pub seed: u64,
+    pub delegates: u32,
+    pub nethash: String,
+    pub accounts: Vec<ChainAccount>,
+}
+
+/// Makes a chain beside the network of this context.
+pub type MakeChain<C> = Arc<dyn Fn(&ChainWish, &C) -> Result<Chain<C>, ApiError> + Send + Sync>;
+
+/// All chains of a process. Cheap to clone.
+pub struct Chains<C>(Arc<Shared<C>>);
+
+impl<C> Clone for Chains<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+struct Shared<C> {
+    make: MakeChain<C>,
+    all: Mutex<All<C>>,
+}
+
+struct All<C> {
+    last: u64,
+    chains: BTreeMap<u64, Arc<Chain<C>>>,
+}
+
+impl<C: Running> Chains<C> {
+    /// None yet.
+    pub fn new(make: MakeChain<C>) -> Self {
+        let all = Mutex::new(All { last: 0, chains: BTreeMap::new() });
+        Self(Arc::new(Shared { make, all }))
+    }
+
+    /// Makes one, and answers its number.
+    ///
+    /// # Errors
+    /// There are [`CHAINS_MAX`], or the wish makes no sense.
+    pub fn make(&self, wish: &ChainWish, beside: &C) -> Result<(u64, Arc<Chain<C>>), ApiError> {
+        let full = || {
+            let message = format!("there are {CHAINS_MAX} chains, which is as many as a process has; delete one first");
+            Err(ApiError::Unprocessable(message))
+        };
+        if self.lock().chains.len() >= CHAINS_MAX {
+            return full();
+        }
+        let chain = Arc::new((self.0.make)(wish, beside)?);
+        let mut all = self.lock();
+        if all.chains.len() >= CHAINS_MAX {
+            chain.context.end();
+            return full();
+        }
+        all.last += 1;
+        let id = all.last;
+        all.chains.insert(id, chain.clone());
+        Ok((id, chain))
+    }
+
+    /// One of them.
+    pub fn get(&self, id: u64) -> Option<Arc<Chain<C>>> {
+        self.lock().chains.get(&id).cloned()
+    }
+
+    /// All, by number.
+    pub fn list(&self) -> Vec<(u64, Arc<Chain<C>>)> {
+        self.lock().chains.iter().map(|(id, chain)| (*id, chain.clone())).collect()
+    }
+
+    /// Stops and forgets one, ends its streams, and says whether it was there.
+    pub fn delete(&self, id: u64) -> bool {
+        let Some(chain) = self.lock().chains.remove(&id) else { return false };
+        chain.context.end();
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All<C>> {
+        // A panic while it was locked leaves whole entries.
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The number of the chain that a path is of, if it can be one, and the path within the chain.
+pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
+    let rest = path.strip_prefix(PREFIX)?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (id, rest) = rest.split_at(end);
+    let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    let id = if is_number { id.parse().ok() } else { None };
+    Some((id, if rest.is_empty() { "/" } else { rest }))
+}
+
+/// The path below which a chain answers.
+pub fn prefix(id: u64) -> String {
+    format!("{PREFIX}{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::lab::chains::split;
+
+    #[test]
+    fn a_path_is_of_a_chain_by_its_number() {
+        assert_eq!(split("/chains/7/api/blocks"), Some((Some(7), "/api/blocks")));
+        assert_eq!(split("/chains/7"), Some((Some(7), "/")));
+        for (path, rest) in [("/chains/x/api", "/api"), ("/chains//lab", "/lab"), ("/chains/+7/lab", "/lab")] {
+            assert_eq!(split(path), Some((None, rest)), "{path}");
+        }
+        assert_eq!(split("/chains/99999999999999999999/api"), Some((None, "/api")));
+        for path in ["/api/blocks", "/chain/7", "/lab/chains/7", "/"] {
+            assert_eq!(split(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The coin of a testnet's funded accounts, given out by real transactions that they sign: transfers, and multipayments
+//! where several are paid at once. The last accounts pay first, so that tests that use the first ones are not disturbed.
+//!
+//! Nonces and what is left are read from the chain's newest block and the pool together, one request at a time. Who uses
+//! the same accounts meanwhile may still be faster: what is refused for that is signed anew.
+
+use crate::{
+    actors::Submission,
+    api::{
+        http::error::ApiError,
+        view::{Head, View},
+    },
+    ledger::{BlockTree, apply::cost},
+    protocol::{
+        Address, Arktoshi, KeyPair, Nonce, SignedTransaction, Transaction, TransactionId,
+        transaction::{Asset, Payment},
+    },
+    scenario::{Account, testnet::secret},
+    sim::{LiveHandle, SeedTree},
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+use tokio::sync::Mutex;
+
+/// Payments of one multipayment at most, beside what the milestone allows.
+const PART: usize = 100;
+/// The coin that an account keeps back for each transaction: more than any fee.
+const RESERVE: Arktoshi = Arktoshi::coins(1);
+/// The number of times that a refused transaction is signed anew.
+const ATTEMPTS: u32 = 5;
+
+/// The accounts whose keys are known.
+pub struct Funds {
+    accounts: Vec<Account>,
+    seeds: SeedTree,
+    /// Fresh accounts made so far.
+    made: AtomicU32,
+    /// One request at a time.
+    turn: Mutex<()>,
+}
+
+/// A new account with what it was paid.
+pub struct Fresh {
+    pub passphrase: String,
+    pub keys: KeyPair,
+    pub address: Address,
+}
+
+/// An account that pays.
+struct Purse<'f> {
+    keys: &'f KeyPair,
+    nonce: Nonce,
+    /// The balance [arktoshi], without everything pending.
+    there: i128,
+}
+
+impl Funds {
+    /// These accounts. Fresh ones are drawn from `seeds`.
+    pub fn new(accounts: Vec<Account>, seeds: SeedTree) -> Self {
+        Self { accounts, seeds, made: AtomicU32::new(0), turn: Mutex::new(()) }
+    }
+
+    /// Pays all of them, and answers the ids of the transactions.
+    ///
+    /// # Errors
+    /// The accounts have not so much, or the pool does not take it; nobody is paid then, unless others use the same
+    /// accounts at the same time.
+    pub async fn pay(
+        &self,
+        (view, live): (&View, &LiveHandle),
+        payments: Vec<Payment>,
+    ) -> Result<Vec<TransactionId>, ApiError> {
+        let _turn = self.turn.lock().await;
+        self.pay_in_turn((view, live), payments).await
+    }
+
+    /// Makes so many new accounts and pays each of them so much.
+    ///
+    /// # Errors
+    /// As [`Funds::pay`]; no account is made then.
+    pub async fn open(
+        &self,
+        (view, live): (&View, &LiveHandle),
+        count: u32,
+        balance: Arktoshi,
+    ) -> Result<(Vec<Fresh>, Vec<TransactionId>), ApiError> {
+        let _turn = self.turn.lock().await;
+        let byte = view.tree().config().network.pub_key_hash;
+        let made = self.made(&view.head(), byte);
+        let fresh: Vec<Fresh> = (made + 1..=made.saturating_add(count))
+            .map(|number| {
+                let (passphrase, keys) = self.fresh(number);
+                Fresh { passphrase, address: keys.public().address(byte), keys }
+            })
+            .collect();
+        let payments = fresh.iter().map(|fresh| Payment { amount: balance, recipient: fresh.address });
+        let ids = self.pay_in_turn((view, live), payments.collect()).await?;
+        self.made.store(made + count, Ordering::Relaxed);
+        Ok((fresh, ids))
+    }
+
+    /// Fresh accounts made so far. Those that the chain or the pool knows were made before the process began.
+    fn made(&self, head: &Head, byte: u8) -> u32 {
+        let pending: Vec<Payment> = head.pending().ordered().iter().flat_map(|one| payments_of(one)).collect();
+        let is_known = |number: &u32| {
+            let address = self.fresh(*number).1.public().address(byte);
+            head.state().wallet(&address).is_some() || pending.iter().any(|payment| payment.recipient == address)
+        };
+        let made = self.made.load(Ordering::Relaxed);
+        let known = (made + 1..).take_while(is_known).count();
+        made.saturating_add(u32::try_from(known).unwrap_or(u32::MAX))
+    }
+
+    /// Passphrase and keys of a fresh account, numbered from 1 on.
+    fn fresh(&self, number: u32) -> (String, KeyPair) {
+        secret(self.seeds, &format!("keys/lab/{number}"))
+    }
+
+    async fn pay_in_turn(
+        &self,
+        (view, live): (&View, &LiveHandle),
+        payments: Vec<Payment>,
+    ) -> Result<Vec<TransactionId>, ApiError> {
+        let (mut left, mut ids, mut refused) = (payments, Vec::new(), None);
+        for _ in 0..ATTEMPTS {
+            let transactions = self.sign(&view.head(), view.tree(), &left)?;
+            for transaction in &transactions {
+                transaction.verified();
+            }
+            let submitted = live.submit(view.node(), transactions.clone().into()).await?;
+            ids.extend(&submitted.accept);
+            left = transactions
+                .iter()
+                .filter(|transaction| !submitted.accept.contains(&transaction.id()))
+                .flat_map(|transaction| payments_of(transaction))
+                .collect();
+            if left.is_empty() {
+                return Ok(ids);
+            }
+            refused = Some(why_refused(&submitted));
+        }
+        Err(ApiError::Conflict(format!(
+            "the pool does not take the transactions of the funded accounts: {}",
+            refused.unwrap_or_default()
+        )))
+    }
+
+    /// Signs what pays all of them from what the accounts have after everything that is pending.
+    fn sign(
+        &self,
+        head: &Head,
+        tree: &BlockTree,
+        payments: &[Payment],
+    ) -> Result<Vec<Arc<SignedTransaction>>, ApiError> {
+        if self.accounts.is_empty() {
+            let why =
+                "no account's passphrase is known: the network was loaded, and its coin is in the hands of others";
+            return Err(ApiError::Conflict(why.to_owned()));
+        }
+        let milestone = tree.config().milestones.at(head.height());
+        if !milestone.aip11 {
+            return Err(ApiError::Conflict(format!(
+                "the chain is at height {}, where transactions of version 2 are not taken yet: let a block be forged first",
+                head.height()
+            )));
+        }
+        let (limit, byte) = (milestone.multi_payment_limit.min(PART), tree.config().network.pub_key_hash);
+        let purses: Vec<Purse<'_>> = self.accounts.iter().rev().filter_map(|account| purse(account, head)).collect();
+        let funds: i128 = purses.iter().map(|purse| (purse.there - i128::from(RESERVE.value())).max(0)).sum();
+        let mut left: VecDeque<Payment> = payments.iter().cloned().collect();
+        let mut signed = Vec::new();
+        for mut purse in purses {
+            while let Some(part) = purse.part(&mut left, limit) {
+                let transaction = purse.sign(part, byte, tree);
+                purse.there -= cost(&transaction).0;
+                purse.nonce = purse.nonce.next();
+                signed.push(Arc::new(transaction));
+            }
+        }
+        if left.is_empty() {
+            return Ok(signed);
+        }
+        let asked: i128 = payments.iter().map(|payment| i128::from(payment.amount.value())).sum();
+        Err(ApiError::Unprocessable(format!(
+            "{asked} arktoshi were asked for, and the funded accounts have {funds} besides fees"
+        )))
+    }
+}
+
+impl Purse<'_> {
+    /// Takes as much from what is left to pay as fits into one transaction of this account.
+    fn part(&self, left: &mut VecDeque<Payment>, limit: usize) -> Option<Vec<Payment>> {
+        let mut room = u64::try_from(self.there - i128::from(RESERVE.value())).unwrap_or(0);
+        let mut part = Vec::new();
+        while part.len() < limit.max(1)
+            && room > 0
+            && let Some(next) = left.front_mut()
+        {
+            let amount = next.amount.value().min(room);
+            room -= amount;
+            part.push(Payment { amount: arktoshi(amount), recipient: next.recipient });
+            next.amount = arktoshi(next.amount.value() - amount);
+            if next.amount == Arktoshi::ZERO {
+                left.pop_front();
+            }
+        }
+        (!part.is_empty()).then_some(part)
+    }
+
+    /// At the static fee, or what the pool asks for so many bytes if that is more.
+    fn sign(&self, part: Vec<Payment>, byte: u8, tree: &BlockTree) -> SignedTransaction {
+        let builder = match &part[..] {
+            [Payment { amount, recipient }] => Transaction::transfer(*recipient, *amount),
+            _ => Transaction::multi_payment(part),
+        };
+        let builder = builder.network(byte).nonce(self.nonce);
+        let signed = builder.clone().sign(self.keys);
+        let pool = &tree.rules().pool;
+        let rate = pool.dynamic_fees.as_ref().map(|fees| fees.min_fee_pool.max(fees.min_fee_broadcast));
+        match rate.map(|rate| pool.least_fee(&signed, rate)).filter(|least| *least > signed.fee()) {
+            Some(least) => builder.fee(least).sign(self.keys),
+            None => signed,
+        }
+    }
+}
+
+/// The coin that an account can pay after the newest block and the pool; `None` if paying needs more than one key.
+fn purse<'f>(account: &'f Account, head: &Head) -> Option<Purse<'f>> {
+    let wallet = head.state().wallet(&account.address)?;
+    if wallet.second_public_key.is_some() || wallet.multi_signature.is_some() {
+        return None;
+    }
+    let (mut nonce, mut there) = (wallet.nonce, wallet.balance.0);
+    for transaction in head.pending().ordered().iter().filter(|one| one.sender() == account.keys.public()) {
+        nonce = nonce.max(transaction.nonce().unwrap_or(nonce));
+        there -= cost(transaction).0;
+    }
+    Some(Purse { keys: &account.keys, nonce: nonce.next(), there })
+}
+
+fn payments_of(transaction: &SignedTransaction) -> Vec<Payment> {
+    match transaction.asset() {
+        Asset::MultiPayment { payments } => payments.clone(),
+        Asset::Transfer { amount, recipient, .. } => vec![Payment { amount: *amount, recipient: *recipient }],
+        _ => Vec::new(),
+    }
+}
+
+fn why_refused(submission: &Submission) -> String {
+    match submission.errors.first() {
+        Some((_, error)) => error.to_string(),
+        None => "too many of them are pending".to_owned(),
+    }
+}
+
+fn arktoshi(amount: u64) -> Arktoshi {
+    Arktoshi::new(amount).expect("a part of an amount is one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn purse_of(keys: &KeyPair, coins: i128) -> Purse<'_> {
+        Purse { keys, nonce: Nonce(1), there: coins * 100_000_000 }
+    }
+
+    #[test]
+    fn a_payment_is_cut_where_an_account_ends_and_nothing_is_lost() {
+        let keys = KeyPair::from_passphrase("purse");
+        let to = |coins| Payment { amount: Arktoshi::coins(coins), recipient: keys.public().address(23) };
+        let amounts = |part: Option<Vec<Payment>>| -> Vec<u64> {
+            part.into_iter().flatten().map(|payment| payment.amount.value() / 100_000_000).collect()
+        };
+        let mut left = VecDeque::from([to(3), to(4), to(5)]);
+        // One coin is kept back for the fee.
+        assert_eq!(amounts(purse_of(&keys, 6).part(&mut left, 100)), [3, 2]);
+        assert!(purse_of(&keys, 1).part(&mut left, 100).is_none());
+        assert_eq!(amounts(purse_of(&keys, 100).part(&mut left, 1)), [2]);
+        assert_eq!(amounts(purse_of(&keys, 100).part(&mut left, 1)), [5]);
+        assert!(left.is_empty() && purse_of(&keys, 100).part(&mut left, 1).is_none());
+    }
+}

@@ -1,0 +1,144 @@
+//! Writing JSON straight into the answer, member by member.
+
+use serde::Serialize;
+use std::{fmt::Display, io::Write};
+
+/// An object being written.
+pub struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'o> Object<'o> {
+    /// Begins an object.
+    pub fn open(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, is_empty: true }
+    }
+
+    /// The place of the next member.
+    pub fn slot<'s>(&'s mut self, name: &'s str) -> Slot<'s, 'o> {
+        Slot { object: self, name }
+    }
+
+    /// Ends it.
+    pub fn close(self) {
+        self.out.push(b'}');
+    }
+
+    fn key(&mut self, name: &str) -> &mut Vec<u8> {
+        if !self.is_empty {
+            self.out.push(b',');
+        }
+        self.is_empty = false;
+        write_value(self.out, name);
+        self.out.push(b':');
+        self.out
+    }
+}
+
+/// The place of one member in an object; dropped unused, the member is left out.
+pub struct Slot<'s, 'o> {
+    object: &'s mut Object<'o>,
+    name: &'s str,
+}
+
+impl Slot<'_, '_> {
+    /// Any value.
+    pub fn put(self, value: &(impl Serialize + ?Sized)) {
+        write_value(self.object.key(self.name), value);
+    }
+
+    /// The value if there is one.
+    pub fn put_some(self, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.put(&value);
+        }
+    }
+
+    /// A text without characters that JSON escapes, such as a number, a key or an id.
+    pub fn text(self, value: impl Display) {
+        write!(self.object.key(self.name), "\"{value}\"").expect("a vector takes all");
+    }
+
+    /// Such a text if there is one.
+    pub fn text_some(self, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.text(value);
+        }
+    }
+
+    /// A number as it prints, of any width.
+    pub fn number(self, value: impl Display) {
+        write!(self.object.key(self.name), "{value}").expect("a vector takes all");
+    }
+
+    /// A nested object.
+    pub fn object(self, fill: impl FnOnce(&mut Object<'_>)) {
+        let mut object = Object::open(self.object.key(self.name));
+        fill(&mut object);
+        object.close();
+    }
+
+    /// Whatever `write` writes, which is one value.
+    pub fn value_with(self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self.object.key(self.name));
+    }
+
+    /// A list; `write` writes one element.
+    pub fn list<T>(self, items: impl IntoIterator<Item = T>, write: impl FnMut(&mut Vec<u8>, T)) {
+        write_list(self.object.key(self.name), items, write);
+    }
+}
+
+/// Writes a list.
+pub fn write_list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Vec<u8>, T)) {
+    out.push(b'[');
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+/// `{"data":…}`.
+pub fn data(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1_024);
+    out.extend_from_slice(br#"{"data":"#);
+    write(&mut out);
+    out.push(b'}');
+    out
+}
+
+/// `{"data":{…}}`.
+pub fn data_object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    data(|out| {
+        let mut object = Object::open(out);
+        fill(&mut object);
+        object.close();
+    })
+}
+
+/// Writes one value.
+pub fn write_value(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    serde_json::to_writer(out, value).expect("what the API shows has text keys, and a vector takes all");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unused_slots_leave_no_trace() {
+        let out = data_object(|object| {
+            object.slot("a").put_some(None::<u8>);
+            object.slot("b").text(7);
+            object.slot("c").text_some(None::<u8>);
+            object.slot("d").object(|inner| inner.slot("\"").put("\n"));
+            object.slot("e").list([1, 2], |out, item| write_value(out, &item));
+        });
+        assert_eq!(String::from_utf8(out).unwrap(), r#"{"data":{"b":"7","d":{"\"":"\n"},"e":[1,2]}}"#);
+    }
+}

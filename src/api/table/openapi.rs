@@ -1,0 +1,435 @@
+//! The published description of the API in OpenAPI 3.1, made from the tables by which it answers: routes, parameters,
+//! and the members of what is shown. What is not in a table is not said.
+
+mod examples;
+
+use super::{
+    dialect::Dialect,
+    parameter::Parameter,
+    route::{Query, Route, Shown},
+    rule::{Bound, Check, Rule, SAFE_MAX},
+    shape::{Named, Shape},
+};
+use crate::{actors::webhook::Comparison, api::http::guard::Access};
+use serde_json::{Map, Value, json};
+
+/// The part of a request that holds a value: a value that is a text elsewhere may be more in a body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Path,
+    Query,
+    Body,
+}
+
+/// The description of the API in a dialect; a request takes so many transactions.
+pub fn describe(routes: &[Route], dialect: Dialect, transactions_max: usize) -> Value {
+    let mut named = Named::new();
+    let mut paths: Map<String, Value> = Map::new();
+    let routes = routes.iter().filter(|route| route.path != "/" && route.spoken.holds(dialect));
+    for route in routes {
+        let operation = operation(route, dialect, transactions_max, &mut named);
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[method(route)] = operation;
+    }
+    let error = Shape::Members(&[
+        ("statusCode", Shape::Integer, true),
+        ("error", Shape::Text, true),
+        ("message", Shape::Text, true),
+    ]);
+    named.insert("Error".to_owned(), error.schema(dialect, &mut Named::new()));
+    named.insert("SignedTransaction".to_owned(), signed_transaction());
+    for (name, has_estimate) in [("Meta", false), ("CountedMeta", true)] {
+        named.insert(name.to_owned(), meta(has_estimate));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "dposlab",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": format!("The public API of one node of a simulated network, in the dialect `{dialect}`."),
+        },
+        "paths": paths,
+        "components": {
+            "schemas": named,
+            "responses": {
+                "Forbidden": problem("The client is not on the whitelist.", None),
+                "NotOwn": problem("The request is not from this machine, or names a host or an origin that is not served, or \
+                                   /lab is off.", None),
+                "NoToken": problem("With --lab token: `Authorization: Bearer TOKEN` is missing or wrong.", None),
+                "NotJson": problem("The body does not say `content-type: application/json`.", None),
+                "Conflict": problem("It cannot be done as things are; the message says how they are.", None),
+                "NotFound": problem("There is no such thing.", examples::missing(dialect)),
+                "Invalid": problem("The request breaks a rule; the message says which.", examples::invalid(dialect)),
+                "TooMany": problem("The client has used up its requests.", None),
+                "Broken": problem("The run behind the API has ended.", None),
+            },
+        },
+    })
+}
+
+fn method(route: &Route) -> String {
+    format!("{:?}", route.verb).to_lowercase()
+}
+
+fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Value {
+    let tag = match route.access {
+        Access::Loopback => "lab",
+        _ => route.path.split('/').nth(2).unwrap_or_default(),
+    };
+    let example = examples::of(dialect, &method(route), route.path);
+    let mut operation = json!({
+        "operationId": format!("{}{}", method(route), route.path.replace(['/', '{', '}', '.'], "_")),
+        "tags": [tag],
+        "summary": route.about,
+        "parameters": parameters(route, dialect),
+        "responses": responses(route, dialect, named),
+    });
+    if let Some(mut body) = body(route, dialect, transactions_max, named) {
+        // Who steers the run may leave out what may say nothing, or send what stands for nothing.
+        let is_required = route.access != Access::Loopback || body["required"] != json!([]);
+        if !is_required && body["type"] == "object" {
+            body["type"] = json!(["object", "null"]);
+        }
+        operation["requestBody"] = json!({"required": is_required, "content": {"application/json": {"schema": body}}});
+    }
+    if let Some(example) = example {
+        example.put_into(&mut operation);
+    }
+    operation
+}
+
+fn parameters(route: &Route, dialect: Dialect) -> Vec<Value> {
+    let mut parameters: Vec<Value> = spoken(&[route.arguments], dialect)
+        .map(|parameter| {
+            let schema = schema(parameter.rule, dialect, Place::Path);
+            json!({"name": parameter.name, "in": "path", "required": true, "schema": schema})
+        })
+        .collect();
+    let tables = match route.query {
+        Query::Only(tables) | Query::Known(tables) => tables,
+        Query::Ignored => &[],
+    };
+    for parameter in spoken(tables, dialect) {
+        let schema = schema(parameter.rule, dialect, Place::Query);
+        parameters.push(json!({
+            "name": parameter.name, "in": "query", "required": parameter.is_required, "schema": schema,
+        }));
+        if dialect == Dialect::Documented && parameter.rule.is_range() {
+            for (end, about) in [("from", "at least"), ("to", "at most")] {
+                let schema = end_schema(parameter.rule, dialect, Place::Query);
+                parameters.push(json!({
+                    "name": format!("{}.{end}", parameter.name), "in": "query", "required": false,
+                    "description": format!("`{}` is {about} this.", parameter.name), "schema": schema,
+                }));
+            }
+        }
+    }
+    parameters
+}
+
+fn spoken(tables: &[&'static [Parameter]], dialect: Dialect) -> impl Iterator<Item = &'static Parameter> {
+    tables.iter().copied().flatten().filter(move |parameter| parameter.spoken.holds(dialect))
+}
+
+/// What a route reads from the body; what it reads from a GET's is said of its query.
+fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Option<Value> {
+    if route.path == "/api/transactions" && method(route) == "post" {
+        let items = json!({"$ref": "#/components/schemas/SignedTransaction"});
+        let list = json!({"type": "array", "minItems": 1, "maxItems": transactions_max, "items": items});
+        return Some(json!({"type": "object", "required": ["transactions"], "properties": {"transactions": list}}));
+    }
+    if let Some(shape) = route.written {
+        return Some(shape.schema(dialect, named));
+    }
+    let tables = route.body.filter(|_| method(route) != "get")?;
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in spoken(tables, dialect) {
+        properties.insert(parameter.name.to_owned(), schema(parameter.rule, dialect, Place::Body));
+        required.extend(parameter.is_required.then_some(parameter.name));
+    }
+    Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
+}
+
+/// What every transaction that is posted has; the rest depends on its type, see `/api/transactions/schemas`.
+fn signed_transaction() -> Value {
+    let number = json!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,19}$"}]});
+    json!({
+        "type": "object",
+        "required": ["id", "type", "senderPublicKey", "fee", "amount"],
+        "properties": {
+            "id": {"anyOf": [{"type": "string", "pattern": "^[0-9a-fA-F]{64}$"}, {"type": "null"}]},
+            "version": {"enum": [1, 2]},
+            "network": {"type": "integer", "minimum": 0, "maximum": 255},
+            "typeGroup": {"type": "integer", "minimum": 0},
+            "type": {"type": "integer", "minimum": 0},
+            "timestamp": {"type": "integer", "minimum": 0},
+            "nonce": number,
+            "senderPublicKey": {"type": "string", "pattern": "^0[23][0-9a-fA-F]{64}$"},
+            "fee": number,
+            "amount": number,
+            "signature": {"type": "string", "pattern": "^[0-9a-zA-Z]+$"},
+            "secondSignature": {"type": "string", "pattern": "^[0-9a-zA-Z]+$"},
+            "signatures": {"type": "array", "items": {"type": "string", "pattern": "^[0-9a-zA-Z]{130}$"}},
+            "asset": {"type": "object"},
+        },
+    })
+}
+
+fn responses(route: &Route, dialect: Dialect, named: &mut Named) -> Value {
+    let answer =
+        |schema: Value| json!({"description": route.about, "content": {"application/json": {"schema": schema}}});
+    let mut responses = Map::new();
+    let mut put = |status: &str, response: Value| drop(responses.insert(status.to_owned(), response));
+    match route.shown {
+        Shown::Data(shape) => put("200", answer(envelope(shape.schema(dialect, named)))),
+        Shown::Page(shape) => put("200", answer(page("Meta", shape.schema(dialect, named)))),
+        Shown::Counted(shape) => put("200", answer(page("CountedMeta", shape.schema(dialect, named)))),
+        Shown::Created(shape) => put("201", answer(envelope(shape.schema(dialect, named)))),
+        Shown::Nothing => put("204", json!({"description": route.about})),
+        Shown::Whole(shape) => put("200", answer(shape.schema(dialect, named))),
+        Shown::Text => {
+            put("200", json!({"description": route.about, "content": {"text/plain": {"schema": {"type": "string"}}}}))
+        }
+        Shown::Bytes => {
+            let content = json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}});
+            put("200", json!({"description": route.about, "content": content}));
+        }
+        Shown::Metrics => {
+            let example = "# HELP dposlab_branches Chains of live nodes that have parted, 1 without a fork\n\
+                           # TYPE dposlab_branches gauge\ndposlab_branches 1.0\n# EOF\n";
+            let content = json!({"application/openmetrics-text": {"schema": {"type": "string"}, "example": example}});
+            put("200", json!({"description": route.about, "content": content}));
+        }
+        Shown::Events(example) => {
+            let stream = json!({"schema": {"type": "string"}, "example": example});
+            put("200", json!({"description": route.about, "content": {"text/event-stream": stream}}));
+        }
+        Shown::Html => put("200", json!({"description": route.about, "content": {"text/html": {}}})),
+        Shown::Site if route.arguments.is_empty() => put("301", json!({"description": route.about})),
+        Shown::Site => {
+            let kinds = ["text/html", "text/css", "text/javascript", "image/png", "application/octet-stream"];
+            let content: Map<String, Value> = kinds.map(|kind| (kind.to_owned(), json!({}))).into_iter().collect();
+            put("200", json!({"description": route.about, "content": content}));
+        }
+    }
+    if route.is_dated {
+        put("304", json!({"description": "Nothing has changed since the date in `If-Modified-Since`."}));
+    }
+    let refer = |name: &str| json!({"$ref": format!("#/components/responses/{name}")});
+    if route.access == Access::Everyone {
+        put("403", refer("Forbidden"));
+    } else {
+        put("403", refer("NotOwn"));
+        if method(route) == "post" || method(route) == "put" {
+            put("415", refer("NotJson"));
+        }
+    }
+    if route.access == Access::Loopback {
+        put("401", refer("NoToken"));
+    }
+    if !route.arguments.is_empty() || route.may_be_missing {
+        put("404", refer("NotFound"));
+    }
+    if route.may_conflict {
+        put("409", refer("Conflict"));
+    }
+    let is_checked = matches!(route.query, Query::Only(_) | Query::Known(_)) || !route.arguments.is_empty();
+    if is_checked || method(route) != "get" {
+        put("422", refer("Invalid"));
+    }
+    if route.access != Access::Loopback {
+        put("429", refer("TooMany"));
+    }
+    put("500", refer("Broken"));
+    Value::Object(responses)
+}
+
+fn envelope(data: Value) -> Value {
+    json!({"type": "object", "properties": {"data": data}, "required": ["data"], "additionalProperties": false})
+}
+
+fn page(meta: &str, row: Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "meta": {"$ref": format!("#/components/schemas/{meta}")},
+            "data": {"type": "array", "maxItems": 100, "items": row},
+        },
+        "required": ["meta", "data"],
+        "additionalProperties": false,
+    })
+}
+
+fn meta(has_estimate: bool) -> Value {
+    let (count, link) = (json!({"type": "integer", "minimum": 0}), json!({"type": "string"}));
+    let link_or_null = json!({"type": ["string", "null"]});
+    let mut meta = json!({
+        "type": "object",
+        "properties": {
+            "count": count, "pageCount": {"type": "integer", "minimum": 1}, "totalCount": count,
+            "next": link_or_null, "previous": link_or_null, "self": link, "first": link, "last": link_or_null,
+        },
+        "required": ["count", "pageCount", "totalCount", "next", "previous", "self", "first", "last"],
+        "additionalProperties": false,
+    });
+    if has_estimate {
+        // Left out where a search cannot find anything.
+        meta["properties"]["totalCountIsEstimate"] = json!({"type": "boolean"});
+    }
+    meta
+}
+
+fn problem(about: &str, example: Option<&Value>) -> Value {
+    let mut content = json!({"schema": {"$ref": "#/components/schemas/Error"}});
+    if let Some(example) = example {
+        content["example"] = example.clone();
+    }
+    json!({"description": about, "content": {"application/json": content}})
+}
+
+/// The schema of the values that pass a rule.
+fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
+    match rule {
+        Rule::Integer(bound) => integer(bound, SAFE_MAX, place),
+        Rule::Quantity(_) | Rule::Range(_) | Rule::Percents => {
+            let one = end_schema(rule, dialect, place);
+            let range = json!({
+                "type": "object", "properties": {"from": one, "to": one}, "additionalProperties": false,
+            });
+            let is_range_only = dialect == Dialect::Core26 && !matches!(rule, Rule::Quantity(_));
+            match (place, dialect) {
+                (Place::Body, _) if is_range_only => range,
+                (Place::Body, Dialect::Documented) => json!({ "anyOf": [one, range] }),
+                _ => one,
+            }
+        }
+        Rule::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
+        Rule::Boolean if place == Place::Body => {
+            let word = "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$";
+            json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": word}]})
+        }
+        Rule::Boolean => json!({"type": "boolean"}),
+        Rule::OneOf(allowed) => json!({ "enum": allowed }),
+        Rule::Text(checks) => text(checks),
+        Rule::Either(lists) => json!({"anyOf": lists.iter().map(|checks| text(checks)).collect::<Vec<_>>()}),
+        Rule::Order(fields) => {
+            let orders =
+                fields.iter().flat_map(|field| ["asc", "desc"].map(|direction| format!("{field}:{direction}")));
+            json!({"enum": orders.collect::<Vec<_>>()})
+        }
+        Rule::Ip => json!({"anyOf": [{"type": "string", "pattern": IPV4}, {"type": "string", "format": "ipv6"}]}),
+        Rule::Named(names) => {
+            let words = names.iter().map(|(name, _)| json!(name));
+            let numbers = names.iter().flat_map(|(_, number)| [json!(number), json!(number.to_string())]);
+            json!({"enum": words.chain(numbers).collect::<Vec<_>>()})
+        }
+        Rule::Several(of, least, most) => {
+            let items = schema(*of, dialect, place);
+            json!({"type": "array", "items": items, "minItems": least, "maxItems": most, "uniqueItems": true})
+        }
+        Rule::Object => json!({"type": "object"}),
+        Rule::Uri => json!({"type": "string", "format": "uri"}),
+        Rule::Conditions => {
+            let condition = json!({
+                "type": "object",
+                "properties": {
+                    "key": {"type": "string", "minLength": 1}, "condition": {"enum": Comparison::NAMES}, "value": {},
+                },
+                "required": ["key", "condition"],
+                "additionalProperties": false,
+            });
+            json!({"type": "array", "items": condition})
+        }
+    }
+}
+
+const IPV4: &str = "^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])$";
+
+/// What one end of a range must be, or the number itself.
+fn end_schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
+    let greatest = if dialect == Dialect::Documented { i64::MAX } else { SAFE_MAX };
+    match rule {
+        Rule::Percents if place == Place::Body => {
+            let text = json!({"type": "string", "pattern": "^[0-9]{1,2}(\\.[0-9]{1,9})?$"});
+            json!({"anyOf": [{"type": "number", "minimum": 0, "maximum": 100}, text]})
+        }
+        Rule::Percents => json!({"type": "number", "minimum": 0, "maximum": 100}),
+        Rule::Quantity(bound) | Rule::Range(bound) => integer(bound, greatest, place),
+        _ => json!({}),
+    }
+}
+
+fn integer(bound: Bound, greatest: i64, place: Place) -> Value {
+    let (least, most) = match bound {
+        Bound::Any => (-greatest, greatest),
+        Bound::Positive => (1, greatest),
+        Bound::Least(least) => (least, greatest),
+        Bound::Between(least, most) => (least, most),
+    };
+    let number = json!({"type": "integer", "minimum": least, "maximum": most});
+    // A body may have the number as a text.
+    let pattern = match bound {
+        Bound::Any => "^-?[0-9]{1,15}$",
+        Bound::Positive => "^[1-9][0-9]{0,14}$",
+        Bound::Least(0) => "^[0-9]{1,15}$",
+        Bound::Least(_) | Bound::Between(..) => return number,
+    };
+    match place {
+        Place::Body => json!({"anyOf": [number, {"type": "string", "pattern": pattern}]}),
+        Place::Path | Place::Query => number,
+    }
+}
+
+fn text(checks: &[Check]) -> Value {
+    let (mut letters, mut least, mut most) = (None, 1, None);
+    for check in checks {
+        match check {
+            Check::AlphaNumeric => letters = Some("[0-9A-Za-z]"),
+            Check::Hex => letters = Some("[0-9A-Fa-f]"),
+            Check::Username => letters = Some("[a-z0-9!@$&_.]"),
+            Check::Digits => letters = Some("[0-9]"),
+            Check::Length(length) => (least, most) = (*length, Some(*length)),
+            Check::AtMost(length) | Check::BytesAtMost(length) => most = Some(*length),
+            Check::GenericName => {
+                let name = "^[a-zA-Z0-9]+(( - |[ ._-])[a-zA-Z0-9]+)*[.]?$";
+                return json!({"type": "string", "pattern": name, "minLength": 1, "maxLength": 40});
+            }
+        }
+    }
+    let most = most.map_or(String::new(), |most| most.to_string());
+    match letters {
+        Some(letters) => json!({"type": "string", "pattern": format!("^{letters}{{{least},{most}}}$")}),
+        None if most.is_empty() => json!({"type": "string", "minLength": least}),
+        None => json!({"type": "string", "minLength": least, "maxLength": most.parse().unwrap_or(u32::MAX)}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::handler::routes::ROUTES;
+
+    #[test]
+    fn every_route_says_what_it_is_for_and_what_it_shows() {
+        for route in ROUTES {
+            assert!(!route.about.is_empty(), "{:?} {}", route.verb, route.path);
+            assert!(!matches!(route.shown, Shown::Whole(Shape::Any)), "{:?} {}", route.verb, route.path);
+        }
+    }
+
+    #[test]
+    fn what_is_referred_to_is_there() {
+        for dialect in [Dialect::Documented, Dialect::Core26] {
+            let description = describe(ROUTES, dialect, 40);
+            let text = description.to_string();
+            let mut references = 0;
+            for reference in text.split("\"$ref\":\"#").skip(1) {
+                let pointer = reference.split('"').next().expect("split gives one at least");
+                let target = description.pointer(pointer);
+                assert!(target.is_some_and(|target| !target.is_null()), "{pointer}");
+                references += 1;
+            }
+            assert!(references > 100);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Routes: the rows of their table, and the checked request that a row hands to its handler.
+
+use super::{
+    dialect::Spoken,
+    frame::Frame,
+    json,
+    page::{Listing, Page},
+    parameter::{Parameter, Parameters},
+    shape::Shape,
+};
+use crate::api::{
+    context::ApiContext,
+    http::{error::ApiError, guard::Access, reply::Reply, request::Request},
+    view::Head,
+};
+use serde_json::{Map, Value};
+use std::{pin::Pin, sync::Arc};
+use warp::http::Method;
+
+/// One route.
+pub struct Route {
+    pub verb: Verb,
+    /// Segments in braces are arguments.
+    pub path: &'static str,
+    /// The rules of the path's arguments, all of them.
+    pub arguments: &'static [Parameter],
+    pub query: Query,
+    /// The rules of the body's members, for routes that read one.
+    pub body: Option<&'static [&'static [Parameter]]>,
+    /// The body of a route that reads it by itself.
+    pub written: Option<Shape>,
+    pub spoken: Spoken,
+    pub handle: Handle,
+    /// The clients that are answered.
+    pub access: Access,
+    /// True if the answer says since when it is this one: it changes with the chain only.
+    pub is_dated: bool,
+    /// True if what is asked for may not be there, though no argument of the path names it.
+    pub may_be_missing: bool,
+    /// True if it can be refused because of how things are.
+    pub may_conflict: bool,
+    /// The purpose of the route, in a sentence.
+    pub about: &'static str,
+    /// The shape of its answer.
+    pub shown: Shown,
+    /// True if the answer is a matter of the chain and the request alone, so that it may be given again.
+    pub is_of_chain: bool,
+}
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    /// The verb of a method; HEAD asks as GET does, and no route knows the others.
+    pub fn of(method: &Method) -> Option<Self> {
+        match *method {
+            Method::GET | Method::HEAD => Some(Self::Get),
+            Method::POST => Some(Self::Post),
+            Method::PUT => Some(Self::Put),
+            Method::DELETE => Some(Self::Delete),
+            _ => None,
+        }
+    }
+}
+
+/// The use that a route makes of the query.
+#[derive(Clone, Copy)]
+pub enum Query {
+    Ignored,
+    /// These are checked, all others ignored.
+    Known(&'static [&'static [Parameter]]),
+    /// These are checked, all others refused.
+    Only(&'static [&'static [Parameter]]),
+}
+
+/// The shape of an answer.
+#[derive(Clone, Copy)]
+pub enum Shown {
+    /// One thing: `{"data":…}`.
+    Data(Shape),
+    /// A page of a list: `{"meta":…,"data":[…]}`.
+    Page(Shape),
+    /// The same, which may say whether its total is an estimate.
+    Counted(Shape),
+    /// The same, made just now.
+    Created(Shape),
+    /// No body.
+    Nothing,
+    /// The whole body.
+    Whole(Shape),
+    /// Plain text.
+    Text,
+    /// A file.
+    Bytes,
+    /// Server-sent events, such as these.
+    Events(&'static str),
+    /// Figures as Prometheus reads them.
+    Metrics,
+    /// A page.
+    Html,
+    /// A part of a page.
+    Site,
+}
+
+/// The function that answers.
+#[derive(Clone, Copy)]
+pub enum Handle {
+    /// From one head, at once.
+    Now(fn(&Call<'_>) -> Result<Reply, ApiError>),
+    /// After the simulation has done something.
+    Later(for<'c> fn(Call<'c>) -> Answer<'c>),
+}
+
+/// An answer that waits for the simulation.
+pub type Answer<'c> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'c>>;
+
+/// A route that a path leads to, with the texts of its arguments, still encoded.
+pub struct Match<'p> {
+    pub route: &'static Route,
+    pub arguments: Vec<(&'static str, &'p str)>,
+}
+
+impl Route {
+    pub const fn get(path: &'static str, query: Query, handle: fn(&Call<'_>) -> Result<Reply, ApiError>) -> Self {
+        Self::new(Verb::Get, path, query, Handle::Now(handle))
+    }
+
+    pub const fn later(
+        verb: Verb,
+        path: &'static str,
+        query: Query,
+        handle: for<'c> fn(Call<'c>) -> Answer<'c>,
+    ) -> Self {
+        Self::new(verb, path, query, Handle::Later(handle))
+    }
+
+    /// A search: what is looked for stands in the body.
+    pub const fn search(
+        path: &'static str,
+        query: Query,
+        body: &'static [&'static [Parameter]],
+        handle: fn(&Call<'_>) -> Result<Reply, ApiError>,
+    ) -> Self {
+        Self::new(Verb::Post, path, query, Handle::Now(handle)).with_body(body)
+    }
+
+    pub const fn new(verb: Verb, path: &'static str, query: Query, handle: Handle) -> Self {
+        let spoken = Spoken::Always;
+        Self {
+            verb,
+            path,
+            arguments: &[],
+            query,
+            body: None,
+            written: None,
+            spoken,
+            handle,
+            access: Access::Everyone,
+            is_dated: false,
+            may_be_missing: false,
+            may_conflict: false,
+            about: "",
+            shown: Shown::Whole(Shape::Any),
+            is_of_chain: false,
+        }
+    }
+
+    pub const fn with_body(self, body: &'static [&'static [Parameter]]) -> Self {
+        Self { body: Some(body), ..self }
+    }
+
+    /// The handler reads the body, which looks like this.
+    pub const fn written(self, shape: Shape) -> Self {
+        Self { written: Some(shape), ..self }
+    }
+
+    pub const fn spoken(self, spoken: Spoken) -> Self {
+        Self { spoken, ..self }
+    }
+
+    pub const fn of(self, arguments: &'static [Parameter]) -> Self {
+        Self { arguments, ..self }
+    }
+
+    pub const fn on_loopback(self) -> Self {
+        Self { access: Access::Loopback, ..self }
+    }
+
+    pub const fn for_webhooks(self) -> Self {
+        Self { access: Access::Webhooks, ..self }
+    }
+
+    pub const fn or_missing(self) -> Self {
+        Self { may_be_missing: true, ..self }
+    }
+
+    pub const fn or_conflicting(self) -> Self {
+        Self { may_conflict: true, ..self }
+    }
+
+    pub const fn shows(self, about: &'static str, shown: Shown) -> Self {
+        Self { about, shown, ..self }
+    }
+
+    pub const fn dated(self) -> Self {
+        Self { is_dated: true, ..self }.of_chain()
+    }
+
+    /// A request with a body is not remembered.
+    pub const fn of_chain(self) -> Self {
+        Self { is_of_chain: matches!(self.verb, Verb::Get) && self.body.is_none(), ..self }
+    }
+
+    /// True if links of the route say `transform`.
+    pub fn has_transform(&self) -> bool {
+        match self.query {
+            Query::Only(tables) => {
+                tables.iter().any(|table| table.iter().any(|parameter| parameter.name == "transform"))
+            }
+            Query::Ignored | Query::Known(_) => false,
+        }
+    }
+
+    /// True if a path leads here; adds the texts of the path's arguments.
+    pub fn leads_to<'p>(&self, path: &'p str, arguments: &mut Vec<(&'static str, &'p str)>) -> bool {
+        let mut found = path.split('/');
+        let mut wanted = self.path.split('/');
+        loop {
+            match (wanted.next(), found.next()) {
+                (None, None) => return true,
+                (Some(wanted), Some(found)) if wanted == found => {}
+                (Some(wanted), Some(found)) if !found.is_empty() => {
+                    let Some(name) = wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) else {
+                        return false;
+                    };
+                    arguments.push((name, found));
+                }
+                _ => return false,
+            }
+        }
+    }
+}
+
+/// A request that has passed all checks of its route.
+pub struct Call<'c> {
+    pub context: &'c ApiContext,
+    pub request: &'c Request,
+    /// The one head the answer is read from.
+    pub head: Arc<Head>,
+    pub route: &'static Route,
+    /// The table that the route is of.
+    pub routes: &'static [Route],
+    /// Without version.
+    pub path: &'c str,
+    /// Of the path.
+    pub arguments: Parameters,
+    /// As sent, for links.
+    pub query: Map<String, Value>,
+    pub parameters: Parameters,
+    /// Null where the route reads none.
+    pub body: Value,
+}
+
+impl Call<'_> {
+    /// The view, head and dialect that the answer is read from.
+    pub fn frame(&self) -> Frame<'_> {
+        Frame { view: &self.context.view, head: &self.head, dialect: self.context.settings.dialect }
+    }
+
+    /// The text of a path's argument.
+    pub fn argument(&self, name: &str) -> &str {
+        self.arguments.text(name).unwrap_or_default()
+    }
+
+    /// The page asked for.
+    pub fn page(&self) -> Page {
+        Page::of(&self.parameters)
+    }
+
+    /// One page of a list.
+    pub fn list<T>(&self, listing: Listing<T>, write: impl Fn(&mut Vec<u8>, &T, &Frame<'_>)) -> Reply {
+        let path = self.path.strip_prefix("/api").unwrap_or(self.path);
+        let frame = self.frame();
+        let link = (path, &self.query, self.route.has_transform());
+        Reply::json(listing.write(self.page(), link, |out, row| write(out, &row, &frame)))
+    }
+
+    /// One resource.
+    pub fn show(&self, write: impl FnOnce(&mut Vec<u8>, &Frame<'_>)) -> Reply {
+        Reply::json(json::data(|out| write(out, &self.frame())))
+    }
+}

@@ -1,0 +1,103 @@
+//! Parameters of webhooks: a target and conditions. Source: api.md 1.3, 6.1.
+
+use super::{
+    given::Given,
+    text::{ANY_TEXT_CHECKS, one_of, text},
+};
+use crate::actors::webhook::{CONDITIONS_MAX, Comparison, VALUE_DEPTH_MAX};
+use fluent_uri::Uri;
+use serde_json::Value;
+
+/// An absolute URI of any scheme.
+pub fn uri(name: &str, value: &Value) -> Result<Given, String> {
+    let text = text(name, value, ANY_TEXT_CHECKS)?;
+    // An authority without a host is none.
+    let is_uri =
+        Uri::parse(text.as_str()).is_ok_and(|uri| uri.authority().is_none_or(|authority| !authority.host().is_empty()));
+    if is_uri { Ok(Given::Text(text)) } else { Err(format!("\"{name}\" must be a valid uri")) }
+}
+
+/// A list of conditions, perhaps none. As in the reference, the JSON text of a list is one, too.
+pub fn conditions(name: &str, value: &Value) -> Result<Given, String> {
+    let read = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let value = read.as_ref().unwrap_or(value);
+    let items = value.as_array().ok_or_else(|| format!("\"{name}\" must be an array"))?;
+    if items.len() > CONDITIONS_MAX {
+        return Err(format!("\"{name}\" must contain less than or equal to {CONDITIONS_MAX} items"));
+    }
+    for (index, item) in items.iter().enumerate() {
+        condition(index, item).map_err(|why| format!("\"{name}\" at position {index} fails because [{why}]"))?;
+    }
+    Ok(Given::Value(value.clone()))
+}
+
+fn condition(index: usize, item: &Value) -> Result<(), String> {
+    let members = item.as_object().ok_or_else(|| format!("\"{index}\" must be an object"))?;
+    let child = |name: &str, check: &dyn Fn(&Value) -> Result<(), String>| {
+        let outcome = members.get(name).map_or_else(|| Err(format!("\"{name}\" is required")), check);
+        outcome.map_err(|why| format!("child \"{name}\" fails because [{why}]"))
+    };
+    child("key", &|key| text("key", key, ANY_TEXT_CHECKS).map(drop))?;
+    child("condition", &|condition| one_of("condition", condition, &Comparison::NAMES).map(drop))?;
+    if members.get("value").is_some_and(|value| is_deeper(value, VALUE_DEPTH_MAX)) {
+        return Err(format!("\"value\" must not be nested deeper than {VALUE_DEPTH_MAX}"));
+    }
+    match members.keys().find(|key| !matches!(key.as_str(), "key" | "condition" | "value")) {
+        Some(unknown) => Err(format!("\"{unknown}\" is not allowed")),
+        None => Ok(()),
+    }
+}
+
+/// True if lists and objects are nested deeper than this in a value.
+fn is_deeper(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(items) => depth == 0 || items.iter().any(|value| is_deeper(value, depth - 1)),
+        Value::Object(members) => depth == 0 || members.values().any(|value| is_deeper(value, depth - 1)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn targets_are_absolute() {
+        for fine in ["http://127.0.0.1:1/x?y", "ftp://example.invalid/x", "mailto:a@b.c", "http://[::1]"] {
+            assert!(uri("target", &json!(fine)).is_ok(), "{fine}");
+        }
+        for wrong in ["not a uri", "/path", "example.com", "http://", "http://a b/", "//host/x", "http://[::1"] {
+            assert_eq!(uri("target", &json!(wrong)), Err("\"target\" must be a valid uri".to_owned()), "{wrong}");
+        }
+        assert_eq!(uri("target", &json!("")), Err("\"target\" is not allowed to be empty".to_owned()));
+    }
+
+    #[test]
+    fn conditions_are_checked_one_by_one() {
+        let check = |value| conditions("conditions", &value);
+        assert!(check(json!([])).is_ok() && check(json!([{"key": "a", "condition": "eq", "value": null}])).is_ok());
+        assert_eq!(check(json!("[]")), Ok(Given::Value(json!([]))));
+        let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+        let of = |value| json!([{"key": "a", "condition": "eq", "value": value}]);
+        assert!(check(of(nested(VALUE_DEPTH_MAX))).is_ok());
+        let (deep, deep_objects) =
+            (nested(VALUE_DEPTH_MAX + 1), (0..33).fold(json!(1), |inner, _| json!({"x": inner})));
+        for wrong in [deep, deep_objects] {
+            assert!(check(of(wrong)).unwrap_err().contains("nested deeper than 32"));
+        }
+        let one = json!({"key": "a", "condition": "truthy"});
+        assert!(check(json!(vec![&one; 64])).is_ok());
+        assert!(check(json!(vec![&one; 65])).unwrap_err().contains("less than or equal to 64 items"));
+        for (value, why) in [
+            (json!({}), "\"conditions\" must be an array"),
+            (json!([1]), "\"conditions\" at position 0 fails because [\"0\" must be an object]"),
+            (
+                json!([{"key": "a", "condition": "eq"}, {"key": 1}]),
+                "\"conditions\" at position 1 fails because [child \"key\" fails because [\"key\" must be a string]]",
+            ),
+        ] {
+            assert_eq!(check(value), Err(why.to_owned()));
+        }
+    }
+}

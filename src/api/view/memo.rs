@@ -1,0 +1,57 @@
+//! Answers that hold as long as the chain stands where it does, so that what many ask for is written once a block.
+
+use crate::api::http::reply::Reply;
+use dashmap::DashMap;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// So many bytes are remembered for one head; whatever comes later is answered anew each time.
+const BYTES_MAX: usize = 64 << 20;
+/// An address that is longer is not asked for twice.
+const ADDRESS_MAX: usize = 512;
+
+/// The answers given on one head, by path and query.
+#[derive(Debug, Default)]
+pub struct Memo {
+    /// Made with the first answer: most heads of a fast run are never asked anything.
+    answers: OnceLock<DashMap<Box<str>, Reply>>,
+    bytes: AtomicUsize,
+}
+
+impl Memo {
+    /// The answer that was given to a path and query.
+    pub fn get(&self, target: &str) -> Option<Reply> {
+        Some(self.answers.get()?.get(target)?.clone())
+    }
+
+    /// Remembers an answer, if there is room. What comes back shares its parts with what is remembered.
+    pub fn keep(&self, target: &str, reply: Reply) -> Reply {
+        let size = target.len() + reply.body.len();
+        let has_room = target.len() <= ADDRESS_MAX && self.bytes.fetch_add(size, Ordering::Relaxed) + size <= BYTES_MAX;
+        if !has_room {
+            return reply;
+        }
+        let reply = reply.shared();
+        self.answers.get_or_init(DashMap::new).insert(target.into(), reply.clone());
+        reply
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_not_kept() {
+        let memo = Memo::default();
+        let short = Reply::json("{}");
+        assert_eq!(memo.keep("/a", short.clone()).body, short.body);
+        assert_eq!(memo.get("/a").map(|reply| reply.body), Some(short.body.clone()));
+        memo.keep(&"x".repeat(ADDRESS_MAX + 1), short.clone());
+        assert!(memo.get(&"x".repeat(ADDRESS_MAX + 1)).is_none() && memo.get("/b").is_none());
+        memo.keep("/long", Reply::json(vec![b' '; BYTES_MAX]));
+        assert!(memo.get("/long").is_none());
+    }
+}
