@@ -12,6 +12,7 @@
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
+    deviation::ALL_ROUNDS,
     message::{NetworkState, NetworkStatus, RoundView, Transactions},
 };
 use crate::{
@@ -90,14 +91,41 @@ impl Delegate {
         &self.tree
     }
 
-    /// It is off in these rounds from now on, or no longer.
-    pub(super) fn switch(&mut self, rounds: &[RangeInclusive<Round>], off: bool) {
-        switch_rounds(&mut self.offline, rounds, off);
+    /// It is off in these rounds from now on, or no longer. One that was off in all rounds, and no longer is, asks where the
+    /// chain is, as one that starts.
+    pub(super) fn switch(
+        &mut self,
+        now: SimTime,
+        rounds: &[RangeInclusive<Round>],
+        off: bool,
+        effects: &mut Vec<Effect>,
+    ) {
+        let was_off = self.is_off();
+        self.offline_in(rounds, off);
+        if was_off && !self.is_off() {
+            self.step(now, Input::Start, effects);
+        }
+    }
+
+    /// Adds rounds to those in which it is off, or takes them away once.
+    fn offline_in(&mut self, rounds: &[RangeInclusive<Round>], off: bool) {
+        for span in rounds {
+            match (off, self.offline.iter().position(|one| one == span)) {
+                (true, _) => self.offline.push(span.clone()),
+                (false, Some(index)) => drop(self.offline.remove(index)),
+                (false, None) => {}
+            }
+        }
+    }
+
+    /// It is switched off in all rounds, and hears nothing.
+    pub(super) fn is_off(&self) -> bool {
+        self.offline.contains(&ALL_ROUNDS)
     }
 
     /// One event in, the wanted effects out, in order.
     pub fn step(&mut self, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
-        if self.keys.is_none() {
+        if self.keys.is_none() || self.is_off() {
             return;
         }
         match input {
@@ -311,17 +339,6 @@ impl Delegate {
 
     fn tell(&self, message: Message, effects: &mut Vec<Effect>) {
         effects.push(Effect::Send { to: ActorId { node: self.node, role: Role::Peer }, message });
-    }
-}
-
-/// Adds rounds to those in which a delegate is off, or takes them away once.
-pub(crate) fn switch_rounds(offline: &mut Vec<RangeInclusive<Round>>, rounds: &[RangeInclusive<Round>], off: bool) {
-    for span in rounds {
-        match (off, offline.iter().position(|one| one == span)) {
-            (true, _) => offline.push(span.clone()),
-            (false, Some(index)) => drop(offline.remove(index)),
-            (false, None) => {}
-        }
     }
 }
 

@@ -12,13 +12,14 @@ use crate::protocol::{Address, KeyPair, Round};
 use serde::{Deserialize, Serialize};
 use std::{ops::RangeInclusive, time::Duration};
 
+/// Every round of every chain.
+pub(super) const ALL_ROUNDS: RangeInclusive<Round> = Round(0)..=Round(u32::MAX);
+
 /// One way to break the rules. Several can be on at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deviation {
-    /// Delegate: forges nothing.
-    Offline,
-    /// Delegate: forges nothing in these rounds of its relay's chain.
-    OfflineInRounds(Vec<RangeInclusive<Round>>),
+    /// Delegate: forges nothing in these rounds of its relay's chain. In all rounds, it hears nothing either.
+    Offline(Vec<RangeInclusive<Round>>),
     /// Delegate: begins to forge so much later than it could.
     LateForging(Duration),
     /// Delegate: makes two blocks for each of its slots. The second goes straight to every other one of the peers, so it
@@ -36,6 +37,28 @@ pub enum Deviation {
     Censor(Address),
     /// Peer: says that it stands on another block than it does.
     LieAboutTip(Lie),
+}
+
+impl Deviation {
+    /// Delegate: forges nothing.
+    pub fn offline() -> Self {
+        Self::Offline(vec![ALL_ROUNDS])
+    }
+
+    /// A delegate that so deviates does not forge in a round.
+    pub fn is_off_in(&self, round: Round) -> bool {
+        matches!(self, Self::Offline(rounds) if rounds.iter().any(|rounds| rounds.contains(&round)))
+    }
+
+    /// A delegate that so deviates never forges.
+    pub fn is_always_off(&self) -> bool {
+        matches!(self, Self::Offline(rounds) if rounds.contains(&ALL_ROUNDS))
+    }
+
+    /// Each actor sees on its own chain when it is over: nobody has to tell it.
+    pub fn ends_by_rounds(&self) -> bool {
+        matches!(self, Self::Offline(_)) && !self.is_always_off()
+    }
 }
 
 /// A tip that is not.

@@ -26,7 +26,7 @@ use crate::{
     protocol::crypto::CryptoMode,
     scenario::{Action, Assertion, Scenario, StageKind, StallRule},
     sim::{
-        Fault, FaultKind, Latency, SeedTree, Trigger,
+        Fault, Latency, SeedTree, Trigger,
         fault::{NodeRef, Nodes},
         network::Topology,
     },
@@ -268,7 +268,7 @@ fn keep_who_is_there(scenario: &mut Scenario) {
     model.topology = std::mem::take(&mut model.topology).fitted(nodes);
     let is_there = |name: &str| !name.starts_with("genesis_") || usernames.iter().any(|known| known == name);
     scenario.faults.retain_mut(|fault| {
-        let mut whole = fault.kind.party().is_none_or(is_there);
+        let mut whole = fault.kind.parties().all(is_there);
         for (key, named) in fault.kind.nodes_mut() {
             let limit = if key == "delegates" { delegates } else { nodes };
             let stays = |node: &NodeRef| match node {
@@ -293,15 +293,6 @@ fn keep_who_is_there(scenario: &mut Scenario) {
     }
 }
 
-/// The lists of nodes in a fault.
-fn lists(kind: &mut FaultKind) -> Vec<&mut Vec<NodeRef>> {
-    let lists = kind.nodes_mut().into_iter().filter_map(|(_, nodes)| match nodes {
-        Nodes::List(list) => Some(list),
-        Nodes::Span(_) | Nodes::Share(_) => None,
-    });
-    lists.collect()
-}
-
 fn rules(scenario: &Scenario) -> Vec<Scenario> {
     let keys: Vec<String> = scenario.rules.keys().filter(|key| *key != "base").cloned().collect();
     with(scenario, keys, |scenario, key| {
@@ -321,15 +312,8 @@ fn fault_details(scenario: &Scenario) -> Vec<Scenario> {
         for shorter in shorter(fault).into_iter().chain(simpler::faults(fault)) {
             proposals.extend(with(scenario, vec![shorter], |scenario, fault| scenario.faults[index] = fault));
         }
-        let mut probe = fault.clone();
-        let counts: Vec<usize> = lists(&mut probe.kind).iter().map(|list| list.len()).collect();
-        for (which, count) in counts.into_iter().enumerate() {
-            for drop in (0..count).filter(|_| count > 1) {
-                let mut fewer = fault.clone();
-                lists(&mut fewer.kind)[which].remove(drop);
-                proposals.extend(with(scenario, vec![fewer], |scenario, fault| scenario.faults[index] = fault));
-            }
-        }
+        proposals
+            .extend(with(scenario, fault.kind.with_fewer_nodes(), |scenario, kind| scenario.faults[index].kind = kind));
     }
     proposals
 }
@@ -407,47 +391,62 @@ impl Minimal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{conduct::CONVERGED, search::play};
+    use crate::{
+        check::{conduct::CONVERGED, search::play},
+        sim::{
+            FaultKind,
+            fault::{NodeSpan, Share, ShareOf},
+        },
+    };
+    use proptest::prelude::*;
     use std::path::Path;
 
-    /// A fault of each kind, on nodes of which some go when the network is made smaller.
-    const EACH_KIND: [&str; 25] = [
-        "kind = 'partition'\ngroups = [[0, 1, 7], ['genesis_6', 3]]",
-        "kind = 'heal'",
-        "kind = 'isolate'\nnodes = [1, 7]",
-        "kind = 'eclipse'\nvictims = ['genesis_6']\nattackers = [0, 7]",
-        "kind = 'drop'\nsenders = [5, 6]\nchance = 0.5",
-        "kind = 'delay'\nby_ms = 100\nreceivers = { from = 4, to = 7 }",
-        "kind = 'duplicate'\nmessages = ['block']",
-        "kind = 'crash'\nnodes = { share = 0.2 }",
-        "kind = 'restart'\nnodes = [6, 'genesis_5']",
-        "kind = 'pause'\nnodes = [0, 6]",
-        "kind = 'slow'\nnodes = [7]\nstep_ms = 20",
-        "kind = 'clock-skew'\nnodes = ['genesis_6', 2]\noffset_ms = 500",
-        "kind = 'offline'\ndelegates = [1, 5]",
-        "kind = 'late-forging'\ndelegates = ['genesis_6']\nby_ms = 700",
-        "kind = 'withhold'\ndelegates = [4, 5]\nrelease_ms = 900",
-        "kind = 'double-forge'\ndelegates = [3, 5]",
-        "kind = 'forge-out-of-turn'\ndelegates = { from = 4, to = 5 }",
-        "kind = 'forge-invalid'\ndelegates = [5]\nerror = 'reward'",
-        "kind = 'censor'\ndelegates = [1, 5]\nsender = 'genesis_6'",
-        "kind = 'refuse-transactions'\nnodes = [2, 7]",
-        "kind = 'lie-about-tip'\nnodes = [2, 7]\nclaim = 'height'\nby = 5",
-        "kind = 'spam-pool'\nnodes = [6]\nper_second = 0.5",
-        "kind = 'low-fee-flood'\nnodes = [0, 7]\nper_second = 0.5",
-        "kind = 'vote-swing'\nvoters = 3\ndelegate = 'genesis_6'\nround = 3\nblock = 'last'",
-        "kind = 'mass-resignation'\ndelegates = ['genesis_5', 5]",
-    ];
+    /// The network of the examples, with nodes that go when it is made smaller.
+    fn with_fault(fault: &Fault) -> Scenario {
+        let text = "version = 1\nrounds = 9\ncrypto = 'modelled'\n[network]\ndelegates = 5\nstandby = 1\nrelays = 2\n\
+                    [rules]\nminimum_network_reach = 3\n\
+                    [[action]]\nheight = 3\nnode = 7\nby = 'genesis_6'\ndoes = 'transfer'\nto = 'account_2'\n";
+        let mut scenario = Scenario::parse(text, Path::new("each kind")).expect("it is a scenario");
+        scenario.faults.push(fault.clone());
+        scenario
+    }
 
-    fn with_fault(fault: &str) -> Scenario {
-        let (from, until) = ("[fault.from]\nseconds = 40.0\n", "[fault.until]\nseconds = 90.0\n");
-        let until = if fault.contains("'heal'") || fault.contains("'restart'") { "" } else { until };
-        let text = format!(
-            "version = 1\nrounds = 4\ncrypto = 'modelled'\n[network]\ndelegates = 5\nstandby = 1\nrelays = 2\n\
-             [rules]\nminimum_network_reach = 3\n[[fault]]\n{fault}\n{from}{until}\
-             [[action]]\nheight = 3\nnode = 7\nby = 'genesis_6'\ndoes = 'transfer'\nto = 'account_2'\n"
-        );
-        Scenario::parse(&text, Path::new("each kind")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    /// One of the kinds, by its number, that lasts for a while.
+    fn example(number: usize) -> Fault {
+        let text = FaultKind::EXAMPLES[number];
+        let kind: FaultKind = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let until = (!kind.facts().is_over_at_once()).then_some(Trigger::Seconds(90.0));
+        Fault { kind, from: Trigger::Seconds(40.0), until }
+    }
+
+    /// Some nodes: those with numbers from 0 to 7, or the delegates of the first six.
+    fn nodes(limit: u32) -> impl Strategy<Value = Nodes> {
+        let one = (0..limit, any::<bool>()).prop_map(|(number, by_name)| match by_name && number < 6 {
+            true => NodeRef::Delegate(format!("genesis_{}", number + 1)),
+            false => NodeRef::Number(number),
+        });
+        prop_oneof![
+            3 => prop::collection::vec(one, 1..5).prop_map(Nodes::List),
+            1 => (0..limit, 0..limit).prop_map(|(from, to)| {
+                Nodes::Span(NodeSpan { from: NodeRef::Number(from.min(to)), to: NodeRef::Number(from.max(to)) })
+            }),
+            1 => (0..=4_u8).prop_map(|part| Nodes::Share(Share { share: f64::from(part) / 4.0, of: ShareOf::Nodes })),
+        ]
+    }
+
+    /// Any kind, on any nodes of the network, at any time.
+    fn fault() -> impl Strategy<Value = Fault> {
+        let lists = (prop::collection::vec(nodes(8), 4), prop::collection::vec(nodes(6), 4));
+        let time = (1..300_u32, 1..300_u32, any::<bool>());
+        (0..FaultKind::NAMES.len(), lists, time).prop_map(|(number, (nodes, delegates), (from, later, by_height))| {
+            let mut fault = example(number);
+            for (index, (key, named)) in fault.kind.nodes_mut().into_iter().enumerate() {
+                *named = if key == "delegates" { &delegates[index] } else { &nodes[index] }.clone();
+            }
+            fault.from = if by_height { Trigger::Height(1 + from % 45) } else { Trigger::Seconds(from.into()) };
+            fault.until = fault.until.map(|_| Trigger::Seconds((from + later).into()));
+            fault
+        })
     }
 
     /// What a finding needs for its scenario to be made smaller.
@@ -466,42 +465,53 @@ mod tests {
         }
     }
 
-    #[test]
-    fn whatever_a_scenario_of_any_kind_of_fault_is_made_into_is_a_scenario_that_can_be_played() {
-        let kinds: Vec<&str> = EACH_KIND.iter().map(|fault| with_fault(fault).faults[0].kind.name()).collect();
-        assert_eq!(kinds, FaultKind::NAMES, "a new kind wants its line here");
+    const ALL: [Pass<'static, Scenario>; 6] = [&faults, &rounds, &network, &delegates, &fault_details, &action_details];
+
+    /// Everything that the minimiser may make of a scenario in one step, for one of two invariants.
+    fn proposals(start: &Scenario, invariant: &'static str) -> Vec<Vec<Scenario>> {
         let (networks, stop) = (Networks::default(), AtomicBool::new(false));
         let minimiser = Minimiser { networks: &networks, budget: 0, stop: &stop, base: None };
-        let all: [Pass<'_, Scenario>; 6] = [&faults, &rounds, &network, &delegates, &fault_details, &action_details];
-        for fault in EACH_KIND {
-            let start = with_fault(fault);
-            let mut left = 0;
-            for (number, pass) in all.into_iter().enumerate() {
-                let finding = finding(if number % 2 == 0 { "any" } else { CONVERGED.name });
-                let proposals = minimiser.allowed(pass, &start, &finding)(&start);
-                for smaller in &proposals {
-                    let file = as_file(smaller, &finding, true).to_toml();
-                    let read = Scenario::parse(&file, Path::new("smaller"));
-                    assert!(read.is_ok(), "{fault}: {:?}\n{file}", read.err());
-                    left += smaller.faults.len();
-                }
+        let finding = finding(invariant);
+        ALL.into_iter().map(|pass| minimiser.allowed(pass, start, &finding)(start)).collect()
+    }
+
+    proptest! {
+        /// `dposlab run` takes each file that the minimiser may write, whatever the fault is.
+        #[test]
+        fn every_file_is_one_that_can_be_run(fault in fault(), by_time in any::<bool>(), wait in any::<bool>()) {
+            let start = with_fault(&fault);
+            prop_assert_eq!(start.check(), Ok(()), "{:?}", fault);
+            let invariant = if by_time { CONVERGED.name } else { "any" };
+            let finding = finding(invariant);
+            let first = at_least_until(&start, &finding);
+            for scenario in proposals(&start, invariant).iter().flatten().chain([&first]) {
+                let file = as_file(scenario, &finding, wait).to_toml();
+                let read = Scenario::parse(&file, Path::new("smaller"));
+                prop_assert!(read.is_ok(), "{:?}\n{}", read.err(), file);
+            }
+        }
+    }
+
+    #[test]
+    fn a_smaller_scenario_of_each_kind_can_be_played() {
+        let (networks, stop) = (Networks::default(), AtomicBool::new(false));
+        for (number, name) in FaultKind::NAMES.iter().enumerate() {
+            let (mut left, start) = (0, with_fault(&example(number)));
+            for proposals in proposals(&start, "any") {
+                left += proposals.iter().map(|smaller| smaller.faults.len()).sum::<usize>();
                 for smaller in proposals.iter().take(2) {
-                    assert!(play(smaller, &networks, None, false, &stop).slots > 0, "{fault}");
+                    assert!(play(smaller, &networks, None, false, &stop).slots > 0, "{name}");
                 }
             }
-            assert!(left > 0, "{fault}: nothing that has it is smaller");
+            assert!(left > 0, "{name}: nothing that has it is smaller");
         }
     }
 
     #[test]
     fn who_is_gone_is_named_by_no_fault() {
-        for fault in EACH_KIND {
-            let mut scenario = with_fault(fault);
-            (scenario.network.standby, scenario.network.relays) = (0, 0);
-            keep_who_is_there(&mut scenario);
-            assert_eq!(scenario.check(), Ok(()), "{fault}");
-        }
-        let mut censored = with_fault(EACH_KIND[18]);
+        let censors = "kind = 'censor'\ndelegates = [1, 5]\nsender = 'genesis_6'";
+        let kind = toml::from_str(censors).expect("it is a kind");
+        let mut censored = with_fault(&Fault { kind, from: Trigger::Start, until: None });
         censored.network.standby = 0;
         keep_who_is_there(&mut censored);
         assert!(censored.faults.is_empty() && censored.actions.is_empty(), "whom it censors is gone");

@@ -167,13 +167,12 @@ impl Sights {
         conditions.into_iter().for_each(|(what, holds)| told.count_more(what, u64::from(holds)));
         let began = self.began.iter().filter_map(|index| scenario.faults.get(*index));
         for fault in began {
-            match &fault.kind {
-                FaultKind::ClockSkew(skew) => {
-                    told.count_more(OFFSET, u64::from(skew.offset_ms != 0));
-                    told.count_more(DRIFT, u64::from(skew.drift_ppm != 0));
-                }
-                FaultKind::LieAboutTip(lie) => told.count_more(LIE, self.dropped(&lie.nodes)),
-                _ => {}
+            if let FaultKind::ClockSkew(skew) = &fault.kind {
+                told.count_more(OFFSET, u64::from(skew.offset_ms != 0));
+                told.count_more(DRIFT, u64::from(skew.drift_ppm != 0));
+            }
+            if let FaultKind::LieAboutTip(lie) = &fault.kind {
+                told.count_more(LIE, self.dropped(&lie.nodes));
             }
         }
     }

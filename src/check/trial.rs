@@ -7,8 +7,8 @@ use crate::{
     protocol::{Height, Slot},
     scenario::{Scenario, StageKind, Stall, Testnet},
     sim::{
-        Fault, FaultKind, Plan, SeedTree, Trigger,
-        fault::{NodeRef, Nodes},
+        Fault, Plan, SeedTree, Trigger,
+        fault::{Facts, Lasting, NodeRef, Nodes, Timing},
         stage::inline::InlineStage,
     },
 };
@@ -190,23 +190,16 @@ fn parted(seen: &super::Seen, before: &[Arc<Link>], grown: bool) -> &'static str
 
 /// The nodes that a scenario's faults make break the rules.
 pub fn deviants(scenario: &Scenario) -> BTreeSet<NodeId> {
-    touched(scenario, |kind| {
-        if kind.makes_deviant() { kind.nodes().into_iter().map(|(_, nodes)| nodes).collect() } else { Vec::new() }
-    })
+    touched(scenario, |facts| facts.deviant)
 }
 
 /// The nodes whose clocks a scenario sets, or that it makes slow: what is due by a time is not asked of them.
 pub fn untimely(scenario: &Scenario) -> BTreeSet<NodeId> {
-    touched(scenario, |kind| match kind {
-        FaultKind::ClockSkew(skew) => vec![&skew.nodes],
-        FaultKind::Slow(slow) => vec![&slow.nodes],
-        FaultKind::Pause(some) => vec![&some.nodes],
-        _ => Vec::new(),
-    })
+    touched(scenario, |facts| facts.timing != Timing::True)
 }
 
 /// The nodes that faults of some kinds name, all where clocks are wrong; whom a fault names by share may be anyone.
-fn touched(scenario: &Scenario, which: impl Fn(&FaultKind) -> Vec<&Nodes>) -> BTreeSet<NodeId> {
+fn touched(scenario: &Scenario, which: impl Fn(Facts) -> bool) -> BTreeSet<NodeId> {
     let all = || (0..scenario.network.nodes()).map(NodeId);
     let usernames = scenario.usernames();
     let number = |node: &NodeRef| match node {
@@ -220,8 +213,9 @@ fn touched(scenario: &Scenario, which: impl Fn(&FaultKind) -> Vec<&Nodes>) -> BT
             Nodes::Share(_) => all().collect(),
         }
     };
-    let of = |fault: &Fault| -> BTreeSet<NodeId> { which(&fault.kind).into_iter().flat_map(named).collect() };
-    let mut touched: BTreeSet<NodeId> = scenario.faults.iter().flat_map(of).collect();
+    let kinds = scenario.faults.iter().map(|fault| &fault.kind).filter(|kind| which(kind.facts()));
+    let mut touched: BTreeSet<NodeId> =
+        kinds.flat_map(|kind| kind.nodes()).flat_map(|(_, nodes)| named(nodes)).collect();
     if scenario.network.model.clocks.is_some() {
         touched.extend(all());
     }
@@ -239,12 +233,22 @@ pub fn faults_over(scenario: &Scenario) -> Option<f64> {
     if !swarm::is_whole(&scenario.network.model) {
         return None;
     }
-    let end = |fault: &Fault| match (&fault.kind, &fault.until, &fault.from) {
-        // What it heals has an end of its own, or there is none.
-        (FaultKind::Heal(_), ..) => Some(0.0),
-        (FaultKind::Restart(_), _, Trigger::Seconds(from)) => Some(*from),
-        (_, Some(Trigger::Seconds(until)), _) => Some(*until),
-        _ => None,
+    let at = |trigger: Option<&Trigger>| {
+        trigger.and_then(|trigger| match trigger {
+            Trigger::Seconds(seconds) => Some(*seconds),
+            Trigger::Start
+            | Trigger::After(_)
+            | Trigger::Slot(_)
+            | Trigger::Height(_)
+            | Trigger::Round(_)
+            | Trigger::Event(_) => None,
+        })
+    };
+    let end = |fault: &Fault| match fault.kind.facts().lasting {
+        // What it ends has an end of its own, or there is none.
+        Lasting::Mending => Some(0.0),
+        Lasting::AtOnce => at(Some(&fault.from)),
+        Lasting::Spell => at(fault.until.as_ref()),
     };
     scenario.faults.iter().map(end).try_fold(0.0, |last: f64, end| Some(last.max(end?)))
 }

@@ -6,14 +6,13 @@ use super::{
     load,
     run::with_addresses,
     testnet::Testnet,
-    workload::{Stand, clients_of},
+    workload::Stand,
 };
 use crate::{
     ledger::Link,
     sim::{
-        Fault, Plan,
-        fault::{AddedFault, MakeClients},
-        world::Names,
+        Fault, Names, Plan,
+        fault::{AddedFault, ByClients, MakeClients},
     },
 };
 use serde_json::Value;
@@ -37,7 +36,7 @@ struct Known {
 impl FaultDesk {
     /// The desk of a run of this plan, on a network with these accounts.
     pub fn new(plan: &Plan, testnet: Testnet) -> Self {
-        let names = Names::new(plan);
+        let names = plan.names();
         let usernames = names.delegates().map(str::to_owned).collect();
         Self(Arc::new(Known { plan: plan.clone(), names, usernames, testnet: Arc::new(testnet) }))
     }
@@ -61,14 +60,14 @@ impl FaultDesk {
             format!("{place}found {found}, allowed is {allowed}")
         })?;
         let fault = with_addresses(&fault, &self.0.testnet);
-        let clients = clients_of(&fault.kind).map(|_| self.clients(fault.clone()));
+        let clients = fault.kind.by_clients().map(|_| self.clients(fault.clone()));
         Ok(AddedFault { fault, clients })
     }
 
     fn check(&self, fault: &Fault) -> Result<(), Mistake> {
         let Known { plan, usernames, testnet, .. } = &*self.0;
         let accounts = testnet.accounts.len() as u32;
-        if accounts == 0 && clients_of(&fault.kind) == Some(true) {
+        if accounts == 0 && fault.kind.by_clients().is_some_and(ByClients::need_accounts) {
             let allowed = "a kind that needs no funded accounts: a loaded network has none";
             return Err(Mistake::new("fault.kind", format!("'{}'", fault.kind.name()), allowed));
         }

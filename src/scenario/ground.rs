@@ -1,12 +1,12 @@
 //! What faults can name: the nodes, delegates, accounts and moments of a run. One set of rules for scenario files and for
 //! runs that go on.
 
-use super::limits::{Checked, Mistake, rate, ratio, within};
+use super::limits::{Checked, Mistake, join, rate, ratio, within};
 use crate::{
     protocol::Address,
     sim::{
-        Fault, FaultKind, Trigger,
-        fault::{NodeRef, Nodes, Share},
+        Fault, Trigger,
+        fault::{NodeRef, Nodes, Rounds, Said},
     },
 };
 
@@ -66,7 +66,7 @@ impl Ground<'_> {
         self.check_trigger(&format!("{key}.from"), &fault.from, true)?;
         if let Some(until) = &fault.until {
             self.check_trigger(&format!("{key}.until"), until, false)?;
-            if matches!(fault.kind, FaultKind::Heal(_) | FaultKind::Restart(_)) {
+            if fault.kind.facts().is_over_at_once() {
                 let found = format!("a '{}' that ends", fault.kind.name());
                 return Err(Mistake::new(format!("{key}.until"), found, "none: it is over at once"));
             }
@@ -74,50 +74,34 @@ impl Ground<'_> {
         for (name, nodes) in fault.kind.nodes() {
             self.check_nodes(&format!("{key}.{name}"), nodes, name == "delegates")?;
         }
-        if let Some(chance) = fault.kind.messages().and_then(|which| which.chance) {
-            ratio(&format!("{key}.chance"), chance)?;
-        }
-        self.check_kind(key, &fault.kind)
+        fault.kind.said().iter().try_for_each(|(name, said)| self.check_said(&join(key, name), said))
     }
 
-    fn check_kind(&self, key: &str, kind: &FaultKind) -> Checked {
-        match kind {
-            FaultKind::Partition(partition) => match (partition.groups.is_empty(), partition.share) {
-                (true, None) => Err(Mistake::new(key, "neither", "groups or share")),
-                (false, Some(_)) => Err(Mistake::new(format!("{key}.share"), "both", "groups or share")),
-                (true, Some(Share { share, .. })) => ratio(&format!("{key}.share.share"), share),
-                (false, None) => Ok(()),
-            },
-            FaultKind::Duplicate(duplicate) => within(&format!("{key}.copies"), duplicate.copies, 1..=100),
-            FaultKind::ForgeOutOfTurn(turn) => within(&format!("{key}.every"), turn.every, 1..=1_000_000),
-            FaultKind::ClockSkew(skew) => {
-                let (offset, drift) = (skew.offset_ms.unsigned_abs(), skew.drift_ppm.unsigned_abs());
-                within(&format!("{key}.offset_ms"), u32::try_from(offset).unwrap_or(u32::MAX), 0..=1_000_000_000)?;
-                within(&format!("{key}.drift_ppm"), drift, 0..=100_000)
-            }
-            FaultKind::LieAboutTip(lie) => within(&format!("{key}.by"), lie.by.unsigned_abs(), 0..=1_000_000),
-            FaultKind::Offline(offline) => {
-                let Some(rounds) = &offline.rounds else { return Ok(()) };
-                let key = format!("{key}.rounds");
-                if rounds.spans().is_empty() {
-                    return Err(Mistake::new(key, "an empty list", "at least one"));
-                }
-                for span in rounds.spans() {
-                    within(&key, span.start().0, 1..=self.rounds)?;
-                    within(&key, span.end().0, span.start().0..=self.rounds)?;
-                }
-                Ok(())
-            }
-            FaultKind::Censor(censor) => self.check_party(&format!("{key}.sender"), &censor.sender),
-            FaultKind::VoteSwing(swing) => {
-                within(&format!("{key}.voters"), swing.voters, 1..=self.accounts)?;
-                within(&format!("{key}.round"), swing.round, 2..=self.rounds)?;
-                self.check_delegate(&format!("{key}.delegate"), &swing.delegate)
-            }
-            FaultKind::SpamPool(spam) => rate(&format!("{key}.per_second"), spam.per_second),
-            FaultKind::LowFeeFlood(flood) => rate(&format!("{key}.per_second"), flood.per_second),
-            _ => Ok(()),
+    /// What a fault says beside its lists of nodes, under its key.
+    fn check_said(&self, key: &str, said: &Said<'_>) -> Checked {
+        match said {
+            Said::Number(number, allowed) => within(key, *number, allowed.clone()),
+            Said::Part(part) => ratio(key, *part),
+            Said::Rate(per_second) => rate(key, *per_second),
+            Said::Rounds(rounds) => self.check_rounds(key, rounds),
+            Said::LaterRound(round) => within(key, *round, 2..=self.rounds),
+            Said::Accounts(count) => within(key, *count, 1..=self.accounts),
+            Said::Delegate(name) => self.check_delegate(key, name),
+            Said::Party(name) => self.check_party(key, name),
+            Said::Clash { found, allowed } => Err(Mistake::new(key, found, *allowed)),
         }
+    }
+
+    fn check_rounds(&self, key: &str, rounds: &Rounds) -> Checked {
+        let spans = rounds.spans();
+        if spans.is_empty() {
+            return Err(Mistake::new(key, "an empty list", "at least one"));
+        }
+        for span in spans {
+            within(key, span.start().0, 1..=self.rounds)?;
+            within(key, span.end().0, span.start().0..=self.rounds)?;
+        }
+        Ok(())
     }
 
     /// Some nodes, or some that forge.

@@ -181,7 +181,7 @@ impl Scenario {
     }
 }
 
-fn join(key: &str, part: &str) -> String {
+pub(super) fn join(key: &str, part: &str) -> String {
     if part.is_empty() { key.to_owned() } else { format!("{key}.{part}") }
 }
 

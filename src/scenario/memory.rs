@@ -14,14 +14,14 @@
 use super::{
     Scenario,
     testnet::ACCOUNTS_LIMIT,
-    workload::{self, PENDING_LIMIT, WorkloadKind},
+    workload::{PENDING_LIMIT, WorkloadKind},
 };
 use crate::{
     actors::{Actor, ActorId, Delegate, Peer, TransactionPool},
     files::in_words,
     ledger::{DelegateAttributes, Link, Wallet, round::Member, rules::Gossip, tree::STATES_KEPT_IN_ALL},
     protocol::{Milestones, SignedTransaction, TransactionId},
-    sim::{FaultKind, NodePlan, Trigger, World, network::Topology},
+    sim::{NodePlan, Trigger, World, fault::ByClients, network::Topology},
 };
 use std::{fmt, sync::Arc};
 
@@ -186,7 +186,10 @@ impl Scenario {
         });
         let of_faults = self.faults.iter().filter_map(move |fault| {
             // What a spammer sends stays nowhere.
-            let FaultKind::LowFeeFlood(flood) = &fault.kind else { return None };
+            let flood = match fault.kind.by_clients()? {
+                ByClients::Flooders(flood) => flood,
+                ByClients::Spammers(_) | ByClients::Voters(_) | ByClients::Delegates(_) => return None,
+            };
             let seconds = self.window(&fault.from, fault.until.as_ref(), last).min(last);
             Some(Clients { per_second: flood.per_second, seconds, pending_most: u64::from(ACCOUNTS_LIMIT) * each })
         });
@@ -203,11 +206,7 @@ impl Scenario {
     /// may hold up all, as long as it lasts, and one without an end as long as the run would take without it.
     fn held_up(&self, blocks: u64) -> f64 {
         let last = (blocks * SLOT_SECONDS) as f64;
-        let stops = |kind: &FaultKind| {
-            let is_clients = workload::clients_of(kind).is_some();
-            !is_clients && !matches!(kind, FaultKind::Heal(_) | FaultKind::Restart(_) | FaultKind::Duplicate(_))
-        };
-        let faults = self.faults.iter().filter(|fault| stops(&fault.kind));
+        let faults = self.faults.iter().filter(|fault| fault.kind.facts().holds_up);
         let seconds: f64 = faults.map(|fault| self.window(&fault.from, fault.until.as_ref(), last)).sum();
         self.time_limit_seconds.map_or(seconds, |limit| seconds.min((limit as f64 - last).max(0.0)))
     }

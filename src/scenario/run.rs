@@ -18,7 +18,6 @@ use crate::{
             inline::InlineStage,
             ractor::{ActorDied, RactorStage},
         },
-        world::Names,
     },
 };
 use std::sync::Arc;
@@ -156,7 +155,6 @@ impl Scenario {
         let start = SimTime::from_seconds(tree.slots().start(first));
         let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(self.network.model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();
-        self.switch_off(&mut plan);
         plan.sources = self.sources(&plan, testnet);
         self.act(&mut plan, testnet);
         plan
@@ -176,21 +174,6 @@ impl Scenario {
             make: Arc::new(make),
             tally: crate::sim::source::Tally::default(),
         });
-    }
-
-    /// Tells delegates in which rounds they are off: they look at the round themselves, each on its own chain.
-    fn switch_off(&self, plan: &mut Plan) {
-        let names = Names::new(plan);
-        let tip = plan.tip.clone();
-        for fault in &self.faults {
-            if let FaultKind::Offline(offline) = &fault.kind
-                && let Some(rounds) = &offline.rounds
-            {
-                for node in names.resolve(&offline.delegates, plan, &tip) {
-                    plan.nodes[node.0 as usize].offline.extend(rounds.spans());
-                }
-            }
-        }
     }
 
     /// The height that ends the last round of the scenario.

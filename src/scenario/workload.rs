@@ -17,10 +17,9 @@ use crate::{
     ledger::{BlockTree, Link},
     protocol::Kind,
     sim::{
-        Fault, FaultKind, Plan, PlannedSource, SeedTree, Source, Trigger,
-        fault::Nodes,
+        Fault, Names, Plan, PlannedSource, SeedTree, Source, Trigger,
+        fault::{ByClients, Nodes},
         source::{MakeSource, Tally},
-        world::Names,
     },
 };
 pub(super) use generate::PENDING_LIMIT;
@@ -228,21 +227,13 @@ impl Scenario {
 
     /// Returns true if somebody hands in transactions while it is played.
     pub fn has_clients(&self) -> bool {
-        let by_clients = |fault: &Fault| {
-            matches!(
-                fault.kind,
-                FaultKind::SpamPool(_)
-                    | FaultKind::LowFeeFlood(_)
-                    | FaultKind::VoteSwing(_)
-                    | FaultKind::MassResignation(_)
-            )
-        };
+        let by_clients = |fault: &Fault| fault.kind.by_clients().is_some();
         !self.workloads.is_empty() || !self.actions.is_empty() || self.faults.iter().any(by_clients)
     }
 
     /// The sources of a plan: those of the workloads, then those of faults that are clients' doing.
     pub(super) fn sources(&self, plan: &Plan, testnet: &Testnet) -> Vec<PlannedSource> {
-        let (names, testnet) = (Names::new(plan), Arc::new(testnet.clone()));
+        let (names, testnet) = (plan.names(), Arc::new(testnet.clone()));
         let stand = Stand { plan, names: &names, testnet: &testnet, tip: &plan.tip };
         let workloads = self.workloads.iter().enumerate().map(|(index, workload)| {
             let network = stand.network(&format!("workload/{index}"), workload.nodes());
@@ -261,15 +252,6 @@ impl Scenario {
     }
 }
 
-/// Returns `Some` if a fault is the doing of clients, with whether these need funded accounts.
-pub(super) fn clients_of(kind: &FaultKind) -> Option<bool> {
-    match kind {
-        FaultKind::SpamPool(_) | FaultKind::LowFeeFlood(_) | FaultKind::VoteSwing(_) => Some(true),
-        FaultKind::MassResignation(_) => Some(false),
-        _ => None,
-    }
-}
-
 /// What sources are made with.
 pub(super) struct Stand<'a> {
     pub plan: &'a Plan,
@@ -282,7 +264,7 @@ pub(super) struct Stand<'a> {
 impl Stand<'_> {
     fn network(&self, name: &str, nodes: Option<&Nodes>) -> Network {
         let plan = self.plan;
-        let resolved = nodes.map(|nodes| self.names.resolve(nodes, plan, self.tip)).filter(|nodes| !nodes.is_empty());
+        let resolved = nodes.map(|nodes| self.names.resolve(nodes, self.tip)).filter(|nodes| !nodes.is_empty());
         let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
         // Each source draws from streams of its own.
         let seeds = SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
@@ -291,22 +273,15 @@ impl Stand<'_> {
 
     /// The source of the fault of an index, if it is clients' doing.
     pub fn clients(&self, index: usize, fault: &Fault) -> Option<PlannedSource> {
-        let nodes = match &fault.kind {
-            FaultKind::SpamPool(spam) => spam.nodes.as_ref(),
-            FaultKind::LowFeeFlood(flood) => flood.nodes.as_ref(),
-            _ => None,
-        };
-        clients_of(&fault.kind)?;
-        let network = self.network(&format!("fault/{index}"), nodes);
-        let make: MakeSource = match fault.kind.clone() {
-            FaultKind::SpamPool(spam) => source(network, spam, clients::Spammer::new),
-            FaultKind::LowFeeFlood(flood) => source(network, flood, clients::Flooder::new),
-            FaultKind::VoteSwing(swing) => source(network, swing, clients::Swing::new),
-            FaultKind::MassResignation(some) => {
-                let who = self.names.resolve(&some.delegates, self.plan, self.tip);
-                source(network, who, clients::Resignations::new)
+        let network = |nodes: Option<&Nodes>| self.network(&format!("fault/{index}"), nodes);
+        let make: MakeSource = match fault.kind.by_clients()? {
+            ByClients::Spammers(spam) => source(network(spam.nodes.as_ref()), spam.clone(), clients::Spammer::new),
+            ByClients::Flooders(flood) => source(network(flood.nodes.as_ref()), flood.clone(), clients::Flooder::new),
+            ByClients::Voters(swing) => source(network(None), swing.clone(), clients::Swing::new),
+            ByClients::Delegates(some) => {
+                let who = self.names.resolve(&some.delegates, self.tip);
+                source(network(None), who, clients::Resignations::new)
             }
-            _ => return None,
         };
         Some(planned(fault.from.clone(), fault.until.clone(), Some(index), make))
     }

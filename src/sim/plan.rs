@@ -1,7 +1,7 @@
 //! What a run begins with, and the actors made from it.
 
 use super::{
-    Fault, NetworkModel, PlannedSource, SeedTree,
+    Fault, Names, NetworkModel, PlannedSource, SeedTree,
     network::{Links, Network},
     source::Tally,
 };
@@ -17,7 +17,7 @@ use std::{ops::RangeInclusive, sync::Arc};
 pub struct NodePlan {
     /// The key the node's delegate forges with.
     pub forger: Option<KeyPair>,
-    /// Rounds in which the delegate is switched off.
+    /// Rounds in which the delegate is switched off, whatever the faults say.
     pub offline: Vec<RangeInclusive<Round>>,
 }
 
@@ -69,16 +69,41 @@ impl Plan {
         Network::new(self.nodes.len() as u32, self.links.clone(), &self.network, self.seeds, config)
     }
 
+    /// The names of the nodes. Those of the delegates are of the chain that the run begins on.
+    pub fn names(&self) -> Names {
+        Names::new(&self.tree, &self.tip, self.nodes.iter().map(|node| node.forger.as_ref()))
+    }
+
+    /// The delegates that faults of the plan switch off by rounds: by which fault, whose, and in which rounds. They look at
+    /// the round themselves, each on its own chain.
+    pub fn switched_off(&self) -> Vec<(usize, NodeId, Vec<RangeInclusive<Round>>)> {
+        let by_rounds =
+            self.faults.iter().enumerate().filter_map(|(index, fault)| Some((index, fault.kind.by_rounds()?)));
+        let mut all = Vec::new();
+        // Names take a while to find, and most plans need none.
+        let mut names = None;
+        for (index, (delegates, rounds)) in by_rounds {
+            let names = names.get_or_insert_with(|| self.names());
+            let nodes = names.resolve(delegates, &self.tip);
+            all.extend(nodes.into_iter().map(|node| (index, node, rounds.spans())));
+        }
+        all
+    }
+
     /// All actors, three for each node. A node without a key has a delegate that is never active.
     pub fn actors(&self) -> Vec<(ActorId, Actor)> {
-        let actors = (0..)
-            .map(NodeId)
-            .zip(&self.nodes)
-            .flat_map(|(node, plan)| ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, role))));
+        let mut offline: Vec<_> = self.nodes.iter().map(|node| node.offline.clone()).collect();
+        for (_, node, rounds) in self.switched_off() {
+            offline[node.0 as usize].extend(rounds);
+        }
+        let nodes = (0..).map(NodeId).zip(&self.nodes).zip(offline);
+        let actors = nodes.flat_map(|((node, plan), offline)| {
+            ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, &offline, role)))
+        });
         actors.collect()
     }
 
-    fn actor(&self, node: NodeId, plan: &NodePlan, role: Role) -> Actor {
+    fn actor(&self, node: NodeId, plan: &NodePlan, offline: &[RangeInclusive<Round>], role: Role) -> Actor {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
@@ -88,7 +113,7 @@ impl Plan {
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
             Role::Delegate => {
                 let keys = plan.forger.clone();
-                Actor::Delegate(Box::new(Delegate::new(node, keys, tree, plan.offline.clone())))
+                Actor::Delegate(Box::new(Delegate::new(node, keys, tree, offline.to_vec())))
             }
         }
     }

@@ -10,36 +10,15 @@ use dposlab::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// A fault of every kind, as it can be added to a network of five delegates.
+/// A fault of every kind, as it can be added to a network of five delegates, and one that is off by rounds.
 pub fn of_every_kind() -> Vec<Value> {
-    vec![
-        json!({"kind": "partition", "groups": [[0, 1], ["genesis_3", 3, 4]]}),
-        json!({"kind": "heal"}),
-        json!({"kind": "isolate", "nodes": [4]}),
-        json!({"kind": "eclipse", "victims": [1], "attackers": [2]}),
-        json!({"kind": "drop", "messages": ["block"], "chance": 0.1}),
-        json!({"kind": "delay", "by_ms": 300, "jitter_ms": 50, "receivers": [2]}),
-        json!({"kind": "duplicate", "copies": 2, "within_ms": 100}),
-        json!({"kind": "crash", "nodes": [3], "keep_pool": false}),
-        json!({"kind": "restart", "nodes": [2]}),
-        json!({"kind": "pause", "nodes": [1]}),
-        json!({"kind": "slow", "nodes": [1], "step_ms": 20}),
-        json!({"kind": "clock-skew", "nodes": [2], "offset_ms": -700, "drift_ppm": 50}),
-        json!({"kind": "offline", "delegates": [0]}),
-        json!({"kind": "offline", "delegates": {"share": 0.4}, "rounds": {"from": 1, "to": 9}}),
-        json!({"kind": "late-forging", "delegates": [1], "by_ms": 900}),
-        json!({"kind": "withhold", "delegates": [2], "release_ms": 4000}),
-        json!({"kind": "double-forge", "delegates": [3]}),
-        json!({"kind": "forge-out-of-turn", "delegates": [4], "every": 3}),
-        json!({"kind": "forge-invalid", "delegates": [0], "error": "reward"}),
-        json!({"kind": "censor", "delegates": [1], "sender": "account_2"}),
-        json!({"kind": "refuse-transactions", "nodes": [2]}),
-        json!({"kind": "lie-about-tip", "nodes": [3], "by": 2}),
-        json!({"kind": "spam-pool", "per_second": 0.5}),
-        json!({"kind": "low-fee-flood", "per_second": 0.5, "nodes": [0, 1]}),
-        json!({"kind": "vote-swing", "voters": 3, "delegate": "genesis_2", "round": 9, "block": "first"}),
-        json!({"kind": "mass-resignation", "delegates": [4], "from": {"height": 1000}}),
-    ]
+    let mut all: Vec<Value> =
+        FaultKind::EXAMPLES.iter().map(|text| toml::from_str(text).expect("it is a table")).collect();
+    all.push(json!({"kind": "offline", "delegates": {"share": 0.4}, "rounds": {"from": 1, "to": 9}}));
+    // Delegates do not come back from a resignation.
+    let resigned = all.iter_mut().find(|fault| fault["kind"] == "mass-resignation").expect("it is a kind");
+    resigned["from"] = json!({"height": 1000});
+    all
 }
 
 /// Plays a recorded session again, on the ractor stage.

@@ -65,22 +65,10 @@ impl Hosted {
                 None => self.actor.step(now, input, effects),
                 Some(deviance) => deviance.step(&mut self.actor, now, input, effects),
             },
-            Stimulus::Deviate { deviation, on, .. } if matches!(*deviation, Deviation::OfflineInRounds(_)) => {
-                if let (Deviation::OfflineInRounds(rounds), Actor::Delegate(delegate)) = (&*deviation, &mut self.actor)
-                {
-                    delegate.switch(rounds, on);
-                }
-            }
-            Stimulus::Deviate { deviation, on: true, peers } => {
-                if let (Deviation::OutOfTurn { every }, Actor::Delegate(delegate)) = (&*deviation, &self.actor) {
-                    plan_out_of_turn(delegate, now, *every, effects);
-                }
-                let deviance = self.deviance.get_or_insert_default();
-                deviance.peers = peers;
-                deviance.claimed = None;
-                deviance.deviations.push(deviation);
-            }
-            Stimulus::Deviate { deviation, on: false, .. } => self.mend(now, &deviation, effects),
+            Stimulus::Deviate { deviation, on, peers } => match (&*deviation, &mut self.actor) {
+                (Deviation::Offline(rounds), Actor::Delegate(delegate)) => delegate.switch(now, rounds, on, effects),
+                _ => self.deviate(now, deviation, on, peers, effects),
+            },
             Stimulus::Begin(actor) => {
                 *self = actor.into();
                 self.actor.step(now, Input::Start, effects);
@@ -147,18 +135,34 @@ impl Hosted {
         }
     }
 
-    fn mend(&mut self, now: SimTime, deviation: &Deviation, effects: &mut Vec<Effect>) {
+    /// Begins or ceases to deviate in a way that the actor itself knows nothing of.
+    fn deviate(
+        &mut self,
+        now: SimTime,
+        deviation: Arc<Deviation>,
+        on: bool,
+        peers: Arc<[NodeId]>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !on {
+            return self.mend(&deviation);
+        }
+        if let (Deviation::OutOfTurn { every }, Actor::Delegate(delegate)) = (&*deviation, &self.actor) {
+            plan_out_of_turn(delegate, now, *every, effects);
+        }
+        let deviance = self.deviance.get_or_insert_default();
+        deviance.peers = peers;
+        deviance.claimed = None;
+        deviance.deviations.push(deviation);
+    }
+
+    fn mend(&mut self, deviation: &Deviation) {
         let Some(deviance) = &mut self.deviance else { return };
         let Some(index) = deviance.deviations.iter().position(|on| **on == *deviation) else { return };
         deviance.deviations.remove(index);
         deviance.claimed = None;
-        let still_offline = deviance.is_on(&Deviation::Offline);
         if deviance.deviations.is_empty() {
             self.deviance = None;
-        }
-        // The forger is switched on again: it asks where the chain is, as one that starts.
-        if *deviation == Deviation::Offline && !still_offline {
-            self.actor.step(now, Input::Start, effects);
         }
     }
 }
@@ -166,7 +170,8 @@ impl Hosted {
 impl Deviance {
     /// One event in, the effects out: those of the honest actor, as far as the deviations let them be.
     fn step(&mut self, actor: &mut Actor, now: SimTime, input: Input, effects: &mut Vec<Effect>) {
-        if self.is_on(&Deviation::Offline) || self.refuses(&input, effects) {
+        let is_off = matches!(actor, Actor::Delegate(delegate) if delegate.is_off());
+        if is_off || self.refuses(&input, effects) {
             return;
         }
         if let Actor::Delegate(delegate) = actor

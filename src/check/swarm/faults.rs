@@ -56,7 +56,7 @@ fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, delegates: u32) ->
     // As long as no slot is missed.
     let seconds = (height - 1) * 8;
     let until = f64::from(seconds + 8 * draw.random_range(2..=2 * delegates));
-    let at_time = matches!(kind, FaultKind::Restart(_)) || draw.random_ratio(1, 4);
+    let at_time = kind.facts().is_over_at_once() || draw.random_ratio(1, 4);
     match at_time {
         true => fault(kind, Trigger::Seconds(f64::from(seconds + draw.random_range(0..8))), until),
         false => fault(kind, Trigger::Height(height), until),
@@ -64,7 +64,7 @@ fn at_boundary(draw: &mut Draw, kind: FaultKind, height: u32, delegates: u32) ->
 }
 
 fn fault(kind: FaultKind, from: Trigger, until: f64) -> Fault {
-    let ends = !matches!(kind, FaultKind::Restart(_));
+    let ends = !kind.facts().is_over_at_once();
     Fault { kind, from, until: ends.then_some(Trigger::Seconds(until)) }
 }
 

@@ -2,14 +2,10 @@
 
 use super::{World, faults::State};
 use crate::{
-    actors::{ActorId, Deviation, NodeId, Role, SimTime, delegate::switch_rounds},
-    protocol::Round,
-    sim::{
-        Fault, FaultKind,
-        fault::{AddedFault, Offline},
-    },
+    actors::{Deviation, Role, SimTime},
+    sim::{Fault, FaultKind, fault::AddedFault},
 };
-use std::{ops::RangeInclusive, sync::Arc};
+use std::sync::Arc;
 
 /// A fault of the plan, or one that was added, and how it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,10 +69,9 @@ impl World {
         self.ahead.expect(&fault.kind);
         let entry = self.agenda.add_fault(&fault);
         self.faults.add();
-        if let FaultKind::Offline(Offline { delegates, rounds: Some(rounds) }) = &fault.kind {
-            let nodes = self.names.resolve(delegates, &self.plan, self.best());
-            self.switch(&nodes, &rounds.spans(), true);
-            self.faults.switched_off.insert(id, nodes);
+        if let Some((delegates, rounds)) = fault.kind.by_rounds() {
+            let nodes = self.names.resolve(delegates, self.best());
+            self.deviate(id, &nodes, Role::Delegate, &Deviation::Offline(rounds.spans()));
         }
         Arc::make_mut(&mut self.plan).faults.push(fault);
         self.arm_beginning(entry);
@@ -92,14 +87,9 @@ impl World {
 
     /// Ends a fault now; one that has not begun never begins. Says whether there is such a fault.
     pub(in crate::sim) fn withdraw_fault(&mut self, id: usize) -> bool {
-        let Some(fault) = self.plan.faults.get(id) else { return false };
-        let of_rounds = match &fault.kind {
-            FaultKind::Offline(Offline { delegates, rounds: Some(rounds) }) => {
-                let planned = || self.names.resolve(delegates, &self.plan, &self.plan.tip);
-                Some((self.faults.switched_off.get(&id).cloned().unwrap_or_else(planned), rounds.spans()))
-            }
-            _ => None,
-        };
+        if id >= self.plan.faults.len() {
+            return false;
+        }
         let is_of_fault = |index: &usize| self.plan.sources[*index].fault == Some(id);
         let sources: Vec<usize> = (0..self.plan.sources.len()).filter(is_of_fault).collect();
         if self.agenda.is_withdrawn(id) || self.faults.is_over(id) {
@@ -107,20 +97,8 @@ impl World {
         }
         self.agenda.withdraw(id, &sources);
         sources.into_iter().for_each(|index| self.sources[index] = None);
-        if let Some((nodes, spans)) = of_rounds {
-            self.switch(&nodes, &spans, false);
-        }
+        self.stop_deviating(id, |_| true);
         self.end_fault(id);
         true
-    }
-
-    /// Tells delegates that they are off in some rounds, or no longer.
-    fn switch(&mut self, nodes: &[NodeId], spans: &[RangeInclusive<Round>], on: bool) {
-        for node in nodes {
-            switch_rounds(&mut Arc::make_mut(&mut self.plan).nodes[node.0 as usize].offline, spans, on);
-            let to = ActorId { node: *node, role: Role::Delegate };
-            let deviation = Arc::new(Deviation::OfflineInRounds(spans.to_vec()));
-            self.tell_to_deviate(to, deviation, on);
-        }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     protocol::Height,
     sim::{
         Fault, Plan, PlannedSource,
-        fault::{EventKind, FaultKind, Rounds, Trigger},
+        fault::{EventKind, Rounds, Trigger},
     },
 };
 use std::collections::BTreeSet;
@@ -125,10 +125,10 @@ impl Agenda {
 }
 
 fn of_fault(fault: &Fault) -> Span {
-    match &fault.kind {
-        FaultKind::Offline(offline) if offline.rounds.is_some() => whole_span(offline.rounds.as_ref()),
-        FaultKind::Heal(_) | FaultKind::Restart(_) => (fault.from.clone(), Some(Trigger::After(0.0))),
-        _ => (fault.from.clone(), fault.until.clone()),
+    match fault.kind.by_rounds() {
+        Some((_, rounds)) => whole_span(rounds),
+        None if fault.kind.facts().is_over_at_once() => (fault.from.clone(), Some(Trigger::After(0.0))),
+        None => (fault.from.clone(), fault.until.clone()),
     }
 }
 
@@ -137,8 +137,8 @@ fn of_source(source: &PlannedSource) -> Span {
 }
 
 /// From the first to the last of some rounds.
-fn whole_span(rounds: Option<&Rounds>) -> (Trigger, Option<Trigger>) {
-    let spans = rounds.map(Rounds::spans).unwrap_or_default();
+fn whole_span(rounds: &Rounds) -> Span {
+    let spans = rounds.spans();
     let first = spans.iter().map(|span| span.start().0).min().unwrap_or(1);
     let last = spans.iter().map(|span| span.end().0).max().unwrap_or(1);
     (Trigger::Round(first), Some(Trigger::Round(last + 1)))

@@ -4,23 +4,17 @@ use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
     sim::{
-        fault::{FaultKind, Messages, Nodes, Partition},
+        Plan,
+        fault::{FaultKind, LieAboutTip, Messages, Nodes, Offline, Partition},
         network::interference::{Action, Cut, MessageRule, NodeSet},
     },
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
 /// What is in force.
 #[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
-    /// Delegates that added faults switched off by rounds, by the faults' ids.
-    pub(super) switched_off: BTreeMap<usize, Vec<NodeId>>,
     /// Deviations that are on: whose, and by which fault.
     deviations: Vec<(usize, ActorId, Arc<Deviation>)>,
     /// Nodes that one crash, which is over, takes the pool from, and that another one still keeps down.
@@ -35,15 +29,36 @@ pub(super) enum State {
     On {
         since: SimTime,
         nodes: Vec<NodeId>,
+        held: Held,
     },
     Over,
 }
 
+/// What of the nodes that a fault concerns has to be undone when it ends. Rules of the network and deviations are found by
+/// the fault's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Nothing,
+    /// They are down, and come back with or without their pools.
+    Down {
+        keep_pool: bool,
+    },
+    /// They stand still.
+    Still,
+    /// They take so much longer over each input.
+    Slowed(Duration),
+    /// Their clocks are wrong.
+    Skewed,
+}
+
 impl Faults {
-    /// So many faults, none of which has begun.
-    pub fn new(count: usize) -> Self {
-        let switched_off = BTreeMap::new();
-        Self { state: vec![State::Ahead; count], switched_off, deviations: Vec::new(), without_pool: BTreeSet::new() }
+    /// The faults of a plan, none of which has begun. Delegates that are off by rounds know it from the start.
+    pub fn new(plan: &Plan) -> Self {
+        let switched_off = plan.switched_off().into_iter().map(|(index, node, rounds)| {
+            (index, ActorId { node, role: Role::Delegate }, Arc::new(Deviation::Offline(rounds)))
+        });
+        let deviations = switched_off.collect();
+        Self { state: vec![State::Ahead; plan.faults.len()], deviations, without_pool: BTreeSet::new() }
     }
 
     /// One more, which has not begun.
@@ -73,67 +88,104 @@ impl World {
         let kind = self.plan.faults[index].kind.clone();
         self.tell(&NetworkEvent::FaultBegan { index, kind: kind.name() });
         let concerned = self.concerned(&kind);
-        self.faults.state[index] = State::On { since: self.now, nodes: concerned.clone() };
-        match &kind {
+        self.faults.state[index] = State::On { since: self.now, nodes: concerned.clone(), held: Held::Nothing };
+        let began = self.carry_out(index, &kind, &concerned);
+        if let State::On { held, .. } = &mut self.faults.state[index] {
+            *held = began;
+        }
+    }
+
+    /// Does what a fault does to the nodes that it concerns, and answers what of that its end has to undo.
+    fn carry_out(&mut self, index: usize, kind: &FaultKind, concerned: &[NodeId]) -> Held {
+        match kind {
             FaultKind::Partition(partition) => {
                 let cut = self.partition(partition);
-                self.network.interference.cut(index, cut);
+                self.cut(index, cut)
             }
             FaultKind::Heal(_) => self.heal(),
-            FaultKind::Isolate(_) => {
-                self.network.interference.cut(index, Cut::singles(self.count(), &concerned));
-            }
+            FaultKind::Isolate(_) => self.cut(index, Cut::singles(self.count(), concerned)),
             FaultKind::Eclipse(eclipse) => {
                 let (victims, attackers) = (self.set(&eclipse.victims), self.set(&eclipse.attackers));
-                self.network.interference.cut(index, Cut::Eclipse { victims, attackers });
+                self.cut(index, Cut::Eclipse { victims, attackers })
             }
             FaultKind::Drop(drop) => self.rule(index, &drop.which, Action::Drop),
             FaultKind::Delay(delay) => {
                 let (by, jitter) = (millis(delay.by_ms), millis(delay.jitter_ms));
-                self.rule(index, &delay.which, Action::Delay { by, jitter });
+                self.rule(index, &delay.which, Action::Delay { by, jitter })
             }
             FaultKind::Duplicate(duplicate) => {
                 let (copies, within) = (duplicate.copies, millis(duplicate.within_ms));
-                self.rule(index, &duplicate.which, Action::Duplicate { copies, within });
+                self.rule(index, &duplicate.which, Action::Duplicate { copies, within })
             }
-            FaultKind::Crash(_) => concerned.iter().for_each(|node| self.crash(*node)),
-            FaultKind::Restart(restart) => {
-                for node in concerned {
-                    self.crash(node);
-                    self.come_back(node, restart.keep_pool);
-                }
+            FaultKind::Crash(crash) => {
+                concerned.iter().for_each(|node| self.crash(*node));
+                Held::Down { keep_pool: crash.keep_pool }
             }
-            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.pause(*node)),
+            FaultKind::Restart(restart) => self.restart(concerned, restart.keep_pool),
+            FaultKind::Pause(_) => {
+                concerned.iter().for_each(|node| self.pause(*node));
+                Held::Still
+            }
             FaultKind::Slow(slow) => {
-                concerned.iter().for_each(|node| self.nodes.slow_down(*node, millis(slow.step_ms)));
+                let by = millis(slow.step_ms);
+                concerned.iter().for_each(|node| self.nodes.slow_down(*node, by));
+                Held::Slowed(by)
             }
             FaultKind::ClockSkew(skew) => {
                 let offset = skew.offset_ms.saturating_mul(1_000);
                 concerned.iter().for_each(|node| self.nodes.skew(*node, self.now, offset, skew.drift_ppm));
+                Held::Skewed
             }
-            _ => self.deviate(index, &kind, &concerned),
+            // Delegates that are off by rounds were told before.
+            FaultKind::Offline(Offline { rounds: Some(_), .. }) => Held::Nothing,
+            FaultKind::Offline(Offline { rounds: None, .. }) => {
+                self.deviate(index, concerned, Role::Delegate, &Deviation::offline())
+            }
+            FaultKind::LateForging(late) => {
+                self.deviate(index, concerned, Role::Delegate, &Deviation::LateForging(millis(late.by_ms)))
+            }
+            FaultKind::DoubleForge(_) => self.deviate(index, concerned, Role::Delegate, &Deviation::DoubleForge),
+            FaultKind::ForgeOutOfTurn(turn) => {
+                self.deviate(index, concerned, Role::Delegate, &Deviation::OutOfTurn { every: turn.every })
+            }
+            FaultKind::ForgeInvalid(invalid) => {
+                self.deviate(index, concerned, Role::Delegate, &Deviation::ForgeInvalid(invalid.error))
+            }
+            FaultKind::Withhold(withhold) => {
+                let release = withhold.release_ms.map(millis);
+                self.deviate(index, concerned, Role::Peer, &Deviation::Withhold { release })
+            }
+            FaultKind::RefuseTransactions(_) => {
+                self.deviate(index, concerned, Role::Peer, &Deviation::RefuseTransactions)
+            }
+            FaultKind::Censor(censor) => match self.names.address(&censor.sender) {
+                Some(sender) => self.deviate(index, concerned, Role::Pool, &Deviation::Censor(sender)),
+                None => Held::Nothing,
+            },
+            FaultKind::LieAboutTip(lie) => self.lie(index, concerned, lie),
+            // Clients do these.
+            FaultKind::SpamPool(_)
+            | FaultKind::LowFeeFlood(_)
+            | FaultKind::VoteSwing(_)
+            | FaultKind::MassResignation(_) => Held::Nothing,
         }
     }
 
     /// A fault ends: what it did is undone, as far as it can be.
     pub(super) fn end_fault(&mut self, index: usize) {
-        let State::On { nodes: concerned, .. } = mem::replace(&mut self.faults.state[index], State::Over) else {
-            return;
-        };
-        let kind = self.plan.faults[index].kind.clone();
-        match &kind {
-            FaultKind::Crash(crash) => concerned.iter().for_each(|node| self.crash_over(*node, crash.keep_pool)),
-            FaultKind::Pause(_) => concerned.iter().for_each(|node| self.resume(*node)),
-            FaultKind::Slow(slow) => {
-                concerned.iter().for_each(|node| self.nodes.speed_up(*node, millis(slow.step_ms)));
-            }
-            FaultKind::ClockSkew(_) => concerned.iter().for_each(|node| self.nodes.set_right(*node)),
-            _ => {
-                self.network.interference.end(index);
-                self.stop_deviating(index);
-            }
+        let was = mem::replace(&mut self.faults.state[index], State::Over);
+        let State::On { nodes: concerned, held, .. } = was else { return };
+        match held {
+            Held::Nothing => {}
+            Held::Down { keep_pool } => concerned.iter().for_each(|node| self.crash_over(*node, keep_pool)),
+            Held::Still => concerned.iter().for_each(|node| self.resume(*node)),
+            Held::Slowed(by) => concerned.iter().for_each(|node| self.nodes.speed_up(*node, by)),
+            Held::Skewed => concerned.iter().for_each(|node| self.nodes.set_right(*node)),
         }
-        self.tell(&NetworkEvent::FaultEnded { index, kind: kind.name() });
+        self.network.interference.end(index);
+        self.stop_deviating(index, |deviation| !deviation.ends_by_rounds());
+        let kind = self.plan.faults[index].kind.name();
+        self.tell(&NetworkEvent::FaultEnded { index, kind });
     }
 
     /// The nodes it happens to, where a kind names those and no others.
@@ -145,7 +197,7 @@ impl World {
     }
 
     fn resolve(&self, nodes: &Nodes) -> Vec<NodeId> {
-        self.names.resolve(nodes, &self.plan, self.best())
+        self.names.resolve(nodes, self.best())
     }
 
     fn set(&self, nodes: &Nodes) -> NodeSet {
@@ -160,7 +212,7 @@ impl World {
 
     fn partition(&self, partition: &Partition) -> Cut {
         let groups: Vec<Vec<NodeId>> = match partition.share {
-            Some(share) => vec![self.names.share(share, &self.plan, self.best())],
+            Some(share) => vec![self.names.share(share, self.best())],
             None => partition.groups.iter().map(|group| self.resolve(group)).collect(),
         };
         if partition.one_way {
@@ -169,7 +221,12 @@ impl World {
         Cut::groups(self.count(), &groups)
     }
 
-    fn rule(&mut self, index: usize, which: &Messages, action: Action) {
+    fn cut(&mut self, index: usize, cut: Cut) -> Held {
+        self.network.interference.cut(index, cut);
+        Held::Nothing
+    }
+
+    fn rule(&mut self, index: usize, which: &Messages, action: Action) -> Held {
         let rule = MessageRule {
             kinds: which.messages.clone(),
             senders: which.senders.as_ref().map(|nodes| self.set(nodes)),
@@ -178,12 +235,14 @@ impl World {
             action,
         };
         self.network.interference.rule(index, rule);
+        Held::Nothing
     }
 
-    fn heal(&mut self) {
+    fn heal(&mut self) -> Held {
         for index in self.network.interference.heal() {
             self.end_fault(index);
         }
+        Held::Nothing
     }
 
     // At a node.
@@ -197,6 +256,14 @@ impl World {
             self.lost_with_its_node(input);
         }
         self.tell_whether_live(node, was_live, DownCause::Crash);
+    }
+
+    fn restart(&mut self, nodes: &[NodeId], keep_pool: bool) -> Held {
+        for node in nodes {
+            self.crash(*node);
+            self.come_back(*node, keep_pool);
+        }
+        Held::Nothing
     }
 
     fn pause(&mut self, node: NodeId) {
@@ -228,11 +295,10 @@ impl World {
     }
 
     fn is_kept_down(&self, node: NodeId) -> bool {
-        let mut faults = self.plan.faults.iter().zip(&self.faults.state);
-        faults.any(|(fault, state)| {
-            matches!(&fault.kind, FaultKind::Crash(_))
-                && matches!(state, State::On { nodes, .. } if nodes.contains(&node))
-        })
+        self.faults
+            .state
+            .iter()
+            .any(|state| matches!(state, State::On { nodes, held: Held::Down { .. }, .. } if nodes.contains(&node)))
     }
 
     /// New actors on the chain the node had stored; what made the old ones deviate makes the new ones too.
@@ -276,34 +342,21 @@ impl World {
 
     // By a delegate, its relay or its pool.
 
-    fn deviate(&mut self, index: usize, kind: &FaultKind, concerned: &[NodeId]) {
-        let after = |ms: Option<u32>| ms.map(millis);
-        let (role, deviation) = match kind {
-            FaultKind::Offline(offline) if offline.rounds.is_none() => (Role::Delegate, Deviation::Offline),
-            FaultKind::LateForging(late) => (Role::Delegate, Deviation::LateForging(millis(late.by_ms))),
-            FaultKind::DoubleForge(_) => (Role::Delegate, Deviation::DoubleForge),
-            FaultKind::ForgeOutOfTurn(turn) => (Role::Delegate, Deviation::OutOfTurn { every: turn.every }),
-            FaultKind::ForgeInvalid(invalid) => (Role::Delegate, Deviation::ForgeInvalid(invalid.error)),
-            FaultKind::Withhold(withhold) => (Role::Peer, Deviation::Withhold { release: after(withhold.release_ms) }),
-            FaultKind::RefuseTransactions(_) => (Role::Peer, Deviation::RefuseTransactions),
-            FaultKind::Censor(censor) => match self.names.address(&censor.sender) {
-                Some(sender) => (Role::Pool, Deviation::Censor(sender)),
-                None => return,
-            },
-            FaultKind::LieAboutTip(lie) => {
-                for node in concerned {
-                    let keys = self.plan.nodes[node.0 as usize].forger.clone().filter(|_| lie.signed);
-                    let lie = Lie { claim: lie.claim, by: lie.by, keys };
-                    self.begin_deviating(index, ActorId { node: *node, role: Role::Peer }, Deviation::LieAboutTip(lie));
-                }
-                return;
-            }
-            // Offline by rounds is the delegate's own; what clients do is a source's.
-            _ => return,
-        };
-        for node in concerned {
+    /// An actor of each of these nodes deviates from now on.
+    pub(super) fn deviate(&mut self, index: usize, nodes: &[NodeId], role: Role, deviation: &Deviation) -> Held {
+        for node in nodes {
             self.begin_deviating(index, ActorId { node: *node, role }, deviation.clone());
         }
+        Held::Nothing
+    }
+
+    fn lie(&mut self, index: usize, nodes: &[NodeId], lie: &LieAboutTip) -> Held {
+        for node in nodes {
+            let keys = self.plan.nodes[node.0 as usize].forger.clone().filter(|_| lie.signed);
+            let lie = Lie { claim: lie.claim, by: lie.by, keys };
+            self.begin_deviating(index, ActorId { node: *node, role: Role::Peer }, Deviation::LieAboutTip(lie));
+        }
+        Held::Nothing
     }
 
     fn begin_deviating(&mut self, index: usize, to: ActorId, deviation: Deviation) {
@@ -312,8 +365,10 @@ impl World {
         self.tell_to_deviate(to, deviation, true);
     }
 
-    fn stop_deviating(&mut self, index: usize) {
-        let (over, on) = mem::take(&mut self.faults.deviations).into_iter().partition(|(of, ..)| *of == index);
+    /// Those deviations of a fault end that are to.
+    pub(super) fn stop_deviating(&mut self, index: usize, ends: impl Fn(&Deviation) -> bool) {
+        let all = mem::take(&mut self.faults.deviations);
+        let (over, on) = all.into_iter().partition(|(of, _, deviation)| *of == index && ends(deviation));
         self.faults.deviations = on;
         let over: Vec<(usize, ActorId, Arc<Deviation>)> = over;
         for (_, to, deviation) in over {

@@ -39,7 +39,7 @@ use super::World;
 use crate::{
     actors::{Deviation, Event, NodeId},
     protocol::{BlockId, Height, PublicKey},
-    sim::{Digest, FaultKind, Plan},
+    sim::{Digest, FaultKind, Plan, fault::Timing},
 };
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -118,15 +118,9 @@ impl Ahead {
 
     /// A fault may come.
     pub(super) fn expect(&mut self, kind: &FaultKind) {
-        self.is_regular &= !matches!(
-            kind,
-            FaultKind::DoubleForge(_)
-                | FaultKind::ForgeOutOfTurn(_)
-                | FaultKind::ForgeInvalid(_)
-                | FaultKind::Withhold(_)
-                | FaultKind::LateForging(_)
-        );
-        self.is_timely &= !matches!(kind, FaultKind::ClockSkew(_) | FaultKind::Slow(_));
+        let facts = kind.facts();
+        self.is_regular &= !facts.irregular;
+        self.is_timely &= facts.timing != Timing::Wrong;
     }
 
     /// A node has gone down or come back.
@@ -176,7 +170,7 @@ impl World {
     }
 
     fn no_delegate_forges(&self) -> bool {
-        let is_offline = |node: NodeId| self.faults.deviations_of(node).any(|is| *is == Deviation::Offline);
+        let is_offline = |node: NodeId| self.faults.deviations_of(node).any(Deviation::is_always_off);
         let may_forge = |node: NodeId| {
             let key = self.plan.nodes[node.0 as usize].forger.as_ref().map(|keys| *keys.public());
             key.is_some_and(|key| self.ahead.active.contains(&key)) && !is_offline(node)

@@ -11,7 +11,7 @@
 
 use super::{Item, World};
 use crate::{
-    actors::{ActorId, Deviation, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
+    actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
     ledger::{BlockRejected, Link},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot, Timestamp, TransactionId},
     sim::intervention::{Asked, Became, ReorgError, Reorganised, Returned},
@@ -163,7 +163,7 @@ impl World {
 
     /// Whether a fault keeps a node's delegate from forging in a round.
     fn is_off(&self, node: NodeId, round: Round) -> bool {
-        self.faults.deviations_of(node).any(|is| *is == Deviation::Offline)
+        self.faults.deviations_of(node).any(|is| is.is_off_in(round))
             || self.plan.nodes[node.0 as usize].offline.iter().any(|rounds| rounds.contains(&round))
     }
 

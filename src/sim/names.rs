@@ -1,39 +1,34 @@
 //! Which nodes a fault means: by number, by delegate, by share.
 
+use super::fault::{NodeRef, Nodes, Share, ShareOf};
 use crate::{
     actors::NodeId,
-    ledger::{Balance, Link},
-    protocol::{Address, PublicKey},
-    sim::{
-        Plan,
-        fault::{NodeRef, Nodes, Share, ShareOf},
-    },
+    ledger::{Balance, BlockTree, Link},
+    protocol::{Address, KeyPair, PublicKey},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The names of a plan's nodes.
+/// The names of a run's nodes.
 #[derive(Clone)]
 pub struct Names {
     nodes: u32,
     delegates: BTreeMap<String, NodeId>,
     keys: Vec<Option<PublicKey>>,
-    network: u8,
+    tree: Arc<BlockTree>,
 }
 
 impl Names {
-    /// The names of a plan's delegates are those of the chain it begins on.
-    pub fn new(plan: &Plan) -> Self {
-        let applied = plan.tree.applied(&plan.tip);
-        let keys: Vec<Option<PublicKey>> =
-            plan.nodes.iter().map(|node| node.forger.as_ref().map(|keys| *keys.public())).collect();
+    /// Of nodes that forge with these keys, on a chain that gives their delegates names.
+    pub(super) fn new<'a>(
+        tree: &Arc<BlockTree>,
+        tip: &Arc<Link>,
+        forgers: impl Iterator<Item = Option<&'a KeyPair>>,
+    ) -> Self {
+        let applied = tree.applied(tip);
+        let keys: Vec<Option<PublicKey>> = forgers.map(|keys| keys.map(|keys| *keys.public())).collect();
         let name = |key: &PublicKey| applied.state.delegate_of(key).map(|delegate| delegate.username.to_string());
         let delegates = (0..).map(NodeId).zip(&keys).filter_map(|(node, key)| Some((name(key.as_ref()?)?, node)));
-        Self {
-            nodes: keys.len() as u32,
-            delegates: delegates.collect(),
-            keys,
-            network: plan.tree.config().network.pub_key_hash,
-        }
+        Self { nodes: keys.len() as u32, delegates: delegates.collect(), keys, tree: tree.clone() }
     }
 
     /// The usernames of the delegates that have a node, in the order of the nodes.
@@ -54,18 +49,19 @@ impl Names {
     /// The address of a name: an address itself, or that of a delegate.
     pub fn address(&self, name: &str) -> Option<Address> {
         let of_delegate = self.delegates.get(name).and_then(|node| self.keys[node.0 as usize]);
-        of_delegate.map(|key| key.address(self.network)).or_else(|| name.parse().ok())
+        let network = self.tree.config().network.pub_key_hash;
+        of_delegate.map(|key| key.address(network)).or_else(|| name.parse().ok())
     }
 
     /// The nodes meant, ascending; vote weights are those after `best`. Unknown names mean nobody.
-    pub fn resolve(&self, nodes: &Nodes, plan: &Plan, best: &Arc<Link>) -> Vec<NodeId> {
+    pub fn resolve(&self, nodes: &Nodes, best: &Arc<Link>) -> Vec<NodeId> {
         let mut resolved: Vec<NodeId> = match nodes {
             Nodes::List(list) => list.iter().filter_map(|node| self.node(node)).collect(),
             Nodes::Span(span) => match (self.node(&span.from), self.node(&span.to)) {
                 (Some(from), Some(to)) => (from.0..=to.0).map(NodeId).collect(),
                 _ => Vec::new(),
             },
-            Nodes::Share(share) => self.share(*share, plan, best),
+            Nodes::Share(share) => self.share(*share, best),
         };
         resolved.sort_unstable();
         resolved.dedup();
@@ -73,11 +69,11 @@ impl Names {
     }
 
     /// The first nodes that make up a share.
-    pub fn share(&self, Share { share, of }: Share, plan: &Plan, best: &Arc<Link>) -> Vec<NodeId> {
+    pub fn share(&self, Share { share, of }: Share, best: &Arc<Link>) -> Vec<NodeId> {
         match of {
             ShareOf::Nodes => (0..(f64::from(self.nodes) * share).round() as u32).map(NodeId).collect(),
             ShareOf::VoteWeight => {
-                let applied = plan.tree.applied(best);
+                let applied = self.tree.applied(best);
                 let weight = |key: &Option<PublicKey>| {
                     let delegate = key.as_ref().and_then(|key| applied.state.delegate_of(key));
                     delegate.map_or(Balance::ZERO, |delegate| delegate.vote_balance)

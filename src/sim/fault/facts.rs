@@ -1,0 +1,65 @@
+//! What the rest of the program has to know of a kind of fault, declared beside the kind.
+
+/// The facts of a kind of fault. A new kind takes one of the constants and changes what is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The nodes that it names break the rules or cannot keep them. What they do is not held against them.
+    pub deviant: bool,
+    /// Delegates forge other blocks, or at other times, than the rules say. Nobody knows then which blocks can come.
+    pub irregular: bool,
+    /// Blocks may have to wait for its end.
+    pub holds_up: bool,
+    pub lasting: Lasting,
+    pub timing: Timing,
+}
+
+/// How long a fault lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// From its beginning to its end.
+    Spell,
+    /// It is over at once, and takes no end.
+    AtOnce,
+    /// It is over at once and does nothing but end others.
+    Mending,
+}
+
+/// When the nodes that a fault names do what is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// On time.
+    True,
+    /// Not before the fault is over.
+    Stopped,
+    /// By a wrong clock, or late.
+    Wrong,
+}
+
+impl Facts {
+    /// Something happens between nodes.
+    pub(super) const NETWORK: Self =
+        Self { deviant: false, irregular: false, holds_up: true, lasting: Lasting::Spell, timing: Timing::True };
+    /// Nodes leave something out, as they may.
+    pub(super) const OMISSION: Self = Self::NETWORK;
+    /// Nodes break the rules, or cannot keep them.
+    pub(super) const BREACH: Self = Self { deviant: true, ..Self::NETWORK };
+    /// Delegates break the rules of forging.
+    pub(super) const IRREGULAR: Self = Self { irregular: true, ..Self::BREACH };
+    /// Clients hand in transactions.
+    pub(super) const CLIENTS: Self = Self { holds_up: false, ..Self::NETWORK };
+
+    /// The same, over at once.
+    pub(super) const fn at_once(self) -> Self {
+        Self { lasting: Lasting::AtOnce, holds_up: false, ..self }
+    }
+
+    /// The same, by nodes that do what is due at these times.
+    pub(super) const fn timed(self, timing: Timing) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// It ends by itself, at the instant at which it begins.
+    pub fn is_over_at_once(self) -> bool {
+        self.lasting != Lasting::Spell
+    }
+}

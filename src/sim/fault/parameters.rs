@@ -1,0 +1,453 @@
+//! The parameters of each kind of fault, as a file says them, and which of them are lists of nodes.
+
+use super::{
+    Said,
+    rounds::Rounds,
+    who::{Nodes, Share},
+};
+use crate::actors::deviation::{FalseClaim, InvalidBlock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the parameters of a kind name and say.
+pub(super) trait Parameters {
+    /// The lists of nodes, each under its key in a file.
+    fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
+
+    /// [`Parameters::nodes`], to be changed; in the same order.
+    fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
+
+    /// What they say beside these, each under its key in a file.
+    fn said(&self) -> Vec<(&'static str, Said<'_>)>;
+}
+
+/// A member that names nodes.
+trait Lists {
+    fn add<'a>(&'a self, key: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>);
+    fn add_mut<'a>(&'a mut self, key: &'static str, all: &mut Vec<(&'static str, &'a mut Nodes)>);
+}
+
+impl Lists for Nodes {
+    fn add<'a>(&'a self, key: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>) {
+        all.push((key, self));
+    }
+
+    fn add_mut<'a>(&'a mut self, key: &'static str, all: &mut Vec<(&'static str, &'a mut Nodes)>) {
+        all.push((key, self));
+    }
+}
+
+impl Lists for Option<Nodes> {
+    fn add<'a>(&'a self, key: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>) {
+        all.extend(self.iter().map(|nodes| (key, nodes)));
+    }
+
+    fn add_mut<'a>(&'a mut self, key: &'static str, all: &mut Vec<(&'static str, &'a mut Nodes)>) {
+        all.extend(self.iter_mut().map(|nodes| (key, nodes)));
+    }
+}
+
+impl Lists for Vec<Nodes> {
+    fn add<'a>(&'a self, key: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>) {
+        all.extend(self.iter().map(|nodes| (key, nodes)));
+    }
+
+    fn add_mut<'a>(&'a mut self, key: &'static str, all: &mut Vec<(&'static str, &'a mut Nodes)>) {
+        all.extend(self.iter_mut().map(|nodes| (key, nodes)));
+    }
+}
+
+/// Its members stand in the table of the fault itself.
+impl Lists for Messages {
+    fn add<'a>(&'a self, _: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>) {
+        self.senders.add("senders", all);
+        self.receivers.add("receivers", all);
+    }
+
+    fn add_mut<'a>(&'a mut self, _: &'static str, all: &mut Vec<(&'static str, &'a mut Nodes)>) {
+        self.senders.add_mut("senders", all);
+        self.receivers.add_mut("receivers", all);
+    }
+}
+
+/// Declares which members of parameters name nodes, and what the parameters say beside these.
+macro_rules! parameters {
+    ($($type:ident [$($nodes:ident),*] $(|$given:ident| $said:expr)?;)*) => {
+        $(impl Parameters for $type {
+            fn nodes(&self) -> Vec<(&'static str, &Nodes)> {
+                #[allow(unused_mut, reason = "some name no nodes")]
+                let mut all = Vec::new();
+                $(self.$nodes.add(stringify!($nodes), &mut all);)*
+                all
+            }
+
+            fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)> {
+                #[allow(unused_mut, reason = "some name no nodes")]
+                let mut all = Vec::new();
+                $(self.$nodes.add_mut(stringify!($nodes), &mut all);)*
+                all
+            }
+
+            fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+                $(let $given = self; return $said;)?
+                #[allow(unreachable_code, reason = "some say nothing more")]
+                Vec::new()
+            }
+        })*
+    };
+}
+
+parameters! {
+    Partition [groups] |partition| partition.said();
+    Heal [];
+    SomeNodes [nodes];
+    SomeDelegates [delegates];
+    Eclipse [victims, attackers];
+    DropMessages [which] |drop| drop.which.said();
+    DelayMessages [which] |delay| delay.which.said();
+    DuplicateMessages [which] |duplicate| {
+        let copies = ("copies", Said::Number(duplicate.copies, 1..=100));
+        duplicate.which.said().into_iter().chain([copies]).collect()
+    };
+    Crash [nodes];
+    Restart [nodes];
+    Slow [nodes];
+    ClockSkew [nodes] |skew| {
+        let offset = u32::try_from(skew.offset_ms.unsigned_abs()).unwrap_or(u32::MAX);
+        let drift = skew.drift_ppm.unsigned_abs();
+        vec![
+            ("offset_ms", Said::Number(offset, 0..=1_000_000_000)),
+            ("drift_ppm", Said::Number(drift, 0..=100_000)),
+        ]
+    };
+    Offline [delegates] |offline| offline.rounds.iter().map(|rounds| ("rounds", Said::Rounds(rounds))).collect();
+    LateForging [delegates];
+    Withhold [delegates];
+    ForgeOutOfTurn [delegates] |turn| vec![("every", Said::Number(turn.every, 1..=1_000_000))];
+    ForgeInvalid [delegates];
+    Censor [delegates] |censor| vec![("sender", Said::Party(&censor.sender))];
+    LieAboutTip [nodes] |lie| vec![("by", Said::Number(lie.by.unsigned_abs(), 0..=1_000_000))];
+    SpamPool [nodes] |spam| vec![("per_second", Said::Rate(spam.per_second))];
+    LowFeeFlood [nodes] |flood| vec![("per_second", Said::Rate(flood.per_second))];
+    VoteSwing [] |swing| vec![
+        ("voters", Said::Accounts(swing.voters)),
+        ("round", Said::LaterRound(swing.round)),
+        ("delegate", Said::Delegate(&swing.delegate)),
+    ];
+}
+
+impl Partition {
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        let allowed = "groups or share";
+        match (self.groups.is_empty(), self.share) {
+            (true, None) => vec![("", Said::Clash { found: "neither", allowed })],
+            (false, Some(_)) => vec![("share", Said::Clash { found: "both", allowed })],
+            (true, Some(Share { share, .. })) => vec![("share.share", Said::Part(share))],
+            (false, None) => Vec::new(),
+        }
+    }
+}
+
+impl Messages {
+    fn said(&self) -> Vec<(&'static str, Said<'_>)> {
+        self.chance.iter().map(|chance| ("chance", Said::Part(*chance))).collect()
+    }
+}
+/// Whom a partition keeps apart: groups by list, or one cut by share.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Partition {
+    /// Each a list of nodes; those that stand in none form a group of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Nodes>,
+    /// Instead of groups: the share of nodes or of vote weight in the first of two groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Messages from the first group to the others still arrive, those to the first group do not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_way: bool,
+}
+
+/// Nothing to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Heal {}
+
+/// Some nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SomeNodes {
+    pub nodes: Nodes,
+}
+
+/// Some delegates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SomeDelegates {
+    pub delegates: Nodes,
+}
+
+/// Who is cut off from all but whom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Eclipse {
+    pub victims: Nodes,
+    /// Those the victims can still reach, beside each other.
+    pub attackers: Nodes,
+}
+
+/// Which messages between nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Messages {
+    /// All kinds, if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageKind>,
+    /// Sent by these; by anyone, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub senders: Option<Nodes>,
+    /// Sent to these; to anyone, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receivers: Option<Nodes>,
+    /// The part of them concerned, from 0 to 1; all, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
+}
+
+/// What passes between nodes. A delegate, its relay and its pool are one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageKind {
+    /// A pushed block (`postBlock`).
+    Block,
+    /// Pushed transactions (`postTransactions`).
+    Transactions,
+    /// Questions for a peer's tip and the answers (`getStatus`).
+    Status,
+    /// Questions for blocks and the answers (`getBlocks`).
+    Blocks,
+    /// Questions for a block in common and the answers (`getCommonBlocks`).
+    CommonBlocks,
+    /// Questions for peers and the answers (`getPeers`).
+    Peers,
+    /// A connection that is cut for breaking a limit.
+    HangUp,
+}
+
+impl MessageKind {
+    /// Every one.
+    pub const ALL: [Self; 7] =
+        [Self::Block, Self::Transactions, Self::Status, Self::Blocks, Self::CommonBlocks, Self::Peers, Self::HangUp];
+}
+
+/// Which messages are lost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DropMessages {
+    #[serde(flatten)]
+    pub which: Messages,
+}
+
+/// How much later which messages arrive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayMessages {
+    /// In milliseconds.
+    pub by_ms: u32,
+    /// So many milliseconds more at most, drawn evenly for each message.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub jitter_ms: u32,
+    #[serde(flatten)]
+    pub which: Messages,
+}
+
+/// How often which messages arrive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DuplicateMessages {
+    /// Arrivals beside the first.
+    #[serde(default = "one")]
+    pub copies: u32,
+    /// How long after the first the last arrives, in milliseconds; the copies lie evenly between.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub within_ms: u32,
+    #[serde(flatten)]
+    pub which: Messages,
+}
+
+/// What a crashed node has when it starts again. Its chain is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Crash {
+    pub nodes: Nodes,
+    /// Its pool is stored too, as the reference stores it.
+    #[serde(default = "yes")]
+    pub keep_pool: bool,
+}
+
+/// What a restarted node still has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {
+    pub nodes: Nodes,
+    #[serde(default = "yes")]
+    pub keep_pool: bool,
+}
+
+/// How slow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slow {
+    pub nodes: Nodes,
+    /// What one message or wake-up takes, in milliseconds; the next waits until it is done.
+    pub step_ms: u32,
+}
+
+/// How wrong a clock is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockSkew {
+    pub nodes: Nodes,
+    /// Ahead of the others, in milliseconds; negative is behind.
+    #[serde(default)]
+    pub offset_ms: i64,
+    /// Microseconds gained in a second; negative is lost.
+    #[serde(default)]
+    pub drift_ppm: i32,
+}
+
+/// Who does not forge, and when: by rounds of their own relay's chain, or as any fault.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Offline {
+    pub delegates: Nodes,
+    /// Instead of `from` and `until`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<Rounds>,
+}
+
+/// Who forges how late.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LateForging {
+    pub delegates: Nodes,
+    /// In milliseconds after the instant at which it could forge first.
+    pub by_ms: u32,
+}
+
+/// Who keeps blocks back, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Withhold {
+    pub delegates: Nodes,
+    /// Sent after so many milliseconds; never, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_ms: Option<u32>,
+}
+
+/// Who forges in slots of others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForgeOutOfTurn {
+    pub delegates: Nodes,
+    /// In every slot, in every second one, and so on.
+    #[serde(default = "one")]
+    pub every: u32,
+}
+
+/// Whose blocks break which rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForgeInvalid {
+    pub delegates: Nodes,
+    pub error: InvalidBlock,
+}
+
+/// Who leaves whose transactions out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Censor {
+    pub delegates: Nodes,
+    /// An address, or the name of an account or a delegate.
+    pub sender: String,
+}
+
+/// Who claims which tip.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LieAboutTip {
+    pub nodes: Nodes,
+    /// What of the header is false: its height, if absent.
+    #[serde(default)]
+    pub claim: FalseClaim,
+    /// So many blocks or slots more than it is; negative is fewer.
+    #[serde(default = "one_more")]
+    pub by: i32,
+    /// The node's own delegate signs the false header, which holds together then. A relay has none and signs nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
+}
+
+/// Worthless transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpamPool {
+    /// Where they are handed in, one node after the other; at all, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+    /// Transactions a second.
+    pub per_second: f64,
+}
+
+/// Cheap transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LowFeeFlood {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Nodes>,
+    /// Transactions a second.
+    pub per_second: f64,
+    /// In arktoshi; the least that pools take, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fee: Option<u64>,
+}
+
+/// Who changes sides, to whom, and in which block of a round it shall be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VoteSwing {
+    /// How many of the funded accounts vote.
+    pub voters: u32,
+    /// The delegate they vote for, by name.
+    pub delegate: String,
+    /// The round.
+    pub round: u32,
+    pub block: Boundary,
+}
+
+/// Which end of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Boundary {
+    /// Its first block: counts for the round after it only.
+    First,
+    /// Its last block: counts for the next round in full.
+    Last,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn one_more() -> i32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

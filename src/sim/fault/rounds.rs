@@ -1,0 +1,37 @@
+//! Which rounds a fault names.
+
+use super::table;
+use crate::protocol::Round;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+
+/// One round, a list of rounds, or a span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a round number, a list of round numbers, or { from = …, to = … }")]
+pub enum Rounds {
+    One(u32),
+    List(Vec<u32>),
+    #[serde(deserialize_with = "table::only")]
+    Span(Span),
+}
+
+/// From one round to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    pub from: u32,
+    pub to: u32,
+}
+
+impl Rounds {
+    /// The spans of rounds named.
+    pub fn spans(&self) -> Vec<RangeInclusive<Round>> {
+        let span = |from, to| Round(from)..=Round(to);
+        match self {
+            Self::One(round) => vec![span(*round, *round)],
+            Self::List(rounds) => rounds.iter().map(|round| span(*round, *round)).collect(),
+            Self::Span(Span { from, to }) => vec![span(*from, *to)],
+        }
+    }
+}

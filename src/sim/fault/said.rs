@@ -1,0 +1,27 @@
+//! What a fault says beside its lists of nodes. A run allows it or not: `scenario::ground` checks it.
+
+use super::rounds::Rounds;
+use std::ops::RangeInclusive;
+
+/// One thing that a fault says, with the values that are allowed if they do not depend on the run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said<'a> {
+    /// A whole number.
+    Number(u32, RangeInclusive<u32>),
+    /// A part of a whole, from 0 to 1.
+    Part(f64),
+    /// A rate of transactions a second.
+    Rate(f64),
+    /// Rounds of the run.
+    Rounds(&'a Rounds),
+    /// A round of the run, which is not the first.
+    LaterRound(u32),
+    /// A number of funded accounts.
+    Accounts(u32),
+    /// A delegate, by name.
+    Delegate(&'a str),
+    /// An account or a delegate, by name or address.
+    Party(&'a str),
+    /// Members that do not go together: what was found and what is allowed.
+    Clash { found: &'static str, allowed: &'static str },
+}

@@ -1,0 +1,183 @@
+//! Who watches a run, and what they are told.
+
+use super::{Item, What, World};
+use crate::{
+    actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
+    ledger::Link,
+    protocol::SignedTransaction,
+    sim::network::Route,
+};
+use std::sync::Arc;
+
+/// Someone who watches a run; may not change it.
+pub trait Observer: Send {
+    /// Something happened at a node.
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event);
+
+    /// Something happened between nodes, or to one of them from outside. The trace digest leaves it out: it is the
+    /// cause of events and not one of a node's own. Messages are told only to those who want them
+    /// ([`Observer::wants_messages`]), faults to all.
+    fn observe_network(&mut self, _now: SimTime, _event: &NetworkEvent<'_>) {}
+
+    /// All that happened up to now has been told, and somebody may ask: for those who hand on what they gather. The inline
+    /// stage rests at the end of each `run_until`, the ractor stage after each event.
+    fn rest(&mut self) {}
+
+    /// The clock has moved over a time in which nothing happened, and stands here.
+    fn clock_at(&mut self, _now: SimTime) {}
+
+    /// Whether [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`] are wanted. There are millions of them. Asked once.
+    fn wants_messages(&self) -> bool {
+        false
+    }
+
+    /// An actor hears something, or does something because of what it heard last. Told to those who want it.
+    fn observe_act(&mut self, _now: SimTime, _actor: ActorId, _act: &Act<'_>) {}
+
+    /// Whether [`Observer::observe_act`] is wanted. Acts are more than messages. Asked once.
+    fn wants_acts(&self) -> bool {
+        false
+    }
+}
+
+/// What an actor hears, and what it does. Each [`Act::Hears`] comes before all that the actor does because of it, events
+/// ([`Observer::observe`]) among them, and no other actor acts between.
+#[derive(Debug)]
+pub enum Act<'a> {
+    /// It hears something; its node's clock shows `local`.
+    Hears { local: SimTime, what: Heard<'a> },
+    /// It sends a message, whatever becomes of that.
+    Sends { to: ActorId, message: &'a Message },
+    /// It answers a client.
+    Answers(&'a Submission),
+}
+
+/// What an actor hears.
+#[derive(Debug)]
+pub enum Heard<'a> {
+    Input(&'a Input),
+    /// [`Input::Message`], where that is shared.
+    Message {
+        from: ActorId,
+        message: &'a Message,
+    },
+    /// [`Input::Wake`].
+    Wake(Wake),
+    /// Its node comes back, and this is a new actor.
+    Begins,
+    /// A fault makes it deviate from the protocol from now on, or no longer.
+    Deviates {
+        on: bool,
+    },
+}
+
+/// What happens between nodes, or to a node from outside.
+#[derive(Debug)]
+pub enum NetworkEvent<'a> {
+    /// A message left its sender and will arrive at the given instant.
+    Sent { from: ActorId, to: ActorId, message: &'a Message, arrives: SimTime },
+    /// A message left its sender and will never arrive.
+    Lost { from: ActorId, to: ActorId, message: &'a Message },
+    /// The fault of this index in the plan begins.
+    FaultBegan { index: usize, kind: &'static str },
+    /// The fault of this index in the plan ends.
+    FaultEnded { index: usize, kind: &'static str },
+    /// A node that was live is down from now on: it crashed, or stands still.
+    NodeDown { node: NodeId, cause: DownCause },
+    /// A node that was down is live again: nothing keeps it down any more.
+    NodeUp { node: NodeId },
+    /// A node has come back without the transactions that waited in its pool.
+    PoolLost { node: NodeId },
+    /// The run went back, or over, to another moment: a node that stood on `from` stands on `to` now, and these wait in its
+    /// pool, in the order of arrival; `None` where both block and pool are those of before. Told of every node.
+    Moved {
+        node: NodeId,
+        from: &'a Arc<Link>,
+        to: &'a Arc<Link>,
+        pending: Option<&'a [Arc<SignedTransaction>]>,
+        /// The run begins there: what is between the two blocks has not happened in it.
+        begins: bool,
+    },
+}
+
+/// Why a node that was live is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownCause {
+    Crash,
+    Pause,
+}
+
+impl DownCause {
+    /// The word in traces.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Pause => "pause",
+        }
+    }
+}
+
+impl World {
+    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime, what: &What) {
+        let what = match what {
+            What::Wake(wake) => Heard::Wake(self.queue.wake(wake)),
+            What::Copy(copy) => {
+                let (from, message) = self.queue.copied(copy);
+                Heard::Message { from, message }
+            }
+            What::Kept(kept) => match self.queue.look(kept) {
+                Item::Input { input, .. } | Item::Stimulus { stimulus: Stimulus::Input(input), .. } => {
+                    Heard::Input(input)
+                }
+                Item::Stimulus { stimulus: Stimulus::Begin(_), .. } => Heard::Begins,
+                Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. } => Heard::Deviates { on: *on },
+                // Nobody hears these.
+                Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. } => return,
+            },
+        };
+        let act = Act::Hears { local, what };
+        for observer in &mut self.observers {
+            observer.observe_act(self.now, to, &act);
+        }
+    }
+
+    pub(super) fn tell_sent(&mut self, from: ActorId, to: ActorId, message: &Message) {
+        for observer in &mut self.observers {
+            observer.observe_act(self.now, from, &Act::Sends { to, message });
+        }
+    }
+
+    pub(super) fn tell_effect(&mut self, from: ActorId, effect: &Effect) {
+        match effect {
+            Effect::Send { to, message } => self.tell_sent(from, *to, message),
+            Effect::SendToPeers { to, message } => {
+                to.iter().for_each(|node| self.tell_sent(from, ActorId { node: *node, role: Role::Peer }, message));
+            }
+            Effect::Answer { submission, .. } => {
+                for observer in &mut self.observers {
+                    observer.observe_act(self.now, from, &Act::Answers(submission));
+                }
+            }
+            // Events are told anyway; only a deviant sends later.
+            Effect::SendAt { .. } | Effect::WakeAt { .. } | Effect::Observe(_) => {}
+        }
+    }
+
+    pub(super) fn tell_route(&mut self, from: ActorId, to: ActorId, message: &Message, route: &Route) {
+        match route {
+            Route::Lost => self.tell(&NetworkEvent::Lost { from, to, message }),
+            Route::Arrives(arrives) => self.tell(&NetworkEvent::Sent { from, to, message, arrives: *arrives }),
+            Route::ArrivesAt(all) => {
+                for arrives in all {
+                    self.tell(&NetworkEvent::Sent { from, to, message, arrives: *arrives });
+                }
+            }
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: &NetworkEvent<'_>) {
+        for observer in &mut self.observers {
+            observer.observe_network(self.now, event);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What clients hand in at nodes, and the answers.
+
+use super::{Item, World};
+use crate::{
+    actors::{ActorId, Input, Message, NodeId, PoolError, RequestId, Role, Submission, message::Transactions},
+    sim::source::Poll,
+};
+
+/// Requests from a source have this bit; the rest is the source's index.
+const FROM_SOURCE: u64 = 1 << 63;
+
+impl World {
+    /// Hands transactions in at a node's API, now. The answer comes with [`World::take_answer`].
+    pub(in crate::sim) fn submit(&mut self, node: NodeId, transactions: Transactions) -> RequestId {
+        let request = RequestId(self.requests);
+        self.requests += 1;
+        self.hand_in(node, request, transactions);
+        request
+    }
+
+    /// A peer hears a message now, whoever may have sent it.
+    pub(in crate::sim) fn say(&mut self, from: NodeId, to: NodeId, message: Message) {
+        let [from, to] = [from, to].map(|node| ActorId { node, role: Role::Peer });
+        let generation = self.nodes.generation(to.node);
+        self.queue.push(self.now, Item::Input { to, generation, input: Input::Message { from, message } });
+    }
+
+    /// The answer to a request. A node that a fault holds up gives none at once: its client is told so, and what the node
+    /// says later is said to nobody.
+    pub(in crate::sim) fn take_answer(&mut self, request: RequestId, transactions: &Transactions) -> Submission {
+        match self.answers.iter().position(|(answered, _)| *answered == request) {
+            Some(index) => self.answers.swap_remove(index).1,
+            None => {
+                self.abandoned.insert(request);
+                unavailable(transactions, "The node does not answer.")
+            }
+        }
+    }
+
+    fn hand_in(&mut self, node: NodeId, request: RequestId, transactions: Transactions) {
+        let to = ActorId { node, role: Role::Peer };
+        let generation = self.nodes.generation(node);
+        self.queue.push(self.now, Item::Input { to, generation, input: Input::Submit { request, transactions } });
+    }
+
+    pub(super) fn answer(&mut self, request: RequestId, submission: Submission) {
+        if request.0 & FROM_SOURCE == 0 {
+            if !self.abandoned.remove(&request) {
+                self.answers.push((request, submission));
+            }
+            return;
+        }
+        let index = (request.0 & !FROM_SOURCE) as usize;
+        self.plan.sources[index].tally.answered(&submission);
+        if let Some(source) = &mut self.sources[index] {
+            source.answered(self.now, &submission);
+        }
+    }
+
+    /// A client that asked a node that is down is told so; everything else is lost.
+    pub(super) fn lost_with_its_node(&mut self, input: Input) {
+        if let Input::Submit { request, transactions } = input {
+            self.answer(request, unavailable(&transactions, "The node is down."));
+        }
+    }
+
+    pub(super) fn poll(&mut self, index: usize) {
+        let tip = self.nodes.best().clone();
+        let Some(source) = &mut self.sources[index] else { return };
+        let Poll { submissions, again } = source.poll(self.now, &tip);
+        for (node, transactions) in submissions {
+            self.plan.sources[index].tally.submitted(transactions.len());
+            self.hand_in(node, RequestId(FROM_SOURCE | index as u64), transactions);
+        }
+        if let Some(at) = again {
+            self.queue.push(at.max(self.now), Item::Poll(index));
+        }
+    }
+}
+
+/// No transaction was looked at, for this reason.
+fn unavailable(transactions: &Transactions, why: &'static str) -> Submission {
+    let errors = transactions.iter().map(|transaction| (transaction.id(), PoolError::Unavailable(why))).collect();
+    Submission { errors, ..Submission::default() }
+}
