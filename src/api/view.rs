@@ -10,7 +10,7 @@ mod neighbours;
 mod pending;
 
 pub use chain::{Chain, Entry, Facts, History, Place, Spot, stored_recipient};
-pub use neighbours::Neighbours;
+pub use neighbours::{Neighbours, latency_ms};
 pub use pending::Pending;
 
 use super::{lists::Lists, memo::Memo};
