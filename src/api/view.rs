@@ -12,7 +12,7 @@ mod neighbours;
 mod pending;
 
 pub use chain::{Chain, Entry, Facts, History, Place, Spot, stored_recipient};
-pub use neighbours::{Neighbours, VERSION};
+pub use neighbours::{Neighbours, VERSION, latency_ms};
 pub use pending::Pending;
 
 use self::{lists::Lists, memo::Memo};

@@ -14,34 +14,37 @@ mod actor;
 mod error;
 mod inbox;
 mod lane;
+mod numbers;
+mod outbox;
 mod post;
+mod posting;
 mod store;
 mod targets;
 
 pub use super::http::log::Report;
 pub use error::WebhookError;
 pub use lane::{Counts, QUEUE_BYTES_MAX, QUEUE_MAX};
+pub use numbers::{EventNumbers, Fired, Rehearing};
 pub use post::PostError;
-pub use store::{DataDir, Store, StoreError};
+pub use store::{DataDir, KeptWebhooks, Store, StoreError};
 pub use targets::Targets;
 
 use super::{
     http::{error::ApiError, request::Ports},
     lab::chaos::Chaos,
-    view::{VERSION, View},
+    view::View,
 };
 use crate::{
     actors::{
         Event, NodeId, SimTime,
         webhook::{Observation, PeerState, States, Webhook, WebhookChange, WebhookDispatcher, WebhookInput},
     },
-    sim::{NetworkEvent, Observer, tips::path},
+    sim::{NetworkEvent, Observer},
 };
 use actor::{HostArguments, WebhookHost, WebhookMessage, WebhookSupervisor};
 use inbox::Inbox;
 use ractor::{Actor, ActorRef, RpcReplyPort, SpawnErr, rpc::CallResult};
 use std::{
-    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -72,6 +75,10 @@ pub struct WebhookSettings {
     pub ports: Ports,
     /// The rules of chaos for posts, if there can be any.
     pub chaos: Option<Chaos>,
+    /// The numbers of its node's events.
+    pub numbers: EventNumbers,
+    /// What events fired that no webhook had heard of when the process was killed.
+    pub unheard: Vec<Fired>,
 }
 
 /// The outcomes of all posts, those of deleted webhooks included.
@@ -88,7 +95,16 @@ impl Default for WebhookSettings {
     /// To this machine only, kept nowhere, told to nobody.
     fn default() -> Self {
         let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
-        Self { targets, timeout: TIMEOUT, data: None, report, ports: Ports::default(), chaos: None }
+        Self {
+            targets,
+            timeout: TIMEOUT,
+            data: None,
+            report,
+            ports: Ports::default(),
+            chaos: None,
+            numbers: EventNumbers::of(1),
+            unheard: Vec::new(),
+        }
     }
 }
 
@@ -120,13 +136,20 @@ impl WebhookThread {
     /// The webhooks kept from earlier cannot be read.
     pub fn host(&mut self, view: View, settings: WebhookSettings) -> Result<Webhooks, WebhookError> {
         let kept = settings.data.as_ref().map(|data| data.webhooks(view.node())).transpose()?;
-        let (store, hooks) = kept.map_or((None, Vec::new()), |(store, hooks)| (Some(store), hooks));
+        let numbers = settings.numbers.clone();
+        let (hooks, kept) = match kept {
+            Some(KeptWebhooks { store, hooks, outbox, waiting }) => (hooks, Some((store, outbox, waiting))),
+            None => (Vec::new(), None),
+        };
         let inbox: Arc<Inbox> = Arc::default();
         let arguments = HostArguments {
             dispatcher: WebhookDispatcher::new(view.tree().clone(), hooks),
             targets: Arc::new(settings.targets),
             timeout: settings.timeout,
-            store,
+            kept,
+            node: view.node(),
+            numbers: settings.numbers,
+            unheard: settings.unheard,
             report: settings.report.clone(),
             inbox: inbox.clone(),
             chaos: settings.chaos,
@@ -136,7 +159,7 @@ impl WebhookThread {
             let (actor, _) = Actor::spawn_linked(None, WebhookHost, arguments, supervisor.get_cell()).await?;
             Ok::<_, SpawnErr>(actor)
         })?;
-        let webhooks = Webhooks { actor, inbox, view, ports: settings.ports };
+        let webhooks = Webhooks { actor, inbox, view, ports: settings.ports, numbers };
         webhooks.started();
         self.hosted.push(webhooks.clone());
         Ok(webhooks)
@@ -175,6 +198,7 @@ pub struct Webhooks {
     inbox: Arc<Inbox>,
     view: View,
     ports: Ports,
+    numbers: EventNumbers,
 }
 
 impl Webhooks {
@@ -256,15 +280,16 @@ impl Webhooks {
     }
 
     fn started(&self) {
-        self.hear(self.view.now(), WebhookInput::Started);
+        self.hear(self.view.now(), None, WebhookInput::Started);
     }
 
-    fn hear(&self, now: SimTime, input: WebhookInput) {
+    fn hear(&self, now: SimTime, number: Option<u64>, input: WebhookInput) {
         // The supervisor has written down that it died; the node goes on.
-        let _died = self.actor.cast(WebhookMessage::Hear(now, input));
+        let _died = self.actor.cast(WebhookMessage::Hear { now, number, input });
     }
 
     fn observed(&self, now: SimTime, event: &Event) {
+        let number = self.numbers.next(self.view.node());
         if !self.inbox.is_wanted.load(Ordering::Relaxed) {
             return;
         }
@@ -280,13 +305,12 @@ impl Webhooks {
             Event::PeerAdded(peer) | Event::PeerRemoved(peer) => observation.peer = Some(self.peer(*peer)),
             _ => {}
         }
-        self.hear(now, WebhookInput::Observed(Box::new(observation)));
+        self.hear(now, Some(number), WebhookInput::Observed(Box::new(observation)));
     }
 
     fn peer(&self, node: NodeId) -> PeerState {
         let (tip, latency_ms) = self.view.neighbours().known(node);
-        let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), VERSION.to_owned());
-        PeerState { ip, port: self.ports.p2p, version, latency_ms, tip }
+        numbers::peer_state(node, self.ports, latency_ms, tip)
     }
 }
 
@@ -303,12 +327,10 @@ impl Observer for WebhookObserver {
     /// A node that goes back to a snapshot leaves blocks and takes others, and its webhooks hear of each, newest first and
     /// oldest first.
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
-        if let NetworkEvent::Moved { node, from, to, begins: false, .. } = event
-            && *node == self.0.view.node()
+        if let Some((node, events)) = numbers::moved(event)
+            && node == self.0.view.node()
         {
-            let (left, taken) = path(from, to);
-            left.into_iter().for_each(|link| self.0.observed(now, &Event::BlockReverted(link)));
-            taken.into_iter().for_each(|link| self.0.observed(now, &Event::BlockApplied(link)));
+            events.iter().for_each(|event| self.0.observed(now, event));
         }
     }
 }

@@ -19,7 +19,10 @@ use super::{
 };
 use crate::{
     actors::NodeId,
-    api::{Funds, LabBoard},
+    api::{
+        Funds, LabBoard,
+        webhooks::{EventNumbers, Rehearing},
+    },
     ledger::rules::Gossip,
     protocol::Timestamp,
     report::session::{CutShort, KeptSession, Session, SessionWriter, state::Arrived},
@@ -211,14 +214,18 @@ impl Up {
         let ports = self.api.listen(self.host, self.port)?;
         let data = self.keep.claim()?;
         let digest = TraceDigest::default();
+        let served = self.api.api_nodes.into();
+        let numbers = EventNumbers::of(served);
         let mut beginning = match &self.from {
-            Some(file) => Beginning::from_file(file, &self.memory, &digest)?,
+            Some(file) => {
+                Beginning::from_file(file, &self.memory, vec![Box::new(digest.clone()), Box::new(numbers.clone())])?
+            }
             None => self.beginning()?,
         };
         let desk = beginning.network.desk(&beginning.plan);
-        let served = self.api.api_nodes.into();
-        let kept =
-            data.as_ref().map(|data| self.keep.begin(data, served, &desk, &digest, &mut beginning)).transpose()?;
+        let seen = (&digest, &numbers);
+        let kept = data.as_ref().map(|data| self.keep.begin(data, served, &desk, seen, &mut beginning)).transpose()?;
+        let heard = kept.as_ref().map_or_else(|| Rehearing::nothing(numbers), |kept| kept.heard.clone());
         let Beginning { network, was_modelled, plan, session, arrived } = beginning;
         let log = self.log_printer()?;
         let tell = if self.json { left_out_json } else { left_out_text };
@@ -233,7 +240,7 @@ impl Up {
             StageKind::Ractor => "ractor",
         };
         let board = LabBoard::new(&plan).of_run(session.seed, hosted);
-        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data)?;
+        let (served, mut observers) = self.api.serve(ports, &plan, log.as_ref(), board, data, &heard)?;
         observers.push(Box::new(announcer.clone()));
         let addresses = served.addresses();
         let history = arrived.as_ref().map_or(&[][..], |arrived| &arrived.history);

@@ -18,10 +18,14 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{Arc, Condvar, Mutex},
+    thread,
 };
 
 const FIVE: [&str; 4] = ["--delegates", "5", "--seed", "3"];
@@ -192,6 +196,117 @@ fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
         kill(up);
     }
     assert!(blocks.len() > 50 && transactions.len() > 10 && snapshots > 10, "it was really used");
+}
+
+/// Hears posts, and answers them while its gate is open.
+struct Receiver {
+    url: String,
+    heard: Arc<Mutex<Vec<(String, Value)>>>,
+    gate: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Receiver {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        let (heard, gate) = (Arc::default(), Arc::new((Mutex::new(true), Condvar::new())));
+        let receiver = Self { url, heard, gate };
+        let (heard, gate) = (receiver.heard.clone(), receiver.gate.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let Some(post) = read_post(&stream) else { continue };
+                heard.lock().expect("nobody panics").push(post);
+                let (is_open, changed) = &*gate;
+                drop(changed.wait_while(is_open.lock().expect("nobody panics"), |is_open| !*is_open));
+                // A process that was killed does not hear the answer.
+                let _gone = (&stream).write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            }
+        });
+        receiver
+    }
+
+    fn open(&self, open: bool) {
+        *self.gate.0.lock().expect("nobody panics") = open;
+        self.gate.1.notify_all();
+    }
+
+    fn heard(&self) -> Vec<(String, Value)> {
+        self.heard.lock().expect("nobody panics").clone()
+    }
+}
+
+/// The id and the body of a post that came whole.
+fn read_post(stream: &TcpStream) -> Option<(String, Value)> {
+    let mut reader = BufReader::new(stream);
+    let (mut id, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let line = line.trim().to_ascii_lowercase();
+        match line.split_once(": ") {
+            Some(("webhook-id", value)) => value.clone_into(&mut id),
+            Some(("content-length", value)) => length = value.parse().ok()?,
+            _ if line.is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((id, serde_json::from_slice(&body).ok()?))
+}
+
+/// Killed with posts under way, it makes them after its next start: every block is posted at least once, and a post that is
+/// made again has the id that it had.
+#[test]
+fn every_event_reaches_its_webhook_however_often_the_process_is_killed() {
+    let (place, receiver) = (Place::new(), Receiver::start());
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let up = place.start(&["--pace", "manual"]);
+    up.advance(2);
+    let first = up.height() + 1;
+    let hook = json!({"event": "block.applied", "target": receiver.url, "conditions": []});
+    let (status, created) = up.post("/api/webhooks", &hook);
+    assert_eq!(status, 201, "{created}");
+    kill(up);
+    for round in 0..12 {
+        receiver.open(true);
+        let up = place.start(&["--pace", "manual"]);
+        receiver.open(false);
+        up.advance(random.random_range(2..20));
+        if round % 4 == 3 {
+            let early = up.height();
+            posted(&up, "/lab/reorg", &json!({"depth": 2, "transactions": "return"}));
+            assert!(up.height() > early);
+        }
+        let (known, height) = (receiver.heard().len() as u64, up.height());
+        if random.random_bool(0.8) {
+            kill(up);
+        } else {
+            receiver.open(true);
+            drop(up.interrupt());
+            assert!(receiver.heard().len() as u64 > known, "what is under way is delivered before it ends");
+        }
+        assert!(round > 0 || known < height - first, "{known} of {height}: most wait for the next start");
+    }
+    receiver.open(true);
+    let up = place.start(&["--pace", "manual"]);
+    let lane =
+        || serde_json::from_slice::<Value>(&up.bytes("/lab/webhooks")).expect("JSON")["data"]["webhooks"][0].clone();
+    while lane()["queued"] != 0 {
+        thread::yield_now();
+    }
+    let mut ids: BTreeMap<String, String> = BTreeMap::new();
+    for (id, body) in receiver.heard() {
+        let block = format!("{} {}", body["data"]["height"], body["data"]["id"]);
+        let of_it = ids.entry(block.clone()).or_insert_with(|| id.clone());
+        assert_eq!(*of_it, id, "one id for {block}");
+    }
+    let distinct: BTreeSet<&String> = ids.values().collect();
+    assert_eq!(distinct.len(), ids.len(), "each post has an id of its own");
+    for height in first..=up.height() {
+        let block = up.get(&format!("/blocks/{height}"))["data"]["id"].clone();
+        assert!(ids.contains_key(&format!("{height} {block}")), "block {height} was posted");
+    }
 }
 
 /// A block is in the log before those see it who tell clients, though nobody has noted yet where the network stands.

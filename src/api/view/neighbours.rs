@@ -41,8 +41,7 @@ impl Neighbours {
     /// Learns how far the known nodes are from this one.
     pub(super) fn measure(&self, own: NodeId, network: &Network) {
         for node in self.tips.iter().map(|neighbour| *neighbour.key()) {
-            let there_and_back = network.delay(own, node) + network.delay(node, own);
-            self.latencies.insert(node, u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX));
+            self.latencies.insert(node, latency_ms(network, own, node));
         }
     }
 
@@ -73,4 +72,10 @@ impl Neighbours {
         self.median.store(seen << 32 | u64::from(median.0), Ordering::Relaxed);
         median
     }
+}
+
+/// The way from a node to another and back, in milliseconds.
+pub fn latency_ms(network: &Network, own: NodeId, other: NodeId) -> u32 {
+    let there_and_back = network.delay(own, other) + network.delay(other, own);
+    u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX)
 }

@@ -4,13 +4,16 @@ use super::{
     error::WebhookError,
     inbox::Inbox,
     lane::{Counts, Lane},
+    numbers::{EventNumbers, Fired},
+    outbox::{Outbox, PostNumber, Waiting},
     post::Poster,
+    posting::{Posting, SharedOutbox},
     store::Store,
     targets::Targets,
 };
 use crate::{
     actors::{
-        SimTime,
+        NodeId, SimTime,
         webhook::{Delivery, TooManyWebhooks, Webhook, WebhookChange, WebhookDispatcher, WebhookEffect, WebhookInput},
     },
     api::{http::log::Report, lab::chaos::Chaos},
@@ -18,6 +21,7 @@ use crate::{
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::{
     collections::BTreeMap,
+    mem,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -31,8 +35,12 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// The messages to a hosted dispatcher.
 pub enum WebhookMessage {
-    /// Something for the dispatcher, at this instant.
-    Hear(SimTime, WebhookInput),
+    /// Something for the dispatcher, at this instant; with the number of the event, if it is one.
+    Hear {
+        now: SimTime,
+        number: Option<u64>,
+        input: WebhookInput,
+    },
     /// All webhooks, oldest first.
     List(RpcReplyPort<Vec<Arc<Webhook>>>),
     /// One, if it is there.
@@ -53,7 +61,12 @@ pub struct HostArguments {
     pub dispatcher: WebhookDispatcher,
     pub targets: Arc<Targets>,
     pub timeout: Duration,
-    pub store: Option<Store>,
+    /// Where they are kept, with the posts that were not over.
+    pub kept: Option<(Store, Outbox, Vec<Waiting>)>,
+    pub node: NodeId,
+    pub numbers: EventNumbers,
+    /// What events fired that were not heard of.
+    pub unheard: Vec<Fired>,
     pub report: Report,
     pub inbox: Arc<Inbox>,
     /// The rules of chaos for posts, if there can be any.
@@ -63,6 +76,10 @@ pub struct HostArguments {
 /// All that changes.
 pub struct HostState {
     arguments: HostArguments,
+    store: Option<Store>,
+    outbox: SharedOutbox,
+    /// The number of the last event that the dispatcher heard of.
+    heard: u64,
     lanes: BTreeMap<String, Lane>,
     turns: Arc<Semaphore>,
     effects: Vec<WebhookEffect>,
@@ -79,10 +96,19 @@ impl Actor for WebhookHost {
     async fn pre_start(
         &self,
         _: ActorRef<WebhookMessage>,
-        arguments: HostArguments,
+        mut arguments: HostArguments,
     ) -> Result<HostState, ActorProcessingErr> {
         let turns = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let state = HostState { arguments, lanes: BTreeMap::new(), turns, effects: Vec::new() };
+        let (store, outbox, waiting) = match arguments.kept.take() {
+            Some((store, outbox, waiting)) => (Some(store), Some(outbox), waiting),
+            None => (None, None, Vec::new()),
+        };
+        let outbox = SharedOutbox::new(outbox, arguments.report.clone());
+        let heard = arguments.numbers.last(arguments.node);
+        let unheard = mem::take(&mut arguments.unheard);
+        let mut state =
+            HostState { arguments, store, outbox, heard, lanes: BTreeMap::new(), turns, effects: Vec::new() };
+        state.goes_on(waiting, unheard);
         state.tell_observers();
         Ok(state)
     }
@@ -95,7 +121,7 @@ impl Actor for WebhookHost {
     ) -> Result<(), ActorProcessingErr> {
         // A reply nobody waits for any more: the client has gone.
         match message {
-            WebhookMessage::Hear(now, input) => state.hear(now, &input),
+            WebhookMessage::Hear { now, number, input } => state.hear(now, number, &input),
             WebhookMessage::List(reply) => _ = reply.send(state.arguments.dispatcher.hooks().to_vec()),
             WebhookMessage::Get(id, reply) => _ = reply.send(state.arguments.dispatcher.get(&id).cloned()),
             WebhookMessage::Create(hook, reply) => _ = reply.send(state.create(*hook)),
@@ -112,28 +138,54 @@ impl Actor for WebhookHost {
 }
 
 impl HostState {
-    fn hear(&mut self, now: SimTime, input: &WebhookInput) {
+    /// Posts what was not over when the process ended.
+    fn goes_on(&mut self, waiting: Vec<Waiting>, unheard: Vec<Fired>) {
+        for Waiting { number, hook, body } in waiting {
+            match self.arguments.dispatcher.get(&hook).cloned() {
+                Some(hook) => self.deliver(Posting::new(Delivery { hook, body }, number, &self.outbox)),
+                None => self.outbox.done(number),
+            }
+        }
+        for (number, deliveries) in unheard {
+            self.fired(number, deliveries);
+        }
+    }
+
+    fn fired(&mut self, event: u64, deliveries: Vec<Delivery>) {
+        self.outbox.fired(event, &deliveries);
+        for (post, delivery) in (0..).zip(deliveries) {
+            self.deliver(Posting::new(delivery, PostNumber { event, post }, &self.outbox));
+        }
+    }
+
+    fn hear(&mut self, now: SimTime, number: Option<u64>, input: &WebhookInput) {
         self.arguments.dispatcher.step(now, input, &mut self.effects);
         if planted!(UndeliveredEventsFillInbox) && self.effects.is_empty() {
             return;
         }
-        for effect in std::mem::take(&mut self.effects) {
-            match effect {
-                WebhookEffect::Deliver(delivery) => self.deliver(delivery),
+        let deliveries: Vec<_> = self.effects.drain(..).map(|WebhookEffect::Deliver(delivery)| delivery).collect();
+        match number {
+            Some(number) => {
+                self.heard = number;
+                self.fired(number, deliveries);
             }
+            // That a node has started is told at each start.
+            None => deliveries.into_iter().for_each(|delivery| {
+                self.deliver(Posting::unkept(delivery, self.heard, &self.outbox));
+            }),
         }
         if matches!(input, WebhookInput::Observed(_)) {
             self.arguments.inbox.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    fn deliver(&mut self, delivery: Delivery) {
+    fn deliver(&mut self, posting: Posting) {
         let HostArguments { targets, timeout, report, inbox, chaos, .. } = &self.arguments;
-        let strike = chaos.as_ref().map(|chaos| chaos.post(&delivery.hook.event)).unwrap_or_default();
-        let lane = self.lanes.entry(delivery.hook.id.clone());
+        let strike = chaos.as_ref().map(|chaos| chaos.post(&posting.delivery.hook.event)).unwrap_or_default();
+        let lane = self.lanes.entry(posting.delivery.hook.id.clone());
         let new =
             || Lane::new(Poster::new(targets.clone(), *timeout), self.turns.clone(), report.clone(), inbox.clone());
-        lane.or_insert_with(new).struck(delivery, strike);
+        lane.or_insert_with(new).struck(posting, strike);
     }
 
     fn create(&mut self, hook: Webhook) -> Result<(), WebhookError> {
@@ -172,7 +224,14 @@ impl HostState {
         let outcome = change(&mut changed)?;
         let (before, after) = (self.arguments.dispatcher.get(id), changed.get(id));
         let is_update = before.is_some() && after.is_some();
-        if let Some(store) = self.arguments.store.as_mut().filter(|_| before != after) {
+        if before != after {
+            let heard = match self.arguments.inbox.is_wanted.load(Ordering::Relaxed) {
+                true => self.heard,
+                false => self.arguments.numbers.last(self.arguments.node),
+            };
+            self.outbox.settle(heard).map_err(|why| WebhookError::NotKept(why.to_string()))?;
+        }
+        if let Some(store) = self.store.as_mut().filter(|_| before != after) {
             let kept = match after {
                 Some(hook) => store.keep(hook),
                 None => store.forget(id),
@@ -198,14 +257,14 @@ impl HostState {
     }
 
     async fn finish(&mut self) {
-        let tasks: Vec<_> = std::mem::take(&mut self.lanes).into_values().map(Lane::close).collect();
+        let tasks: Vec<_> = mem::take(&mut self.lanes).into_values().map(Lane::close).collect();
         let all = async {
             for task in tasks {
                 // One that panicked delivers no more either.
                 let _panicked = task.await;
             }
         };
-        // What has not arrived by then is lost.
+        // What has not arrived by then waits in the outbox, if there is one.
         let _too_slow = tokio::time::timeout(LAST_DELIVERIES, all).await;
     }
 }

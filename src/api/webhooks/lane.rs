@@ -1,13 +1,10 @@
 //! The deliveries of one webhook, one after the other, in a task of its own: a slow receiver holds up nobody else.
 #![expect(clippy::disallowed_methods, reason = "receivers live in real time, and so does what keeps a post back")]
 
-use super::{inbox::Inbox, post::Poster};
-use crate::{
-    actors::webhook::Delivery,
-    api::{
-        http::log::Report,
-        lab::chaos::{PostStrike, Treatment},
-    },
+use super::{inbox::Inbox, post::Poster, posting::Posting};
+use crate::api::{
+    http::log::Report,
+    lab::chaos::{PostStrike, Treatment},
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
@@ -69,7 +66,7 @@ pub struct Lane {
 /// A delivery, and how long it is kept back before it is posted.
 #[derive(Clone)]
 struct Queued {
-    delivery: Delivery,
+    posting: Posting,
     late: Duration,
 }
 
@@ -84,10 +81,10 @@ impl Lane {
     }
 
     /// Puts a delivery behind the others, unless chaos has it otherwise.
-    pub fn struck(&mut self, delivery: Delivery, PostStrike { late, then }: PostStrike) {
-        let queued = Queued { delivery, late };
+    pub fn struck(&mut self, posting: Posting, PostStrike { late, then }: PostStrike) {
+        let queued = Queued { posting, late };
         match then {
-            Some(Treatment::Lost) => {}
+            Some(Treatment::Lost) => queued.posting.over(),
             Some(Treatment::Reorder) if self.held.is_none() => self.held = Some(queued),
             Some(Treatment::Twice) => {
                 self.push(queued.clone());
@@ -109,7 +106,7 @@ impl Lane {
 
     /// Puts a delivery behind the others, or drops it if too many wait. Never waits itself.
     fn push(&self, queued: Queued) {
-        let delivery = &queued.delivery;
+        let delivery = &queued.posting.delivery;
         let bytes = delivery.body.len() as u64;
         let mut tally = self.shared.tally();
         if tally.counts.queued >= QUEUE_MAX || tally.queued_bytes + bytes > QUEUE_BYTES_MAX {
@@ -121,6 +118,7 @@ impl Lane {
                 let hook = &delivery.hook;
                 (self.report)(&format!("Webhook {} ({}) is too slow: {dropped} dropped", hook.id, hook.event));
             }
+            queued.posting.over();
             return;
         }
         tally.counts.queued += 1;
@@ -156,14 +154,16 @@ async fn work(
     inbox: Arc<Inbox>,
 ) {
     let mut failures_in_row = 0_u64;
-    while let Some(Queued { delivery: Delivery { hook, body }, late }) = deliveries.recv().await {
+    while let Some(Queued { posting, late }) = deliveries.recv().await {
+        let (hook, body) = (&posting.delivery.hook, &posting.delivery.body);
         if !late.is_zero() {
             tokio::time::sleep(late).await;
         }
         // It is never closed.
         let turn = turns.acquire().await;
-        let outcome = poster.post(&hook.target, &hook.secret, &body).await;
+        let outcome = poster.post(&hook.target, &hook.secret, &posting.id, body).await;
         drop(turn);
+        posting.over();
         let freed = if planted!(FailedDeliveriesStayQueued) && outcome.is_err() { 0 } else { body.len() as u64 };
         if let Err(why) = &outcome {
             failures_in_row += 1;

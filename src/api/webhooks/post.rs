@@ -20,6 +20,8 @@ use tokio::net::{TcpStream, lookup_host};
 
 /// A receiver that says more than this, in bytes, is not listened to any longer.
 const ANSWER_MAX: usize = 65_536;
+/// As in the Standard Webhooks specification: a receiver that has seen it has seen the post.
+const ID_HEADER: &str = "webhook-id";
 const USER_AGENT: &str = concat!("dposlab/", env!("CARGO_PKG_VERSION"));
 
 /// The reasons why a body was not taken.
@@ -61,19 +63,19 @@ impl Poster {
         Self { targets, timeout }
     }
 
-    /// Posts a body with the secret that tells the receiver who posts.
+    /// Posts a body with the secret that tells the receiver who posts, and an id that is the same if it is posted again.
     ///
     /// # Errors
     /// It could not be brought there in time, or the answer was not 2xx.
-    pub async fn post(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
-        match tokio::time::timeout(self.timeout, self.post_once(target, secret, body)).await {
+    pub async fn post(&self, target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
+        match tokio::time::timeout(self.timeout, self.post_once(target, secret, id, body)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(PostError::TimedOut(self.timeout.as_millis())),
         }
     }
 
-    async fn post_once(&self, target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
-        let (place, request) = prepare(target, secret, body)?;
+    async fn post_once(&self, target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(), PostError> {
+        let (place, request) = prepare(target, secret, id, body)?;
         let response = self.connect(&place).await?.send_request(request).await?;
         let status = response.status();
         // What a receiver says beside its status is of no interest, but some break off if nobody listens.
@@ -115,7 +117,7 @@ async fn handshake(stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, PostEr
 }
 
 /// The request, and where it goes.
-fn prepare(target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(Place, Request<Full<Bytes>>), PostError> {
+fn prepare(target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(Place, Request<Full<Bytes>>), PostError> {
     let uri = Uri::parse(target).map_err(|_| PostError::NotHttp)?;
     let is_http = uri.scheme().as_str().eq_ignore_ascii_case("http");
     let authority = uri.authority().filter(|_| is_http).ok_or(PostError::NotHttp)?;
@@ -130,6 +132,7 @@ fn prepare(target: &str, secret: &str, body: &Arc<[u8]>) -> Result<(Place, Reque
     let request = Request::post(format!("{path}{query}"))
         .header(header::HOST, named)
         .header(header::AUTHORIZATION, secret)
+        .header(ID_HEADER, id)
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::USER_AGENT, USER_AGENT)
         .header(header::CONNECTION, "close")
@@ -146,7 +149,7 @@ mod tests {
     fn targets_become_requests() {
         let body: Arc<[u8]> = Arc::from(&b"{}"[..]);
         let shown = |target: &str| {
-            let (place, request) = prepare(target, "secret", &body).ok()?;
+            let (place, request) = prepare(target, "secret", "id", &body).ok()?;
             let host = request.headers()[header::HOST].to_str().unwrap().to_owned();
             Some(format!("{} {} {host} {}", place.host, place.port, request.uri()))
         };

@@ -1,12 +1,13 @@
 //! Webhooks on disk: a folder a node, a file a webhook, replaced as a whole, so that a change costs no more than what it
 //! changes. Readable by their owner only, since secrets are in them.
 
+use super::outbox::{Outbox, Waiting};
 use crate::{
     actors::{
         NodeId,
         webhook::{WEBHOOKS_MAX, Webhook},
     },
-    files::{self, TEXT_LIMIT},
+    files::{self, TEXT_LIMIT, segments::LogError},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -26,7 +27,19 @@ pub struct DataDir {
     _lock: Arc<File>,
 }
 
-/// The file that keeps the webhooks of one node.
+/// What is kept of one node's webhooks.
+#[derive(Debug)]
+pub struct KeptWebhooks {
+    /// Where they are kept.
+    pub store: Store,
+    /// Oldest first.
+    pub hooks: Vec<Webhook>,
+    pub outbox: Outbox,
+    /// Posts that were not over, oldest first.
+    pub waiting: Vec<Waiting>,
+}
+
+/// Where the webhooks of one node are kept.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -46,6 +59,8 @@ pub enum StoreError {
     NotUnderstood { path: String, source: serde_json::Error },
     #[error("{path}: holds {found} webhooks, allowed are {WEBHOOKS_MAX}")]
     TooMany { path: String, found: usize },
+    #[error(transparent)]
+    Outbox(#[from] LogError),
 }
 
 /// The content of one file.
@@ -80,11 +95,11 @@ impl DataDir {
         &self.folder
     }
 
-    /// Where a node's webhooks are kept, and those that are there, oldest first.
+    /// What is kept of a node's webhooks.
     ///
     /// # Errors
-    /// There is a file that is not understood, or there are too many.
-    pub fn webhooks(&self, node: NodeId) -> Result<(Store, Vec<Webhook>), StoreError> {
+    /// There is a file that is not understood or damaged, or there are too many.
+    pub fn webhooks(&self, node: NodeId) -> Result<KeptWebhooks, StoreError> {
         let folder = self.folder.join(format!("webhooks-{node}"));
         let path = folder.display().to_string();
         let unusable = |source| StoreError::Unusable { path: path.clone(), source };
@@ -102,8 +117,9 @@ impl DataDir {
         }
         found.sort_by_key(|kept| kept.number);
         let numbers = found.iter().map(|kept| (kept.webhook.id.clone(), kept.number)).collect();
-        let webhooks = found.into_iter().map(|kept| kept.webhook).collect();
-        Ok((Store { folder, numbers, _data: self.clone() }, webhooks))
+        let hooks = found.into_iter().map(|kept| kept.webhook).collect();
+        let (outbox, waiting) = Outbox::open(&folder)?;
+        Ok(KeptWebhooks { store: Store { folder, numbers, _data: self.clone() }, hooks, outbox, waiting })
     }
 }
 
@@ -182,7 +198,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("data");
         let data = DataDir::open(&inner).unwrap();
-        let (mut store, found) = data.webhooks(NodeId(0)).unwrap();
+        let KeptWebhooks { mut store, hooks: found, .. } = data.webhooks(NodeId(0)).unwrap();
         assert_eq!(found, []);
         fs::write(inner.join("webhooks-node-0/b.new"), "left behind by a crash").unwrap();
         for id in ["b", "a", "c"] {
@@ -191,11 +207,11 @@ mod tests {
         let changed = Webhook { enabled: false, ..hook("b") };
         store.keep(&changed).unwrap();
         store.forget("a").unwrap();
-        assert_eq!(data.webhooks(NodeId(0)).unwrap().1, [changed.clone(), hook("c")], "in the order of creation");
+        assert_eq!(data.webhooks(NodeId(0)).unwrap().hooks, [changed.clone(), hook("c")], "in the order of creation");
         // The number of one that is gone is used again only where nobody can tell.
-        data.webhooks(NodeId(0)).unwrap().0.keep(&hook("a")).unwrap();
-        assert_eq!(data.webhooks(NodeId(0)).unwrap().1, [changed, hook("c"), hook("a")]);
-        assert_eq!(data.webhooks(NodeId(1)).unwrap().1, [], "each node has its own");
+        data.webhooks(NodeId(0)).unwrap().store.keep(&hook("a")).unwrap();
+        assert_eq!(data.webhooks(NodeId(0)).unwrap().hooks, [changed, hook("c"), hook("a")]);
+        assert_eq!(data.webhooks(NodeId(1)).unwrap().hooks, [], "each node has its own");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&inner), mode(&inner.join("webhooks-node-0"))), (0o700, 0o700));
         assert_eq!(mode(&inner.join("webhooks-node-0/b.json")), 0o600);
@@ -206,7 +222,7 @@ mod tests {
     fn a_change_writes_one_webhook_however_many_there_are() {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
-        let (mut store, _) = data.webhooks(NodeId(0)).unwrap();
+        let KeptWebhooks { mut store, .. } = data.webhooks(NodeId(0)).unwrap();
         (0..50).for_each(|number| store.keep(&hook(&number.to_string())).unwrap());
         let changed = |id: &str| fs::metadata(folder.path().join(format!("webhooks-node-0/{id}.json"))).unwrap();
         let inode = |id: &str| std::os::unix::fs::MetadataExt::ino(&changed(id));

@@ -7,7 +7,7 @@ use crate::{
         ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
         RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
-        webhooks::{DataDir, Report, TIMEOUT, Targets},
+        webhooks::{DataDir, Rehearing, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
@@ -165,6 +165,7 @@ impl ApiOptions {
         log: Option<&Printer>,
         board: LabBoard,
         data: Option<DataDir>,
+        heard: &Rehearing,
     ) -> Result<(ServedNodes, Vec<Box<dyn Observer>>), Failure> {
         if listeners.len() > plan.nodes.len() {
             let (asked, there) = (listeners.len(), plan.nodes.len());
@@ -184,7 +185,11 @@ impl ApiOptions {
             let writer = LogWriter::new(printer, tail.clone(), node, plan.tree.clone());
             let report = report(&view, &writer);
             let chaos = Chaos::new(plan.seeds.seed(), node, views.clone());
-            let settings = self.webhooks(&listener, report.clone(), data.clone(), &chaos);
+            let settings = WebhookSettings {
+                numbers: heard.numbers(),
+                unheard: heard.fired(node),
+                ..self.webhooks(&listener, report.clone(), data.clone(), &chaos)
+            };
             let webhooks = thread.host(view.clone(), settings);
             let webhooks = webhooks.map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
             observers.extend([Box::new(view.clone()) as Box<dyn Observer>, Box::new(writer)]);
@@ -213,6 +218,7 @@ impl ApiOptions {
             report,
             ports: crate::api::Ports::default(),
             chaos: Some(chaos.clone()),
+            ..WebhookSettings::default()
         }
     }
 }

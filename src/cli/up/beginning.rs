@@ -13,7 +13,7 @@ use crate::{
         state::{Arrived, StateFile},
     },
     scenario::{Scenario, run::among_actors},
-    sim::{Plan, SeedTree, TraceDigest},
+    sim::{Observer, Plan, SeedTree},
 };
 use std::{
     path::{Path, PathBuf},
@@ -33,17 +33,16 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// Where a snapshot was taken. `digest` sees all that happened before.
+    /// Where a snapshot was taken. Those who are `watching` see all that happened before.
     ///
     /// # Errors
     /// The file is none of a snapshot, is damaged, its network is not there any more, or it needs more memory than there is.
-    pub fn from_file(file: &Path, memory: &Memory, digest: &TraceDigest) -> Result<Self, Failure> {
+    pub fn from_file(file: &Path, memory: &Memory, watching: Vec<Box<dyn Observer>>) -> Result<Self, Failure> {
         let wrong = |why| Failure::usage(format!("--from {why}"));
         let state = StateFile::open(file).map_err(wrong)?;
         let session = state.session().clone();
         let (network, plan) = replay::planned(file, &session, memory)?;
         let desk = network.desk(&plan);
-        let watching = vec![Box::new(digest.clone()) as _];
         let arrived =
             network.scenario.crypto.during(|| among_actors(state.arrive(&plan, &desk, watching))).map_err(wrong)?;
         Ok(Self { network, was_modelled: false, plan, session, arrived: Some(arrived) })

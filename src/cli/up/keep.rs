@@ -2,14 +2,14 @@
 
 use super::beginning::Beginning;
 use crate::{
-    api::webhooks::DataDir,
+    api::webhooks::{DataDir, EventNumbers, Rehearing},
     cli::Failure,
     report::session::{
         folder::{Folder, FolderError, FolderWriter, Resumed, Sync},
         state::Arrived,
     },
     scenario::{FaultDesk, run::among_actors},
-    sim::{Pace, TraceDigest},
+    sim::{Observer, Pace, TraceDigest},
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -36,6 +36,8 @@ pub struct Kept {
     pub writer: FolderWriter,
     /// The pace that somebody set before.
     pub pace: Option<Pace>,
+    /// The events that no webhook has heard of, and the numbers of all.
+    pub heard: Rehearing,
 }
 
 impl Keep {
@@ -49,7 +51,7 @@ impl Keep {
     }
 
     /// Begins to keep the testnet in a folder that was claimed, or has it go on where it was. Clients are told of the blocks
-    /// of the first `served` nodes. `digest` sees all that happened before.
+    /// of the first `served` nodes. `digest` sees all that happened before, and `numbers` counts what happened before the folder.
     ///
     /// # Errors
     /// The folder holds another testnet, or is damaged.
@@ -58,13 +60,15 @@ impl Keep {
         data: &DataDir,
         served: u32,
         desk: &FaultDesk,
-        digest: &TraceDigest,
+        (digest, numbers): (&TraceDigest, &EventNumbers),
         beginning: &mut Beginning,
     ) -> Result<Kept, Failure> {
         let (session, plan) = (&beginning.session, &beginning.plan);
         let folder = Folder::new(data.path());
         let crypto = beginning.network.scenario.crypto;
-        let opened = crypto.during(|| among_actors(folder.open(session, plan, desk, vec![Box::new(digest.clone())])));
+        let heard = Rehearing::new(data, served, plan).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
+        let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
+        let opened = crypto.during(|| among_actors(folder.open(session, plan, desk, watching)));
         let (log, resumed) = opened.map_err(failure)?;
         let writer = FolderWriter::new(log, self.sync, plan, served);
         let path = data.path().to_owned();
@@ -72,7 +76,7 @@ impl Keep {
             if let Some(arrived) = &beginning.arrived {
                 writer.begin_with(&arrived.snapshots);
             }
-            return Ok(Kept { path, writer, pace: None });
+            return Ok(Kept { path, writer, pace: None, heard: Rehearing::nothing(numbers.clone()) });
         };
         if torn > 0 {
             eprintln!(
@@ -81,7 +85,7 @@ impl Keep {
             );
         }
         beginning.arrived = Some(Arrived { moment, snapshots, history });
-        Ok(Kept { path, writer, pace })
+        Ok(Kept { path, writer, pace, heard })
     }
 }
 

@@ -1,0 +1,175 @@
+//! The numbers of a node's events, and hearing those again that a kill has cut off.
+
+use super::store::{DataDir, StoreError};
+use crate::{
+    actors::{
+        Event, NodeId, SimTime,
+        webhook::{Delivery, Observation, PeerState, States, WebhookDispatcher, WebhookEffect, WebhookInput},
+    },
+    api::{
+        Ports,
+        view::{VERSION, latency_ms},
+    },
+    ledger::{BlockTree, Link},
+    sim::{NetworkEvent, Observer, Plan, network::Network, tips::path},
+};
+use std::{
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Numbers the events of the served nodes, from 1 at the start of the chain on. A replay gives each event the same number.
+/// Clones count together.
+#[derive(Clone, Default)]
+pub struct EventNumbers(Arc<[AtomicU64]>);
+
+impl EventNumbers {
+    /// For the first `nodes` nodes.
+    pub fn of(nodes: u32) -> Self {
+        Self((0..nodes).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// The number of the event that happens at a node now.
+    pub(super) fn next(&self, node: NodeId) -> u64 {
+        self.0.get(node.0 as usize).map_or(0, |number| number.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The number of the last event at a node; 0 before the first.
+    pub fn last(&self, node: NodeId) -> u64 {
+        self.0.get(node.0 as usize).map_or(0, |number| number.load(Ordering::Relaxed))
+    }
+}
+
+/// Counts, where nobody asks what an event fires.
+impl Observer for EventNumbers {
+    fn observe(&mut self, _: SimTime, node: NodeId, _: &Event) {
+        self.next(node);
+    }
+
+    fn observe_network(&mut self, _: SimTime, event: &NetworkEvent<'_>) {
+        if let Some((node, events)) = moved(event) {
+            events.iter().for_each(|_| _ = self.next(node));
+        }
+    }
+}
+
+/// The events that a node's webhooks hear of when its run goes back to a snapshot, or over to another: blocks left, newest
+/// first, and taken, oldest first.
+pub(super) fn moved(event: &NetworkEvent<'_>) -> Option<(NodeId, Vec<Event>)> {
+    let NetworkEvent::Moved { node, from, to, begins: false, .. } = event else { return None };
+    let (left, taken) = path(from, to);
+    let (left, taken) = (left.into_iter().map(Event::BlockReverted), taken.into_iter().map(Event::BlockApplied));
+    Some((*node, left.chain(taken).collect()))
+}
+
+/// What an event fired: its number, and the deliveries.
+pub type Fired = (u64, Vec<Delivery>);
+
+/// Watches the replay of a kept testnet. Events that no webhook has heard of, since the process was killed, fire here, by the
+/// webhooks that are kept. Clones watch together.
+#[derive(Clone)]
+pub struct Rehearing {
+    hearers: Arc<Mutex<Vec<Hearer>>>,
+    numbers: EventNumbers,
+}
+
+struct Hearer {
+    dispatcher: WebhookDispatcher,
+    tree: Arc<BlockTree>,
+    node: NodeId,
+    /// To peers, in milliseconds there and back.
+    network: Arc<Network>,
+    /// Events up to this one were heard.
+    heard: u64,
+    fired: Vec<Fired>,
+}
+
+impl Rehearing {
+    /// For the first `nodes` nodes, by what a folder keeps.
+    ///
+    /// # Errors
+    /// What is kept cannot be read.
+    pub fn new(data: &DataDir, nodes: u32, plan: &Plan) -> Result<Self, StoreError> {
+        let (tree, network) = (&plan.tree, Arc::new(plan.network()));
+        let hearer = |node: NodeId| {
+            let kept = data.webhooks(node)?;
+            let dispatcher = WebhookDispatcher::new(tree.clone(), kept.hooks);
+            let (tree, network, heard) = (tree.clone(), network.clone(), kept.outbox.heard());
+            Ok(Hearer { dispatcher, tree, node, network, heard, fired: Vec::new() })
+        };
+        let hearers = (0..nodes).map(NodeId).map(hearer).collect::<Result<_, StoreError>>()?;
+        Ok(Self { hearers: Arc::new(Mutex::new(hearers)), numbers: EventNumbers::of(nodes) })
+    }
+
+    /// Where nothing was cut off.
+    pub fn nothing(numbers: EventNumbers) -> Self {
+        Self { hearers: Arc::default(), numbers }
+    }
+
+    /// The numbers, to count on with.
+    pub fn numbers(&self) -> EventNumbers {
+        self.numbers.clone()
+    }
+
+    /// What a node's unheard events fired, in their order.
+    ///
+    /// # Panics
+    /// A thread has panicked while it watched.
+    pub fn fired(&self, node: NodeId) -> Vec<Fired> {
+        let mut hearers = self.hearers.lock().expect("nobody panics while holding it");
+        hearers.get_mut(node.0 as usize).map_or_else(Vec::new, |hearer| std::mem::take(&mut hearer.fired))
+    }
+
+    fn hear(&self, now: SimTime, node: NodeId, event: &Event) {
+        let number = self.numbers.next(node);
+        let mut hearers = self.hearers.lock().expect("nobody panics while holding it");
+        if let Some(hearer) = hearers.get_mut(node.0 as usize).filter(|hearer| number > hearer.heard) {
+            hearer.hear(now, number, event);
+        }
+    }
+}
+
+impl Hearer {
+    fn hear(&mut self, now: SimTime, number: u64, event: &Event) {
+        if !self.dispatcher.hooks().iter().any(|hook| hook.enabled) {
+            return;
+        }
+        let mut observation = Observation::from(event.clone());
+        match event {
+            Event::BlockApplied(link) => observation.states = Some(States::around(&self.tree, link)),
+            // On which block it was seen last is not known in a replay.
+            Event::PeerAdded(peer) | Event::PeerRemoved(peer) => {
+                let latency = latency_ms(&self.network, self.node, *peer);
+                observation.peer = Some(peer_state(*peer, Ports::default(), latency, None));
+            }
+            _ => {}
+        }
+        let mut effects = Vec::new();
+        self.dispatcher.step(now, &WebhookInput::Observed(Box::new(observation)), &mut effects);
+        if !effects.is_empty() {
+            let deliveries = effects.into_iter().map(|WebhookEffect::Deliver(delivery)| delivery).collect();
+            self.fired.push((number, deliveries));
+        }
+    }
+}
+
+impl Observer for Rehearing {
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.hear(now, node, event);
+    }
+
+    fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
+        if let Some((node, events)) = moved(event) {
+            events.iter().for_each(|event| self.hear(now, node, event));
+        }
+    }
+}
+
+/// A peer, as webhooks show it.
+pub(super) fn peer_state(node: NodeId, ports: Ports, latency_ms: u32, tip: Option<Arc<Link>>) -> PeerState {
+    let (ip, version) = (Ipv4Addr::from(node.address()).to_string(), VERSION.to_owned());
+    PeerState { ip, port: ports.p2p, version, latency_ms, tip }
+}

@@ -1,0 +1,347 @@
+//! Posts that are not over yet, on disk: a process that is killed makes them after its next start.
+//!
+//! ```text
+//!   webhooks-node-0/posts-3/00000001.log
+//!     {"due": event 17, bodies, hooks}    an event fired, written before anything is posted
+//!     {"done": event 17, post 0}          that post is over: taken, refused, dropped or lost on purpose
+//!     {"heard": 1024}                     events up to this one fired nothing more
+//! ```
+//!
+//! Events of a node are numbered from the start of its chain on ([`EventNumbers`]), the same in each replay. So it is known
+//! which events of the last moments before a kill no webhook has heard of: those above the last number. They are fired
+//! during the replay ([`super::Rehearing`]). Every event reaches its webhooks at least once.
+//!
+//! The log is begun anew, in the next folder, when nothing waits and the old one has grown.
+
+use crate::{
+    actors::webhook::Delivery,
+    files::segments::{Log, LogError, Records},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Bytes of a log that is begun anew when nothing waits.
+const GROWN: u64 = 8 << 20;
+/// After so many events that fired nothing their number is written down.
+const SILENT_MAX: u64 = 1_024;
+
+/// One post of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostNumber {
+    /// The event's number.
+    pub event: u64,
+    /// The place among the posts of the event.
+    pub post: u32,
+}
+
+/// A post that was not over when the process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub number: PostNumber,
+    /// The webhook's id.
+    pub hook: String,
+    pub body: Arc<[u8]>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Record {
+    Due(Due),
+    Done(PostNumber),
+    Heard(u64),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Due {
+    event: u64,
+    /// Each body once, however many webhooks get it.
+    bodies: Vec<String>,
+    /// By post, the webhook's id and the body's place.
+    posts: Vec<(String, usize)>,
+}
+
+/// The posts of one node's webhooks that are not over.
+#[derive(Debug)]
+pub struct Outbox {
+    folder: PathBuf,
+    /// The number of the log's folder.
+    generation: u64,
+    log: Log,
+    written: u64,
+    waiting: BTreeSet<PostNumber>,
+    heard: u64,
+}
+
+impl Outbox {
+    /// The outbox in a folder, and the posts that were not over, oldest first. A record that was being written when the
+    /// process ended is cut off.
+    ///
+    /// # Errors
+    /// A log cannot be read or written, or is damaged.
+    pub fn open(folder: &Path) -> Result<(Self, Vec<Waiting>), LogError> {
+        let generations = generations(folder)?;
+        for generation in generations.iter().rev() {
+            let path = log_folder(folder, *generation);
+            if let Some(found) = read(folder, &path, *generation)? {
+                remove_others(folder, &generations, *generation)?;
+                return Ok(found);
+            }
+        }
+        let generation = generations.last().map_or(1, |last| last + 1);
+        let outbox = Self::begin(folder, generation, 0)?;
+        remove_others(folder, &generations, generation)?;
+        Ok((outbox, Vec::new()))
+    }
+
+    fn begin(folder: &Path, generation: u64, heard: u64) -> Result<Self, LogError> {
+        let log = Log::create(&log_folder(folder, generation))?;
+        let waiting = BTreeSet::new();
+        let mut outbox = Self { folder: folder.to_owned(), generation, log, written: 0, waiting, heard };
+        outbox.append(&Record::Heard(heard))?;
+        outbox.log.sync()?;
+        Ok(outbox)
+    }
+
+    /// Up to which event all posts are known.
+    pub fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Writes down what an event fired, before it is posted. Nothing is written for most events that fired nothing.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn fired(&mut self, event: u64, deliveries: &[Delivery]) -> Result<(), LogError> {
+        if deliveries.is_empty() {
+            return if event >= self.heard + SILENT_MAX { self.hears(event) } else { Ok(()) };
+        }
+        let mut due = Due { event, bodies: Vec::new(), posts: Vec::new() };
+        let mut last: Option<&Arc<[u8]>> = None;
+        for Delivery { hook, body } in deliveries {
+            if !last.is_some_and(|last| Arc::ptr_eq(last, body)) {
+                due.bodies.push(String::from_utf8_lossy(body).into_owned());
+                last = Some(body);
+            }
+            due.posts.push((hook.id.clone(), due.bodies.len() - 1));
+        }
+        let posts = due.posts.len() as u32;
+        self.append(&Record::Due(due))?;
+        self.waiting.extend((0..posts).map(|post| PostNumber { event, post }));
+        self.heard = self.heard.max(event);
+        Ok(())
+    }
+
+    /// Writes down that a post is over.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn done(&mut self, number: PostNumber) -> Result<(), LogError> {
+        if !self.waiting.remove(&number) {
+            return Ok(());
+        }
+        self.append(&Record::Done(number))?;
+        if self.waiting.is_empty() && self.written > GROWN {
+            let next = Self::begin(&self.folder, self.generation + 1, self.heard)?;
+            let old = log_folder(&self.folder, self.generation);
+            *self = next;
+            remove(&old)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that webhooks have heard of all events up to this one, and waits for the disk: a webhook that is made
+    /// or changed now hears of later ones.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn settle(&mut self, event: u64) -> Result<(), LogError> {
+        self.hears(event)?;
+        self.log.sync()
+    }
+
+    fn hears(&mut self, event: u64) -> Result<(), LogError> {
+        if event <= self.heard {
+            return Ok(());
+        }
+        self.append(&Record::Heard(event))?;
+        self.heard = event;
+        Ok(())
+    }
+
+    fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        let bytes = serde_json::to_vec(record).expect("texts and numbers become JSON");
+        self.log.append(&bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// What a log holds; `None` where its first record is not whole.
+fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, Vec<Waiting>)>, LogError> {
+    let Some(mut records) = Records::open(path)? else { return Ok(None) };
+    let (mut found, mut heard, mut written) = (BTreeMap::new(), None, 0);
+    loop {
+        let (file, at) = records.place();
+        let Some(record) = records.next_record()? else { break };
+        written += record.len() as u64;
+        let wrong = |why: String| LogError::Damaged { file: file.clone(), at, why };
+        match serde_json::from_slice(&record).map_err(|why| wrong(why.to_string()))? {
+            Record::Heard(event) => heard = heard.max(Some(event)),
+            Record::Done(number) => _ = found.remove(&number),
+            Record::Due(Due { event, bodies, posts }) => {
+                let bodies: Vec<Arc<[u8]>> = bodies.into_iter().map(|body| body.into_bytes().into()).collect();
+                for (post, (hook, body)) in (0..).zip(posts) {
+                    let number = PostNumber { event, post };
+                    let missing = || wrong(format!("a post has body {body}, of {}", bodies.len()));
+                    let body = bodies.get(body).ok_or_else(missing)?.clone();
+                    found.insert(number, Waiting { number, hook, body });
+                }
+                heard = heard.max(Some(event));
+            }
+        }
+    }
+    let Some(heard) = heard else { return Ok(None) };
+    let (log, _torn) = records.into_log()?;
+    let waiting = found.keys().copied().collect();
+    let outbox = Outbox { folder: folder.to_owned(), generation, log, written, waiting, heard };
+    Ok(Some((outbox, found.into_values().collect())))
+}
+
+fn log_folder(folder: &Path, generation: u64) -> PathBuf {
+    folder.join(format!("posts-{generation}"))
+}
+
+/// The numbers of the logs in a folder, ascending.
+fn generations(folder: &Path) -> Result<Vec<u64>, LogError> {
+    let io = |source| LogError::Io { file: folder.to_owned(), source };
+    let mut generations = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let name = entry.map_err(io)?.file_name();
+        generations.extend(name.to_str().and_then(|name| name.strip_prefix("posts-")?.parse::<u64>().ok()));
+    }
+    generations.sort_unstable();
+    Ok(generations)
+}
+
+fn remove_others(folder: &Path, generations: &[u64], kept: u64) -> Result<(), LogError> {
+    let others = generations.iter().filter(|generation| **generation != kept);
+    others.map(|generation| remove(&log_folder(folder, *generation))).collect()
+}
+
+fn remove(path: &Path) -> Result<(), LogError> {
+    match fs::remove_dir_all(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(LogError::Io { file: path.to_owned(), source }),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actors::webhook::Webhook;
+
+    fn delivery(hook: &str, body: &Arc<[u8]>) -> Delivery {
+        let (id, event, target) = (hook.to_owned(), "block.applied".to_owned(), "http://127.0.0.1:1/".to_owned());
+        let secret = "s".repeat(32);
+        let hook = Arc::new(Webhook { id, event, target, secret, enabled: true, conditions: Vec::new() });
+        Delivery { hook, body: body.clone() }
+    }
+
+    fn body(text: &str) -> Arc<[u8]> {
+        text.as_bytes().into()
+    }
+
+    fn shown(waiting: &[Waiting]) -> Vec<String> {
+        let one = |Waiting { number, hook, body }: &Waiting| {
+            format!("{}.{} {hook} {}", number.event, number.post, String::from_utf8_lossy(body))
+        };
+        waiting.iter().map(one).collect()
+    }
+
+    fn number(event: u64, post: u32) -> PostNumber {
+        PostNumber { event, post }
+    }
+
+    #[test]
+    fn what_is_not_over_is_there_again_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outbox, waiting) = Outbox::open(folder.path()).unwrap();
+        assert_eq!((outbox.heard(), waiting), (0, Vec::new()));
+        let (one, two) = (body("{\"one\":1}"), body("{\"two\":2}"));
+        outbox.fired(9, &[delivery("a", &one), delivery("b", &one), delivery("a", &two)]).unwrap();
+        outbox.fired(12, &[delivery("b", &two)]).unwrap();
+        outbox.fired(13, &[]).unwrap();
+        outbox.done(number(9, 1)).unwrap();
+        outbox.done(number(9, 1)).unwrap();
+        drop(outbox);
+        let (mut outbox, waiting) = Outbox::open(folder.path()).unwrap();
+        let left = ["9.0 a {\"one\":1}", "9.2 a {\"two\":2}", "12.0 b {\"two\":2}"];
+        assert_eq!((outbox.heard(), shown(&waiting)), (12, left.map(String::from).to_vec()));
+        outbox.settle(40).unwrap();
+        for number in [number(9, 0), number(9, 2), number(12, 0)] {
+            outbox.done(number).unwrap();
+        }
+        let (outbox, waiting) = Outbox::open(folder.path()).unwrap();
+        assert_eq!((outbox.heard(), waiting), (40, Vec::new()));
+    }
+
+    #[test]
+    fn events_that_fire_nothing_are_written_down_now_and_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outbox, _) = Outbox::open(folder.path()).unwrap();
+        (1..=3_000).for_each(|event| outbox.fired(event, &[]).unwrap());
+        assert_eq!(Outbox::open(folder.path()).unwrap().0.heard(), 2_048);
+    }
+
+    /// However it is cut short, what is read is a beginning of what was written, and the rest is cut off.
+    #[test]
+    fn a_torn_log_gives_what_was_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outbox, _) = Outbox::open(folder.path()).unwrap();
+        (1..=20).for_each(|event| outbox.fired(event, &[delivery("a", &body("{}"))]).unwrap());
+        let file = folder.path().join("posts-1/00000001.log");
+        let whole = fs::read(&file).unwrap();
+        for kept in 0..whole.len() {
+            fs::write(&file, &whole[..kept]).unwrap();
+            let (outbox, waiting) = Outbox::open(folder.path()).unwrap();
+            let events: Vec<u64> = waiting.iter().map(|waiting| waiting.number.event).collect();
+            assert_eq!(events, (1..=outbox.heard()).collect::<Vec<_>>(), "{kept} bytes");
+            for other in generations(folder.path()).unwrap() {
+                remove(&log_folder(folder.path(), other)).unwrap();
+            }
+            fs::create_dir(folder.path().join("posts-1")).unwrap();
+        }
+        let mut changed = whole.clone();
+        changed[whole.len() / 2] ^= 1;
+        fs::write(&file, changed).unwrap();
+        let why = Outbox::open(folder.path()).unwrap_err().to_string();
+        assert!(why.contains("00000001.log: is damaged at byte"), "{why}");
+    }
+
+    #[test]
+    fn a_log_that_has_grown_is_begun_anew_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outbox, _) = Outbox::open(folder.path()).unwrap();
+        let long = body(&"x".repeat(1 << 20));
+        for event in 1..=9 {
+            outbox.fired(event, &[delivery("a", &long)]).unwrap();
+            outbox.done(number(event, 0)).unwrap();
+        }
+        assert_eq!(generations(folder.path()).unwrap(), [2]);
+        outbox.fired(10, &[delivery("a", &body("{}"))]).unwrap();
+        // Killed between beginning the new log and removing the old one.
+        fs::create_dir(folder.path().join("posts-1")).unwrap();
+        // Killed before the first record of a new log was whole.
+        fs::create_dir(folder.path().join("posts-3")).unwrap();
+        let (outbox, waiting) = Outbox::open(folder.path()).unwrap();
+        assert_eq!((outbox.heard(), shown(&waiting)), (10, vec!["10.0 a {}".to_owned()]));
+        assert_eq!(generations(folder.path()).unwrap(), [2]);
+    }
+}
