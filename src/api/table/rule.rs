@@ -235,4 +235,30 @@ mod tests {
             assert!(check(text).unwrap_err().contains(part), "{text}");
         }
     }
+
+    #[test]
+    fn the_json_text_of_a_range_or_a_list_is_one() {
+        let open = Ok(Given::Range { from: Some(1), to: None });
+        assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{\"from\": 1}"), Dialect::Core26), open);
+        let list = Rule::Several(&Rule::Ip, 1, 2).check("l", &json!("[\"1.2.3.4\"]"), Dialect::Core26);
+        assert_eq!(list, Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
+        let refused = Err("\"n\" must be an object".to_owned());
+        assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{broken"), Dialect::Core26), refused);
+    }
+
+    #[test]
+    fn lists_hold_different_items_of_one_rule() {
+        let check = |value| Rule::Several(&Rule::Ip, 1, 2).check("l", &value, Dialect::Core26);
+        assert_eq!(check(json!(["1.2.3.4"])), Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
+        for (value, reason) in [
+            (json!("x"), "\"l\" must be an array"),
+            (json!([]), "\"l\" must contain at least 1 items"),
+            (json!(["1.1.1.1", "1.1.1.2", "1.1.1.3"]), "\"l\" must contain less than or equal to 2 items"),
+            (json!(["1.1.1.1", "1.1.1.1"]), "\"l\" position 1 contains a duplicate value"),
+        ] {
+            assert_eq!(check(value), Err(reason.to_owned()));
+        }
+        let inner = "\"l\" at position 0 fails because [\"0\" must be a valid ip address with a optional CIDR]";
+        assert_eq!(check(json!(["x"])), Err(inner.to_owned()));
+    }
 }

@@ -127,16 +127,6 @@ mod tests {
     }
 
     #[test]
-    fn the_json_text_of_a_range_or_a_list_is_one() {
-        let open = Ok(Given::Range { from: Some(1), to: None });
-        assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{\"from\": 1}"), Dialect::Core26), open);
-        let list = Rule::Several(&Rule::Ip, 1, 2).check("l", &json!("[\"1.2.3.4\"]"), Dialect::Core26);
-        assert_eq!(list, Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
-        let refused = Err("\"n\" must be an object".to_owned());
-        assert_eq!(Rule::Range(Bound::Any).check("n", &json!("{broken"), Dialect::Core26), refused);
-    }
-
-    #[test]
     fn percents_become_hundredths() {
         let check = |value| percents("p", &value, Dialect::Core26);
         let range = Ok(Given::Range { from: Some(0), to: Some(150) });
@@ -145,22 +135,6 @@ mod tests {
         assert_eq!(check(json!({"to": 101})), Err(beyond.to_owned()));
         assert!(check(json!({"to": "NaN"})).is_err() && check(json!({"from": -0.5})).is_err());
         assert!(check(json!({"from": -0.001, "to": 100.004})).is_ok(), "rounded before it is held against the bounds");
-    }
-
-    #[test]
-    fn lists_hold_different_items_of_one_rule() {
-        let check = |value| several("l", &value, (Rule::Ip, 1, 2), Dialect::Core26);
-        assert_eq!(check(json!(["1.2.3.4"])), Ok(Given::Texts(vec!["1.2.3.4".to_owned()])));
-        for (value, reason) in [
-            (json!("x"), "\"l\" must be an array"),
-            (json!([]), "\"l\" must contain at least 1 items"),
-            (json!(["1.1.1.1", "1.1.1.2", "1.1.1.3"]), "\"l\" must contain less than or equal to 2 items"),
-            (json!(["1.1.1.1", "1.1.1.1"]), "\"l\" position 1 contains a duplicate value"),
-        ] {
-            assert_eq!(check(value), Err(reason.to_owned()));
-        }
-        let inner = "\"l\" at position 0 fails because [\"0\" must be a valid ip address with a optional CIDR]";
-        assert_eq!(check(json!(["x"])), Err(inner.to_owned()));
     }
 
     #[test]
