@@ -10,30 +10,36 @@
 
 mod chain;
 mod curve;
+mod lines;
 mod nearest;
 mod numbers;
 mod play;
 mod record;
+mod recorded;
 mod target;
 #[cfg(test)]
 mod tests;
 mod text;
+mod trials;
+mod without;
 
 pub use chain::{Arrow, BlockRef, Chain, Change, Folded, Rival, Row};
 pub use curve::{Curve, Jump, Point};
+pub use lines::{Left, Line, Lines};
 pub use nearest::{Nearest, Repeated, Tried};
 pub use numbers::Number;
+pub use recorded::{Recording, Session, explain_recorded};
 pub use target::{Target, TargetKind};
 
 use crate::{
     actors::SimTime,
     scenario::{Ended, Scenario, Testnet},
-    sim::{Fault, Plan, SeedTree, Trigger, snapshots::CameIn},
+    sim::{Fault, Intervention, Plan, SeedTree, Trigger, snapshots::CameIn},
 };
 use curve::Asked;
-use nearest::Trials;
+use nearest::Changes;
 use play::Playing;
-use record::Recorder;
+use record::{Happening, Recorder};
 use serde::Serialize;
 use std::{
     sync::{
@@ -43,6 +49,7 @@ use std::{
     thread,
 };
 use target::asks_for_conduct;
+use trials::Trials;
 
 /// What is wanted of an explanation.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +73,8 @@ pub struct Course<'a> {
     pub scenario: &'a Scenario,
     /// What came in from outside, in order; nothing into a scenario.
     pub inputs: Arc<[CameIn]>,
+    /// So many of them come in after as many inputs to actors as they did; the others at their instant.
+    pub exact: usize,
     /// When it is over, where its scenario does not say that.
     pub end: Option<SimTime>,
 }
@@ -73,7 +82,7 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     /// A scenario as `dposlab run` plays it.
     pub fn of(scenario: &'a Scenario) -> Self {
-        Self { scenario, inputs: Arc::from([]), end: None }
+        Self { scenario, inputs: Arc::from([]), exact: 0, end: None }
     }
 }
 
@@ -116,6 +125,8 @@ pub struct Explanation {
     pub chain: Chain,
     pub curve: Option<Curve>,
     pub nearest: Option<Nearest>,
+    /// Of a recorded session: which of its lines is explained.
+    pub recording: Option<Recording>,
     /// In a few sentences.
     pub why: Vec<String>,
     /// Whether somebody stopped it before all was done.
@@ -152,32 +163,18 @@ pub fn explain(
         explanation.delegates = names(&testnet);
         let wanted = options.budget > 0 && explanation.failed && !stop.load(Ordering::Relaxed);
         explanation.nearest = wanted.then(|| {
-            let (jobs, budget, testnet, target) = (options.jobs, options.budget, testnet.clone(), &explanation.target);
-            let trials = Trials { scenario, target, testnet, seeds, jobs, budget, stop };
-            trials.run(&|done, of| progress(Phase::Nearest, done, of))
+            let playing = |changed: &Scenario| nearest::playing(changed, scenario, &testnet, seeds);
+            let trials = Trials {
+                target: &explanation.target,
+                crypto: scenario.crypto,
+                seeds,
+                jobs: options.jobs,
+                budget: options.budget,
+                stop,
+                playing: &playing,
+            };
+            Changes { scenario, trials }.run(&|done, of| progress(Phase::Nearest, done, of))
         });
-        explanation.interrupted = stop.load(Ordering::Relaxed);
-        explanation.why = text::why(&explanation);
-        Ok(explanation)
-    })
-}
-
-/// Explains a recorded live run under the plan that it began with. Changes of its scenario are not tried: what came in from
-/// outside was meant for the run as it was.
-///
-/// # Errors
-/// As [`explain`].
-pub fn explain_recorded(
-    course: &Course<'_>,
-    plan: &dyn Fn() -> Plan,
-    delegates: Vec<String>,
-    options: &Options,
-    stop: &AtomicBool,
-    progress: &(dyn Fn(Phase, u64, u64) + Sync),
-) -> Result<Explanation, String> {
-    course.scenario.crypto.during(|| {
-        let mut explanation = explained(course, plan, options, stop, progress)?;
-        explanation.delegates = delegates;
         explanation.interrupted = stop.load(Ordering::Relaxed);
         explanation.why = text::why(&explanation);
         Ok(explanation)
@@ -195,7 +192,8 @@ fn explained(
     let (scenario, plan) = (course.scenario, plan_anew());
     let recorder = Recorder::new(&plan);
     let modelled = asks_for_conduct(scenario);
-    let mut run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
+    let run = Playing::new(course, &plan, modelled, vec![Box::new(recorder.clone())])?;
+    let mut run = run.recorded_by(recorder.clone());
     let ended = run.play_to_end(stop);
     let target = Target::of(scenario, &run, plan.start);
     let record = recorder.record();
@@ -215,6 +213,7 @@ fn explained(
         let anew = || Playing::new(course, &plan_anew(), modelled, Vec::new()).ok();
         Curve::of(&asked, &record, &anew, stop, &|done, of| progress(Phase::Curve, done, of))
     });
+    let told = record.network.clone();
     drop(record);
     Ok(Explanation {
         version: env!("CARGO_PKG_VERSION"),
@@ -231,10 +230,11 @@ fn explained(
         delegates: Vec::new(),
         start_us: plan.start.micros(),
         blocktime: plan.tree.slots().blocktime(),
-        faults: faults(&plan),
+        faults: faults(&plan, course, &told),
         chain,
         curve,
         nearest: None,
+        recording: None,
         why: Vec::new(),
         interrupted: false,
     })
@@ -244,20 +244,38 @@ fn names(testnet: &Testnet) -> Vec<String> {
     testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect()
 }
 
-fn faults(plan: &Plan) -> Vec<FaultTold> {
-    let told = |(index, fault): (usize, &Fault)| {
+/// The faults of the plan, then those that were added while the run went on, which `network` tells of.
+fn faults(plan: &Plan, course: &Course<'_>, network: &[Happening]) -> Vec<FaultTold> {
+    let seconds = |at: SimTime| at.since(plan.start).as_secs_f64();
+    let of = |index: usize, fault: &Fault, from_seconds: Option<f64>, until_seconds: Option<f64>| FaultTold {
+        fault: index,
+        kind: fault.kind.name(),
+        what: serde_json::to_value(&fault.kind).unwrap_or_default(),
+        from_seconds,
+        until_seconds,
+    };
+    let planned = plan.faults.iter().enumerate().map(|(index, fault)| {
         let begun = fault.from.instant(plan, None);
         let end = fault.until.as_ref().and_then(|until: &Trigger| until.instant(plan, begun));
-        let seconds = |at: SimTime| at.since(plan.start).as_secs_f64();
-        FaultTold {
-            fault: index,
-            kind: fault.kind.name(),
-            what: serde_json::to_value(&fault.kind).unwrap_or_default(),
-            from_seconds: begun.map(seconds),
-            until_seconds: end.map(seconds),
-        }
-    };
-    plan.faults.iter().enumerate().map(told).collect()
+        of(index, fault, begun.map(seconds), end.map(seconds))
+    });
+    let added = course.inputs.iter().filter_map(|input| match &input.what {
+        Intervention::AddFault(added) | Intervention::Restart(added) => Some(&added.fault),
+        _ => None,
+    });
+    let first = plan.faults.len();
+    let added = added.enumerate().map(|(place, fault)| {
+        let when = |of_beginning: bool| {
+            network.iter().find_map(|one| match one {
+                Happening::Fault { at, index, began, .. } if *index == first + place && *began == of_beginning => {
+                    Some(seconds(*at))
+                }
+                _ => None,
+            })
+        };
+        of(first + place, fault, when(true), when(false))
+    });
+    planned.chain(added).collect()
 }
 
 /// Does as many pieces of work on so many threads; the results are in their order. `progress` hears how many are done.

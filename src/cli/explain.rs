@@ -3,7 +3,7 @@
 use super::{Failure, interrupt::stop_on_interrupt, memory::Memory, output, parent::WithParent, replay::planned};
 use crate::{
     actors::SimTime,
-    check::explain::{Course, Explanation, Options, Phase, explain, explain_recorded},
+    check::explain::{Explanation, Lines, Options, Phase, Session, explain, explain_recorded},
     files,
     report::{
         bundle::quoted,
@@ -11,7 +11,7 @@ use crate::{
         session::{SessionError, SessionFile, replay_and_keep},
     },
     scenario::{Override, Scenario, StageKind, run::among_actors},
-    sim::{Intervention, Plan},
+    sim::Plan,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -72,6 +72,10 @@ pub struct Explain {
     /// Runs at a time; one for each core, if not given. It changes nothing of what is told.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Of a recorded session that went back to snapshots, the line to explain, from 1 on: each ends where the session went back,
+    /// the last with it. The last that fails, or the last, if not given.
+    #[arg(long, value_name = "N")]
+    line: Option<usize>,
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
@@ -128,6 +132,9 @@ impl Explain {
     }
 
     fn scenario(&self, stop: &AtomicBool, bars: &Bars) -> Result<Result<Explanation, String>, Failure> {
+        if self.line.is_some() {
+            return Err(Failure::usage(format!("--line: {} is no recorded session", self.file.display())));
+        }
         let scenario = Scenario::load_with(&self.file, &self.set).map_err(Failure::usage)?;
         self.memory.check(&self.file, &scenario.memory(), self.jobs() as u64 + 1)?;
         let options = self.options(self.seed.unwrap_or(1));
@@ -159,20 +166,18 @@ impl Explain {
         let (desk, crypto) = (network.desk(&plan), network.scenario.crypto);
         let replayed = replay_and_keep(StageKind::Inline, recorded, &plan, &desk, None);
         let (replayed, inputs) = crypto.during(|| among_actors(replayed)).map_err(wrong)?;
-        if inputs.iter().any(|input| matches!(input.what, Intervention::Revert { .. })) {
-            return Err(Failure::usage(format!(
-                "{file}: the run went back to a snapshot, allowed is one that only goes on"
-            )));
-        }
-        let course = Course {
-            scenario: &network.scenario,
-            inputs: inputs.into(),
-            end: Some(SimTime::from_micros(replayed.end_us)),
-        };
+        let lines = Lines::of(inputs, plan.start, SimTime::from_micros(replayed.end_us));
         let anew = || -> Plan { planned(&self.file, &session, &self.memory).expect("it was planned a moment ago").1 };
-        let delegates = network.testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect();
+        let recorded = Session {
+            scenario: &network.scenario,
+            plan: &anew,
+            lines: &lines,
+            line: self.line,
+            delegates: network.testnet.delegates.iter().map(|delegate| delegate.username.clone()).collect(),
+            rules: replayed.rules,
+        };
         let progress = |phase, done, of| bars.tell(phase, done, of);
-        Ok(explain_recorded(&course, &anew, delegates, &self.options(session.seed), stop, &progress))
+        Ok(explain_recorded(recorded, &self.options(session.seed), stop, &progress))
     }
 
     /// Says of what it is an explanation.
@@ -185,6 +190,9 @@ impl Explain {
         }
         for set in &explanation.set {
             command.push_str(&format!(" --set {}", quoted(set)));
+        }
+        if let Some(line) = self.line {
+            command.push_str(&format!(" --line {line}"));
         }
         if let Some(repeats) = self.repeats {
             command.push_str(&format!(" --repeats {repeats}"));

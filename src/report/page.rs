@@ -4,6 +4,7 @@
 //! ```text
 //!   drawing  plots, shared with the live page     common  theme, cards, what is copied
 //!   ring     the slots of the rounds              run, sweep  what each page shows
+//!   trace    the events of a file that is opened   traceview   its timeline, and where nodes stood
 //! ```
 
 pub mod explain;
@@ -26,8 +27,8 @@ fn page(title: &str, data: &Value, script: &str) -> String {
         ("{{title}}", escape(title)),
         ("{{style}}", drawing::STYLE.to_owned() + STYLE),
         ("{{data}}", data),
-        ("{{library}}", drawing::SCRIPTS.concat() + &LIBRARY.concat()),
-        ("{{script}}", script.to_owned()),
+        ("{{library}}", bare(&(drawing::SCRIPTS.concat() + &LIBRARY.concat()))),
+        ("{{script}}", bare(script)),
     ];
     let mut page = String::new();
     let mut rest = TEMPLATE;
@@ -40,6 +41,14 @@ fn page(title: &str, data: &Value, script: &str) -> String {
     }
     page.push_str(rest);
     page
+}
+
+/// A script without comments of whole lines and without what lines begin with: an eighth less. No text of the scripts goes
+/// over several lines.
+fn bare(script: &str) -> String {
+    let lines = script.lines().map(str::trim_start);
+    let is_comment = |line: &str| line.starts_with("//") || line.starts_with("/**") && line.ends_with("*/");
+    lines.filter(|line| !line.is_empty() && !is_comment(line)).fold(String::new(), |all, line| all + line + "\n")
 }
 
 /// A table column by column, each by its name, which is a quarter of the size of the same row by row.

@@ -13,6 +13,8 @@ mod dialect_table;
 mod endings;
 mod examples;
 mod explained;
+mod explained_again;
+mod explained_sessions;
 mod extending;
 mod faults;
 mod figures;

@@ -11,7 +11,7 @@
 //! 5. What passes is ordered by how much is changed: a number by the share by which it differs, one of several things by
 //!    its share of them, a switch by a half, all else by one.
 
-use super::{Course, Target, parallel, play::Playing, target::asks_for_conduct};
+use super::{Course, play::Playing, target::asks_for_conduct, trials::Trials};
 use crate::{
     check::{minimal, trial::is_liveness},
     ledger::Rules,
@@ -21,10 +21,7 @@ use crate::{
 use serde::Serialize;
 use std::{
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 /// What was changed, and what came of it.
@@ -60,6 +57,8 @@ pub struct Nearest {
     pub runs: usize,
     /// Whether there were more changes to try than runs.
     pub cut_short: bool,
+    /// What was not tried, and why.
+    pub untried: Option<&'static str>,
 }
 
 impl Nearest {
@@ -77,88 +76,64 @@ struct Proposal {
     number: Option<(String, f64, f64)>,
 }
 
-/// What the changes are tried on.
-pub(super) struct Trials<'a> {
+/// A scenario whose changes are tried.
+pub(super) struct Changes<'a> {
     pub(super) scenario: &'a Scenario,
-    pub(super) target: &'a Target,
-    pub(super) testnet: Arc<Testnet>,
-    pub(super) seeds: SeedTree,
-    pub(super) jobs: usize,
-    /// Runs that may be played.
-    pub(super) budget: usize,
-    pub(super) stop: &'a AtomicBool,
+    pub(super) trials: Trials<'a, Scenario>,
+}
+
+/// The run of a changed scenario at its first instant. `testnet` is that of the scenario as it was.
+pub(super) fn playing(
+    changed: &Scenario,
+    scenario: &Scenario,
+    testnet: &Arc<Testnet>,
+    seeds: SeedTree,
+) -> Option<Playing> {
+    let same = same_network(changed, scenario);
+    let testnet = if same { testnet.clone() } else { Arc::new(changed.testnet(seeds)) };
+    let plan = changed.plan(&testnet, seeds);
+    Playing::new(&Course::of(changed), &plan, asks_for_conduct(changed), Vec::new()).ok()
 }
 
 /// Actions that are taken away one by one at most.
 const ACTIONS: usize = 16;
-/// Changes that are repeated, and how often each.
-const REPEATED: usize = 8;
-const REPEATS: usize = 8;
 
-impl Trials<'_> {
+impl Changes<'_> {
     /// Tries them. `progress` hears how many runs of how many were played.
     pub(super) fn run(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Nearest {
+        let budget = self.trials.budget;
         let mut proposals = self.proposals();
-        let mut cut_short = proposals.len() > self.budget;
-        proposals.truncate(self.budget);
-        let all = self.budget.max(proposals.len()) as u64;
-        let verdicts = parallel(
-            self.jobs,
-            proposals.len(),
-            |index| self.passes(&proposals[index].scenario),
-            |done| progress(done as u64, all),
-        );
+        let cut_short = proposals.len() > budget;
+        proposals.truncate(budget);
+        let all = budget.max(proposals.len()) as u64;
+        let verdicts = self.trials.all_pass(proposals.len(), |index| &proposals[index].scenario, progress);
         let mut runs = proposals.len();
         let mut tried: Vec<(Tried, Scenario)> = Vec::new();
         for (proposal, passes) in proposals.into_iter().zip(verdicts) {
             let first = (Tried { passes, ..proposal.tried }, proposal.scenario);
             let closer = proposal.number.filter(|_| passes == Some(true)).and_then(|(path, was, is)| {
-                let (closer, took) = self.closer(&path, was, is, self.budget.saturating_sub(runs));
+                let (closer, took) = self.closer(&path, was, is, budget.saturating_sub(runs));
                 runs += took;
                 progress(runs as u64, all);
                 closer
             });
             tried.push(closer.unwrap_or(first));
         }
-        tried.sort_by(|one, other| {
-            let rank = |(tried, _): &(Tried, Scenario)| tried.passes != Some(true);
-            rank(one).cmp(&rank(other)).then(one.0.distance.total_cmp(&other.0.distance))
-        });
-        let again = tried.iter().take_while(|(tried, _)| tried.passes == Some(true)).take(REPEATED).count();
-        // The run as it is comes first.
-        let runs_again = if again > 0 { (again + 1) * REPEATS } else { 0 };
-        let scenario_of = |place: usize| place.checked_sub(1).map_or(self.scenario, |place| &tried[place].1);
-        let repeated = parallel(
-            self.jobs,
-            runs_again,
-            |index| self.repeated(scenario_of(index / REPEATS), index % REPEATS),
-            |done| progress((runs + done) as u64, all.max((runs + runs_again) as u64)),
-        );
-        let mut counts = repeated.chunks(REPEATS).map(|copies| {
-            let known: Vec<bool> = copies.iter().flatten().copied().collect();
-            let failed = known.iter().filter(|failed| **failed).count() as u64;
-            Repeated { failed, runs: known.len() as u64 }
-        });
-        let unchanged = counts.next();
-        for ((tried, _), count) in tried.iter_mut().zip(counts) {
-            tried.other_draws = Some(count);
-        }
-        runs += runs_again;
-        cut_short |= self.stop.load(Ordering::Relaxed);
-        Nearest { tried: tried.into_iter().map(|(tried, _)| tried).collect(), unchanged, runs, cut_short }
+        let told = self.trials.told(self.scenario, tried, runs, progress);
+        Nearest { cut_short: told.cut_short || cut_short, ..told }
     }
 
     /// The number nearest to what it was that still passes, and the runs that took.
     fn closer(&self, path: &str, was: f64, is: f64, budget: usize) -> (Option<(Tried, Scenario)>, usize) {
         let (mut fails, mut passes, mut runs, mut best) = (was, is, 0, None);
-        while (passes - fails).abs() > 1.0 && runs < budget && !self.stop.load(Ordering::Relaxed) {
+        while (passes - fails).abs() > 1.0 && runs < budget && !self.trials.stop.load(Ordering::Relaxed) {
             let middle = f64::midpoint(passes, fails).round();
             if middle == passes || middle == fails {
                 break;
             }
             let Some(proposal) = self.number(path, was, middle) else { break };
             runs += 1;
-            match self.passes(&proposal.scenario) {
+            match self.trials.passes(&proposal.scenario) {
                 Some(true) => {
                     passes = middle;
                     best = Some((Tried { passes: Some(true), ..proposal.tried }, proposal.scenario));
@@ -167,33 +142,6 @@ impl Trials<'_> {
             }
         }
         (best, runs)
-    }
-
-    /// Whether the run of a scenario shows the failure no more.
-    fn passes(&self, scenario: &Scenario) -> Option<bool> {
-        scenario.crypto.during(|| {
-            let mut run = self.playing(scenario)?;
-            let failed = run.play_out(self.target, self.stop)?;
-            if failed { Some(false) } else { self.target.is_decided(&run).then_some(true) }
-        })
-    }
-
-    /// Whether a copy of its run fails that draws otherwise from the start.
-    fn repeated(&self, scenario: &Scenario, copy: usize) -> Option<bool> {
-        scenario.crypto.during(|| {
-            let name = format!("explain/changed/{copy}");
-            let seed = u64::from_le_bytes(self.seeds.bytes(&name)[..8].try_into().expect("8 of 32 bytes"));
-            let mut run = self.playing(scenario)?.apart(Some(SeedTree::new(seed)));
-            run.play_out(self.target, self.stop)
-        })
-    }
-
-    /// The run of a scenario at its first instant.
-    fn playing(&self, scenario: &Scenario) -> Option<Playing> {
-        let same = same_network(scenario, self.scenario);
-        let testnet = if same { self.testnet.clone() } else { Arc::new(scenario.testnet(self.seeds)) };
-        let plan = scenario.plan(&testnet, self.seeds);
-        Playing::new(&Course::of(scenario), &plan, asks_for_conduct(scenario), Vec::new()).ok()
     }
 
     fn proposals(&self) -> Vec<Proposal> {
@@ -218,7 +166,7 @@ impl Trials<'_> {
         if proposal.scenario == *self.scenario {
             return None;
         }
-        if is_liveness(&self.target.invariant()) {
+        if is_liveness(&self.trials.target.invariant()) {
             proposal.scenario.rounds = minimal::fit(proposal.scenario.clone()).rounds.max(self.scenario.rounds);
         }
         proposal.scenario.check().is_ok().then_some(proposal)
@@ -343,7 +291,8 @@ impl Trials<'_> {
     }
 }
 
-fn remove_node(kind: &mut FaultKind, key: &str, place: usize) {
+/// Takes a node off a list of a fault's.
+pub(super) fn remove_node(kind: &mut FaultKind, key: &str, place: usize) {
     for (known, nodes) in kind.nodes_mut() {
         if let Nodes::List(list) = nodes
             && known == key

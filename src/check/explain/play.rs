@@ -1,12 +1,12 @@
 //! A run that can be copied at any instant, with all who watch it, and then goes on by itself.
 
-use super::{Course, Target};
+use super::{Course, Target, record::Recorder};
 use crate::{
     actors::SimTime,
-    check::{Seen, search::liveness, watchers::Watchers},
+    check::{Finding, Seen, search::liveness, watchers::Watchers},
     protocol::Slot,
     scenario::{Closing, Ended, run::among_actors},
-    sim::{Observer, Plan, SeedTree, Stage, Tips, snapshots::CameIn, stage::inline::InlineStage},
+    sim::{Intervention, Observer, Plan, SeedTree, Stage, Tips, snapshots::CameIn, stage::inline::InlineStage},
 };
 use std::{
     sync::{
@@ -25,8 +25,10 @@ pub(super) struct Playing {
     /// What comes in from outside, in order, and how much of it has.
     inputs: Arc<[CameIn]>,
     came: usize,
-    /// Its random numbers are those of the recorded run: what comes in comes after as many inputs as it did then.
-    is_exact: bool,
+    /// So many of them come after as many inputs as they did then: until the random numbers or the inputs are others.
+    exact: usize,
+    /// Is told when something comes in.
+    recorder: Option<Recorder>,
     /// The end of the slot that is running.
     slot_ends: SimTime,
     blocktime: Duration,
@@ -99,12 +101,18 @@ impl Playing {
             ending,
             inputs: course.inputs.clone(),
             came: 0,
-            is_exact: true,
+            exact: course.exact,
+            recorder: None,
             slot_ends: SimTime::from_seconds(slots.start(Slot(first.0 + 1))),
             blocktime: Duration::from_secs(slots.blocktime().into()),
             ended: None,
             seen: Extremes::default(),
         })
+    }
+
+    /// Has it tell the recorder, which is among its observers, when something comes in.
+    pub(super) fn recorded_by(self, recorder: Recorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     fn stage(&self) -> &InlineStage {
@@ -128,7 +136,8 @@ impl Playing {
             watchers,
             ending: self.ending.clone(),
             inputs: self.inputs.clone(),
-            is_exact: self.is_exact && seeds.is_none(),
+            exact: if seeds.is_none() { self.exact } else { 0 },
+            recorder: None,
             ..*self
         }
     }
@@ -148,8 +157,11 @@ impl Playing {
         while let Some(CameIn { at, delivered, what }) =
             self.inputs.get(self.came).filter(|next| next.at < until).cloned()
         {
+            let is_exact = self.came < self.exact;
             self.came += 1;
-            let is_exact = self.is_exact;
+            if let Some(recorder) = &self.recorder {
+                recorder.comes_in();
+            }
             let stage = self.stage_mut();
             stage.run_until(at.max(stage.world().now()));
             while is_exact && stage.world().delivered() < delivered && stage.step(at) {}
@@ -229,8 +241,20 @@ impl Playing {
         self.seen
     }
 
+    /// What was found so far, but for what a reorganisation did that was asked for: that is nobody's failure.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let asked: Vec<SimTime> =
+            self.inputs[..self.came].iter().filter(|input| is_asked(input)).map(|input| input.at).collect();
+        let seen = self.seen();
+        seen.findings().iter().filter(|finding| !asked.contains(&finding.at)).cloned().collect()
+    }
+
     /// What was found so far, among other things.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.watchers.seen()
     }
+}
+
+fn is_asked(input: &CameIn) -> bool {
+    matches!(input.what, Intervention::Reorganise(_))
 }

@@ -8,7 +8,7 @@
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
     ledger::BlockTree,
-    protocol::{BlockId, Height, TransactionId},
+    protocol::{Block, BlockId, Height, TransactionId},
     sim::{Act, NetworkEvent, Observer, Plan, world::Heard},
 };
 use std::{
@@ -84,6 +84,9 @@ pub(super) enum Cause {
     Message { from: ActorId, sent: Option<usize> },
     /// Clients handed these in.
     Submitted(Vec<TransactionId>),
+    /// Whoever steers the run asked for it: to forge a block of another branch, after the step that forged the one before;
+    /// or to leave its chain for the branch, after the step that forged the last of its blocks.
+    Asked { after: Option<usize> },
     /// It had planned to, or something of its own.
     Own,
 }
@@ -148,6 +151,11 @@ impl Recorder {
         record
     }
 
+    /// Something comes in from outside: what happens next is no part of the step before.
+    pub(super) fn comes_in(&self) {
+        self.lock().close();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Record> {
         self.0.lock().expect("no one panics while holding it")
     }
@@ -185,6 +193,9 @@ impl Record {
         let (cause, carries) = match what {
             Heard::Message { from, message } => self.hear_message(actor, *from, message),
             Heard::Input(crate::actors::Input::Message { from, message }) => self.hear_message(actor, *from, message),
+            Heard::Input(crate::actors::Input::Reorganise(to)) => {
+                (Cause::Asked { after: self.forged_at(&to.tip.id()) }, true)
+            }
             Heard::Input(crate::actors::Input::Submit { transactions, .. }) => {
                 (Cause::Submitted(transactions.iter().map(|one| one.id()).collect()), true)
             }
@@ -215,7 +226,34 @@ impl Record {
         (Cause::Message { from, sent }, carried.is_some() && from.node != to.node)
     }
 
-    fn note(&mut self, node: NodeId, event: &Event) {
+    /// The step that forged a block.
+    fn forged_at(&self, id: &BlockId) -> Option<usize> {
+        self.nodes.iter().find_map(|known| known.forged.get(id)).copied()
+    }
+
+    /// A block of a branch that was asked for: no actor heard anything before it was there.
+    fn note_asked(&mut self, now: SimTime, node: NodeId, block: &Arc<Block>) {
+        self.close();
+        let after = block.header.previous.and_then(|parent| self.forged_at(&parent));
+        let after = after.filter(|step| matches!(self.steps[*step].cause, Cause::Asked { .. }));
+        self.open = Some(Step {
+            at: now,
+            actor: ActorId { node, role: Role::Delegate },
+            cause: Cause::Asked { after },
+            events: vec![Event::BlockForged(block.clone())],
+            before: None,
+            peers: Vec::new(),
+            quorum: None,
+            messages: self.messages,
+            carries: true,
+        });
+        self.close();
+    }
+
+    fn note(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if let (None, Event::BlockForged(block)) = (&self.open, event) {
+            return self.note_asked(now, node, block);
+        }
         if matches!(event, Event::BlockReceived(_) | Event::PeerAdded(_) | Event::ForgerStarted { .. }) {
             return;
         }
@@ -257,8 +295,8 @@ impl Record {
 }
 
 impl Observer for Recorder {
-    fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
-        self.lock().note(node, event);
+    fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        self.lock().note(now, node, event);
     }
 
     fn observe_network(&mut self, now: SimTime, event: &NetworkEvent<'_>) {
@@ -315,7 +353,7 @@ impl Record {
             }
             let step = &self.steps[index];
             open.extend(step.before);
-            if let Cause::Message { sent: Some(sent), .. } = step.cause
+            if let Cause::Message { sent: Some(sent), .. } | Cause::Asked { after: Some(sent) } = step.cause
                 && sent < self.steps.len()
             {
                 open.push(sent);

@@ -75,7 +75,7 @@ impl Target {
     /// What a run that is over showed: an assertion that does not hold comes first, then a run that stands still, then an
     /// invariant that nobody asserted.
     pub(super) fn of(scenario: &Scenario, run: &Playing, start: SimTime) -> Self {
-        let findings = run.seen().findings().to_vec();
+        let findings = run.findings();
         let ended = run.ended().unwrap_or(Ended::Interrupted);
         if let Some(asserted) = findings.iter().find(|finding| finding.is_assertion()) {
             return Self::asserted(scenario, asserted, &findings);
@@ -197,7 +197,7 @@ impl Target {
     pub(super) fn has_failed(&self, run: &Playing) -> bool {
         match self.kind {
             TargetKind::Assertion | TargetKind::Invariant => {
-                run.seen().findings().iter().any(|finding| finding.invariant == self.name)
+                run.findings().iter().any(|finding| finding.invariant == self.name)
             }
             TargetKind::Halt | TargetKind::Stall => {
                 matches!(run.ended(), Some(Ended::Halted(_) | Ended::Stalled | Ended::Time))

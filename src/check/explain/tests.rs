@@ -1,12 +1,17 @@
 use super::{
-    Course, Explanation, Options, TargetKind, explain,
+    Course, Explanation, Lines, Options, Session, TargetKind, explain, explain_recorded,
     play::Playing,
     target::{Target, asks_for_conduct},
 };
 use crate::{
+    actors::{NodeId, SimTime},
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, StageKind},
-    sim::{SeedTree, TraceDigest},
+    scenario::{FaultDesk, Scenario, StageKind},
+    sim::{
+        Intervention, SeedTree, TraceDigest,
+        intervention::{Asked, Returned},
+        snapshots::{CameIn, SnapshotId},
+    },
     statistics::interval::of_share,
 };
 use rand::{Rng, SeedableRng};
@@ -109,7 +114,7 @@ fn a_copy_without_other_draws_is_the_run_itself() {
             Playing::new(&Course::of(&scenario), &plan, asks_for_conduct(&scenario), vec![Box::new(digest.clone())])
                 .expect("nothing is asserted");
         // In the middle of a slot.
-        run.play_until(crate::actors::SimTime::from_micros(51_234_567));
+        run.play_until(SimTime::from_micros(51_234_567));
         let mut copy = run.apart(None);
         let mut other = run.apart(Some(SeedTree::new(9)));
         let mut same = run.apart(Some(SeedTree::new(9)));
@@ -175,5 +180,119 @@ fn a_target_knows_the_invariant_that_is_asserted() {
         let mut target = Target::of(&scenario, &run, plan.start);
         target.name = "always invariant a rollback is no deeper than a round".to_owned();
         assert_eq!(target.invariant(), "a rollback is no deeper than a round");
+    });
+}
+
+/// A few copies and changes, so that many runs can be explained.
+const FEW: Options = Options { seed: 1, repeats: Some(2), instants: 3, budget: 6, lines: 30, jobs: 1 };
+
+/// Findings with numbers and words changed by chance: each is refused by the reader, or explained; none panics.
+#[test]
+fn changed_findings_are_refused_or_explained() {
+    let seeds = [
+        include_str!("../../../scenarios/findings/a-pool-holds-no-more-than-its-limit.toml"),
+        include_str!("../../../scenarios/findings/a-rollback-is-no-deeper-than-a-round.toml"),
+        include_str!("../../../scenarios/findings/a-forger-sees-registered-hashes.toml"),
+    ];
+    let words =
+        ["0", "1", "3", "7", "66", "4294967295", "-1", "0.5", "'all'", "[]", "true", "'crash'", "'partition'", ""];
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+    let (mut read, cases) = (0, 240);
+    for case in 0..cases {
+        let mut lines: Vec<String> = seeds[case % seeds.len()].lines().map(str::to_owned).collect();
+        for _ in 0..random.random_range(1..=2) {
+            let place = random.random_range(0..lines.len());
+            let word = words[random.random_range(0..words.len())];
+            lines[place] = match (random.random_range(0..4), lines[place].split_once('=')) {
+                (0, _) => String::new(),
+                (1, _) => lines[random.random_range(0..lines.len())].clone(),
+                (_, Some((key, _))) => format!("{key}= {word}"),
+                (_, None) => word.to_owned(),
+            };
+        }
+        let Ok(mut changed) = Scenario::parse(&lines.join("\n"), Path::new("changed.toml")) else { continue };
+        if changed.network.nodes() > 9 || changed.faults.len() + changed.actions.len() > 12 {
+            continue;
+        }
+        changed.rounds = changed.rounds.min(3);
+        changed.time_limit_seconds = Some(changed.time_limit_seconds.unwrap_or(200).min(200));
+        read += 1;
+        if let Ok(explanation) = explain(&changed, &FEW, &AtomicBool::new(false), &|_, _, _| ()) {
+            assert!(!explanation.to_string().is_empty() && !serde_json::json!(explanation).is_null());
+        }
+    }
+    assert!(read > 30, "{read} of {cases} were read");
+}
+
+/// What came into a live run by chance: faults of all sorts, ends of faults that there are and are not, reorganisations,
+/// snapshots, going back.
+fn came_in(random: &mut Xoshiro256PlusPlus, desk: &FaultDesk) -> Intervention {
+    let faults = [
+        serde_json::json!({ "kind": "partition", "groups": [[0, 1]] }),
+        serde_json::json!({ "kind": "crash", "nodes": [1, 2] }),
+        serde_json::json!({ "kind": "offline", "delegates": [0] }),
+        serde_json::json!({ "kind": "double-forge", "delegates": [3] }),
+        serde_json::json!({ "kind": "drop", "messages": ["block"], "chance": 0.5 }),
+        serde_json::json!({ "kind": "heal" }),
+    ];
+    let (node, depth) = (NodeId(random.random_range(0..6)), random.random_range(0..4));
+    match random.random_range(0..8) {
+        0..=2 => {
+            let fault = &faults[random.random_range(0..faults.len())];
+            Intervention::AddFault(desk.read(fault).unwrap_or_else(|why| panic!("{fault}: {why}")).into())
+        }
+        3 => Intervention::EndFault { id: random.random_range(0..5) },
+        4 => Intervention::Reorganise(Asked { node, depth, transactions: Returned::All }.into()),
+        5 => Intervention::TakeSnapshot { name: None },
+        6 => Intervention::Revert { to: SnapshotId(random.random_range(0..4)) },
+        _ => Intervention::DeleteSnapshot { id: SnapshotId(random.random_range(0..4)) },
+    }
+}
+
+#[test]
+fn whatever_came_into_a_session_is_explained() {
+    let scenario =
+        scenario("rounds = 9\ncrypto = 'modelled'\n[network]\ndelegates = 5\n[[assert]]\nalways = 'missed < 4'\n");
+    CryptoMode::Modelled.during(|| {
+        let seeds = SeedTree::new(1);
+        let testnet = scenario.testnet(seeds);
+        let plan = || scenario.plan(&testnet, seeds);
+        let desk = FaultDesk::new(&plan(), scenario.testnet(seeds));
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        let (mut went_back, mut failed) = (0, 0);
+        for _ in 0..24 {
+            let start = plan().start;
+            let (mut at, mut inputs, mut taken) = (start.micros(), Vec::new(), Vec::new());
+            for _ in 0..random.random_range(1..14) {
+                at += random.random_range(0..20_000_000);
+                let what = came_in(&mut random, &desk);
+                inputs.push(CameIn { at: SimTime::from_micros(at), delivered: 0, what: what.clone() });
+                match what {
+                    Intervention::TakeSnapshot { .. } => taken.push(at),
+                    // A session that goes back goes on from there.
+                    Intervention::Revert { to } => {
+                        at = taken.get((to.0 as usize).wrapping_sub(1)).copied().unwrap_or(at)
+                    }
+                    _ => {}
+                }
+            }
+            let lines = Lines::of(inputs, start, SimTime::from_micros(at + 40_000_000));
+            let session = Session {
+                scenario: &scenario,
+                plan: &plan,
+                lines: &lines,
+                line: None,
+                delegates: Vec::new(),
+                rules: 0,
+            };
+            let told = explain_recorded(session, &FEW, &AtomicBool::new(false), &|_, _, _| ());
+            let told = told.expect("its assertions name what there is");
+            let recording = told.recording.as_ref().expect("it is of a session");
+            assert_eq!(recording.left.len() + 1, recording.lines);
+            assert!(!told.to_string().is_empty());
+            went_back += recording.left.len();
+            failed += usize::from(told.failed);
+        }
+        assert!(went_back > 3 && failed > 3, "{went_back} {failed}");
     });
 }

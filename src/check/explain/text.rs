@@ -1,7 +1,8 @@
 //! An explanation in words, for a terminal of 100 columns.
 
 use super::{
-    Chain, Curve, Explanation, FaultTold, Nearest, Repeated, Row, Target, TargetKind, Tried, chain::shortened,
+    Chain, Curve, Explanation, FaultTold, Nearest, Recording, Repeated, Row, Target, TargetKind, Tried,
+    chain::shortened,
 };
 use crate::actors::NodeId;
 use std::collections::BTreeSet;
@@ -53,7 +54,7 @@ fn fault(told: &FaultTold) -> String {
 /// The explanation in a few sentences.
 pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     let Explanation { target, chain, faults, .. } = explanation;
-    let mut why = Vec::new();
+    let mut why: Vec<String> = explanation.recording.as_ref().and_then(recording).into_iter().collect();
     let before = |told: &&FaultTold| told.from_seconds.is_none_or(|from| from <= target.after_seconds);
     let before: Vec<String> = faults.iter().filter(before).map(fault).collect();
     if !before.is_empty() {
@@ -77,6 +78,26 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     why.extend(explanation.curve.as_ref().and_then(|curve| decided(curve, explanation.failed)));
     why.extend(explanation.nearest.as_ref().map(nearest));
     why
+}
+
+/// Which line of a recording is explained, where there are several.
+fn recording(recording: &Recording) -> Option<String> {
+    let Recording { line, lines, left, .. } = recording;
+    let left: Vec<String> = left
+        .iter()
+        .map(|left| {
+            format!(
+                "line {} at {:.3} s for snapshot {} of {:.3} s",
+                left.line, left.at_seconds, left.snapshot, left.snapshot_seconds
+            )
+        })
+        .collect();
+    if left.is_empty() {
+        return None;
+    }
+    let (told, more) = (&left[..left.len().min(DEEDS)], left.len().saturating_sub(DEEDS));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("The session went back and left {}{more}. Explained is line {line} of {lines}.", told.join(", ")))
 }
 
 /// What the failure's node did last, or the few things that nodes did to their chains.
@@ -155,7 +176,10 @@ fn decided(curve: &Curve, failed: bool) -> Option<String> {
 fn nearest(nearest: &Nearest) -> String {
     let (tried, runs) = (nearest.tried.len(), nearest.runs);
     let Some(Tried { change, .. }) = nearest.passing().next() else {
-        return format!("It fails with each of {tried} changes that were tried.");
+        return match tried {
+            0 => "There is no single change to try.".to_owned(),
+            _ => format!("It fails with each of {tried} changes that were tried."),
+        };
     };
     let first = format!("The nearest run that does not fail, of {tried} changes tried in {runs} runs: {change}.");
     let is_safe = |tried: &&Tried| tried.other_draws.is_some_and(|again| again.failed == 0 && again.runs > 0);
@@ -468,7 +492,11 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
         wrapped(f, "  ", &format!("{}{}{set}", tried.change, again.unwrap_or_default()))?;
     }
     match passing.len().saturating_sub(CHANGES) {
-        0 => Ok(()),
-        more => writeln!(f, "  and {more} more"),
+        0 => {}
+        more => writeln!(f, "  and {more} more")?,
+    }
+    match nearest.untried {
+        Some(untried) => wrapped(f, "  ", &format!("not tried are {untried}")),
+        None => Ok(()),
     }
 }

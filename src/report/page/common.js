@@ -81,7 +81,7 @@ function numbersOf(plot, title, file) {
 }
 
 function tile(value, name, bad = false) {
-  return element("div", { class: `tile${bad ? " bad" : ""}${value.length > 10 ? " long" : ""}` }, element("b", {}, value), element("span", {}, name));
+  return element("div", { class: `tile${bad ? " bad" : ""}${value.length > 8 ? " long" : ""}` }, element("b", {}, value), element("span", {}, name));
 }
 
 function heading(title, below) {

@@ -72,7 +72,7 @@ if (curve && curve.points.length) {
 if (nearest) {
   const verdict = (tried) => (tried.passes === true ? "does not fail" : tried.passes === false ? { class: "bad", text: "fails" } : "not known");
   const rows = nearest.tried.map((tried) => [tried.change, verdict(tried), tried.other_draws ? `${tried.other_draws.failed} of ${tried.other_draws.runs} fail` : "–", tried.distance.toFixed(2), tried.set ? command(`--set ${tried.set}`) : "–"]);
-  grid.append(card("words", "Single changes", `Tried in ${number(nearest.runs)} runs, those with which it does not fail first, the least change on top.${nearest.unchanged ? ` Unchanged, with the same other draws from its start, it fails in ${nearest.unchanged.failed} of ${nearest.unchanged.runs}.` : ""}${nearest.cut_short ? " There were more than could be tried." : ""}`,
+  grid.append(card("words", "Single changes", `Tried in ${number(nearest.runs)} runs, those with which it does not fail first, the least change on top.${nearest.unchanged ? ` Unchanged, with the same other draws from its start, it fails in ${nearest.unchanged.failed} of ${nearest.unchanged.runs}.` : ""}${nearest.cut_short ? " There were more than could be tried." : ""}${nearest.untried ? ` Not tried are ${nearest.untried}.` : ""}`,
     table(["change", "the run then", "with other draws", "how much", "as an option"], rows, "Single changes")));
 }
 
@@ -84,6 +84,8 @@ if (data.faults.length) {
 
 grid.append(facts("What was run", [
   ["file", data.file], ["seed", data.seed], ["set", data.set.join("  ")], ["version", `dposlab ${data.version}`], ["ended", data.ended],
+  ["recording", data.recording ? `line ${data.recording.line} of ${data.recording.lines}, with ${number(data.recording.inputs)} inputs, until ${seconds(data.recording.end_seconds)}` : ""],
+  ["rules for clients", data.recording && data.recording.rules ? `${number(data.recording.rules)} changes, which the run did not know of` : ""],
   ["a copy has failed if", target.fails_if], ["source", target.source], ["cause", target.cause], ["interrupted", data.interrupted ? "yes: what was done until then is shown" : ""],
 ]));
 

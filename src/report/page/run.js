@@ -1,6 +1,11 @@
 "use strict";
 const { about, totals } = data;
 const [rounds, time] = [rowsOf(data.rounds), rowsOf(data.time)];
+data.rings = data.rings.map(({ slot, height, owners, missed, ...ring }) => {
+  const empty = new Set(missed);
+  let next = height;
+  return { ...ring, turns: owners.map((owner, place) => [slot + place, owner, empty.has(place) ? 0 : next++]) };
+});
 
 // Virtual seconds since the first slot of the run.
 const sinceSlot = (slot) => slot * data.blocktime - data.start;
@@ -175,6 +180,8 @@ if (totals.missed_slots > 0) {
       { kind: "heat", name: "missed", color: "bad", x: roundX, rows: names, y: who.map((place) => roundX.map((round) => counts.get(`${round} ${place}`) || 0)) }] },
   ]), "delegates.csv").card);
 }
+
+grid.append(new TraceView().card("events.jsonl"));
 
 grid.append(facts("What was run", [
   ["scenario", about.scenario], ["seed", about.seed], ["set", about.set.join("  ")], ["version", `dposlab ${about.version}`],

@@ -1,0 +1,128 @@
+//! Why a recorded live run failed: one of its lines is explained under the plan that the run began with.
+
+use super::{
+    Course, Explanation, Left, Line, Lines, Options, Phase, TargetKind, explained,
+    play::Playing,
+    target::{Target, asks_for_conduct},
+    text,
+    trials::Trials,
+    without::{Altered, Without},
+};
+use crate::{
+    scenario::Scenario,
+    sim::{Plan, SeedTree},
+};
+use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Lines that are looked at for a failure at most: the last ones.
+const LINES: usize = 20;
+
+/// What was recorded.
+pub struct Session<'a> {
+    pub scenario: &'a Scenario,
+    /// The plan it began with, as often as it is asked for.
+    pub plan: &'a (dyn Fn() -> Plan + Sync),
+    pub lines: &'a Lines,
+    /// The line that is explained, from 1 on; where it is not given the last one that fails, or the last.
+    pub line: Option<usize>,
+    /// Usernames of the delegates.
+    pub delegates: Vec<String>,
+    /// Changes of the rules between nodes and their clients.
+    pub rules: u64,
+}
+
+/// What an explanation is of, where that was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recording {
+    /// The line that is explained, of so many: each ends where the run went back to a snapshot, and the last with the run.
+    pub line: usize,
+    pub lines: usize,
+    /// Where lines were left, in order.
+    pub left: Vec<Left>,
+    /// What came in on the line.
+    pub inputs: usize,
+    /// When the line ended, in seconds from the start.
+    pub end_seconds: f64,
+    /// Changes of the rules between nodes and their clients in the whole recording, which the run did not know of.
+    pub rules: u64,
+}
+
+/// Explains a recorded live run.
+///
+/// # Errors
+/// There is no line of this number, or an assertion names an invariant that there is not.
+pub fn explain_recorded(
+    session: Session<'_>,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Phase, u64, u64) + Sync),
+) -> Result<Explanation, String> {
+    let Session { scenario, plan, lines, line, delegates, rules } = session;
+    scenario.crypto.during(|| {
+        let number = match line {
+            Some(line) if (1..=lines.count()).contains(&line) => line,
+            Some(line) => return Err(format!("--line: found {line}, allowed is 1 to {}", lines.count())),
+            None => last_that_fails(scenario, plan, lines, stop)?,
+        };
+        let line = lines.line(number - 1);
+        let course = course(scenario, &line);
+        let mut explanation = explained(&course, &plan, options, stop, progress)?;
+        explanation.delegates = delegates;
+        let start = crate::actors::SimTime::from_micros(explanation.start_us);
+        explanation.recording = Some(Recording {
+            line: number,
+            lines: lines.count(),
+            left: lines.left(),
+            inputs: line.inputs.len(),
+            end_seconds: line.end.since(start).as_secs_f64(),
+            rules,
+        });
+        let told = explanation.target.kind != TargetKind::Nothing;
+        let wanted = options.budget > 0 && told && !stop.load(Ordering::Relaxed);
+        explanation.nearest = wanted.then(|| {
+            let playing = |altered: &Altered| altered.playing(&course, &plan());
+            let trials = Trials {
+                target: &explanation.target,
+                crypto: scenario.crypto,
+                seeds: SeedTree::new(options.seed),
+                jobs: options.jobs,
+                budget: options.budget,
+                stop,
+                playing: &playing,
+            };
+            let without = Without { lines, line: &line, number, plan };
+            without.run(&trials, &|done, of| progress(Phase::Nearest, done, of))
+        });
+        explanation.interrupted = stop.load(Ordering::Relaxed);
+        explanation.why = text::why(&explanation);
+        Ok(explanation)
+    })
+}
+
+fn course<'a>(scenario: &'a Scenario, line: &Line) -> Course<'a> {
+    Course { scenario, inputs: line.inputs.clone(), exact: line.inputs.len(), end: Some(line.end) }
+}
+
+/// The number of the last line in which something fails; of the last one where nothing does.
+fn last_that_fails(
+    scenario: &Scenario,
+    plan: &dyn Fn() -> Plan,
+    lines: &Lines,
+    stop: &AtomicBool,
+) -> Result<usize, String> {
+    let last = lines.count();
+    for number in (1..=last).rev().take(LINES).filter(|_| last > 1) {
+        let plan = plan();
+        let course = course(scenario, &lines.line(number - 1));
+        let mut run = Playing::new(&course, &plan, asks_for_conduct(scenario), Vec::new())?;
+        run.play_to_end(stop);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if Target::of(scenario, &run, plan.start).kind.is_failure() {
+            return Ok(number);
+        }
+    }
+    Ok(last)
+}
