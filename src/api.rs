@@ -44,6 +44,7 @@ mod server;
 mod shape;
 mod version;
 pub mod view;
+pub mod views;
 pub mod webhooks;
 
 pub use access::{Limiter, RateLimit, Whitelist};

@@ -44,5 +44,7 @@ mod submitted;
 mod support;
 #[path = "api/torn.rs"]
 mod torn;
+#[path = "api/views.rs"]
+mod views;
 #[path = "api/webhooks.rs"]
 mod webhooks;

@@ -11,6 +11,7 @@ use super::{
     log::LogTail,
     metrics::Requests,
     view::Head,
+    views::Views,
     webhooks::Report,
 };
 use crate::{
@@ -59,6 +60,8 @@ pub struct ApiContext {
     pub receiving: Arc<Receiving>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
+    /// Views of this network's past, if it is kept.
+    pub views: Option<Views>,
     /// Where all nodes of the network stand.
     pub board: LabBoard,
     /// What happens in the network, for those who listen.
@@ -97,6 +100,7 @@ impl ApiContext {
             write_state: None,
             recording: None,
             chains: None,
+            views: None,
             limiter: Arc::default(),
             receiving,
             board,

@@ -21,6 +21,7 @@ pub mod snapshots;
 pub mod submit;
 pub mod transactions;
 pub mod types;
+pub mod views;
 pub mod votes;
 pub mod wallets;
 pub mod watch;

@@ -88,6 +88,18 @@ impl View {
         self
     }
 
+    /// The same view as it is now, which follows another run from here on.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self(Arc::new(Shared {
+            node: self.0.node,
+            tree: self.0.tree.clone(),
+            head: ArcSwap::new(self.head()),
+            neighbours: self.0.neighbours.clone(),
+            now: AtomicU64::new(self.now().micros()),
+        }))
+    }
+
     /// Who is observed.
     pub fn node(&self) -> NodeId {
         self.0.node

@@ -246,6 +246,11 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         get("/lab/chains", "/lab/chains"),
         get("/lab/chains/{id}", "/lab/chains/1"),
         ("delete", "/lab/chains/{id}", "/lab/chains/1".to_owned(), None),
+        post("/lab/views", "/lab/views", json!({"at": 40_000_000, "step": "block", "back": true})),
+        get("/lab/views", "/lab/views"),
+        get("/lab/views/{id}", "/lab/views/1"),
+        post("/lab/views/{id}/chain", "/lab/views/1/chain", json!({})),
+        ("delete", "/lab/views/{id}", "/lab/views/1".to_owned(), None),
     ];
     if documented {
         asked.push(get("/api/locks/search", "/api/locks/search?expirationType=2"));
