@@ -306,7 +306,9 @@ fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
     };
     if at > history.present.at || at < first.at {
         let (found, from, to) = (at.micros(), first.at.micros(), history.present.at.micros());
-        return Err(ApiError::Unprocessable(format!("key 'at': found {found}, allowed is {from} to {to}, which is now")));
+        return Err(ApiError::Unprocessable(format!(
+            "key 'at': found {found}, allowed is {from} to {to}, which is now"
+        )));
     }
     match wish.instant {
         Instant::Within { delivered, .. } if delivered > history.present.delivered => {
@@ -317,11 +319,7 @@ fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
     }
 }
 
-async fn walk(
-    history: &History<Observed>,
-    wish: &ViewWish,
-    from: Option<Place>,
-) -> Result<Walk<Observed>, Lost> {
+async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<Place>) -> Result<Walk<Observed>, Lost> {
     let Some(away) = wish.away else {
         return match (wish.instant, from) {
             (Instant::At(at), _) => history.at(at).await,
@@ -394,7 +392,10 @@ fn view_of(stage: &Stage, node: NodeId) -> View {
     for one in nodes.map(NodeId) {
         let tip = tips.of(one);
         let pending = (one == node).then_some(&*pending);
-        view.observe_network(world.now(), &NetworkEvent::Moved { node: one, from: tip, to: tip, pending, begins: true });
+        view.observe_network(
+            world.now(),
+            &NetworkEvent::Moved { node: one, from: tip, to: tip, pending, begins: true },
+        );
     }
     view
 }

@@ -116,7 +116,9 @@ fn played(network: &Network, seed: u64) -> Vec<Then> {
         let until = match random.random_range(0..3) {
             0 => json!({"slots": random.random_range(1..30)}),
             1 => json!({"until": {"time": place(network).at.seconds().0 + random.random_range(1..100)}, "limit": 100}),
-            _ => json!({"until": {"event": {"kind": "block-applied", "count": random.random_range(1..9)}}, "limit": 50}),
+            _ => {
+                json!({"until": {"event": {"kind": "block-applied", "count": random.random_range(1..9)}}, "limit": 50})
+            }
         };
         let advanced = network.post("/lab/advance", &until);
         assert_eq!(advanced.status, 200, "{}", advanced.body);
@@ -138,14 +140,18 @@ fn a_view_answers_what_the_api_answered_then_and_the_network_does_not_notice() {
         for _ in 0..20 {
             let then = &asked[random.random_range(0..asked.len())];
             let view = open(&network, &wish(then.place));
-            assert_eq!((&view["at"], &view["delivered"]), (&json!(then.place.at.micros()), &json!(then.place.delivered)));
+            assert_eq!(
+                (&view["at"], &view["delivered"]),
+                (&json!(then.place.at.micros()), &json!(then.place.delivered))
+            );
             assert_same(&network, &view, &then.seen);
             // A node that is served, and one that is not.
             let second = open(&network, &json!({"view": view["id"], "node": 1}));
             let status = network.get(&format!("/views/{}/api/node/status", second["id"]));
             assert_eq!(bytes(&status), then.second);
             let third = open(&network, &json!({"view": view["id"], "node": 3}));
-            let height = &network.get(&format!("/views/{}/api/blockchain", third["id"])).body["data"]["block"]["height"];
+            let height =
+                &network.get(&format!("/views/{}/api/blockchain", third["id"])).body["data"]["block"]["height"];
             let lab: Value = serde_json::from_slice(&then.seen[9]).expect("JSON");
             assert_eq!(*height, lab["data"]["nodes"][3]["height"], "{lab}");
             let pool = network.get(&format!("/views/{}/api/transactions/unconfirmed", third["id"])).body;
@@ -246,7 +252,8 @@ fn what_is_no_instant_of_the_past_is_refused_by_name() {
     let network = Network::start(3);
     network.advance(5);
     let future = place(&network).at.micros() + 1;
-    for at in [json!(-1), json!(future), json!(u64::MAX), json!(1e300), json!(1.5), json!("x"), json!(null), json!([])] {
+    for at in [json!(-1), json!(future), json!(u64::MAX), json!(1e300), json!(1.5), json!("x"), json!(null), json!([])]
+    {
         let answered = network.post("/lab/views", &json!({"at": at}));
         let why = answered.body["message"].as_str().expect("a message");
         assert!(answered.status == 422 && why.contains("at"), "{at}: {}", answered.body);

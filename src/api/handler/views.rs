@@ -153,10 +153,12 @@ fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     }
     let node = number("node").and_then(|node| u32::try_from(node).ok()).map(NodeId);
     let node = node.unwrap_or_else(|| match instant {
-        Instant::Of(id) => call.context.views.as_ref().and_then(|views| views.get(id)).map_or_else(
-            || call.context.view.node(),
-            |view| view.context.view.node(),
-        ),
+        Instant::Of(id) => call
+            .context
+            .views
+            .as_ref()
+            .and_then(|views| views.get(id))
+            .map_or_else(|| call.context.view.node(), |view| view.context.view.node()),
         _ => call.context.view.node(),
     });
     Ok(ViewWish { instant, away: step.map(|step| Away { step, is_back }), node })

@@ -204,7 +204,8 @@ impl<W> Walk<W> {
         while !self.inputs.is_empty() {
             self.next().await?;
         }
-        while self.stage.world().next_time().is_some_and(|next| next < at) && self.stage.step(at.just_before()).await? {}
+        while self.stage.world().next_time().is_some_and(|next| next < at) && self.stage.step(at.just_before()).await? {
+        }
         self.stage.rest_until(at);
         Ok(())
     }
