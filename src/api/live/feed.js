@@ -78,7 +78,7 @@ export class Feed {
   draw(network) {
     this.again = () => this.draw(network);
     const { events } = network.shown;
-    const state = `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)}`;
+    const state = `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)} ${network.isPast}`;
     if (state === this.state || this.hold.getAttribute("aria-pressed") === "true") return;
     this.state = state;
     const hidden = new Set([...this.off].flatMap((group) => GROUPS[group][1]));

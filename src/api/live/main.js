@@ -54,6 +54,7 @@ class Live {
     this.node = element(
       "div",
       { class: "grid live empty" },
+      element("h1", { class: "unseen" }, "The network live"),
       element("section", { class: "card control", "aria-label": "Clock" }, this.clock.node),
       this.tiles,
       card("Round", "third", null, ring, legend(ringKeys())),

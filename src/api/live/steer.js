@@ -111,7 +111,13 @@ export class Clock {
   advance(body) {
     return this.deeds.do(
       "Advancing",
-      () => post("lab/advance", body),
+      async () => {
+        const came = await post("lab/advance", body);
+        if (came.stopped !== "reached") return came;
+        // The observed node is first or last to have it: with the end of the slot all have.
+        const rest = await post("lab/advance", { slots: 1 });
+        return { ...rest, slots: came.slots + rest.slots, stopped: rest.stopped };
+      },
       ({ slots, height, stopped }) =>
         `Played ${plural(slots, "slot")}: the observed node is at height ${number(height)}${stopped === "limit" ? ", and the limit was met first" : stopped && stopped !== "reached" ? `; ${stopped}` : ""}.`,
     );

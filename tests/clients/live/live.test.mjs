@@ -175,7 +175,7 @@ test("every pace, every advance, every kind of fault of the form, and every othe
         ["Other, as JSON", { Fault: '{"kind": "slow", "nodes": [1], "step_ms": 20}' }],
     ]) {
         await page.getByLabel("Kind of fault").selectOption({ label: name });
-        for (const [field, text] of Object.entries(fields)) await page.getByLabel(field, { exact: true }).fill(text);
+        for (const [field, text] of Object.entries(fields)) await page.locator(".fault").getByLabel(field, { exact: true }).fill(text);
         if (name === "Delay messages") await page.getByLabel("Seconds it lasts; empty until it is ended").fill("900");
         const { length } = await net.get("/lab/faults");
         await press(page, "Begin");
@@ -377,16 +377,19 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
         await page.keyboard.press("ArrowRight");
         await figure(page, "Height", slot);
     }
+    // Back by a block: to where the seventh came about, then to where the sixth did.
+    await page.keyboard.press("Shift+ArrowLeft");
+    await when("slot 6, round 2, height 7");
     await page.keyboard.press("Shift+ArrowLeft");
     await figure(page, "Height", 6);
     await page.keyboard.press("PageUp");
-    await figure(page, "Round", "2, \\d of 5");
+    await figure(page, "Round", "3, \\d of 5");
     assert.ok(await page.locator(".paces").evaluate((paces) => paces.closest("[inert]") !== null), "nobody steers the past");
 
     // At each instant that was looked at, every balance is the one that was answered then: on the page that is open, and on one
     // that begins there.
     const table = () => page.locator("main tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("a").title, row.querySelector(".num").textContent]));
-    const wanted = ({ wallets }) => wallets.map(({ address, balance }) => [address, (Number(balance) / 1e8).toLocaleString("en", { maximumFractionDigits: 8 })]);
+    const wanted = ({ wallets }) => wallets.map(({ address, balance }) => [address, (Number(balance) / 1e8).toLocaleString("en", { maximumFractionDigits: 8 }).replace("-", "−")]);
     for (const then of seen.filter((_, index) => index % 3 === 1)) {
         await page.goto(`${net.origin}/?at=${then.lab.nowMicros}#/wallets`);
         await until(page, () => document.querySelectorAll("main tbody tr").length > 0 && !document.querySelector("#travel").hidden);
