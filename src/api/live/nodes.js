@@ -218,7 +218,7 @@ export class Nodes {
   tell(aloud = false) {
     const node = this.at === null ? null : this.lab.nodes[this.at];
     if (!node) {
-      setText(this.facts, "Choose a node to see where it stands, or to crash it.");
+      setText(this.facts, this.isPast ? "Choose a node to see where it stood." : "Choose a node to see where it stands, or to crash it.");
       this.line = null;
       return;
     }
