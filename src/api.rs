@@ -21,6 +21,7 @@ mod resource;
 mod server;
 mod table;
 pub mod view;
+pub mod views;
 pub mod webhooks;
 
 pub use context::{ApiContext, Recording, Settings, WriteState};

@@ -18,6 +18,7 @@ use super::{
     },
     table::dialect::Dialect,
     view::{Head, View},
+    views::Views,
     webhooks::Webhooks,
 };
 use crate::{
@@ -64,6 +65,8 @@ pub struct ApiContext {
     pub receiving: Arc<Receiving>,
     /// Isolated chains beside this network, if there can be any.
     pub chains: Option<Chains>,
+    /// Views of this network's past, if it is kept.
+    pub views: Option<Views>,
     /// The tips of all nodes of the network.
     pub board: LabBoard,
     /// The events of the network, for those who listen.
@@ -102,6 +105,7 @@ impl ApiContext {
             write_state: None,
             recording: None,
             chains: None,
+            views: None,
             limiter: Arc::default(),
             receiving,
             board,

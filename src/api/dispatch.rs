@@ -26,6 +26,7 @@ use super::{
         query,
         route::{Call, Handle, Match, Query, Route, Verb},
     },
+    views,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -39,6 +40,9 @@ pub async fn answer(
 ) -> Reply {
     if let Some((id, within)) = chains::split(&request.path) {
         return Box::pin(answer_chain(context, request, id, within, body)).await;
+    }
+    if let Some((id, within)) = views::split(&request.path) {
+        return Box::pin(answer_view(context, request, id, within, body)).await;
     }
     let begun = Begun::now();
     let path = without_version(&request.path);
@@ -65,9 +69,41 @@ async fn answer_chain(
     }
     let chain = context.chains.as_ref().zip(id).and_then(|(chains, id)| Some((id, chains.get(id)?)));
     let Some((id, chain)) = chain else { return Reply::error(&handler::chains::MISSING) };
+    answer_within(&chain.context, request, &chains::prefix(id), within, body).await
+}
+
+/// Answers from a view of the past. Whatever would change it is refused.
+async fn answer_view(
+    context: &ApiContext,
+    request: &Request,
+    id: Option<u64>,
+    within: &str,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
+    if !context.settings.whitelist.allows(request.remote) {
+        return Reply::error(&ApiError::Forbidden);
+    }
+    let view = context.views.as_ref().zip(id).and_then(|(views, id)| Some((id, views.get(id)?)));
+    let Some((id, view)) = view else { return Reply::error(&views::MISSING) };
+    let path = without_version(within);
+    let found = Verb::of(&request.method).and_then(|verb| routes::find(verb, &path, context.settings.dialect));
+    if found.is_some_and(|found| !found.route.only_looks()) {
+        return Reply::error(&views::read_only());
+    }
+    answer_within(&view.context, request, &views::prefix(id), within, body).await
+}
+
+/// Answers from another network below a path.
+async fn answer_within(
+    context: &ApiContext,
+    request: &Request,
+    prefix: &str,
+    within: &str,
+    body: impl Future<Output = Result<Vec<u8>, ApiError>>,
+) -> Reply {
     // What a page names is beside it, so that of a chain stands below the chain's path.
     if within == "/" && !request.path.ends_with('/') && home::shows_html(request) {
-        return Reply::moved(format!("{}/", chains::prefix(id)));
+        return Reply::moved(format!("{prefix}/"));
     }
     let is_of_webhooks = ["/api/webhooks", "/lab/webhooks"].into_iter().any(|path| {
         let rest = within.strip_prefix(path);
@@ -77,8 +113,8 @@ async fn answer_chain(
         return Reply::error(&handler::chains::NO_WEBHOOKS);
     }
     let request = Request { path: within.to_owned(), ..request.clone() };
-    let reply = Box::pin(answer(&chain.context, &request, body)).await;
-    let location = reply.location.map(|to| to.replacen("/api", &format!("{}/api", chains::prefix(id)), 1));
+    let reply = Box::pin(answer(context, &request, body)).await;
+    let location = reply.location.map(|to| to.replacen("/api", &format!("{prefix}/api"), 1));
     Reply { location, ..reply }
 }
 

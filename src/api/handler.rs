@@ -22,6 +22,7 @@ pub mod snapshots;
 pub mod submit;
 pub mod transactions;
 pub mod types;
+pub mod views;
 pub mod votes;
 pub mod wallets;
 pub mod watch;

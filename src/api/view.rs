@@ -90,6 +90,19 @@ impl View {
         self
     }
 
+    /// The same view as it is now, which follows another run from here on. What can be made again from the chain is left out.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let head = Head { lists: Arc::default(), memo: Arc::default(), ..Head::clone(&self.head()) };
+        Self(Arc::new(Shared {
+            node: self.0.node,
+            tree: self.0.tree.clone(),
+            head: ArcSwap::from_pointee(head),
+            neighbours: self.0.neighbours.clone(),
+            now: AtomicU64::new(self.now().micros()),
+        }))
+    }
+
     /// The node that is observed.
     pub fn node(&self) -> NodeId {
         self.0.node

@@ -272,14 +272,16 @@ impl Up {
                 stage.begin_at(&moment, snapshots).await.map_err(Failure::broken)?;
             }
             let (live, handle) = Live::new(stage, plan.tree.slots(), pace);
+            let past = served.past();
             let live = live
                 .journalled(journal)
                 .journalled(Some(Box::new(session_kept.clone())))
+                .remembered(past.clone())
                 .begun()
                 .await
                 .map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session, session_kept);
+            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session, session_kept, past);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

@@ -17,7 +17,7 @@ pub use handle::{LiveHandle, Stopped};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
-use super::{Intervention, Outcome, Stage, stage::ractor::ActorDied};
+use super::{Intervention, Observer, Outcome, Stage, past::Album, stage::ractor::ActorDied};
 use crate::{actors::SimTime, ledger::Link, protocol::slots::Slots};
 use advance::{Asked, Goal, Lookout};
 use handle::Command;
@@ -70,6 +70,7 @@ pub struct Live {
     anchor: Anchor,
     stopping: bool,
     journals: Vec<Box<dyn Journal>>,
+    album: Option<Box<dyn Album>>,
 }
 
 impl Live {
@@ -95,6 +96,7 @@ impl Live {
             anchor,
             stopping: false,
             journals: Vec::new(),
+            album: None,
         };
         (live, LiveHandle(sender))
     }
@@ -103,6 +105,18 @@ impl Live {
     #[must_use]
     pub fn journalled(mut self, journal: Option<Box<dyn Journal>>) -> Self {
         self.journals.extend(journal);
+        self
+    }
+
+    /// Has somebody watch the run from now on.
+    pub fn watch(&mut self, observer: Box<dyn Observer>) {
+        self.stage.watch(observer);
+    }
+
+    /// The same run, of which moments are kept now and then.
+    #[must_use]
+    pub fn remembered(mut self, album: impl Album + 'static) -> Self {
+        self.album = Some(Box::new(album));
         self
     }
 
@@ -123,6 +137,7 @@ impl Live {
 
     async fn play(mut self) -> Result<SimTime, ActorDied> {
         self.set_anchor();
+        self.remember().await?;
         while !self.stopping && !self.is_broken() {
             if let Some(asked) = self.advances.pop_front() {
                 self.advance(asked).await?;
@@ -168,11 +183,33 @@ impl Live {
             }
         }
         self.note_stand(false);
+        self.remember().await?;
         while let Ok(command) = self.commands.try_recv() {
             self.obey(command).await?;
         }
         tokio::task::yield_now().await;
         Ok(())
+    }
+
+    /// Keeps a moment, if one is due.
+    async fn remember(&mut self) -> Result<(), ActorDied> {
+        let Some(album) = &mut self.album else { return Ok(()) };
+        let world = self.stage.world();
+        if album.is_due(world.delivered(), world.tips().nodes()) {
+            let inputs = self.stage.snapshots().count_inputs();
+            album.keep(inputs, self.stage.moment().await?);
+        }
+        Ok(())
+    }
+
+    /// Tells the album which snapshots the run is at.
+    fn tell_album(&mut self, is_taken: bool, goes_back: bool, outcome: &Outcome) {
+        let (Some(album), Outcome::Snapshot(Some(info))) = (&mut self.album, outcome) else { return };
+        if is_taken {
+            album.took(info.id);
+        } else if goes_back {
+            album.went_back(info);
+        }
     }
 
     /// Writes down where the run stands.
@@ -204,6 +241,7 @@ impl Live {
                     Intervention::Revert { to } => (None, self.stage.snapshots().get(*to).is_some()),
                     _ => (None, false),
                 };
+                let is_taken = matches!(what, Intervention::TakeSnapshot { .. });
                 if goes_back {
                     self.answer_demands();
                 }
@@ -214,8 +252,10 @@ impl Live {
                         self.demand(at, taken, reply);
                     }
                     (outcome, _) => {
+                        self.tell_album(is_taken, goes_back, &outcome);
                         if goes_back {
                             self.went_back();
+                            self.remember().await?;
                         }
                         self.note_stand(false);
                         let _client_gone = reply.send(outcome);

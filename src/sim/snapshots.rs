@@ -84,6 +84,11 @@ impl Snapshots {
         Self { plan: plan.clone(), all, next: 1, last: BEGINNING, since, room: MOMENTS_MAX }
     }
 
+    /// Those of a run that begins with this plan, into which this has come already: none.
+    pub fn after(plan: &Plan, inputs: Vec<CameIn>) -> Self {
+        Self { since: inputs, ..Self::new(plan) }
+    }
+
     /// The plan that the run began with.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -116,6 +121,23 @@ impl Snapshots {
     /// What has come in since the last snapshot that was taken or gone back to.
     pub fn since(&self) -> &[CameIn] {
         &self.since
+    }
+
+    /// All that has come in, from the beginning of the run on.
+    pub fn inputs(&self) -> Vec<&CameIn> {
+        let mut inputs = self.history(self.last);
+        inputs.extend(&self.since);
+        inputs
+    }
+
+    /// The number of [`Snapshots::inputs`].
+    pub fn count_inputs(&self) -> usize {
+        let (mut at, mut count) = (self.last, self.since.len());
+        while let Some(kept) = self.all.get(&at) {
+            count += kept.inputs.len();
+            at = kept.before;
+        }
+        count
     }
 
     /// All that can be gone back to, by their numbers.

@@ -30,6 +30,13 @@ impl Stage {
         Self { host, snapshots: Snapshots::new(plan) }
     }
 
+    /// A run in this thread that goes on from a moment of another, with these snapshots.
+    pub fn at(moment: &Moment, snapshots: Snapshots, observers: Vec<Box<dyn Observer>>) -> Self {
+        let mut stage = InlineStage::at(moment);
+        observers.into_iter().for_each(|observer| stage.watch(observer));
+        Self { host: Host::Inline(Box::new(stage)), snapshots }
+    }
+
     /// A run whose actors are ractor's, at its first instant.
     ///
     /// # Errors
@@ -226,6 +233,14 @@ impl Stage {
         match &mut self.host {
             Host::Inline(stage) => Ok(stage.moment()),
             Host::Ractor(stage) => stage.moment().await,
+        }
+    }
+
+    /// All of the run as it is now, if it is in this thread.
+    pub fn inline_moment(&self) -> Option<Moment> {
+        match &self.host {
+            Host::Inline(stage) => Some(stage.moment()),
+            Host::Ractor(_) => None,
         }
     }
 

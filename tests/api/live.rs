@@ -1,9 +1,12 @@
 //! A small network that runs, its API on a real socket, and a client that speaks HTTP by hand.
 
-use crate::support::{Answered, host_on};
+use crate::support::{Answered, host_with};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View},
+    api::{
+        ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View,
+        views::{Observed, Views},
+    },
     protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
     report::session::{Session, SessionWriter},
     scenario::{
@@ -11,7 +14,7 @@ use dposlab::{
         run::on_current_thread,
         testnet::{Testnet, rules_for},
     },
-    sim::{LiveHandle, NodePlan, Observer, Plan, SeedTree, TraceDigest, live::Journal},
+    sim::{LiveHandle, NodePlan, Observer, Past, Plan, SeedTree, TraceDigest, live::Journal},
 };
 use serde_json::{Value, json};
 use std::{
@@ -99,7 +102,8 @@ impl Network {
             Box::new(board.observer()),
             Box::new(feed.observer()),
         ]);
-        let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone(), second].into()));
+        let chaos = Chaos::new(seed, NodeId(0), Arc::new(vec![view.clone(), second.clone()].into()));
+        let past = Past::new(Observed { views: vec![view.clone(), second], board: board.clone() });
         let journal = file.map(|file| {
             let digest = TraceDigest::default();
             observers.push(Box::new(digest.clone()));
@@ -110,13 +114,14 @@ impl Network {
             Box::new(writer) as Box<dyn Journal>
         });
         let desk = FaultDesk::new(&plan, testnet.clone());
-        let (handle, simulation) = host_on(plan.clone(), observers, inline, journal);
+        let (handle, simulation) = host_with(plan.clone(), observers, inline, journal, Some(past.clone()));
         let context = ApiContext {
             settings,
             desk: Some(desk.clone()),
             board,
             feed,
             chaos,
+            views: Some(Views::new(past)),
             ..ApiContext::new(view, handle.clone())
         };
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), context.clone()).expect("a free port");

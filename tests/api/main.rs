@@ -22,4 +22,5 @@ mod snapshots;
 mod submitted;
 mod support;
 mod torn;
+mod views;
 mod webhooks;

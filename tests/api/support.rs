@@ -2,11 +2,11 @@
 
 use dposlab::{
     actors::{Event, NodeId, SimTime},
-    api::{ApiContext, Dialect, Reply, Request, Settings, View, answer},
+    api::{ApiContext, Dialect, Reply, Request, Settings, View, answer, views::Observed},
     ledger::{BlockTree, Link, Rules},
     protocol::{Block, NetworkConfig, SignedTransaction},
     scenario::{run::on_current_thread, testnet::Testnet},
-    sim::{Live, LiveHandle, Observer, Pace, Plan, SeedTree, Stage, live::Journal},
+    sim::{Live, LiveHandle, Observer, Pace, Past, Plan, SeedTree, Stage, live::Journal},
 };
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -122,6 +122,17 @@ pub fn host_on(
     inline: bool,
     journal: Option<Box<dyn Journal>>,
 ) -> (LiveHandle, JoinHandle<()>) {
+    host_with(plan, observers, inline, journal, None)
+}
+
+/// The same, whose past is kept.
+pub fn host_with(
+    plan: Plan,
+    observers: Vec<Box<dyn Observer>>,
+    inline: bool,
+    journal: Option<Box<dyn Journal>>,
+    past: Option<Past<Observed>>,
+) -> (LiveHandle, JoinHandle<()>) {
     let (sender, handles) = mpsc::channel();
     let simulation = thread::spawn(move || {
         on_current_thread(async {
@@ -131,6 +142,10 @@ pub fn host_on(
             };
             let (live, handle) = Live::new(stage, plan.tree.slots(), Pace::Manual);
             let live = live.journalled(journal);
+            let live = match past {
+                Some(past) => live.remembered(past),
+                None => live,
+            };
             sender.send(handle).expect("the test waits for it");
             live.run().await.expect("no actor dies");
         });

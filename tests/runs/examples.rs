@@ -246,6 +246,11 @@ fn asked(node: &Node, documented: bool) -> Vec<(&'static str, &'static str, Stri
         get("/lab/chains", "/lab/chains"),
         get("/lab/chains/{id}", "/lab/chains/1"),
         ("delete", "/lab/chains/{id}", "/lab/chains/1".to_owned(), None),
+        post("/lab/views", "/lab/views", json!({"at": 40_000_000, "step": "block", "back": true})),
+        get("/lab/views", "/lab/views"),
+        get("/lab/views/{id}", "/lab/views/1"),
+        post("/lab/views/{id}/chain", "/lab/views/1/chain", json!({})),
+        ("delete", "/lab/views/{id}", "/lab/views/1".to_owned(), None),
     ];
     if documented {
         asked.push(get("/api/locks/search", "/api/locks/search?expirationType=2"));
@@ -272,6 +277,8 @@ fn presentable(value: Value, webhook: &str) -> Value {
                         let path = value.as_str().and_then(|url| url.splitn(4, '/').nth(3)).unwrap_or_default();
                         format!("http://127.0.0.1:4003/{path}").into()
                     }
+                    // What a moment takes differs by machine.
+                    "bytes" if value.is_u64() => 64_000.into(),
                     // Any free one was taken.
                     "@arkecosystem/core-api" if value.as_u64() > Some(1_024) => 4_003.into(),
                     _ => presentable(value, webhook),

@@ -104,7 +104,7 @@ fn id(call: &Call<'_>) -> Result<u64, ApiError> {
 }
 
 /// The address that the client called.
-fn host(call: &Call<'_>) -> String {
+pub(super) fn host(call: &Call<'_>) -> String {
     call.request.host().unwrap_or("127.0.0.1:4003").to_owned()
 }
 
@@ -125,7 +125,8 @@ fn pace(body: &Value) -> Result<Option<Pace>, ApiError> {
     given.parse().map(Some).map_err(|why| ApiError::Unprocessable(format!("key 'pace': {why}")))
 }
 
-fn write(out: &mut Vec<u8>, id: u64, chain: &Chain, host: &str) {
+/// Writes one.
+pub(super) fn write(out: &mut Vec<u8>, id: u64, chain: &Chain, host: &str) {
     let at = format!("http://{host}{}", prefix(id));
     let mut object = json::Object::open(out);
     object.slot("id").put(&id);

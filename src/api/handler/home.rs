@@ -22,7 +22,7 @@ const LIVE: &str = include_str!("../live/index.html");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// The parts of the live page, by name. `drawing.js` and `drawing.css` stand in `drawing`.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("live.css", include_str!("../live/live.css")),
     ("main.js", include_str!("../live/main.js")),
     ("ask.js", include_str!("../live/ask.js")),
@@ -34,6 +34,7 @@ const PARTS: [(&str, &str); 14] = [
     ("nodes.js", include_str!("../live/nodes.js")),
     ("flow.js", include_str!("../live/flow.js")),
     ("steer.js", include_str!("../live/steer.js")),
+    ("travel.js", include_str!("../live/travel.js")),
     ("faults.js", include_str!("../live/faults.js")),
     ("explorer.js", include_str!("../live/explorer.js")),
     ("things.js", include_str!("../live/things.js")),

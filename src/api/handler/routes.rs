@@ -3,8 +3,8 @@
 use super::{
     blocks, businesses, chains, chaos, delegates, docs, faults, fees, forks, home,
     lab::{self, money, until},
-    locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, votes, wallets, watch,
-    webhooks,
+    locks, metrics, node, peers, recording, reorg, snapshots, submit, transactions, types, views, votes, wallets,
+    watch, webhooks,
 };
 use crate::api::{
     http::{guard::Access, log::LINES_MAX},
@@ -170,6 +170,11 @@ pub static ROUTES: &[Route] = &[
     Route::get("/lab/chains", Query::Ignored, chains::list).shows("The isolated chains of this process.", Shown::Data(chains::LIST_SHAPE)).or_missing().on_loopback(),
     Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", Shown::Data(chains::SHAPE)).of(chains::PATH_ID).on_loopback(),
     Route::new(Verb::Delete, "/lab/chains/{id}", Query::Ignored, Handle::Now(chains::delete)).shows("Stops an isolated chain and frees what it takes.", Shown::Nothing).of(chains::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/views", Query::Ignored, views::open).shows("Opens a view of the network as it was at an earlier instant, or a step away from there: `/views/{id}/api` and `/views/{id}/lab` answer as the API answered then.", Shown::Created(views::SHAPE)).with_body(&[views::NEW]).or_missing().or_conflicting().on_loopback(),
+    Route::later(Verb::Get, "/lab/views", Query::Ignored, views::list).shows("The past that can be gone back to, and the views of it that are open.", Shown::Data(views::LIST_SHAPE)).or_missing().on_loopback(),
+    Route::get("/lab/views/{id}", Query::Ignored, views::show).shows("One view of the past.", Shown::Data(views::SHAPE)).of(views::PATH_ID).on_loopback(),
+    Route::new(Verb::Delete, "/lab/views/{id}", Query::Ignored, Handle::Now(views::delete)).shows("Closes a view of the past.", Shown::Nothing).of(views::PATH_ID).on_loopback(),
+    Route::later(Verb::Post, "/lab/views/{id}/chain", Query::Ignored, views::go_on).shows("Makes an isolated chain that goes on from where a view is.", Shown::Created(chains::SHAPE)).of(views::PATH_ID).with_body(&[snapshots::NOTHING]).on_loopback(),
     Route::later(Verb::Post, "/lab/snapshots", Query::Ignored, snapshots::take).shows("Keeps the whole network as it is now: every node, pool, timer, message under way and random stream, and the clock.", Shown::Created(snapshots::SHAPE)).with_body(&[snapshots::NEW]).on_loopback(),
     Route::later(Verb::Get, "/lab/snapshots", Query::Ignored, snapshots::list).shows("The snapshots, oldest first.", Shown::Data(snapshots::LIST_SHAPE)).on_loopback(),
     Route::later(Verb::Get, "/lab/snapshots/{id}", Query::Ignored, snapshots::show).shows("One snapshot.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),

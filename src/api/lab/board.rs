@@ -101,6 +101,13 @@ impl LabBoard {
         Self(Arc::new(Shared { seed: Some(seed), stage: Some(stage), delegates, state }))
     }
 
+    /// The same board as it is now, which follows another run from here on.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let (seed, stage, delegates) = (self.0.seed, self.0.stage, self.0.delegates.clone());
+        Self(Arc::new(Shared { seed, stage, delegates, state: Mutex::new(self.state()) }))
+    }
+
     /// The observer that keeps the board. It waits for no reader longer than a copy of the state takes.
     pub fn observer(&self) -> BoardObserver {
         BoardObserver(self.clone())

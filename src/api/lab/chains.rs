@@ -86,18 +86,22 @@ impl<C: Running> Chains<C> {
     /// # Errors
     /// There are [`CHAINS_MAX`], or the wish makes no sense.
     pub fn make(&self, wish: &ChainWish, beside: &C) -> Result<(u64, Arc<Chain<C>>), ApiError> {
-        let full = || {
-            let message = format!("there are {CHAINS_MAX} chains, which is as many as a process has; delete one first");
-            Err(ApiError::Unprocessable(message))
-        };
         if self.lock().chains.len() >= CHAINS_MAX {
-            return full();
+            return Err(full());
         }
-        let chain = Arc::new((self.0.make)(wish, beside)?);
+        self.add((self.0.make)(wish, beside)?)
+    }
+
+    /// Adds one that was made elsewhere, and answers its number.
+    ///
+    /// # Errors
+    /// There are [`CHAINS_MAX`].
+    pub fn add(&self, chain: Chain<C>) -> Result<(u64, Arc<Chain<C>>), ApiError> {
+        let chain = Arc::new(chain);
         let mut all = self.lock();
         if all.chains.len() >= CHAINS_MAX {
             chain.context.end();
-            return full();
+            return Err(full());
         }
         all.last += 1;
         let id = all.last;
@@ -128,9 +132,20 @@ impl<C: Running> Chains<C> {
     }
 }
 
+fn full() -> ApiError {
+    ApiError::Unprocessable(format!(
+        "there are {CHAINS_MAX} chains, which is as many as a process has; delete one first"
+    ))
+}
+
 /// The number of the chain that a path is of, if it can be one, and the path within the chain.
 pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
-    let rest = path.strip_prefix(PREFIX)?;
+    split_below(PREFIX, path)
+}
+
+/// The number that stands in a path behind a prefix, if it can be one, and the path behind it.
+pub fn split_below<'p>(prefix: &str, path: &'p str) -> Option<(Option<u64>, &'p str)> {
+    let rest = path.strip_prefix(prefix)?;
     let end = rest.find('/').unwrap_or(rest.len());
     let (id, rest) = rest.split_at(end);
     let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());

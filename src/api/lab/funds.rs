@@ -65,6 +65,18 @@ impl Funds {
         Self { accounts, seeds, made: AtomicU32::new(0), turn: Mutex::new(()) }
     }
 
+    /// The same accounts, for a network that goes its own way from here on.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let made = AtomicU32::new(self.made.load(Ordering::Relaxed));
+        Self { accounts: self.accounts.clone(), seeds: self.seeds, made, turn: Mutex::new(()) }
+    }
+
+    /// The accounts.
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
     /// Pays all of them, and answers the ids of the transactions.
     ///
     /// # Errors

@@ -130,7 +130,7 @@ export function rowsOf(columns, rows, title) {
   );
   return element(
     "div",
-    { class: "scroll wide", tabindex: 0, role: "region", "aria-label": title },
+    { class: "scroll wide", tabindex: 0, role: "region", "aria-label": `Table of ${title}` },
     element("table", {}, element("thead", {}, head), element("tbody", {}, body)),
   );
 }

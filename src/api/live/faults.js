@@ -87,26 +87,22 @@ export class Faults {
       class: "some",
     });
     this.lasts = element("label", { class: "lasts" }, "for ", this.seconds, " s");
-    this.node = element(
-      "div",
-      {},
-      element(
-        "form",
-        {
-          class: "fault",
-          "aria-label": "New fault",
-          onsubmit: (event) => {
-            event.preventDefault();
-            this.begin();
-          },
+    this.form = element(
+      "form",
+      {
+        class: "fault",
+        "aria-label": "New fault",
+        onsubmit: (event) => {
+          event.preventDefault();
+          this.begin();
         },
-        this.kind,
-        this.fields,
-        this.lasts,
-        element("button", { type: "submit", class: "act" }, "Begin"),
-      ),
-      this.list,
+      },
+      this.kind,
+      this.fields,
+      this.lasts,
+      element("button", { type: "submit", class: "act" }, "Begin"),
     );
+    this.node = element("div", {}, this.form, this.list);
     this.ask();
   }
 
@@ -129,12 +125,30 @@ export class Faults {
     );
   }
 
-  draw({ faults, lab }) {
+  ending(id, fault) {
+    return element(
+      "button",
+      {
+        type: "button",
+        class: "act",
+        "aria-label": `End fault ${id}, ${fault.kind}`,
+        onclick: () =>
+          this.deeds.do(
+            `Ending fault ${id}`,
+            () => drop(`lab/faults/${id}`),
+            () => `Fault ${id} has ended.`,
+          ),
+      },
+      "End",
+    );
+  }
+
+  draw({ faults, lab, isPast }) {
     const shown = faults
       .filter(({ state }) => state !== "over")
       .slice(-30)
       .reverse();
-    const key = JSON.stringify([shown, faults.length]);
+    const key = JSON.stringify([shown, faults.length, isPast]);
     if (key === this.key) return;
     this.key = key;
     const over = faults.filter(({ state }) => state === "over").length;
@@ -149,21 +163,7 @@ export class Faults {
           ` ${told(fault, lab.nodes)} `,
           element("span", { class: "soft" }, state === "waiting" ? "waits" : `since ${number(since)} s`, `, ${ends(fault.until)}`),
         ),
-        element(
-          "button",
-          {
-            type: "button",
-            class: "act",
-            "aria-label": `End fault ${id}, ${fault.kind}`,
-            onclick: () =>
-              this.deeds.do(
-                `Ending fault ${id}`,
-                () => drop(`lab/faults/${id}`),
-                () => `Fault ${id} has ended.`,
-              ),
-          },
-          "End",
-        ),
+        isPast ? null : this.ending(id, fault),
       ),
     );
     if (!shown.length) rows.push(element("li", { class: "soft" }, over ? `None in force; ${number(over)} over.` : "None in force."));

@@ -77,17 +77,22 @@ export class Feed {
 
   draw(network) {
     this.again = () => this.draw(network);
-    const state = `${network.told} ${network.events.at(-1)?.nodes} ${Boolean(network.lab)}`;
+    const { events } = network.shown;
+    const state = `${network.told} ${events.length} ${events.at(-1)?.at} ${events.at(-1)?.nodes} ${Boolean(network.lab)} ${network.isPast}`;
     if (state === this.state || this.hold.getAttribute("aria-pressed") === "true") return;
     this.state = state;
     const hidden = new Set([...this.off].flatMap((group) => GROUPS[group][1]));
     const rows = [];
-    for (let index = network.events.length - 1; index >= 0 && rows.length < SHOWN; index -= 1) {
-      const event = network.events[index];
+    for (let index = events.length - 1; index >= 0 && rows.length < SHOWN; index -= 1) {
+      const event = events[index];
       if (!hidden.has(event.kind)) rows.push(this.row(event, network.lab?.nodes));
     }
     this.rows.replaceChildren(
-      ...(rows.length ? rows : [element("li", { class: "soft" }, "Nothing yet. Advance the clock, or let it run.")]),
+      ...(rows.length ? rows : [element(
+              "li",
+              { class: "soft" },
+              network.isPast ? "The page heard of no event before this instant." : "Nothing yet. Advance the clock, or let it run.",
+            )]),
     );
   }
 

@@ -80,11 +80,12 @@ export class Flow {
     const now = performance.now();
     // Nobody likes a plot that changes while it is read.
     if (now - this.drawn < EACH || this.where.querySelector(".area:hover, .area:focus") || this.plot.zoom) return;
-    const key = `${network.samples.length} ${network.samples.at(-1)?.now} ${network.samples.at(-1)?.pool} ${JSON.stringify(network.spans)}`;
+    const { samples, spans } = network.shown;
+    const key = `${samples.length} ${samples.at(-1)?.now} ${samples.at(-1)?.pool} ${JSON.stringify(spans)}`;
     if (key === this.key) return;
     this.key = key;
     this.drawn = now;
-    this.plot.spec = this.spec(network.samples, network.spans, network.round.slotSeconds);
+    this.plot.spec = this.spec(samples, spans, network.round.slotSeconds);
     this.plot.draw();
   }
 

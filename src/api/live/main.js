@@ -11,6 +11,7 @@ import { Ring, ringKeys } from "./ring.js";
 import { card, element, inFrame, network as named, number, plural, say, setText } from "./show.js";
 import { Clock, Deeds, Tools } from "./steer.js";
 import { THINGS, about, search } from "./things.js";
+import { Travel } from "./travel.js";
 import { Branches, Tree } from "./tree.js";
 
 const page = document.getElementById("page");
@@ -53,6 +54,7 @@ class Live {
     this.node = element(
       "div",
       { class: "grid live empty" },
+      element("h1", { class: "unseen" }, "The network live"),
       element("section", { class: "card control", "aria-label": "Clock" }, this.clock.node),
       this.tiles,
       card("Round", "third", null, ring, legend(ringKeys())),
@@ -62,6 +64,7 @@ class Live {
       card("Throughput and pool", "half", null, flow),
       card("Events", "half", this.feed.bar, feedBox),
     );
+    this.steered = [this.clock.form, this.clock.group, this.tools.node, this.faults.form];
     this.ring = new Ring(ring, show);
     this.tree = new Tree(tree, show);
     this.nodes = new Nodes(nodes, (node, what) =>
@@ -86,10 +89,13 @@ class Live {
 
   draw() {
     guard(network.refused);
+    travel.looked();
     if (!network.lab || !network.round) return;
     if (this.seen !== network.lab) {
       this.seen = network.lab;
       this.node.classList.remove("empty");
+      // Nobody steers the past.
+      for (const part of this.steered) part.toggleAttribute("inert", Boolean(network.isPast));
       const ordered = this.branches.assign(network.tree);
       network.reach(this.branches.branches);
       this.clock.draw(network);
@@ -116,13 +122,14 @@ class Live {
 
   /** The figures in a line. */
   tally() {
-    const { lab, tree, round, samples } = network;
+    const { lab, tree, round } = network;
+    const { samples } = network.shown;
     const live = lab.nodes.filter((node) => node.live);
     const standing = new Map();
     for (const { tip } of live) standing.set(tip, (standing.get(tip) ?? 0) + 1);
     const agree = Math.max(0, ...standing.values());
     const branches = 1 + this.branches.branches.filter((branch) => branch.nodes).length;
-    const pool = samples.at(-1)?.pool ?? 0;
+    const pool = live.length ? live.reduce((sum, node) => sum + node.pool, 0) / live.length : 0;
     const missed = round.slots.filter(({ state }) => state === "missed" || state === "elsewhere").length;
     const forged = round.slots.filter(({ state }) => state === "forged").length;
     const figures = [
@@ -204,6 +211,11 @@ function guard(why) {
   );
 }
 
+/** The instant that is shown is another one. */
+const travel = new Travel(document.getElementById("travel"), network, () => {
+  if (shown && !shown.isLive) route();
+});
+
 const VIEWS = [["", "Live"], ...Object.entries(LISTS).map(([view, { title }]) => [view, title])];
 const views = document.getElementById("views");
 views.append(...VIEWS.map(([view, title]) => element("a", { href: `#/${view}`, "data-view": view }, title)));
@@ -238,9 +250,10 @@ async function route(event) {
   if (view !== "") guard(null);
   document.title = `${made.title} · dposlab`;
   page.replaceChildren(...(made.live ? [made.live.node] : [element("h1", { class: "unseen" }, made.title), ...made.nodes.filter(Boolean)]));
+  travel.show(Boolean(made.live));
   if (made.live) {
     made.live.open();
-    shown = { stop: () => made.live.close() };
+    shown = { isLive: true, stop: () => made.live.close() };
   } else shown = new Fresh(made.loads, (why) => page.replaceChildren(card("No answer", "", null, element("p", {}, why.message))));
   if (event) {
     page.focus({ preventScroll: true });
@@ -285,4 +298,5 @@ paint();
 // Textures by which colours are told apart.
 document.body.append(svg("svg", { width: 0, height: 0, class: "unseen", "aria-hidden": "true" }, textures()));
 addEventListener("hashchange", route);
-route();
+// What an address says of an instant comes first, so that nothing else is shown before it.
+travel.begin().then(() => route());

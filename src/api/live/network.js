@@ -54,21 +54,30 @@ export class Network {
     this.listen(this.ended.signal);
   }
 
+  /** Shows the past from now on, or the present: what is looked at does not change by itself, or does. */
+  async travel(isPast) {
+    this.isPast = isPast;
+    this.turn = (this.turn ?? 0) + 1;
+    Object.assign(this, { depth: HEIGHTS, again: false });
+    if (this.wanted) await this.look(true);
+  }
+
   pause() {
     this.running = false;
     clearTimeout(this.timer);
     this.ended?.abort();
   }
 
-  /** Looks now: something was done. */
-  async look() {
+  /** Looks now: something was done. What was asked of another instant before is of no interest then. */
+  async look(isOther = false) {
     clearTimeout(this.timer);
-    if (this.asking) {
+    if (this.asking && !isOther) {
       this.again = true;
       return;
     }
     this.asking = true;
     const began = performance.now();
+    const turn = this.turn;
     try {
       const lab = await this.askLab();
       const height = lab.nodes.reduce((most, node) => Math.max(most, node.height), 1);
@@ -77,16 +86,18 @@ export class Network {
         ask("lab/round"),
         ask("lab/faults"),
       ]);
+      if (turn !== this.turn) return;
       Object.assign(this, { lab, tree, round, faults, refused: null });
       this.remember();
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
+      if (turn !== this.turn) return;
       this.refused = why;
     } finally {
-      this.asking = false;
+      if (turn === this.turn) this.asking = false;
     }
     for (const listener of this.listeners) listener(this);
-    if (!this.running) return;
+    if (!this.running || this.isPast) return;
     const took = performance.now() - began;
     const wait = this.again
       ? EACH
@@ -118,13 +129,15 @@ export class Network {
     const deep = base - this.tree.from < 2 && this.tree.from > 1;
     if (deep && this.depth < HEIGHTS_MAX) {
       this.depth = Math.min(HEIGHTS_MAX, this.depth * 2);
-      this.soon();
+      if (this.isPast) this.look();
+      else this.soon();
     } else if (!deep && this.tree.height - base < this.depth / 4) this.depth = Math.max(HEIGHTS, this.depth / 2);
     else if (base === Infinity) this.depth = HEIGHTS;
   }
 
   /** Looks soon, where it would not anyway. */
   soon() {
+    if (this.isPast) return;
     if (this.asking) this.again = true;
     else if (this.running && this.due - performance.now() > EACH) {
       clearTimeout(this.timer);
@@ -166,10 +179,23 @@ export class Network {
     if (this.events.length > EVENTS) this.events.splice(0, this.events.length - EVENTS);
   }
 
+  /** What is shown of all that is kept: no more than there was then. */
+  get shown() {
+    if (!this.isPast) return { samples: this.samples, spans: this.spans, events: this.events };
+    const now = this.lab.nowMicros / 1e6;
+    const spans = this.spans.filter(({ from }) => from <= now);
+    return {
+      samples: this.samples.filter((sample) => sample.now <= now),
+      spans: spans.map((span) => (span.to !== null && span.to > now ? { ...span, to: null } : span)),
+      events: this.events.filter(({ at }) => at <= this.lab.nowMicros),
+    };
+  }
+
   /** Keeps a sample for the plots, and when faults were in force. */
   remember() {
     const { lab, tree, faults } = this;
     const now = lab.nowMicros / 1e6;
+    if (this.isPast) return;
     const tip = tree.blocks.find((block) => block.id === tree.tip);
     const live = lab.nodes.filter((node) => node.live);
     const pool = live.length ? live.reduce((sum, node) => sum + node.pool, 0) / live.length : null;

@@ -47,7 +47,7 @@ export class Nodes {
       lab.nodes.map((node, index) => `${looks[index]}${node.live}${parts[index]}${behind[index]}`).join() +
       JSON.stringify(lab.nodes.map((node) => node.peers));
     const moved = state !== this.state;
-    Object.assign(this, { lab, parts, looks, behind, state });
+    Object.assign(this, { lab, parts, looks, behind, state, isPast: network.isPast });
     if (moved) this.place();
     this.tell();
   }
@@ -218,19 +218,19 @@ export class Nodes {
   tell(aloud = false) {
     const node = this.at === null ? null : this.lab.nodes[this.at];
     if (!node) {
-      setText(this.facts, "Choose a node to see where it stands, or to crash it.");
+      setText(this.facts, this.isPast ? "Choose a node to see where it stood." : "Choose a node to see where it stands, or to crash it.");
       this.line = null;
       return;
     }
     const peers = Array.isArray(node.peers) ? node.peers.length : node.peers;
     const text = `height ${number(node.height)}, ${plural(node.pool, "transaction")} in its pool${peers === undefined ? "" : `, ${plural(peers, "peer")}`}${node.live ? "" : `, down: ${node.cause}`}`;
-    const key = `${node.node} ${node.live}`;
+    const key = `${node.node} ${node.live} ${this.isPast}`;
     if (this.line?.key !== key) {
       const words = element("span", {});
       const crashed = node.cause === "crash";
       const name = `Node ${node.node}`;
       const button =
-        node.live || crashed
+        !this.isPast && (node.live || crashed)
           ? element(
               "button",
               { type: "button", class: "act", onclick: () => this.act(node.node, node.live ? "crash" : "restart") },

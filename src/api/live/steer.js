@@ -76,24 +76,26 @@ export class Clock {
       ["height", "until height"],
     ]);
     this.more = [button("+1 slot", () => this.advance({ slots: 1 })), button("+1 round", () => this.advanceRounds(1))];
+    this.group = element("div", { class: "paces", role: "group", "aria-label": "Pace" }, this.paces);
+    this.form = element(
+      "form",
+      {
+        class: "advance",
+        "aria-label": "Advance",
+        onsubmit: (event) => {
+          event.preventDefault();
+          this.submit();
+        },
+      },
+      this.more,
+      element("span", { class: "joined" }, this.count, this.unit, element("button", { type: "submit", class: "act" }, "Advance")),
+    );
     this.node = element(
       "div",
       { class: "steering" },
       element("div", { class: "time" }, this.now, this.below),
-      element("div", { class: "paces", role: "group", "aria-label": "Pace" }, this.paces),
-      element(
-        "form",
-        {
-          class: "advance",
-          "aria-label": "Advance",
-          onsubmit: (event) => {
-            event.preventDefault();
-            this.submit();
-          },
-        },
-        this.more,
-        element("span", { class: "joined" }, this.count, this.unit, element("button", { type: "submit", class: "act" }, "Advance")),
-      ),
+      this.group,
+      this.form,
       outcome,
     );
   }
@@ -109,7 +111,13 @@ export class Clock {
   advance(body) {
     return this.deeds.do(
       "Advancing",
-      () => post("lab/advance", body),
+      async () => {
+        const came = await post("lab/advance", body);
+        if (came.stopped !== "reached") return came;
+        // The observed node is first or last to have it: with the end of the slot all have.
+        const rest = await post("lab/advance", { slots: 1 });
+        return { ...rest, slots: came.slots + rest.slots, stopped: rest.stopped };
+      },
       ({ slots, height, stopped }) =>
         `Played ${plural(slots, "slot")}: the observed node is at height ${number(height)}${stopped === "limit" ? ", and the limit was met first" : stopped && stopped !== "reached" ? `; ${stopped}` : ""}.`,
     );
@@ -127,10 +135,11 @@ export class Clock {
     else this.advance({ until: { height: count }, limit: MOST });
   }
 
-  draw({ lab, round }) {
+  draw({ lab, round, isPast }) {
     this.now.textContent = clock(lab.now);
-    const pace =
-      typeof lab.pace === "number"
+    const pace = isPast
+      ? "in the past"
+      : typeof lab.pace === "number"
         ? `${number(lab.pace)} times real time`
         : lab.ready
           ? `the clock ${lab.pace === "max" ? "runs as fast as it can" : "stands"}`

@@ -188,9 +188,10 @@ export class Tree {
       svg("rect", { x: px(x - WIDE / 2), y: y - HIGH / 2 + 2, width: WIDE, height: HIGH - 4, class: "hit" }),
       svg("rect", { x: px(x - 8), y: y - 8, width: 16, height: 16, rx: 4, style: left ? null : `fill:var(--${color})` }),
     );
+    const many = block.transactions > 99;
     if (block.transactions)
       group.append(
-        svg("text", { x: px(x), y: y + 4, class: "count", "text-anchor": "middle" }, block.transactions > 99 ? "99+" : block.transactions),
+        svg("text", { x: px(x), y: y + 4, class: many ? "count many" : "count", "text-anchor": "middle" }, many ? "99+" : block.transactions),
       );
     if (!block.nodes) return group;
     const last = block.height === this.ordered.at(-1).height || !this.ordered.some((other) => other.previous === block.id);

@@ -217,6 +217,12 @@ impl Route {
         Self { is_of_chain: matches!(self.verb, Verb::Get) && self.body.is_none(), ..self }
     }
 
+    /// True if it tells something and changes nothing, at once: searches do, streams do not.
+    pub fn only_looks(&self) -> bool {
+        let is_search = self.verb == Verb::Post && self.path.ends_with("/search") || self.path == "/api/locks/unlocked";
+        (self.verb == Verb::Get && self.path != "/lab/events") || is_search
+    }
+
     /// True if links of the route say `transform`.
     pub fn has_transform(&self) -> bool {
         match self.query {

@@ -24,6 +24,15 @@ pub struct Neighbours {
     median: AtomicU64,
 }
 
+impl Clone for Neighbours {
+    /// The same nodes as they are known now.
+    fn clone(&self) -> Self {
+        let counts = (self.seen.load(Ordering::Acquire), self.median.load(Ordering::Relaxed));
+        let (tips, latencies) = (self.tips.clone(), self.latencies.clone());
+        Self { tips, latencies, seen: AtomicU32::new(counts.0), median: AtomicU64::new(counts.1) }
+    }
+}
+
 impl Neighbours {
     /// A node was seen on a block.
     pub(super) fn saw(&self, node: NodeId, tip: &Arc<Link>) {

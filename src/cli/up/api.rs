@@ -7,13 +7,14 @@ use crate::{
         ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
         RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
+        views::{Observed, Views},
         webhooks::{DataDir, Rehearing, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
     report::session::{KeptSession, Session, state},
     scenario::FaultDesk,
-    sim::{LiveHandle, Observer, Plan},
+    sim::{LiveHandle, Observer, Past, Plan},
 };
 use clap::Args;
 use std::{
@@ -235,6 +236,12 @@ impl ServedNodes {
         self.nodes.iter().map(|node| node.listener.local_address()).collect()
     }
 
+    /// The past of the run that they show, which is about to begin.
+    pub fn past(&self) -> Past<Observed> {
+        let views = self.nodes.iter().map(|node| node.view.clone()).collect();
+        Past::new(Observed { views, board: self.board.clone() })
+    }
+
     /// Makes the servers, which pay from these accounts; the threads of the webhooks stay behind, to be stopped after them.
     pub fn start(
         self,
@@ -244,9 +251,10 @@ impl ServedNodes {
         chains: &Chains,
         session: Session,
         kept: KeptSession,
+        past: Past<Observed>,
     ) -> (Vec<Server>, WebhookThread) {
         let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
-        let recording = recording(kept);
+        let (recording, views) = (recording(kept), Views::new(past));
         let Self { nodes, thread, settings, board, feed } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
@@ -262,6 +270,7 @@ impl ServedNodes {
                 settings: settings.clone(),
                 desk: Some(desk.clone()),
                 chains: Some(chains.clone()),
+                views: Some(views.clone()),
                 ..ApiContext::new(node.view, live.clone())
             };
             Server::new(node.listener, context)

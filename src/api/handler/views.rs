@@ -1,0 +1,189 @@
+//! Views of the past: opening, listing and closing them, and going on from one.
+
+use super::chains;
+use crate::{
+    actors::{NodeId, SimTime},
+    api::{
+        http::{error::ApiError, reply::Reply},
+        table::{
+            json,
+            parameter::{Parameter, both},
+            route::{Answer, Call},
+            rule::{Bound, Given, Rule},
+            shape::{BLOCK_ID, Shape},
+        },
+        views::{Away, By, Instant, MISSING, PastView, ViewWish, Views, prefix},
+    },
+    sim::past::Step,
+};
+
+/// The body of a new one.
+pub const NEW: &[Parameter] = &[
+    both("at", Rule::Integer(Bound::Least(0))),
+    both("delivered", Rule::Integer(Bound::Least(0))),
+    both("inputs", Rule::Integer(Bound::Least(0))),
+    both("view", Rule::Integer(Bound::Least(1))),
+    both("step", Rule::OneOf(&["event", "slot", "block", "round"])),
+    both("back", Rule::Boolean),
+    both("node", Rule::Integer(Bound::Between(0, u32::MAX as i64))),
+];
+
+/// A view's number, as a path has it.
+pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+
+/// A view. `url` is the base of its API, `lab` that of its lab; `at` is in microseconds, `now` in seconds of the network's epoch;
+/// `delivered` and `inputs` say where within that instant it is. `height` and `tip` are those of the winning chain.
+pub const SHAPE: Shape = Shape::Members(&[
+    ("id", Shape::Integer, true),
+    ("url", Shape::Text, true),
+    ("lab", Shape::Text, true),
+    ("node", Shape::Integer, true),
+    ("at", Shape::Integer, true),
+    ("now", Shape::Integer, true),
+    ("delivered", Shape::Integer, true),
+    ("inputs", Shape::Integer, true),
+    ("slot", Shape::Integer, true),
+    ("round", Shape::Integer, true),
+    ("height", Shape::Integer, true),
+    ("tip", BLOCK_ID, true),
+]);
+/// The past that can be gone back to, from the instant `first` to `last`, which is now; how many moments are kept for it and the
+/// bytes they take; and the views that are open.
+pub const LIST_SHAPE: Shape = Shape::Members(&[
+    ("first", Shape::Integer, true),
+    ("last", Shape::Integer, true),
+    ("moments", Shape::Integer, true),
+    ("bytes", Shape::Integer, true),
+    ("views", Shape::List(&SHAPE), true),
+]);
+
+/// `POST /lab/views {"at"?, "delivered"?, "inputs"?, "view"?, "step"?, "back"?, "node"?}`.
+pub fn open(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let views = views(&call)?;
+        let (id, view) = views.open(wish(&call)?, call.context).await?;
+        Ok(Reply::json(json::data(|out| write(out, id, &view, &chains::host(&call)))).created())
+    })
+}
+
+/// `GET /lab/views`.
+pub fn list(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let views = views(&call)?;
+        let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
+        let first = views.past().first().map_or(now, |place| place.at);
+        let (moments, bytes) = views.past().size();
+        let (all, host) = (views.list(), chains::host(&call));
+        Ok(Reply::json(json::data_object(|data| {
+            data.slot("first").put(&first.micros());
+            data.slot("last").put(&now.micros());
+            data.slot("moments").put(&moments);
+            data.slot("bytes").put(&bytes);
+            data.slot("views").list(&all, |out, (id, view)| write(out, *id, view, &host));
+        })))
+    })
+}
+
+/// `GET /lab/views/{id}`.
+pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
+    let id = id(call)?;
+    let view = views(call)?.get(id).ok_or(MISSING)?;
+    Ok(Reply::json(json::data(|out| write(out, id, &view, &chains::host(call)))))
+}
+
+/// `DELETE /lab/views/{id}`.
+pub fn delete(call: &Call<'_>) -> Result<Reply, ApiError> {
+    if views(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
+}
+
+/// `POST /lab/views/{id}/chain`: an isolated chain that goes on from there.
+pub fn go_on(call: Call<'_>) -> Answer<'_> {
+    Box::pin(async move {
+        let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
+        let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
+        let (id, chain) = all.add(view.go_on(call.context).await?)?;
+        chain.context.live.now().await?;
+        Ok(Reply::json(json::data(|out| chains::write(out, id, &chain, &chains::host(&call)))).created())
+    })
+}
+
+fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
+    call.context.views.as_ref().ok_or(NO_PAST)
+}
+
+/// Nothing is kept of the network.
+const NO_PAST: ApiError =
+    ApiError::NotFound("no past is kept of this network: isolated chains and views of the past have none");
+
+fn id(call: &Call<'_>) -> Result<u64, ApiError> {
+    let number = call.arguments.integer("id").and_then(|number| u64::try_from(number).ok());
+    number.ok_or(ApiError::NO_ROUTE)
+}
+
+fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
+    let given = &call.parameters;
+    let number = |name| given.integer(name).and_then(|number| u64::try_from(number).ok());
+    let at = number("at").map(SimTime::from_micros);
+    let inputs = number("inputs").and_then(|inputs| usize::try_from(inputs).ok());
+    let instant = match (at, number("delivered"), number("view")) {
+        (Some(_), _, Some(_)) => {
+            return Err(ApiError::unprocessable("keys 'at' and 'view': allowed is one of them"));
+        }
+        (Some(at), Some(delivered), None) => Instant::Within { at, delivered, inputs },
+        (Some(at), None, None) => Instant::At(at),
+        (None, None, Some(id)) => Instant::Of(id),
+        (None, None, None) => Instant::Now,
+        (None, Some(_), _) => {
+            return Err(ApiError::unprocessable("key 'delivered': allowed beside 'at' only"));
+        }
+    };
+    if inputs.is_some() && !matches!(instant, Instant::Within { .. }) {
+        return Err(ApiError::unprocessable("key 'inputs': allowed beside 'at' and 'delivered' only"));
+    }
+    let step = given.get("step").and_then(|step| match step {
+        Given::Text(word) => Some(word.as_str()),
+        _ => None,
+    });
+    let step = step.map(|word| match word {
+        "slot" => By::Slot,
+        "block" => By::Other(Step::Block),
+        "round" => By::Other(Step::Round),
+        _ => By::Other(Step::Event),
+    });
+    let is_back = given.get("back") == Some(&Given::Boolean(true));
+    if is_back && step.is_none() {
+        return Err(ApiError::unprocessable("key 'back': allowed beside 'step' only"));
+    }
+    let node = number("node").and_then(|node| u32::try_from(node).ok()).map(NodeId);
+    let node = node.unwrap_or_else(|| match instant {
+        Instant::Of(id) => call
+            .context
+            .views
+            .as_ref()
+            .and_then(|views| views.get(id))
+            .map_or_else(|| call.context.view.node(), |view| view.context.view.node()),
+        _ => call.context.view.node(),
+    });
+    Ok(ViewWish { instant, away: step.map(|step| Away { step, is_back }), node })
+}
+
+fn write(out: &mut Vec<u8>, id: u64, view: &PastView, host: &str) {
+    let at = format!("http://{host}{}", prefix(id));
+    let (tree, place) = (view.context.view.tree(), view.place);
+    let tips = view.context.board.state().tips;
+    let tip = tips.winning();
+    let mut object = json::Object::open(out);
+    object.slot("id").put(&id);
+    object.slot("url").text(format_args!("{at}/api"));
+    object.slot("lab").text(format_args!("{at}/lab"));
+    object.slot("node").put(&view.context.view.node().0);
+    object.slot("at").put(&place.at.micros());
+    object.slot("now").put(&place.at.seconds());
+    object.slot("delivered").put(&place.delivered);
+    object.slot("inputs").put(&place.inputs);
+    object.slot("slot").put(&tree.slots().slot(place.at.seconds()));
+    object.slot("round").put(&tree.schedule().at(tip.height().next()).round);
+    object.slot("height").put(&tip.height());
+    object.slot("tip").text(tip.id());
+    object.close();
+}

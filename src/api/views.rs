@@ -1,0 +1,447 @@
+//! Views of the past: the network as it was at an earlier instant, under a path of its own.
+//!
+//! `/views/{id}/api` and `/views/{id}/lab` are answered as `/api` and `/lab` were answered then, from a copy of the network that
+//! nobody advances. The copy is made from a moment that is kept, on a thread of its own ([`Past`]), so the live network neither
+//! waits for it nor changes by it. A view can be gone on from as an isolated chain.
+
+use super::{
+    context::{ApiContext, Chain},
+    http::error::ApiError,
+    lab::{
+        board::LabBoard,
+        chains::{ChainAccount, split_below},
+        chaos::Chaos,
+        feed::EventFeed,
+    },
+    view::View,
+};
+use crate::{
+    actors::{NodeId, SimTime},
+    protocol::Slot,
+    scenario::run::on_current_thread,
+    sim::{
+        Live, LiveHandle, NetworkEvent, Observer, Pace, Past, Stage,
+        past::{History, Lost, Place, Step, Walk, Watchers},
+        snapshots::Snapshots,
+        world::Moment,
+    },
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+use tokio::sync::{Semaphore, oneshot};
+
+/// Views that one process has at a time. One more closes the one that nobody has asked for longest.
+pub const VIEWS_MAX: usize = 16;
+/// Copies that are played at a time.
+const AT_ONCE: usize = 2;
+/// What stands before the number of a view.
+const PREFIX: &str = "/views/";
+
+/// Those who watch a network for its API.
+pub struct Observed {
+    /// Of the nodes that are served.
+    pub views: Vec<View>,
+    pub board: LabBoard,
+}
+
+impl Watchers for Observed {
+    fn apart(&self) -> Self {
+        Self { views: self.views.iter().map(View::apart).collect(), board: self.board.apart() }
+    }
+
+    fn observers(&self) -> Vec<Box<dyn Observer>> {
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(self.board.observer())];
+        observers.extend(self.views.iter().map(|view| Box::new(view.clone()) as Box<dyn Observer>));
+        observers
+    }
+}
+
+/// The instant that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Instant {
+    /// Where the network was when its clock last showed this.
+    At(SimTime),
+    /// After so many inputs were delivered to actors, where that is within an instant.
+    Within { at: SimTime, delivered: u64, inputs: Option<usize> },
+    /// That of a view.
+    Of(u64),
+    /// Where the network is now.
+    Now,
+}
+
+/// How far from that instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Away {
+    pub step: By,
+    pub is_back: bool,
+}
+
+/// By what a step is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Slot,
+    Other(Step),
+}
+
+/// The view that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViewWish {
+    pub instant: Instant,
+    pub away: Option<Away>,
+    /// Whose API it has.
+    pub node: NodeId,
+}
+
+/// A view that is open.
+pub struct PastView {
+    /// What its requests are answered from.
+    pub context: ApiContext,
+    pub place: Place,
+    /// How often the network had gone back to a snapshot when it was opened.
+    reverts: u64,
+}
+
+/// All views of a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Views(Arc<Shared>);
+
+struct Shared {
+    past: Past<Observed>,
+    turn: Arc<Semaphore>,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    last: u64,
+    /// Counts requests, to tell which view was asked for last.
+    asked: u64,
+    views: BTreeMap<u64, (u64, Arc<PastView>)>,
+}
+
+/// A copy that has come to its instant, and waits there.
+struct Come {
+    live: LiveHandle,
+    view: View,
+    board: LabBoard,
+    feed: EventFeed,
+    place: Place,
+}
+
+impl Views {
+    /// Views of this past: none yet.
+    pub fn new(past: Past<Observed>) -> Self {
+        Self(Arc::new(Shared { past, turn: Arc::new(Semaphore::new(AT_ONCE)), all: Mutex::default() }))
+    }
+
+    /// The past that they are of.
+    pub fn past(&self) -> &Past<Observed> {
+        &self.0.past
+    }
+
+    /// Opens one beside the network of a context, and answers its number.
+    ///
+    /// # Errors
+    /// The network never was there, or not as early as it is kept.
+    pub async fn open(&self, wish: ViewWish, beside: &ApiContext) -> Result<(u64, Arc<PastView>), ApiError> {
+        let from = match wish.instant {
+            Instant::Of(id) => Some(self.get(id).ok_or(MISSING)?),
+            _ => None,
+        };
+        let past = self.0.past.clone();
+        let history = beside.live.look(move |stage| past.history(stage)).await?;
+        if from.as_ref().is_some_and(|from| from.reverts != history.reverts) {
+            let why = "the network has gone back to a snapshot since, and this view is not of its past any more";
+            return Err(ApiError::Conflict(why.to_owned()));
+        }
+        check(&wish, &history)?;
+        let nodes = beside.board.nodes();
+        if wish.node.0 as usize >= nodes {
+            let (found, last) = (wish.node.0, nodes.saturating_sub(1));
+            return Err(ApiError::Unprocessable(format!("key 'node': found {found}, allowed is 0 to {last}")));
+        }
+        let (reverts, place) = (history.reverts, from.map(|from| from.place));
+        let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
+        let come = on_thread(async move {
+            let walk = walk(&history, &wish, place).await.map_err(refused)?;
+            drop(permit);
+            let place = walk.place();
+            let (stage, observed) = walk.into_parts();
+            Ok(arrived(stage, observed, wish.node, place))
+        });
+        let Come { live, view, board, feed, place } = come.await?;
+        let chaos = Chaos::new(board.seed().unwrap_or_default(), wish.node, Arc::new(vec![view.clone()].into()));
+        let context = ApiContext { board, feed, chaos, ..beneath(beside, view, live) };
+        Ok(self.keep(PastView { context, place, reverts }))
+    }
+
+    fn keep(&self, view: PastView) -> (u64, Arc<PastView>) {
+        let view = Arc::new(view);
+        let mut all = self.lock();
+        all.last += 1;
+        all.asked += 1;
+        let (id, asked) = (all.last, all.asked);
+        all.views.insert(id, (asked, view.clone()));
+        while all.views.len() > VIEWS_MAX {
+            let longest = all.views.iter().min_by_key(|(_, (asked, _))| *asked).map(|(id, _)| *id);
+            longest.and_then(|id| all.views.remove(&id)).iter().for_each(|(_, view)| view.close());
+        }
+        (id, view)
+    }
+
+    /// One of them, which is in use.
+    pub fn get(&self, id: u64) -> Option<Arc<PastView>> {
+        let mut all = self.lock();
+        all.asked += 1;
+        let asked = all.asked;
+        let (last, view) = all.views.get_mut(&id)?;
+        *last = asked;
+        Some(view.clone())
+    }
+
+    /// All, by number.
+    pub fn list(&self) -> Vec<(u64, Arc<PastView>)> {
+        self.lock().views.iter().map(|(id, (_, view))| (*id, view.clone())).collect()
+    }
+
+    /// Closes one, and says whether it was there.
+    pub fn delete(&self, id: u64) -> bool {
+        let removed = self.lock().views.remove(&id);
+        removed.iter().for_each(|(_, view)| view.close());
+        removed.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        // A panic while it was locked leaves whole entries.
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PastView {
+    /// An isolated chain that goes on from here, at a manual pace.
+    ///
+    /// # Errors
+    /// It was closed meanwhile.
+    pub async fn go_on(&self, beside: &ApiContext) -> Result<Chain, ApiError> {
+        let look = |stage: &Stage| {
+            let inputs = stage.snapshots().inputs().into_iter().cloned().collect();
+            let snapshots = Snapshots::after(stage.snapshots().plan(), inputs);
+            stage.inline_moment().map(|moment| (moment, snapshots))
+        };
+        let (moment, snapshots): (Moment, Snapshots) =
+            self.context.live.look(look).await?.expect("a view is on the inline stage");
+        let observed = Observed { views: vec![self.context.view.apart()], board: self.context.board.apart() };
+        let (node, place) = (self.context.view.node(), self.place);
+        let come = on_thread(async move {
+            let stage = Stage::at(&moment, snapshots, observed.observers());
+            Ok(arrived(stage, observed, node, place))
+        });
+        let Come { live, view, board, feed, .. } = come.await?;
+        let seed = board.seed().unwrap_or_default();
+        let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
+        let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));
+        let funds = beside.funds.as_ref().map(|funds| Arc::new(funds.apart()));
+        let account = |account: &crate::scenario::Account| ChainAccount {
+            address: account.keys.public().address(byte).to_string(),
+            public_key: account.keys.public().to_string(),
+            balance: account.balance.value().to_string(),
+            passphrase: account.passphrase.clone(),
+        };
+        Ok(Chain {
+            seed,
+            delegates: board.delegates().iter().flatten().count() as u32,
+            nethash: tree.config().network.nethash.to_string(),
+            accounts: funds.iter().flat_map(|funds| funds.accounts()).map(account).collect(),
+            context: ApiContext {
+                funds,
+                desk: beside.desk.clone(),
+                write_state: beside.write_state.clone(),
+                recording: Some(Arc::new(|_, _| Err(NO_RECORDING.to_owned()))),
+                board,
+                feed,
+                chaos,
+                ..beneath(beside, view, live)
+            },
+        })
+    }
+
+    fn close(&self) {
+        self.context.live.stop();
+        self.context.feed.end();
+    }
+}
+
+/// What a chain that began in the midst of another network says of its recording.
+const NO_RECORDING: &str = "this chain began where another network was, so it has no recording of its own; a snapshot's file \
+                            holds all that came in";
+
+/// No view has this number.
+pub const MISSING: ApiError = ApiError::NotFound("there is no view of this number; GET /lab/views lists all");
+
+/// A view shows, and does nothing.
+pub fn read_only() -> ApiError {
+    ApiError::Conflict(
+        "a view of the past can be read only; POST /lab/views/{id}/chain makes an isolated chain that goes on from there"
+            .to_owned(),
+    )
+}
+
+/// The context of a network beside another one, behind the same server.
+fn beneath(beside: &ApiContext, view: View, live: LiveHandle) -> ApiContext {
+    ApiContext {
+        ports: beside.ports,
+        host: beside.host,
+        settings: beside.settings.clone(),
+        report: beside.report.clone(),
+        limiter: beside.limiter.clone(),
+        receiving: beside.receiving.clone(),
+        requests: beside.requests.clone(),
+        connections: beside.connections.clone(),
+        ..ApiContext::new(view, live)
+    }
+}
+
+/// Whether the instant can be in the past of the network.
+fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
+    let first = history.kept.first().map_or(history.present, |kept| kept.place);
+    let at = match wish.instant {
+        Instant::At(at) | Instant::Within { at, .. } => at,
+        Instant::Of(_) | Instant::Now => return Ok(()),
+    };
+    if at > history.present.at || at < first.at {
+        let (found, from, to) = (at.micros(), first.at.micros(), history.present.at.micros());
+        return Err(ApiError::Unprocessable(format!(
+            "key 'at': found {found}, allowed is {from} to {to}, which is now"
+        )));
+    }
+    match wish.instant {
+        Instant::Within { delivered, .. } if delivered > history.present.delivered => {
+            let (found, most) = (delivered, history.present.delivered);
+            Err(ApiError::Unprocessable(format!("key 'delivered': found {found}, allowed is 0 to {most}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<Place>) -> Result<Walk<Observed>, Lost> {
+    let Some(away) = wish.away else {
+        return match (wish.instant, from) {
+            (Instant::At(at), _) => history.at(at).await,
+            (Instant::Within { at, delivered, inputs }, _) => {
+                history.to(place_of(history, at, delivered, inputs)).await
+            }
+            (_, Some(place)) => history.to(place).await,
+            (_, None) => history.to(history.present).await,
+        };
+    };
+    let from = match (wish.instant, from) {
+        (Instant::At(at), _) => history.at(at).await?.place(),
+        (Instant::Within { at, delivered, inputs }, _) => place_of(history, at, delivered, inputs),
+        (_, Some(place)) => place,
+        (_, None) => history.present,
+    };
+    match (away.step, away.is_back) {
+        (By::Slot, is_back) => history.at(slot_beside(history, from.at, is_back)).await,
+        (By::Other(step), true) => history.before_step(from, step).await,
+        (By::Other(step), false) => history.after(from, step).await,
+    }
+}
+
+/// The place within an instant. Where it is not said how many inputs had come in, it is before what came in there last.
+fn place_of(history: &History<Observed>, at: SimTime, delivered: u64, inputs: Option<usize>) -> Place {
+    let by_then = || history.inputs.partition_point(|came| came.at <= at && came.delivered < delivered);
+    Place { at, delivered, inputs: inputs.unwrap_or_else(by_then).min(history.inputs.len()) }
+}
+
+/// The beginning of the next slot, or that of the slot that began last before an instant; within what is kept.
+fn slot_beside(history: &History<Observed>, at: SimTime, is_back: bool) -> SimTime {
+    let slots = history.plan.tree.slots();
+    let start = |slot: u32| SimTime::from_seconds(slots.start(Slot(slot)));
+    let running = slots.slot(at.seconds()).0;
+    let first = history.kept.first().map_or(history.present, |kept| kept.place).at;
+    let beside = match is_back {
+        false => start(running.saturating_add(1)),
+        true if start(running) < at => start(running),
+        true => start(running.saturating_sub(1)),
+    };
+    beside.clamp(first, history.present.at)
+}
+
+fn refused(lost: Lost) -> ApiError {
+    match lost {
+        Lost::TooEarly { .. } | Lost::NoSuchPlace { .. } => ApiError::Unprocessable(format!("key 'at': {lost}")),
+        Lost::Died(why) => ApiError::Internal(why.to_string()),
+    }
+}
+
+/// A copy that stands where it has come to, and is ready to be asked.
+fn arrived(stage: Stage, observed: Observed, node: NodeId, place: Place) -> (Live, Come) {
+    let tree = stage.world().tree().clone();
+    let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
+    let Observed { views, board } = observed;
+    let is_watched = views.iter().find(|view| view.node() == node).cloned();
+    let view = is_watched.unwrap_or_else(|| view_of(&stage, node));
+    let (mut live, handle) = Live::new(stage, tree.slots(), Pace::Manual);
+    live.watch(Box::new(feed.observer()));
+    (live, Come { live: handle, view, board, feed, place })
+}
+
+/// The view of a node that nobody watched, as it is now.
+fn view_of(stage: &Stage, node: NodeId) -> View {
+    let (world, plan) = (stage.world(), stage.snapshots().plan());
+    let (tips, nodes) = (world.tips(), 0..plan.nodes.len() as u32);
+    let view = View::new(node, plan.tree.clone(), tips.of(node).clone(), world.now());
+    let mut view = view.with_neighbours(nodes.clone().map(NodeId)).with_latencies(&plan.network());
+    let pending = stage.inline_moment().map(|moment| moment.pending(node)).unwrap_or_default();
+    for one in nodes.map(NodeId) {
+        let tip = tips.of(one);
+        let pending = (one == node).then_some(&*pending);
+        view.observe_network(
+            world.now(),
+            &NetworkEvent::Moved { node: one, from: tip, to: tip, pending, begins: true },
+        );
+    }
+    view
+}
+
+/// Brings a copy to its instant, and has it stand there, on a thread of its own.
+async fn on_thread(
+    make: impl Future<Output = Result<(Live, Come), ApiError>> + Send + 'static,
+) -> Result<Come, ApiError> {
+    let (tell, told) = oneshot::channel();
+    let run = move || {
+        on_current_thread(async move {
+            let live = match make.await {
+                Ok((live, come)) => {
+                    if tell.send(Ok(come)).is_err() {
+                        return;
+                    }
+                    live
+                }
+                Err(why) => {
+                    // Nobody waits for it any more: the client has gone.
+                    let _client_gone = tell.send(Err(why));
+                    return;
+                }
+            };
+            // Whoever asks is told that it has stopped.
+            let _stopped = live.run().await;
+        });
+    };
+    let started = thread::Builder::new().name("view".to_owned()).spawn(run);
+    started.map_err(|why| ApiError::Internal(format!("no thread for a view: {why}")))?;
+    told.await.map_err(|_| ApiError::Internal("the thread of a view has ended".to_owned()))?
+}
+
+/// The number of the view that a path is of, if it can be one, and the path within the view.
+pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
+    split_below(PREFIX, path)
+}
+
+/// Where a view is found.
+pub fn prefix(id: u64) -> String {
+    format!("{PREFIX}{id}")
+}

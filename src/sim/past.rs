@@ -1,0 +1,217 @@
+//! The past of a live run: moments that are kept now and then, and the way from one of them to any earlier instant.
+//!
+//! ```text
+//!   kept ·········· kept ······ kept ····· now       bounded bytes; the moment that is soonest made again gives way
+//!            ▲        └─ copy, and play what came in since (walk.rs) ─► the instant that is asked for
+//!   inputs ──┴── those of the run's snapshots: nothing is written down a second time
+//! ```
+//!
+//! What came in from outside is in [`Snapshots`] anyway. So an instant is reached by a copy of the nearest moment before it, on
+//! a stage of its own, and the live run never stands still for it. Those who watch the run, such as views of nodes, are copied
+//! beside each moment: what they gathered before it cannot be made again from the moment alone.
+
+mod walk;
+
+pub use walk::{Lost, Step, Walk};
+
+use super::{
+    Observer, Plan, Stage,
+    snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
+    world::Moment,
+};
+use crate::actors::SimTime;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Bytes of moments that are kept.
+pub const PAST_MAX: usize = 30 << 20;
+/// Moments that are kept at most.
+const MOMENTS_MAX: usize = 64;
+/// Inputs delivered to actors between two moments at least: so many, and so many more for each node, because a moment of a
+/// larger network takes longer to copy.
+const SPACING: u64 = 8_192;
+const SPACING_OF_NODE: u64 = 128;
+
+/// Where a run is between two events. Its parts only ever grow, unless the run goes back to a snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// What the clock shows.
+    pub at: SimTime,
+    /// Inputs delivered to actors.
+    pub delivered: u64,
+    /// Inputs that came from outside, since the beginning of the run.
+    pub inputs: usize,
+}
+
+/// Those who watch a run, and whose copies watch a copy of it.
+pub trait Watchers: Send + Sync + 'static {
+    /// They as they are now, which share nothing that changes with them.
+    fn apart(&self) -> Self;
+
+    /// What tells them of a run.
+    fn observers(&self) -> Vec<Box<dyn Observer>>;
+}
+
+/// A moment that is kept.
+pub struct Kept<W> {
+    pub place: Place,
+    pub watchers: W,
+    /// A moment cannot be shared between threads, and is copied by one at a time.
+    moment: Mutex<Moment>,
+    bytes: usize,
+}
+
+impl<W> Kept<W> {
+    /// A stage of its own that stands there, watched by these, with all that had come in by then.
+    fn stage(&self, plan: &Plan, inputs: &[CameIn], observers: Vec<Box<dyn Observer>>) -> Stage {
+        let moment = self.moment.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Stage::at(&moment, Snapshots::after(plan, inputs.to_vec()), observers)
+    }
+}
+
+/// Keeps moments of a live run: what [`super::Live`] holds of a [`Past`].
+pub trait Album: Send {
+    /// Whether a moment is to be kept of a run of so many nodes, after so many inputs delivered to actors.
+    fn is_due(&self, delivered: u64, nodes: usize) -> bool;
+    /// Keeps a moment.
+    fn keep(&mut self, inputs: usize, moment: Moment);
+    /// A snapshot was taken.
+    fn took(&mut self, id: SnapshotId);
+    /// The run has gone back to a snapshot.
+    fn went_back(&mut self, to: &SnapshotInfo);
+}
+
+/// The past of a run, for as long as the run lives. Cheap to clone; clones share everything.
+pub struct Past<W>(Arc<Shared<W>>);
+
+struct Shared<W> {
+    live: W,
+    room: usize,
+    state: Mutex<State<W>>,
+}
+
+struct State<W> {
+    /// By place, the first one first. All of them are on the way to where the run is.
+    kept: Vec<Arc<Kept<W>>>,
+    /// Snapshots that are known to be on that way.
+    line: BTreeSet<SnapshotId>,
+    /// How often the run went back.
+    reverts: u64,
+    is_wanted: bool,
+}
+
+/// All that is needed to go to any instant of the past, as of one instant of the live run.
+pub struct History<W> {
+    pub kept: Vec<Arc<Kept<W>>>,
+    pub plan: Plan,
+    /// All that came in, from the beginning of the run on.
+    pub inputs: Vec<CameIn>,
+    /// Where the live run is.
+    pub present: Place,
+    /// How often it went back to a snapshot.
+    pub reverts: u64,
+}
+
+impl<W> Clone for Past<W> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<W: Watchers> Past<W> {
+    /// That of a run that is about to begin, and that these watch.
+    pub fn new(live: W) -> Self {
+        Self::with_room(live, PAST_MAX)
+    }
+
+    /// The same, which keeps so many bytes of moments.
+    pub fn with_room(live: W, room: usize) -> Self {
+        let state = State { kept: Vec::new(), line: BTreeSet::new(), reverts: 0, is_wanted: true };
+        Self(Arc::new(Shared { live, room, state: Mutex::new(state) }))
+    }
+
+    /// All that is needed to go back, of the stage whose past it is.
+    pub fn history(&self, stage: &Stage) -> History<W> {
+        let snapshots = stage.snapshots();
+        let inputs: Vec<CameIn> = snapshots.inputs().into_iter().cloned().collect();
+        let world = stage.world();
+        let present = Place { at: world.now(), delivered: world.delivered(), inputs: inputs.len() };
+        let state = self.lock();
+        let (kept, reverts) = (state.kept.clone(), state.reverts);
+        History { kept, plan: snapshots.plan().clone(), inputs, present, reverts }
+    }
+
+    /// How many moments are kept, and how many bytes they take: an estimate.
+    pub fn size(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.kept.len(), state.bytes())
+    }
+
+    /// The first instant that can be gone back to.
+    pub fn first(&self) -> Option<Place> {
+        self.lock().kept.first().map(|kept| kept.place)
+    }
+
+    /// How often the run went back to a snapshot.
+    pub fn reverts(&self) -> u64 {
+        self.lock().reverts
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
+        // A panic while it was locked leaves whole entries.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W: Watchers> Album for Past<W> {
+    fn is_due(&self, delivered: u64, nodes: usize) -> bool {
+        let state = self.lock();
+        let last = state.kept.last().map_or(0, |kept| kept.place.delivered);
+        state.is_wanted || delivered.saturating_sub(last) >= SPACING + SPACING_OF_NODE * nodes as u64
+    }
+
+    fn keep(&mut self, inputs: usize, moment: Moment) {
+        let place = Place { at: moment.now(), delivered: moment.delivered(), inputs };
+        let (watchers, bytes) = (self.0.live.apart(), moment.bytes());
+        let kept = Kept { place, watchers, moment: Mutex::new(moment), bytes };
+        let mut state = self.lock();
+        state.is_wanted = false;
+        state.kept.push(Arc::new(kept));
+        state.thin(self.0.room);
+    }
+
+    fn took(&mut self, id: SnapshotId) {
+        self.lock().line.insert(id);
+    }
+
+    /// What is not on the way to the snapshot is no past any more. Where the way there is not known, it begins anew: at the
+    /// beginning of the run, if that is kept, else at the snapshot.
+    fn went_back(&mut self, to: &SnapshotInfo) {
+        let mut state = self.lock();
+        let is_known = state.line.contains(&to.id);
+        let is_before = |kept: &Kept<W>| kept.place.at <= to.at && kept.place.delivered <= to.delivered;
+        state.kept.retain(|kept| is_before(kept) && (is_known || kept.place.inputs == 0));
+        state.line.retain(|id| is_known && *id <= to.id);
+        state.line.insert(to.id);
+        state.reverts += 1;
+        state.is_wanted = true;
+    }
+}
+
+impl<W> State<W> {
+    fn bytes(&self) -> usize {
+        self.kept.iter().map(|kept| kept.bytes).sum()
+    }
+
+    /// Drops moments until the rest has room, but neither the first nor the newest: those that are soonest made again.
+    fn thin(&mut self, room: usize) {
+        let mut bytes = self.bytes();
+        while (bytes > room || self.kept.len() > MOMENTS_MAX) && self.kept.len() > 2 {
+            let gap = |at: &usize| self.kept[at + 1].place.delivered - self.kept[at - 1].place.delivered;
+            let soonest = (1..self.kept.len() - 1).min_by_key(gap).expect("there are three");
+            bytes -= self.kept.remove(soonest).bytes;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Playing the past again, event for event, from a moment that was kept to the instant that is asked for.
+
+use super::{History, Kept, Place, Watchers};
+use crate::{
+    actors::{Event, NodeId, SimTime},
+    protocol::{BlockId, Round},
+    sim::{NetworkEvent, Observer, Stage, snapshots::CameIn, stage::ractor::ActorDied},
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// How far one step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To where something else was told of, as `/lab/events` and traces tell it.
+    Event,
+    /// To where another block is the winning tip.
+    Block,
+    /// To where the winning chain is in another round.
+    Round,
+}
+
+/// Why an instant cannot be gone to.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// Nothing is kept that early.
+    #[error("{at} is before the first instant that is kept, {}", first.at.micros(), at = at.at.micros())]
+    TooEarly { at: Place, first: Place },
+    /// The run never stood there.
+    #[error("the run never stood at {} after {} inputs delivered to actors", place.at.micros(), place.delivered)]
+    NoSuchPlace { place: Place },
+    #[error(transparent)]
+    Died(#[from] ActorDied),
+}
+
+/// A copy of the run that goes through its past.
+pub struct Walk<W> {
+    stage: Stage,
+    watchers: W,
+    inputs: VecDeque<CameIn>,
+    came_in: usize,
+    /// Where it ends.
+    end: Place,
+    told: Arc<AtomicU64>,
+}
+
+/// What steps are counted by.
+#[derive(PartialEq)]
+enum Mark {
+    Told(u64),
+    Tip(BlockId),
+    Round(Round),
+}
+
+impl<W: Watchers> History<W> {
+    /// A copy of the run that stands at an instant: where the run was when its clock last showed it.
+    ///
+    /// # Errors
+    /// It is before the first moment that is kept.
+    pub async fn at(&self, at: SimTime) -> Result<Walk<W>, Lost> {
+        if at >= self.present.at {
+            return self.to(self.present).await;
+        }
+        // What came in at this very instant has come in.
+        let inputs = self.inputs.partition_point(|came| came.at <= at);
+        let is_before = |kept: &Kept<W>| kept.place.at < at && kept.place.inputs <= inputs;
+        let place = Place { at, delivered: 0, inputs };
+        let from = self.kept.iter().rev().find(|kept| is_before(kept)).or_else(|| {
+            // The first instant of all is itself kept.
+            self.kept.first().filter(|kept| kept.place.at == at && kept.place.inputs <= inputs)
+        });
+        let from = from.ok_or_else(|| self.too_early(place))?;
+        let mut walk = self.walk(from, Place { delivered: u64::MAX, ..place });
+        walk.go_to_instant(at).await?;
+        Ok(walk)
+    }
+
+    /// A copy of the run that stands at a place.
+    ///
+    /// # Errors
+    /// It is before the first moment that is kept, or the run never stood there.
+    pub async fn to(&self, place: Place) -> Result<Walk<W>, Lost> {
+        let index = self.before(place, true).ok_or_else(|| self.too_early(place))?;
+        self.from_to(index, place).await
+    }
+
+    /// A copy of the run that stands a step after a place, or at the present, whichever comes first.
+    ///
+    /// # Errors
+    /// As [`History::to`].
+    pub async fn after(&self, place: Place, step: Step) -> Result<Walk<W>, Lost> {
+        let mut walk = self.to(place).await?;
+        walk.go_on(&self.inputs, self.present);
+        let was = walk.mark(step);
+        while walk.mark(step) == was && walk.next().await? {}
+        Ok(walk)
+    }
+
+    /// A copy of the run that stands a step before a place, or at the first instant that is kept: where that which was true
+    /// just before the place came about.
+    ///
+    /// # Errors
+    /// As [`History::to`].
+    pub async fn before_step(&self, place: Place, step: Step) -> Result<Walk<W>, Lost> {
+        let mut index = self.before(place, false);
+        while let Some(from) = index {
+            if let Some(found) = self.last_mark(from, place, step).await? {
+                return self.from_to(from, found).await;
+            }
+            index = from.checked_sub(1);
+        }
+        let first = self.kept.first().ok_or_else(|| self.too_early(place))?;
+        self.from_to(0, first.place).await
+    }
+
+    /// Where the last step between a kept moment and a place ended, the place itself not counted.
+    async fn last_mark(&self, from: usize, place: Place, step: Step) -> Result<Option<Place>, Lost> {
+        let mut walk = self.walk(&self.kept[from], place);
+        let (mut mark, mut found) = (walk.mark(step), None);
+        while walk.next().await? && walk.place() < place {
+            let now = walk.mark(step);
+            if now != mark {
+                (mark, found) = (now, Some(walk.place()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The last moment that is kept before a place, or at it.
+    fn before(&self, place: Place, or_at: bool) -> Option<usize> {
+        let is_before = |kept: &Kept<W>| {
+            let one = kept.place;
+            let is_on_way = one.at <= place.at && one.delivered <= place.delivered && one.inputs <= place.inputs;
+            is_on_way && (or_at || one < place)
+        };
+        self.kept.iter().rposition(|kept| is_before(kept))
+    }
+
+    async fn from_to(&self, from: usize, place: Place) -> Result<Walk<W>, Lost> {
+        let mut walk = self.walk(&self.kept[from], place);
+        while walk.next().await? {}
+        Ok(walk)
+    }
+
+    fn walk(&self, from: &Kept<W>, end: Place) -> Walk<W> {
+        let watchers = from.watchers.apart();
+        let told = Arc::new(AtomicU64::new(0));
+        let mut observers = watchers.observers();
+        observers.push(Box::new(Told(told.clone())));
+        let came_in = from.place.inputs.min(self.inputs.len());
+        let stage = from.stage(&self.plan, &self.inputs[..came_in], observers);
+        let inputs = self.inputs[came_in..end.inputs.max(came_in).min(self.inputs.len())].iter().cloned().collect();
+        Walk { stage, watchers, inputs, came_in, end, told }
+    }
+
+    fn too_early(&self, at: Place) -> Lost {
+        Lost::TooEarly { at, first: self.kept.first().map_or(self.present, |kept| kept.place) }
+    }
+}
+
+impl<W> Walk<W> {
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        let world = self.stage.world();
+        Place { at: world.now(), delivered: world.delivered(), inputs: self.came_in }
+    }
+
+    /// The copy where it has come to, and those who watched it.
+    pub fn into_parts(self) -> (Stage, W) {
+        (self.stage, self.watchers)
+    }
+
+    /// Plays one event, or lets one input come in; says whether the end was further away.
+    async fn next(&mut self) -> Result<bool, Lost> {
+        let until = self.inputs.front().map_or((self.end.at, self.end.delivered), |came| (came.at, came.delivered));
+        let delivered = self.stage.world().delivered();
+        if delivered < until.1 {
+            return if self.stage.step(until.0).await? { Ok(true) } else { Err(self.lost()) };
+        }
+        if delivered > until.1 {
+            return Err(self.lost());
+        }
+        // What is due before then and reaches no actor, such as the end of a fault, has happened as well.
+        if self.stage.world().next_time().is_some_and(|next| next < until.0)
+            && self.stage.step(until.0.just_before()).await?
+        {
+            return Ok(true);
+        }
+        let is_behind = self.stage.world().now() < until.0;
+        self.stage.rest_until(until.0);
+        let Some(CameIn { what, .. }) = self.inputs.pop_front() else { return Ok(is_behind) };
+        self.stage.intervene(what).await?;
+        self.came_in += 1;
+        Ok(true)
+    }
+
+    /// Plays all that is due before an instant, and what came in by then.
+    async fn go_to_instant(&mut self, at: SimTime) -> Result<(), Lost> {
+        while !self.inputs.is_empty() {
+            self.next().await?;
+        }
+        while self.stage.world().next_time().is_some_and(|next| next < at) && self.stage.step(at.just_before()).await? {
+        }
+        self.stage.rest_until(at);
+        Ok(())
+    }
+
+    /// The walk ends later than it did.
+    fn go_on(&mut self, inputs: &[CameIn], end: Place) {
+        self.inputs = inputs[self.came_in.min(inputs.len())..].iter().cloned().collect();
+        self.end = end;
+    }
+
+    fn mark(&self, step: Step) -> Mark {
+        let world = self.stage.world();
+        match step {
+            Step::Event => Mark::Told(self.told.load(Ordering::Relaxed)),
+            Step::Block => Mark::Tip(world.tips().winning().id()),
+            Step::Round => Mark::Round(world.tree().schedule().at(world.tips().winning().height().next()).round),
+        }
+    }
+
+    fn lost(&self) -> Lost {
+        Lost::NoSuchPlace { place: self.end }
+    }
+}
+
+/// Counts what is told of a run.
+struct Told(Arc<AtomicU64>);
+
+impl Observer for Told {
+    fn observe(&mut self, _: SimTime, _: NodeId, _: &Event) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn observe_network(&mut self, _: SimTime, _: &NetworkEvent<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
