@@ -13,7 +13,7 @@ use crate::{
 /// What a stage hands to an actor next.
 #[derive(Debug)]
 pub struct Delivery {
-    /// Index of the actor in [`Plan::actors`].
+    /// Index of the actor in [`crate::sim::Plan::actors`].
     pub index: usize,
     pub to: ActorId,
     /// What the node's clock shows.
