@@ -15,6 +15,7 @@
 mod acceptance;
 mod discovery;
 mod draws;
+mod endpoint;
 mod fork;
 mod gossip;
 mod inquiry;
@@ -36,10 +37,11 @@ use crate::{
 };
 use discovery::{Discovery, Newcomers};
 use draws::Draws;
+use endpoint::Endpoint;
 use fork::ForkWatch;
 use gossip::Passing;
 use inquiry::Inquiries;
-use limits::{Endpoint, Limits};
+use limits::Limits;
 use neighbours::Neighbours;
 use ping::Pings;
 use prefetch_index::prefetch_index;

@@ -8,6 +8,7 @@ use crate::{
         Metrics,
         bundle::{About, Bundle, command},
         metrics::{Figures, Totals},
+        page,
         rounds::totals,
         table,
         trace::{TraceFormat, TraceWriter, line::Header},
@@ -184,7 +185,8 @@ impl Run {
         let about = self.about(scenario, &outcome);
         let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };
         if let Some(folder) = &self.out {
-            bundle.write(folder).map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
+            let written = bundle.write(folder).and_then(|()| page::run::write(&bundle, folder));
+            written.map_err(|why| Failure::broken(format!("--out {}: {why}", folder.display())))?;
         }
         if self.json {
             super::output::line(&as_json(&about, &figures, &outcome, &verdicts).to_string());

@@ -9,8 +9,8 @@ use crate::{
     report::sweep::{
         Seeds, Sweep as Plan, SweepError,
         engine::{Progress, hand_over, play},
-        handed,
-        results::{self, CellSummary, Summary},
+        handed, results,
+        summary::{CellSummary, Summary},
     },
     scenario::{Override, Scenario, Variation, memory::Need},
 };

@@ -2,7 +2,6 @@
 
 use super::{
     metrics::{Figures, Totals},
-    page,
     rounds::{DelegateSlots, RoundReport, totals},
     sheet::{Cell, Column, Kind, Sheet, SheetError, column, write_whole},
 };
@@ -81,7 +80,7 @@ struct Summary<'a> {
 }
 
 impl Bundle<'_> {
-    /// Writes everything but `events.jsonl`, which a trace writer has written while the run went on.
+    /// Writes summary and tables. A trace writer has written `events.jsonl` while the run went on.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -91,8 +90,7 @@ impl Bundle<'_> {
         self.time(folder)?;
         self.blocks(folder)?;
         self.orphans(folder)?;
-        write_whole(&folder.join("summary.json"), pretty(&self.summary()).as_bytes())?;
-        write_whole(&folder.join("report.html"), page::run::page(self).as_bytes())
+        write_whole(&folder.join("summary.json"), pretty(&self.summary()).as_bytes())
     }
 
     /// The summary as JSON.

@@ -19,6 +19,7 @@ pub mod engine;
 pub mod handed;
 pub mod results;
 pub mod rows;
+pub mod summary;
 
 use super::bundle;
 use crate::{

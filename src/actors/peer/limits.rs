@@ -4,7 +4,7 @@
 //! which stand in their record, tell. Windows are kept for the others only; those of nodes with high numbers, of which there
 //! may be thousands, are forgotten when they are over.
 
-use super::{Peer, TABLED, neighbours::Call, send};
+use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
     protocol::{Block, hashing::IdHash},
@@ -22,56 +22,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
 /// Nodes with high numbers whose windows are kept before those that are over are looked for.
 pub(super) const NODES_KEPT: usize = 32;
-
-/// What a limit is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(super) enum Endpoint {
-    /// All calls together.
-    Any,
-    Block,
-    Blocks,
-    Peers,
-    Status,
-    CommonBlocks,
-    Transactions,
-}
-
-impl Endpoint {
-    /// In the order of their numbers.
-    const ALL: [Self; 7] =
-        [Self::Any, Self::Block, Self::Blocks, Self::Peers, Self::Status, Self::CommonBlocks, Self::Transactions];
-
-    /// What a message calls; `None` for an answer.
-    pub(super) fn of(message: &Message) -> Option<Self> {
-        match message {
-            Message::Block(_) => Some(Self::Block),
-            Message::BlocksRequest { .. } => Some(Self::Blocks),
-            Message::PeersRequest => Some(Self::Peers),
-            Message::StatusRequest => Some(Self::Status),
-            Message::CommonBlocksRequest { .. } => Some(Self::CommonBlocks),
-            Message::Transactions(_) => Some(Self::Transactions),
-            _ => None,
-        }
-    }
-
-    pub(super) fn from_number(number: u32) -> Option<Self> {
-        Self::ALL.get(number as usize).copied()
-    }
-
-    /// So many messages in so long, in microseconds.
-    const fn allowance(self) -> Option<(u64, u64)> {
-        match self {
-            Self::Any => Some((100, 1_000_000)),
-            Self::Block => Some((2, 4_000_000)),
-            Self::Blocks => Some((1, 2_000_000)),
-            Self::Peers => Some((1, 1_000_000)),
-            Self::Status => Some((2, 1_000_000)),
-            Self::CommonBlocks => Some((9, 1_000_000)),
-            Self::Transactions => None,
-        }
-    }
-}
 
 /// Messages counted, by who sends or gets them and what for.
 #[derive(Clone, Debug, Default)]

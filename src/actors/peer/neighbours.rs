@@ -1,7 +1,7 @@
 //! The peers a node is connected to. A record takes 32 bytes: a thousand nodes on a full mesh hold a million, and with
 //! thousands of nodes each message waits until its own, half a line of memory, is there.
 
-use super::{TABLED, limits::Endpoint};
+use super::{TABLED, endpoint::Endpoint};
 use crate::{
     actors::{NodeId, SimTime},
     protocol::Height,

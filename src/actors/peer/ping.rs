@@ -1,7 +1,7 @@
 //! Pings of all peers: before forging, in a health check, and after a rollback. Who fails is dropped.
 //! Source: consensus.md 2.2, 3.5, 6.
 
-use super::{Peer, inquiry::ANSWER_TIME, limits::Endpoint, neighbours::Verified, observe};
+use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe};
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
     protocol::Block,

@@ -5,12 +5,21 @@ use crate::{
     report::{
         bundle::Bundle,
         rounds::{DelegateSlots, totals},
+        sheet::{SheetError, write_whole},
     },
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 const SCRIPT: &str = concat!(include_str!("trace.js"), include_str!("traceview.js"), include_str!("run.js"));
+
+/// Writes the page of a run, `report.html`, beside its tables.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(bundle: &Bundle<'_>, folder: &Path) -> Result<(), SheetError> {
+    write_whole(&folder.join("report.html"), page(bundle).as_bytes())
+}
 
 /// The whole page.
 pub fn page(bundle: &Bundle<'_>) -> String {

@@ -1,6 +1,6 @@
 //! The page of a sweep.
 
-use crate::report::{bundle::quoted, sweep::results::Summary};
+use crate::report::{bundle::quoted, sweep::summary::Summary};
 use serde_json::json;
 
 const SCRIPT: &str = include_str!("sweep.js");
