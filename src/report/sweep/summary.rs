@@ -1,0 +1,75 @@
+//! The summary of a sweep, as `summary.json` and the report hold it.
+
+use super::Manifest;
+use crate::report::{
+    statistics::{DistributionReport, ShareReport},
+    survival::SurvivalReport,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// `summary.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    #[serde(flatten)]
+    pub manifest: Manifest,
+    pub runs: u64,
+    pub failed: u64,
+    /// Runs that were ended before their end: neither successes nor failures.
+    pub censored: u64,
+    /// Runs whose program or process ended before they did: they count as failed, and say nothing of their network.
+    pub died: u64,
+    /// Runs by what came of them.
+    pub by_status: BTreeMap<&'static str, u64>,
+    /// The first ones.
+    pub failures: Vec<Failed>,
+    pub cells: Vec<CellSummary>,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    pub run: u64,
+    pub seed: u64,
+    pub status: &'static str,
+    /// How it ended, or by what it died; empty where that was a panic.
+    pub ended: Option<String>,
+    /// The assertions that did not hold.
+    pub broken: Vec<String>,
+    /// The command that repeats it.
+    pub reproduce: String,
+}
+
+/// The runs of one combination of values.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellSummary {
+    /// By path; empty where nothing was varied.
+    pub varied: BTreeMap<String, String>,
+    /// What a reader of the scenario would not expect of these runs.
+    pub notes: Vec<String>,
+    pub runs: u64,
+    /// Of them, those that were ended before their end.
+    pub censored: u64,
+    /// Of them, those whose program or process ended before they did.
+    pub died: u64,
+    /// Runs that ended well, of those that are neither censored nor died; empty where all are.
+    pub ok: Option<ShareReport>,
+    /// Runs in which each assertion held.
+    pub assertions: Vec<AssertionSummary>,
+    /// The longest time from the end of a fault until all live nodes stood on one block, in seconds; a run that ended before
+    /// is right-censored. Empty where no fault ended.
+    pub converged_seconds: Option<SurvivalReport>,
+    /// By figure, over the runs that have it, censored ones up to where they were ended; times to converge stand in
+    /// `converged_seconds`.
+    pub figures: BTreeMap<&'static str, DistributionReport>,
+}
+
+/// How often an assertion held.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssertionSummary {
+    pub assertion: String,
+    /// Of the runs in which it was decided; empty where it was in none.
+    pub holds: Option<ShareReport>,
+    /// Runs that were ended before it was decided.
+    pub undecided: u64,
+}
