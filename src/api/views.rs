@@ -151,6 +151,8 @@ impl Views {
             Instant::Of(id) => Some(self.get(id).ok_or(MISSING)?),
             _ => None,
         };
+        // Whoever waits holds nothing of the history.
+        let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
         let past = self.0.past.clone();
         let history = beside.live.look(move |stage| past.history(stage)).await?;
         if from.as_ref().is_some_and(|from| from.reverts != history.reverts) {
@@ -164,7 +166,6 @@ impl Views {
             return Err(ApiError::Unprocessable(format!("key 'node': found {found}, allowed is 0 to {last}")));
         }
         let (reverts, place) = (history.reverts, from.map(|from| from.place));
-        let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
         let come = on_thread(async move {
             let walk = walk(&history, &wish, place).await.map_err(refused)?;
             drop(permit);

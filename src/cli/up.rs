@@ -276,12 +276,12 @@ impl Up {
             let live = live
                 .journalled(journal)
                 .journalled(Some(Box::new(session_kept.clone())))
-                .remembered(past.clone())
+                .remembered(past)
                 .begun()
                 .await
                 .map_err(Failure::broken)?;
             let funds = Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds));
-            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session, session_kept, past);
+            let (servers, webhooks) = served.start(&handle, &funds, &desk, &chains, session, session_kept);
             let (stop_api, stopped) = watch::channel(false);
             let api = thread::spawn(move || {
                 let served = api::serve(servers, &stopped);

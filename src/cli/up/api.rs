@@ -98,6 +98,8 @@ pub struct ServedNodes {
     settings: Settings,
     board: LabBoard,
     feed: EventFeed,
+    /// Of the past that they show.
+    views: Views,
 }
 
 struct ServedNode {
@@ -206,7 +208,9 @@ impl ApiOptions {
             lab: self.lab()?,
             limits: self.limits(),
         };
-        Ok((ServedNodes { nodes, thread, settings, board, feed }, observers))
+        let observed = nodes.iter().map(|node| node.view.clone()).collect();
+        let views = Views::new(Past::new(Observed { views: observed, board: board.clone() }));
+        Ok((ServedNodes { nodes, thread, settings, board, feed, views }, observers))
     }
 
     fn webhooks(&self, listener: &Listener, report: Report, data: Option<DataDir>, chaos: &Chaos) -> WebhookSettings {
@@ -238,8 +242,7 @@ impl ServedNodes {
 
     /// The past of the run that they show, which is about to begin.
     pub fn past(&self) -> Past<Observed> {
-        let views = self.nodes.iter().map(|node| node.view.clone()).collect();
-        Past::new(Observed { views, board: self.board.clone() })
+        self.views.past().clone()
     }
 
     /// Makes the servers, which pay from these accounts; the threads of the webhooks stay behind, to be stopped after them.
@@ -251,11 +254,10 @@ impl ServedNodes {
         chains: &Chains,
         session: Session,
         kept: KeptSession,
-        past: Past<Observed>,
     ) -> (Vec<Server>, WebhookThread) {
         let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
-        let (recording, views) = (recording(kept), Views::new(past));
-        let Self { nodes, thread, settings, board, feed } = self;
+        let recording = recording(kept);
+        let Self { nodes, thread, settings, board, feed, views } = self;
         let server = |node: ServedNode| {
             let context = ApiContext {
                 log: Some(node.tail),

@@ -86,7 +86,7 @@ impl<W: Watchers> History<W> {
     /// It is before the first moment that is kept, or the run never stood there.
     pub async fn to(&self, place: Place) -> Result<Walk<W>, Lost> {
         let index = self.before(place, true).ok_or_else(|| self.too_early(place))?;
-        self.from_to(index, place).await
+        self.walk_to(index, place).await
     }
 
     /// A copy of the run that stands a step after a place, or at the present, whichever comes first.
@@ -110,12 +110,12 @@ impl<W: Watchers> History<W> {
         let mut index = self.before(place, false);
         while let Some(from) = index {
             if let Some(found) = self.last_mark(from, place, step).await? {
-                return self.from_to(from, found).await;
+                return self.walk_to(from, found).await;
             }
             index = from.checked_sub(1);
         }
         let first = self.kept.first().ok_or_else(|| self.too_early(place))?;
-        self.from_to(0, first.place).await
+        self.walk_to(0, first.place).await
     }
 
     /// Where the last step between a kept moment and a place ended, the place itself not counted.
@@ -141,7 +141,7 @@ impl<W: Watchers> History<W> {
         self.kept.iter().rposition(|kept| is_before(kept))
     }
 
-    async fn from_to(&self, from: usize, place: Place) -> Result<Walk<W>, Lost> {
+    async fn walk_to(&self, from: usize, place: Place) -> Result<Walk<W>, Lost> {
         let mut walk = self.walk(&self.kept[from], place);
         while walk.next().await? {}
         Ok(walk)
