@@ -16,7 +16,7 @@
 
 mod account;
 mod authority;
-mod business;
+pub(in crate::check) mod business;
 mod figures;
 mod header;
 mod model;

@@ -130,12 +130,7 @@ fn check_type(
         Asset::HtlcLock { expiration, .. } => htlc::check_lock(*expiration, state, terms),
         Asset::HtlcClaim { lock, unlock_secret } => htlc::check_claim(lock, unlock_secret, state, terms),
         Asset::HtlcRefund { lock } => htlc::check_refund(lock, state),
-        asset @ (Asset::BusinessRegistration { .. }
-        | Asset::BusinessResignation
-        | Asset::BusinessUpdate { .. }
-        | Asset::BridgechainRegistration { .. }
-        | Asset::BridgechainResignation { .. }
-        | Asset::BridgechainUpdate { .. }) => businesses::check(asset, sender),
+        asset => businesses::check(asset, sender),
     }
 }
 

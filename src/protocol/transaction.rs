@@ -11,7 +11,6 @@
 //! bytes and id, made by a builder, from bytes or from JSON. What a transaction may say at a height is in a
 //! [`TransactionContext`]; whether its signature holds is [`SignedTransaction::verified`].
 
-mod asset;
 mod builder;
 mod context;
 mod decode;
@@ -20,22 +19,21 @@ mod error;
 mod fees;
 mod id;
 mod json;
-mod kind;
 mod read;
 mod schema;
 mod signed;
 mod split;
+mod types;
 mod verify;
 
-pub use asset::{Asset, Expiration, Payment, Vote};
 pub use builder::{TransactionBuilder, UnsignedTransaction};
 pub use context::{Dialect, TransactionContext};
 pub use error::{BytesError, TransactionError};
 pub use fees::StaticFees;
 pub use id::TransactionId;
-pub use kind::Kind;
 pub use schema::{Rule, SchemaError};
 pub use signed::SignedTransaction;
+pub use types::{Asset, Expiration, Kind, Payment, Pending, Vote};
 pub use verify::MultiSignatureCheckError;
 
 use super::{Arktoshi, Nonce, PublicKey, Timestamp};

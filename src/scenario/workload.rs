@@ -74,7 +74,7 @@ pub struct Generate {
     pub funding: u32,
     /// The share of each type, in any unit; transfers only, if empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub mix: BTreeMap<KindName, f64>,
+    pub mix: BTreeMap<Kind, f64>,
     /// What is sent, in coins.
     #[serde(default)]
     pub amount: Amounts,
@@ -115,36 +115,6 @@ pub struct Chain {
     pub file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
-}
-
-/// The 17 types by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the types' own names")]
-pub enum KindName {
-    Transfer,
-    SecondSignature,
-    DelegateRegistration,
-    Vote,
-    MultiSignature,
-    Ipfs,
-    MultiPayment,
-    DelegateResignation,
-    HtlcLock,
-    HtlcClaim,
-    HtlcRefund,
-    BusinessRegistration,
-    BusinessResignation,
-    BusinessUpdate,
-    BridgechainRegistration,
-    BridgechainResignation,
-    BridgechainUpdate,
-}
-
-impl From<KindName> for Kind {
-    fn from(name: KindName) -> Self {
-        Self::ALL[name as usize]
-    }
 }
 
 fn ten() -> u32 {

@@ -22,7 +22,7 @@ use crate::{
     },
     protocol::{
         Asset, SignedTransaction, TransactionId,
-        transaction::{Kind, Version},
+        transaction::{Kind, Pending, Version},
     },
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -211,18 +211,25 @@ impl TransactionPool {
             Version::Two(_) if !milestone.aip11 => return Err(PoolError::UnsupportedVersion(2)),
             _ => {}
         }
-        let once = matches!(
-            kind,
-            Kind::SecondSignature
-                | Kind::DelegateRegistration
-                | Kind::Vote
-                | Kind::MultiSignature
-                | Kind::DelegateResignation
-        );
-        if once && self.has_pending(transaction, |asset| asset.kind() == kind) {
-            return Err(PoolError::PendingType { sender: content.sender.to_string(), name: kind.name() });
-        }
+        self.check_pending(transaction)?;
         self.check_asset(transaction, repeated, applied)
+    }
+
+    /// As many of its type as a sender may have pending.
+    fn check_pending(&self, transaction: &SignedTransaction) -> Result<(), PoolError> {
+        let kind = transaction.kind();
+        match kind.pending() {
+            Pending::One if self.has_pending(transaction, |asset| asset.kind() == kind) => {
+                Err(PoolError::PendingType { sender: transaction.sender().to_string(), name: kind.name() })
+            }
+            Pending::OneOfBusiness(what) if self.has_pending(transaction, |asset| asset.kind() == kind) => {
+                // The reference prints the asset as JavaScript prints an object, and a resignation has none.
+                let has_asset = !kind.asset_members().is_empty();
+                let subject = if has_asset { "[object Object]" } else { "undefined" };
+                Err(PoolError::BusinessPending { what, subject })
+            }
+            Pending::Any | Pending::One | Pending::OneOfBusiness(_) => Ok(()),
+        }
     }
 
     fn check_asset(
@@ -245,17 +252,6 @@ impl TransactionPool {
                 Err(PoolError::UsernamePending(username.clone()))
             }
             Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock } => self.check_lock(kind, lock, applied),
-            Asset::BusinessRegistration { .. } | Asset::BusinessResignation | Asset::BusinessUpdate { .. }
-                if self.has_pending(transaction, |asset| asset.kind() == kind) =>
-            {
-                // The reference prints the asset as JavaScript prints an object, and a resignation has none.
-                let (what, subject) = match kind {
-                    Kind::BusinessRegistration => ("registration", "[object Object]"),
-                    Kind::BusinessUpdate => ("update", "[object Object]"),
-                    _ => ("resignation", "undefined"),
-                };
-                Err(PoolError::BusinessPending { what, subject })
-            }
             Asset::BridgechainResignation { bridgechain: id }
                 if self.has_pending(
                     transaction,

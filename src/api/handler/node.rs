@@ -179,7 +179,7 @@ fn write_dynamic_fees(object: &mut Object<'_>, fees: Option<&DynamicFees>) {
     object.slot("minFeeBroadcast").put(&fees.min_fee_broadcast);
     object.slot("addonBytes").object(|bytes| {
         for kind in Kind::ALL {
-            bytes.slot(kind.key()).put(&DynamicFees::addon_bytes(kind));
+            bytes.slot(kind.key()).put(&kind.addon_bytes());
         }
     });
 }

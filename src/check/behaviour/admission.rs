@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     actors::{Message, message::AddTransactions},
-    check::conduct,
+    check::{conduct, step::business},
     ledger::{
         apply::{self, Look},
         rules::PoolRules,
@@ -218,7 +218,7 @@ impl PoolModel {
         }
         let own: Vec<_> =
             self.pending.values().filter(|other| other.sender_address() == one.sender_address()).collect();
-        if ONCE.contains(&kind) && own.iter().any(|other| other.kind() == kind) {
+        if (ONCE.contains(&kind) || business::ONCE.contains(&kind)) && own.iter().any(|other| other.kind() == kind) {
             return Err("ERR_PENDING");
         }
         let state = &known.tree.applied(&self.tip).state;
@@ -250,10 +250,6 @@ impl PoolModel {
                     (_, true) => Err("ERR_PENDING"),
                     _ => Ok(()),
                 }
-            }
-            Asset::BusinessRegistration { .. } | Asset::BusinessResignation | Asset::BusinessUpdate { .. } => {
-                let twice = own.iter().any(|other| other.kind() == kind);
-                if twice { Err("ERR_PENDING") } else { Ok(()) }
             }
             Asset::BridgechainResignation { bridgechain: id } | Asset::BridgechainUpdate { bridgechain: id, .. } => {
                 let twice = own.iter().filter(|other| other.kind() == kind).any(|other| match other.asset() {
@@ -335,15 +331,10 @@ pub(super) fn least_fee(rules: &PoolRules, one: &SignedTransaction, rate: u64) -
     let more: u64 = match one.kind() {
         Kind::HtlcClaim | Kind::HtlcRefund => return Arktoshi::ZERO,
         Kind::DelegateRegistration => 400_000,
-        Kind::BusinessRegistration | Kind::BridgechainRegistration => 4_000_000,
-        Kind::MultiSignature | Kind::MultiPayment | Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
+        Kind::MultiSignature | Kind::MultiPayment => 500,
         Kind::SecondSignature | Kind::Ipfs => 250,
-        Kind::Transfer
-        | Kind::Vote
-        | Kind::DelegateResignation
-        | Kind::HtlcLock
-        | Kind::BusinessResignation
-        | Kind::BridgechainResignation => 100,
+        Kind::Transfer | Kind::Vote | Kind::DelegateResignation | Kind::HtlcLock => 100,
+        kind => business::more_bytes(kind),
     };
     let bytes = one.bytes().len() as u64;
     let counted = if rules.fees_count_half_size { bytes.div_ceil(2) } else { bytes.div_ceil(2) + bytes / 2 };

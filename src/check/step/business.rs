@@ -1,14 +1,29 @@
 //! Businesses and bridgechains, the six types of group 2, straight from the contract's table. Source: consensus.md 4.5.
 
 use super::account::{Account, Chain, Firm, Hex};
-use crate::protocol::Asset;
+use crate::protocol::{Asset, Kind};
 use indexmap::IndexMap;
+
+/// Of these a sender has one pending at most. Source: consensus.md 5.2.
+pub(in crate::check) const ONCE: &[Kind] = &[Kind::BusinessRegistration, Kind::BusinessResignation, Kind::BusinessUpdate];
+
+/// Bytes on top of half the size in a dynamic fee. Source: consensus.md 5.3.
+pub(in crate::check) fn more_bytes(kind: Kind) -> u64 {
+    match kind {
+        Kind::BusinessRegistration | Kind::BridgechainRegistration => 4_000_000,
+        Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
+        _ => 100,
+    }
+}
 
 /// The preconditions.
 ///
 /// # Errors
 /// The first that does not hold.
 pub(super) fn allowed(asset: &Asset, sender: &Account) -> Result<(), String> {
+    if asset.kind().numbers().0 != 2 {
+        return Ok(());
+    }
     let firm = sender.business.as_ref();
     if let Asset::BusinessRegistration { .. } = asset {
         return if firm.is_some() { refuse("its sender is a business") } else { Ok(()) };

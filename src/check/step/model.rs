@@ -209,13 +209,7 @@ impl<'a> Model<'a> {
                 Some((_, lock)) if !self.has_expired(&lock) => refuse("the lock has not expired"),
                 Some(_) => Ok(()),
             },
-            Asset::BusinessRegistration { .. }
-            | Asset::BusinessResignation
-            | Asset::BusinessUpdate { .. }
-            | Asset::BridgechainRegistration { .. }
-            | Asset::BridgechainResignation { .. }
-            | Asset::BridgechainUpdate { .. } => business::allowed(transaction.asset(), sender),
-            _ => Ok(()),
+            asset => business::allowed(asset, sender),
         }
     }
 

@@ -124,7 +124,7 @@ impl PoolRules {
         let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
         // The protocol's formula counts half of the transaction's own bytes; the other half comes on top of the addon.
         let other_half = if self.fees_count_half_size { 0 } else { transaction.bytes().len() as u64 / 2 };
-        StaticFees::dynamic(transaction, DynamicFees::addon_bytes(kind) + other_half, rate)
+        StaticFees::dynamic(transaction, kind.addon_bytes() + other_half, rate)
     }
 }
 
@@ -132,21 +132,5 @@ impl Default for PoolRules {
     /// [`PoolRules::reference`].
     fn default() -> Self {
         Self::reference()
-    }
-}
-
-impl DynamicFees {
-    /// Bytes added to a transaction's size before it is charged, by type. Source: consensus.md 5.3.
-    pub fn addon_bytes(kind: Kind) -> u64 {
-        match kind {
-            Kind::Transfer | Kind::Vote | Kind::DelegateResignation | Kind::HtlcLock => 100,
-            Kind::SecondSignature | Kind::Ipfs => 250,
-            Kind::DelegateRegistration => 400_000,
-            Kind::MultiSignature | Kind::MultiPayment => 500,
-            Kind::HtlcClaim | Kind::HtlcRefund => 0,
-            Kind::BusinessRegistration | Kind::BridgechainRegistration => 4_000_000,
-            Kind::BusinessUpdate | Kind::BridgechainUpdate => 500,
-            Kind::BusinessResignation | Kind::BridgechainResignation => 100,
-        }
     }
 }

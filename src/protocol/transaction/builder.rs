@@ -1,4 +1,4 @@
-//! Making transactions: one constructor a type, then what all share, then signatures. Source: protocol.md 2.4, 3.5.
+//! Making transactions: one constructor a type, in its module of `types`, then what all share, then signatures. Source: protocol.md 2.4, 3.5.
 //!
 //! ```
 //! use dposlab::protocol::{Arktoshi, KeyPair, Nonce, Transaction};
@@ -30,15 +30,11 @@
 //! assert_eq!(transfer.verify_multi(2, &keys), Ok(true));
 //! ```
 
-use super::{
-    Asset, Expiration, IndexedSignature, Payment, SignedTransaction, StaticFees, Transaction, TransactionId, Version,
-    Vote,
-};
+use super::{Asset, IndexedSignature, SignedTransaction, StaticFees, Transaction, Version};
 use crate::protocol::{
-    Address, Arktoshi, KeyPair, Nonce, PublicKey, Timestamp,
+    Arktoshi, KeyPair, Nonce, PublicKey, Timestamp,
     crypto::{ecdsa, schnorr},
 };
-use indexmap::IndexMap;
 
 /// A transaction without a sender. What nobody says otherwise: version 2, nonce 1, the static fee, the network of the
 /// recipient or else 23.
@@ -58,122 +54,6 @@ pub struct UnsignedTransaction(Transaction);
 
 /// The address byte of testnet and mainnet.
 const DEFAULT_NETWORK: u8 = 23;
-
-impl Transaction {
-    pub fn transfer(recipient: Address, amount: Arktoshi) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::Transfer { amount, expiration: 0, recipient })
-    }
-
-    pub fn second_signature(public_key: PublicKey) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::SecondSignature { public_key })
-    }
-
-    pub fn delegate_registration(username: impl Into<String>) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::DelegateRegistration { username: username.into() })
-    }
-
-    pub fn vote(vote: Vote) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::Vote(vote))
-    }
-
-    pub fn multi_signature(min: u8, public_keys: Vec<PublicKey>) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::MultiSignature { min, public_keys })
-    }
-
-    /// From the multihash's bytes; see [`bs58`] for its text.
-    pub fn ipfs(multihash: Vec<u8>) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::Ipfs { multihash })
-    }
-
-    pub fn multi_payment(payments: Vec<Payment>) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::MultiPayment { payments })
-    }
-
-    pub fn delegate_resignation() -> TransactionBuilder {
-        TransactionBuilder::new(Asset::DelegateResignation)
-    }
-
-    pub fn htlc_lock(
-        recipient: Address,
-        amount: Arktoshi,
-        secret_hash: [u8; 32],
-        expiration: Expiration,
-    ) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::HtlcLock { amount, secret_hash, expiration, recipient })
-    }
-
-    pub fn htlc_claim(lock: TransactionId, unlock_secret: [u8; 32]) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::HtlcClaim { lock, unlock_secret })
-    }
-
-    pub fn htlc_refund(lock: TransactionId) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::HtlcRefund { lock })
-    }
-
-    pub fn business_registration(
-        name: impl Into<String>,
-        website: impl Into<String>,
-        vat: Option<String>,
-        repository: Option<String>,
-    ) -> TransactionBuilder {
-        let (name, website) = (name.into(), website.into());
-        TransactionBuilder::new(Asset::BusinessRegistration { name, website, vat, repository })
-    }
-
-    pub fn business_resignation() -> TransactionBuilder {
-        TransactionBuilder::new(Asset::BusinessResignation)
-    }
-
-    /// At least one of the four must be there.
-    pub fn business_update(
-        name: Option<String>,
-        website: Option<String>,
-        vat: Option<String>,
-        repository: Option<String>,
-    ) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::BusinessUpdate { name, website, vat, repository })
-    }
-
-    pub fn bridgechain_registration(
-        name: impl Into<String>,
-        seed_nodes: Vec<String>,
-        genesis_hash: [u8; 32],
-        repository: impl Into<String>,
-        asset_repository: Option<String>,
-        ports: IndexMap<String, u16>,
-    ) -> TransactionBuilder {
-        let (name, repository) = (name.into(), repository.into());
-        TransactionBuilder::new(Asset::BridgechainRegistration {
-            name,
-            seed_nodes,
-            genesis_hash,
-            repository,
-            asset_repository,
-            ports,
-        })
-    }
-
-    pub fn bridgechain_resignation(bridgechain: [u8; 32]) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::BridgechainResignation { bridgechain })
-    }
-
-    /// At least one of the four beside the id must be there.
-    pub fn bridgechain_update(
-        bridgechain: [u8; 32],
-        seed_nodes: Option<Vec<String>>,
-        ports: Option<IndexMap<String, u16>>,
-        repository: Option<String>,
-        asset_repository: Option<String>,
-    ) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::BridgechainUpdate {
-            bridgechain,
-            seed_nodes,
-            ports,
-            repository,
-            asset_repository,
-        })
-    }
-}
 
 impl TransactionBuilder {
     /// Of any asset.

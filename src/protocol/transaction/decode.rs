@@ -4,11 +4,10 @@
 //! laxer; its dialect takes the same path, forgives at four places and encodes anew.
 
 use super::{
-    Asset, BytesError, Dialect, Expiration, Kind, Payment, SignedTransaction, Transaction, TransactionContext,
-    TransactionError, TransactionId, Version, Vote, schema, signed::Standing, split,
+    Asset, BytesError, Dialect, Kind, SignedTransaction, Transaction, TransactionContext, TransactionError, Version,
+    schema, signed::Standing, split,
 };
 use crate::protocol::{Address, Arktoshi, Nonce, PublicKey, Timestamp};
-use indexmap::IndexMap;
 
 impl SignedTransaction {
     /// The transaction of exactly these bytes.
@@ -18,7 +17,7 @@ impl SignedTransaction {
     /// panics, and allocates only for what the bytes really hold.
     pub fn from_bytes(bytes: &[u8], context: &TransactionContext<'_>) -> Result<Self, TransactionError> {
         let lax = context.dialect == Dialect::Reference;
-        let mut reader = Reader { bytes, at: 0, lax };
+        let mut reader = WireReader { bytes, at: 0, lax, version: 2, network: context.network };
         let mut transaction = reader.body(context)?;
         let body = reader.at;
         let tail = split::split(&bytes[body..], transaction.version.number(), body)?;
@@ -48,13 +47,17 @@ impl SignedTransaction {
     }
 }
 
-struct Reader<'a> {
+/// Bytes of a transaction, and how many of them have been read.
+pub(super) struct WireReader<'a> {
     bytes: &'a [u8],
     at: usize,
     lax: bool,
+    version: u8,
+    network: u8,
 }
 
-impl<'a> Reader<'a> {
+/// The steps that every transaction takes.
+impl WireReader<'_> {
     fn body(&mut self, context: &TransactionContext<'_>) -> Result<Transaction, TransactionError> {
         self.marker("marker", 0xff, "0xff")?;
         let version = self.byte("version")?;
@@ -65,20 +68,17 @@ impl<'a> Reader<'a> {
         if network != context.network {
             return Err(schema::wrong_network(network, context.network).into());
         }
-        Ok(self.rest_of_body(version, network)?)
+        self.version = version;
+        Ok(self.rest_of_body()?)
     }
 
-    fn rest_of_body(&mut self, version: u8, network: u8) -> Result<Transaction, BytesError> {
-        let (kind, version) = if version == 1 { self.version_one()? } else { self.version_two()? };
+    fn rest_of_body(&mut self) -> Result<Transaction, BytesError> {
+        let (kind, version) = if self.is_version_one() { self.version_one()? } else { self.version_two()? };
         let sender = self.key("senderPublicKey")?;
         let fee = self.amount("fee")?;
         let vendor_field = self.vendor_field(kind)?;
-        let asset = match (kind, version) {
-            (Kind::MultiSignature, Version::One(_)) => self.legacy_multi_signature()?,
-            // Version 1 never looked at the network of a recipient.
-            (_, Version::One(_)) => self.asset(kind, None)?,
-            (_, Version::Two(_)) => self.asset(kind, Some(network))?,
-        };
+        let asset = kind.module().read(self)?;
+        let network = self.network;
         let (signature, second_signature, signatures) = (None, None, Vec::new());
         Ok(Transaction { network, version, sender, fee, vendor_field, asset, signature, second_signature, signatures })
     }
@@ -116,193 +116,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn asset(&mut self, kind: Kind, network: Option<u8>) -> Result<Asset, BytesError> {
-        Ok(match kind {
-            Kind::Transfer => Asset::Transfer {
-                amount: self.amount("amount")?,
-                expiration: self.u32("expiration")?,
-                recipient: self.recipient(network)?,
-            },
-            Kind::SecondSignature => Asset::SecondSignature { public_key: self.key("asset.signature.publicKey")? },
-            Kind::DelegateRegistration => {
-                Asset::DelegateRegistration { username: self.text("asset.delegate.username")? }
-            }
-            Kind::Vote => Asset::Vote(self.vote()?),
-            Kind::MultiSignature => {
-                let min = self.byte("asset.multiSignature.min")?;
-                let count = self.byte("asset.multiSignature.publicKeys")?;
-                Asset::MultiSignature { min, public_keys: self.keys(count)? }
-            }
-            Kind::Ipfs => Asset::Ipfs { multihash: self.multihash()? },
-            Kind::MultiPayment => Asset::MultiPayment { payments: self.payments(network)? },
-            Kind::DelegateResignation => Asset::DelegateResignation,
-            Kind::HtlcLock => Asset::HtlcLock {
-                amount: self.amount("amount")?,
-                secret_hash: self.array("asset.lock.secretHash")?,
-                expiration: self.lock_expiration()?,
-                recipient: self.address()?,
-            },
-            Kind::HtlcClaim => Asset::HtlcClaim {
-                lock: TransactionId(self.array("asset.claim.lockTransactionId")?),
-                unlock_secret: self.array("asset.claim.unlockSecret")?,
-            },
-            Kind::HtlcRefund => {
-                Asset::HtlcRefund { lock: TransactionId(self.array("asset.refund.lockTransactionId")?) }
-            }
-            magistrate => self.magistrate_asset(magistrate)?,
-        })
-    }
-
-    fn magistrate_asset(&mut self, kind: Kind) -> Result<Asset, BytesError> {
-        Ok(match kind {
-            Kind::BusinessRegistration => Asset::BusinessRegistration {
-                name: self.text("asset.businessRegistration.name")?,
-                website: self.text("asset.businessRegistration.website")?,
-                vat: self.optional_text("asset.businessRegistration.vat")?,
-                repository: self.optional_text("asset.businessRegistration.repository")?,
-            },
-            Kind::BusinessResignation => Asset::BusinessResignation,
-            Kind::BusinessUpdate => Asset::BusinessUpdate {
-                name: self.optional_text("asset.businessUpdate.name")?,
-                website: self.optional_text("asset.businessUpdate.website")?,
-                vat: self.optional_text("asset.businessUpdate.vat")?,
-                repository: self.optional_text("asset.businessUpdate.repository")?,
-            },
-            Kind::BridgechainRegistration => Asset::BridgechainRegistration {
-                name: self.text("asset.bridgechainRegistration.name")?,
-                seed_nodes: self.seed_nodes()?,
-                genesis_hash: self.array("asset.bridgechainRegistration.genesisHash")?,
-                repository: self.text("asset.bridgechainRegistration.bridgechainRepository")?,
-                asset_repository: self.optional_text("asset.bridgechainRegistration.bridgechainAssetRepository")?,
-                ports: self.ports()?,
-            },
-            Kind::BridgechainResignation => {
-                Asset::BridgechainResignation { bridgechain: self.array("asset.bridgechainResignation.bridgechainId")? }
-            }
-            Kind::BridgechainUpdate => Asset::BridgechainUpdate {
-                bridgechain: self.array("asset.bridgechainUpdate.bridgechainId")?,
-                seed_nodes: Some(self.seed_nodes()?).filter(|nodes| !nodes.is_empty()),
-                ports: Some(self.ports()?).filter(|ports| !ports.is_empty()),
-                repository: self.optional_text("asset.bridgechainUpdate.bridgechainRepository")?,
-                asset_repository: self.optional_text("asset.bridgechainUpdate.bridgechainAssetRepository")?,
-            },
-            _ => unreachable!("the core types are read before"),
-        })
-    }
-
-    fn vote(&mut self) -> Result<Vote, BytesError> {
-        let votes = self.byte("asset.votes")?;
-        if votes != 1 {
-            return Err(BytesError::Votes { votes });
-        }
-        let at = self.at;
-        let marker = match self.byte("asset.votes")? {
-            // The reference looks at the low digit alone.
-            byte if self.lax => u8::from(byte & 15 == 1),
-            byte => byte,
-        };
-        let key = self.key("asset.votes")?;
-        match marker {
-            1 => Ok(Vote::For(key)),
-            0 => Ok(Vote::Against(key)),
-            found => Err(BytesError::Byte { at, found, allowed: "0x01 for a vote or 0x00 for an unvote" }),
-        }
-    }
-
-    fn legacy_multi_signature(&mut self) -> Result<Asset, BytesError> {
-        let min = self.byte("asset.multiSignatureLegacy.min")?;
-        let count = self.byte("asset.multiSignatureLegacy.keysgroup")?;
-        let lifetime = self.byte("asset.multiSignatureLegacy.lifetime")?;
-        Ok(Asset::MultiSignatureLegacy { min, lifetime, keysgroup: self.keys(count)? })
-    }
-
-    fn keys(&mut self, count: u8) -> Result<Vec<PublicKey>, BytesError> {
-        self.require("asset.multiSignature.publicKeys", 33 * usize::from(count))?;
-        (0..count).map(|_| self.key("asset.multiSignature.publicKeys")).collect()
-    }
-
-    fn multihash(&mut self) -> Result<Vec<u8>, BytesError> {
-        let start = self.at;
-        let [_, length] = self.array("asset.ipfs")?;
-        self.take("asset.ipfs", usize::from(length))?;
-        Ok(self.bytes[start..self.at].to_vec())
-    }
-
-    fn payments(&mut self, network: Option<u8>) -> Result<Vec<Payment>, BytesError> {
-        let count = u16::from_le_bytes(self.array("asset.payments")?);
-        self.require("asset.payments", 29 * usize::from(count))?;
-        let payment =
-            |_| Ok(Payment { amount: self.amount("asset.payments.amount")?, recipient: self.recipient(network)? });
-        (0..count).map(payment).collect()
-    }
-
-    fn lock_expiration(&mut self) -> Result<Expiration, BytesError> {
-        let at = self.at;
-        let kind = self.byte("asset.lock.expiration.type")?;
-        let value = self.u32("asset.lock.expiration.value")?;
-        let allowed = "1 (epoch time) or 2 (block height)";
-        Expiration::from_numbers(kind, value).ok_or(BytesError::Byte { at, found: kind, allowed })
-    }
-
-    fn seed_nodes(&mut self) -> Result<Vec<String>, BytesError> {
-        let count = self.byte("seedNodes")?;
-        (0..count).map(|_| self.text("seedNodes")).collect()
-    }
-
-    /// Names distinct and in the order JavaScript gives the members of an object, or encoding would not give them back.
-    fn ports(&mut self) -> Result<IndexMap<String, u16>, BytesError> {
-        let mut ports = IndexMap::new();
-        for _ in 0..self.byte("ports")? {
-            let name = self.text("ports")?;
-            let port = u16::from_le_bytes(self.array("ports")?);
-            if ports.insert(name.clone(), port).is_some() && !self.lax {
-                return Err(BytesError::Ports { name });
-            }
-        }
-        let read: Vec<String> = ports.keys().cloned().collect();
-        schema::order_as_javascript(&mut ports);
-        match read.into_iter().zip(ports.keys()).find(|(read, ordered)| read != *ordered) {
-            Some((name, _)) if !self.lax => Err(BytesError::Ports { name }),
-            _ => Ok(ports),
-        }
-    }
-
-    fn recipient(&mut self, network: Option<u8>) -> Result<Address, BytesError> {
-        let address = self.address()?;
-        match (address.network_byte(), network) {
-            (found, Some(allowed)) if found != allowed => Err(BytesError::RecipientNetwork { allowed, found }),
-            _ => Ok(address),
-        }
-    }
-
-    fn address(&mut self) -> Result<Address, BytesError> {
-        self.array("recipientId").map(Address::from_bytes)
-    }
-
-    fn key(&mut self, field: &'static str) -> Result<PublicKey, BytesError> {
-        self.array(field).map(PublicKey::from_bytes)
-    }
-
-    /// The reference writes lengths in bytes and reads characters, so only ASCII survives there.
-    fn text(&mut self, field: &'static str) -> Result<String, BytesError> {
-        let length = usize::from(self.byte(field)?);
-        let text = std::str::from_utf8(self.take(field, length)?).ok().filter(|text| text.is_ascii());
-        text.map(str::to_owned).ok_or(BytesError::Text { field, allowed: "ASCII" })
-    }
-
-    fn optional_text(&mut self, field: &'static str) -> Result<Option<String>, BytesError> {
-        Ok(Some(self.text(field)?).filter(|text| !text.is_empty()))
-    }
-
-    fn amount(&mut self, field: &'static str) -> Result<Arktoshi, BytesError> {
-        let found = u64::from_le_bytes(self.array(field)?);
-        Arktoshi::new(found).ok_or(BytesError::Amount { field, found })
-    }
-
-    fn u32(&mut self, field: &'static str) -> Result<u32, BytesError> {
-        self.array(field).map(u32::from_le_bytes)
-    }
-
     fn marker(&mut self, field: &'static str, expected: u8, allowed: &'static str) -> Result<(), BytesError> {
         let at = self.at;
         match self.byte(field)? {
@@ -310,23 +123,89 @@ impl<'a> Reader<'a> {
             found => Err(BytesError::Byte { at, found, allowed }),
         }
     }
+}
 
-    fn byte(&mut self, field: &'static str) -> Result<u8, BytesError> {
+/// What the types read their assets with. A field is the name that an error gives.
+impl<'a> WireReader<'a> {
+    pub fn is_version_one(&self) -> bool {
+        self.version == 1
+    }
+
+    /// Returns true in the reference's dialect.
+    pub fn is_lax(&self) -> bool {
+        self.lax
+    }
+
+    /// The number of bytes read.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes read since there were this many.
+    pub fn since(&self, start: usize) -> &'a [u8] {
+        &self.bytes[start..self.at]
+    }
+
+    /// An address of the transaction's network. Version 1 never looked at the network of a recipient.
+    pub fn recipient(&mut self) -> Result<Address, BytesError> {
+        let (address, allowed) = (self.address()?, self.network);
+        match address.network_byte() {
+            found if found != allowed && !self.is_version_one() => Err(BytesError::RecipientNetwork { allowed, found }),
+            _ => Ok(address),
+        }
+    }
+
+    pub fn address(&mut self) -> Result<Address, BytesError> {
+        self.array("recipientId").map(Address::from_bytes)
+    }
+
+    pub fn key(&mut self, field: &'static str) -> Result<PublicKey, BytesError> {
+        self.array(field).map(PublicKey::from_bytes)
+    }
+
+    /// The reference writes lengths in bytes and reads characters, so only ASCII survives there.
+    pub fn text(&mut self, field: &'static str) -> Result<String, BytesError> {
+        let length = usize::from(self.byte(field)?);
+        let text = std::str::from_utf8(self.take(field, length)?).ok().filter(|text| text.is_ascii());
+        text.map(str::to_owned).ok_or(BytesError::Text { field, allowed: "ASCII" })
+    }
+
+    pub fn optional_text(&mut self, field: &'static str) -> Result<Option<String>, BytesError> {
+        Ok(Some(self.text(field)?).filter(|text| !text.is_empty()))
+    }
+
+    /// A number of texts after a count of one byte.
+    pub fn texts(&mut self, field: &'static str) -> Result<Vec<String>, BytesError> {
+        let count = self.byte(field)?;
+        (0..count).map(|_| self.text(field)).collect()
+    }
+
+    pub fn amount(&mut self, field: &'static str) -> Result<Arktoshi, BytesError> {
+        let found = u64::from_le_bytes(self.array(field)?);
+        Arktoshi::new(found).ok_or(BytesError::Amount { field, found })
+    }
+
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, BytesError> {
+        self.array(field).map(u32::from_le_bytes)
+    }
+
+    pub fn byte(&mut self, field: &'static str) -> Result<u8, BytesError> {
         self.array::<1>(field).map(|[byte]| byte)
     }
 
-    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], BytesError> {
+    pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], BytesError> {
         Ok(self.take(field, N)?.try_into().expect("as many bytes as were asked for"))
     }
 
-    fn take(&mut self, field: &'static str, length: usize) -> Result<&'a [u8], BytesError> {
+    pub fn take(&mut self, field: &'static str, length: usize) -> Result<&'a [u8], BytesError> {
         self.require(field, length)?;
         let taken = &self.bytes[self.at..self.at + length];
         self.at += length;
         Ok(taken)
     }
 
-    fn require(&self, field: &'static str, needed: usize) -> Result<(), BytesError> {
+    /// Fails unless so many bytes are left.
+    pub fn require(&self, field: &'static str, needed: usize) -> Result<(), BytesError> {
         let available = self.bytes.len() - self.at;
         if needed <= available { Ok(()) } else { Err(BytesError::Truncated { field, at: self.at, needed, available }) }
     }

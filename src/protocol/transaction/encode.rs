@@ -1,21 +1,15 @@
 //! A transaction into bytes: those of the wire, and the other ones that version 1 signs. Source: protocol.md 3.2 to 3.4.
 
-use super::{Asset, Expiration, Kind, Payment, Transaction, Version, Vote};
+use super::{Asset, Transaction, Version};
 use crate::protocol::crypto::sha256;
 use indexmap::IndexMap;
 
 /// Bytes of most transactions at most.
 const USUAL: usize = 256;
-/// Bytes of a payment.
-const PAYMENT: usize = 29;
 
 /// The wire bytes before the signatures, with room for these.
 pub(super) fn body(transaction: &Transaction) -> Vec<u8> {
-    let payments = match &transaction.asset {
-        Asset::MultiPayment { payments } => payments.len(),
-        _ => 0,
-    };
-    let mut bytes = Vec::with_capacity(USUAL + PAYMENT * payments);
+    let mut bytes = Vec::with_capacity(USUAL);
     let out = &mut bytes;
     let (group, number) = transaction.kind().numbers();
     out.extend([0xff, transaction.version.number(), transaction.network]);
@@ -33,7 +27,7 @@ pub(super) fn body(transaction: &Transaction) -> Vec<u8> {
     out.extend(transaction.sender.as_bytes());
     out.extend(transaction.fee.value().to_le_bytes());
     text(out, transaction.vendor_field.as_deref());
-    asset(&transaction.asset, out);
+    transaction.kind().module().write(&transaction.asset, out);
     bytes
 }
 
@@ -47,92 +41,7 @@ pub(super) fn signatures(transaction: &Transaction, out: &mut Vec<u8>) {
     }
 }
 
-fn asset(asset: &Asset, out: &mut Vec<u8>) {
-    match asset {
-        Asset::Transfer { amount, expiration, recipient } => {
-            out.extend(amount.value().to_le_bytes());
-            out.extend(expiration.to_le_bytes());
-            out.extend(recipient.as_bytes());
-        }
-        Asset::SecondSignature { public_key } => out.extend(public_key.as_bytes()),
-        Asset::DelegateRegistration { username } => text(out, Some(username)),
-        Asset::Vote(vote) => vote_bytes(out, vote),
-        Asset::MultiSignature { min, public_keys } => {
-            out.extend([*min, count(public_keys.len())]);
-            out.extend(public_keys.iter().flat_map(|key| key.as_bytes()));
-        }
-        Asset::MultiSignatureLegacy { min, lifetime, keysgroup } => {
-            out.extend([*min, count(keysgroup.len()), *lifetime]);
-            out.extend(keysgroup.iter().flat_map(|key| key.as_bytes()));
-        }
-        Asset::Ipfs { multihash } => out.extend(multihash),
-        Asset::MultiPayment { payments } => {
-            out.extend(u16::try_from(payments.len()).expect("more payments than a count can say").to_le_bytes());
-            payments.iter().for_each(|payment| payment_bytes(out, payment));
-        }
-        Asset::DelegateResignation | Asset::BusinessResignation => {}
-        Asset::HtlcLock { amount, secret_hash, expiration, recipient } => {
-            out.extend(amount.value().to_le_bytes());
-            out.extend(secret_hash);
-            expiration_bytes(out, *expiration);
-            out.extend(recipient.as_bytes());
-        }
-        Asset::HtlcClaim { lock, unlock_secret } => {
-            out.extend(lock.0);
-            out.extend(unlock_secret);
-        }
-        Asset::HtlcRefund { lock } => out.extend(lock.0),
-        magistrate => magistrate_asset(magistrate, out),
-    }
-}
-
-/// The types of group 2. Registration and update of a bridgechain have their members in different orders.
-fn magistrate_asset(asset: &Asset, out: &mut Vec<u8>) {
-    match asset {
-        Asset::BusinessRegistration { name, website, vat, repository } => {
-            texts(out, [Some(name), Some(website), vat.as_ref(), repository.as_ref()]);
-        }
-        Asset::BusinessUpdate { name, website, vat, repository } => {
-            texts(out, [name.as_ref(), website.as_ref(), vat.as_ref(), repository.as_ref()]);
-        }
-        Asset::BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } => {
-            text(out, Some(name));
-            list(out, seed_nodes);
-            out.extend(genesis_hash);
-            texts(out, [Some(repository), asset_repository.as_ref()]);
-            port_bytes(out, ports);
-        }
-        Asset::BridgechainResignation { bridgechain } => out.extend(bridgechain),
-        Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository } => {
-            out.extend(bridgechain);
-            list(out, seed_nodes.as_deref().unwrap_or_default());
-            match ports {
-                Some(ports) => port_bytes(out, ports),
-                None => out.push(0),
-            }
-            texts(out, [repository.as_ref(), asset_repository.as_ref()]);
-        }
-        _ => unreachable!("the core types are encoded before"),
-    }
-}
-
-fn vote_bytes(out: &mut Vec<u8>, vote: &Vote) {
-    out.extend([1, u8::from(vote.is_for())]);
-    out.extend(vote.delegate().as_bytes());
-}
-
-fn payment_bytes(out: &mut Vec<u8>, payment: &Payment) {
-    out.extend(payment.amount.value().to_le_bytes());
-    out.extend(payment.recipient.as_bytes());
-}
-
-fn expiration_bytes(out: &mut Vec<u8>, expiration: Expiration) {
-    let (kind, value) = expiration.numbers();
-    out.push(kind);
-    out.extend(value.to_le_bytes());
-}
-
-fn port_bytes(out: &mut Vec<u8>, ports: &IndexMap<String, u16>) {
+pub(super) fn ports(out: &mut Vec<u8>, ports: &IndexMap<String, u16>) {
     out.push(count(ports.len()));
     for (name, port) in ports {
         text(out, Some(name));
@@ -140,23 +49,23 @@ fn port_bytes(out: &mut Vec<u8>, ports: &IndexMap<String, u16>) {
     }
 }
 
-fn list(out: &mut Vec<u8>, items: &[String]) {
+pub(super) fn list(out: &mut Vec<u8>, items: &[String]) {
     out.push(count(items.len()));
     items.iter().for_each(|item| text(out, Some(item)));
 }
 
-fn texts<const N: usize>(out: &mut Vec<u8>, values: [Option<&String>; N]) {
+pub(super) fn texts<const N: usize>(out: &mut Vec<u8>, values: [Option<&String>; N]) {
     values.into_iter().for_each(|value| text(out, value.map(String::as_str)));
 }
 
 /// One byte of length and the text; nothing is a length of 0.
-fn text(out: &mut Vec<u8>, value: Option<&str>) {
+pub(super) fn text(out: &mut Vec<u8>, value: Option<&str>) {
     let value = value.unwrap_or_default();
     out.push(count(value.len()));
     out.extend(value.as_bytes());
 }
 
-fn count(length: usize) -> u8 {
+pub(super) fn count(length: usize) -> u8 {
     u8::try_from(length).expect("longer than a length of one byte can say")
 }
 
@@ -223,20 +132,7 @@ impl Transaction {
         out.extend(std::iter::repeat_n(0, 64usize.saturating_sub(vendor_field.len())));
         out.extend(self.asset.amount().value().to_le_bytes());
         out.extend(self.fee.value().to_le_bytes());
-        self.version_one_asset(&mut out);
+        self.kind().module().write_signed_in_version_one(&self.asset, &mut out);
         out
-    }
-
-    fn version_one_asset(&self, out: &mut Vec<u8>) {
-        match &self.asset {
-            Asset::SecondSignature { public_key } => out.extend(public_key.as_bytes()),
-            Asset::DelegateRegistration { username } => out.extend(username.as_bytes()),
-            Asset::Vote(vote) => out.extend(vote.to_string().as_bytes()),
-            Asset::MultiSignatureLegacy { min, lifetime, keysgroup } => {
-                out.extend([*min, *lifetime]);
-                keysgroup.iter().for_each(|key| out.extend(format!("+{key}").as_bytes()));
-            }
-            _ => debug_assert!(self.kind() != Kind::Vote, "votes have their bytes above"),
-        }
     }
 }

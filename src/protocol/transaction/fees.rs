@@ -10,19 +10,9 @@ pub struct StaticFees([Arktoshi; Kind::ALL.len()]);
 
 impl Default for StaticFees {
     fn default() -> Self {
-        Self(Kind::ALL.map(|kind| match kind {
-            Kind::Transfer | Kind::MultiPayment | Kind::HtlcLock => TENTH,
-            Kind::SecondSignature | Kind::MultiSignature | Kind::Ipfs => Arktoshi::coins(5),
-            Kind::DelegateRegistration | Kind::DelegateResignation => Arktoshi::coins(25),
-            Kind::Vote => Arktoshi::coins(1),
-            Kind::HtlcClaim | Kind::HtlcRefund => Arktoshi::ZERO,
-            _ => Arktoshi::coins(50),
-        }))
+        Self(Kind::ALL.map(|kind| kind.module().static_fee()))
     }
 }
-
-/// A tenth of a coin.
-const TENTH: Arktoshi = Arktoshi::new(10_000_000).expect("far below the largest amount");
 
 impl StaticFees {
     /// The fee of a kind as the tables have it; a multisignature registration pays it several times, see [`Self::of`].

@@ -4,15 +4,17 @@
 //! the bytes are made (a checksum, hex of odd length) is kept until all rules have passed. The signatures are joined
 //! and split again as they would be on the wire, since their lengths decide what they are.
 
-mod asset;
 mod members;
+
+pub(super) use members::{
+    Members, address_looks, amount, checked, describe, optional_uri, texts, whole,
+};
 
 use super::{
     BytesError, Kind, Rule, SchemaError, SignedTransaction, Transaction, TransactionContext, TransactionError,
     TransactionId, Version, decode::group_name, encode, schema, split,
 };
-use crate::protocol::{Arktoshi, Nonce, PublicKey, Timestamp, keys};
-use members::{Members, describe};
+use crate::protocol::{Address, Nonce, PublicKey, Timestamp, keys};
 use serde_json::Value;
 
 impl SignedTransaction {
@@ -36,7 +38,7 @@ impl SignedTransaction {
     /// refused for.
     pub fn from_json(json: &Value, context: &TransactionContext<'_>) -> Result<Self, TransactionError> {
         let kind = kind_of(json)?;
-        let mut reader = Reader { members: Members::of(json)?, kind, context, deferred: None };
+        let mut reader = JsonReader { members: Members::of(json)?, kind, context, deferred: None };
         let (mut transaction, tail) = reader.read()?;
         if let Some(error) = reader.deferred {
             return Err(error);
@@ -69,11 +71,11 @@ impl SignedTransaction {
     /// lets them pass as any core type they happen to look like. What only shows in the bytes is not looked at.
     pub fn check_shape(json: &Value, context: &TransactionContext<'_>) -> Result<(), TransactionError> {
         let own = kind_of(json)?;
-        let fits = |kind| Reader { members: Members::of(json)?, kind, context, deferred: None }.read().map(|_| ());
+        let fits = |kind| JsonReader { members: Members::of(json)?, kind, context, deferred: None }.read().map(|_| ());
         let payments = json.get("asset").and_then(|asset| asset.get("payments")).and_then(Value::as_array);
         let within_limit = payments.is_some_and(|list| list.len() <= context.milestone.multi_payment_limit);
         match fits(own) {
-            Err(_) if own == Kind::MultiPayment && within_limit && Kind::ALL[..11].iter().any(|k| fits(*k).is_ok()) => {
+            Err(_) if own == Kind::MultiPayment && within_limit && Kind::ALL.into_iter().any(|k| k.is_core() && fits(k).is_ok()) => {
                 Ok(())
             }
             other => Ok(other?),
@@ -86,13 +88,13 @@ fn kind_of(json: &Value) -> Result<Kind, TransactionError> {
     let number = json.get("type");
     let group = json.get("typeGroup");
     let known = || {
-        let group = group.map_or(Some(1), members::whole)?;
-        Kind::from_numbers(u32::try_from(group).ok()?, u16::try_from(members::whole(number?)?).ok()?)
+        let group = group.map_or(Some(1), whole)?;
+        Kind::from_numbers(u32::try_from(group).ok()?, u16::try_from(whole(number?)?).ok()?)
     };
     known().ok_or_else(|| TransactionError::UnknownType {
         group: match group {
             None => group_name(1),
-            Some(found) if members::whole(found) == Some(1) => group_name(1),
+            Some(found) if whole(found) == Some(1) => group_name(1),
             Some(found) => describe(found),
         },
         number: number.map_or("undefined".to_owned(), describe),
@@ -100,15 +102,15 @@ fn kind_of(json: &Value) -> Result<Kind, TransactionError> {
 }
 
 /// One pass over the members of a transaction.
-struct Reader<'a> {
-    members: Members<'a>,
+pub(super) struct JsonReader<'a> {
+    pub members: Members<'a>,
     kind: Kind,
-    context: &'a TransactionContext<'a>,
+    pub context: &'a TransactionContext<'a>,
     /// The first error that the reference meets only when it makes the bytes.
     deferred: Option<TransactionError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     /// The transaction without signatures, and the bytes of all signatures.
     fn read(&mut self) -> Result<(Transaction, Vec<u8>), SchemaError> {
         let members = self.members;
@@ -127,7 +129,7 @@ impl<'a> Reader<'a> {
         let tail = self.signatures()?;
         self.payment_limit()?;
         let vendor_field = if self.kind.has_vendor_field() { self.vendor_field()? } else { None };
-        let asset = self.asset(version, amount)?;
+        let asset = self.kind.module().from_json(self, version, amount.unwrap_or_default())?;
         self.presence()?;
         let required = |path| SchemaError::new(path, "missing", Rule::Required);
         let sender: PublicKey = sender.ok_or_else(|| required("senderPublicKey"))?;
@@ -143,7 +145,8 @@ impl<'a> Reader<'a> {
         Ok((transaction, tail))
     }
 
-    fn lax(&self) -> bool {
+    /// Returns true in the reference's dialect.
+    pub fn lax(&self) -> bool {
         self.context.dialect == super::Dialect::Reference
     }
 
@@ -158,7 +161,7 @@ impl<'a> Reader<'a> {
     fn version(&self) -> Result<u8, SchemaError> {
         match self.members.get("version") {
             None => Ok(1),
-            Some(found) => match members::whole(found) {
+            Some(found) => match whole(found) {
                 Some(number @ 1..=2) => Ok(number as u8),
                 _ => Err(SchemaError::new("version", describe(found), Rule::OneOf("1 or 2"))),
             },
@@ -169,7 +172,7 @@ impl<'a> Reader<'a> {
         let allowed = self.context.network;
         match self.members.get("network") {
             None => Ok(allowed),
-            Some(found) if members::whole(found) == Some(u64::from(allowed)) => Ok(allowed),
+            Some(found) if whole(found) == Some(u64::from(allowed)) => Ok(allowed),
             Some(found) => Err(SchemaError::new("network", describe(found), Rule::Network(allowed))),
         }
     }
@@ -241,7 +244,7 @@ impl<'a> Reader<'a> {
         match asset().filter(|_| self.kind == Kind::MultiSignature) {
             None => (1, 16),
             Some(asset) => {
-                let min = asset.get("min").and_then(members::whole).map_or(1, |min| min.clamp(1, 16));
+                let min = asset.get("min").and_then(whole).map_or(1, |min| min.clamp(1, 16));
                 let keys = asset.get("publicKeys").and_then(Value::as_array).map_or(16, Vec::len);
                 (min as usize, keys.min(16))
             }
@@ -281,11 +284,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn asset(&mut self, version: u8, amount: Option<Arktoshi>) -> Result<super::Asset, SchemaError> {
-        asset::read(self, version, amount.unwrap_or_default())
+    /// The object below a member of the asset.
+    pub fn asset(&self, key: &str) -> Result<Members<'a>, SchemaError> {
+        self.members.object("", "asset")?.object("asset", key)
     }
 
-    fn defer(&mut self, error: TransactionError) {
+    /// An address by its looks; checksum and network show only when the bytes are made.
+    pub fn recipient(&mut self, path: &str, found: &Value, own_network: bool) -> Result<Address, SchemaError> {
+        let text = address_looks(path, found)?;
+        let allowed = self.context.network;
+        Ok(match text.parse::<Address>() {
+            Ok(address) if own_network && address.network_byte() != allowed => {
+                self.defer(BytesError::RecipientNetwork { allowed, found: address.network_byte() }.into());
+                address
+            }
+            Ok(address) => address,
+            Err(error) => {
+                self.defer(TransactionError::Address(error));
+                Address::from_bytes([allowed; 21])
+            }
+        })
+    }
+
+    /// Keeps an error that the reference meets only when it makes the bytes; the first one counts.
+    pub fn defer(&mut self, error: TransactionError) {
         self.deferred.get_or_insert(error);
     }
 }

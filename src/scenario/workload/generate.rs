@@ -1,7 +1,7 @@
 //! A generator: wallets that are funded first, and then send what the mix says, as fast as the rate says.
 
 use super::{
-    Arrivals, Generate, KindName, Network,
+    Arrivals, Generate, Kind, Network,
     make::{LazyPair, Maker, OpenLock, Sender, holds_up},
 };
 use crate::{
@@ -42,7 +42,7 @@ pub struct Generator {
     /// The numbers of all senders, ascending.
     order: Vec<usize>,
     locks: Vec<OpenLock>,
-    mix: Vec<(KindName, f64)>,
+    mix: Vec<(Kind, f64)>,
     funding: Funding,
     /// The instant the next transaction is due.
     due: Option<SimTime>,
@@ -103,7 +103,7 @@ impl Generator {
         };
         let senders = (0..).zip(&*wallets.keys).map(sender).collect();
         let mix = match plan.mix.is_empty() {
-            true => vec![(KindName::Transfer, 1.0)],
+            true => vec![(Kind::Transfer, 1.0)],
             false => plan.mix.iter().map(|(kind, share)| (*kind, *share)).collect(),
         };
         Self {
@@ -174,7 +174,7 @@ impl Generator {
         (some, count)
     }
 
-    fn made_by(&mut self, index: usize, kind: KindName, now: SimTime, state: &State) -> Option<SignedTransaction> {
+    fn made_by(&mut self, index: usize, kind: Kind, now: SimTime, state: &State) -> Option<SignedTransaction> {
         let amount = self.plan.amount.draw(&mut self.random) * 1e8;
         let fee = self.plan.fee.draw(&mut self.random);
         let (sender, pending) = &mut self.senders[index];
@@ -202,7 +202,7 @@ impl Generator {
         Some(made)
     }
 
-    fn draw_kind(&mut self) -> KindName {
+    fn draw_kind(&mut self) -> Kind {
         let mut place = self.random.random_range(0.0..self.mix.iter().map(|(_, share)| share).sum());
         for (kind, share) in &self.mix {
             if place < *share {

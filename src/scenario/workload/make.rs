@@ -1,6 +1,6 @@
 //! One transaction of a wanted type, as its sender's wallet on the chain allows it.
 
-use super::{KindName, Network};
+use super::{Kind, Network};
 use crate::{
     ledger::{State, Wallet},
     protocol::{
@@ -56,15 +56,15 @@ impl Maker<'_> {
     /// A signed transaction of this type with this nonce, if the sender's wallet allows one now.
     pub fn make(
         &mut self,
-        kind: KindName,
+        kind: Kind,
         sender: &mut Sender,
         wallet: &Wallet,
         nonce: u64,
     ) -> Option<SignedTransaction> {
         sender.made += 1;
         let mut builder = match kind {
-            KindName::MultiSignature => return self.multi_signature(sender, wallet, nonce),
-            KindName::HtlcLock => {
+            Kind::MultiSignature => return self.multi_signature(sender, wallet, nonce),
+            Kind::HtlcLock => {
                 let (builder, secret) = self.lock();
                 let signed = self.sign(builder, sender, wallet, nonce);
                 self.locks.push(OpenLock { id: signed.id(), secret });
@@ -72,13 +72,13 @@ impl Maker<'_> {
             }
             other => self.builder(other, sender, wallet)?,
         };
-        if kind == KindName::Transfer && self.random.random_ratio(1, 10) {
+        if kind == Kind::Transfer && self.random.random_ratio(1, 10) {
             builder = builder.vendor_field(format!("number {}", sender.made));
         }
         Some(self.sign(builder, sender, wallet, nonce))
     }
 
-    fn builder(&mut self, kind: KindName, sender: &Sender, wallet: &Wallet) -> Option<TransactionBuilder> {
+    fn builder(&mut self, kind: Kind, sender: &Sender, wallet: &Wallet) -> Option<TransactionBuilder> {
         let business = wallet.business.as_deref();
         let active = business.filter(|business| !business.resigned);
         let bridgechain = active.and_then(|business| {
@@ -87,29 +87,29 @@ impl Maker<'_> {
         let name = format!("w{} {}", sender.number, sender.made);
         let website = || format!("https://w{}.example", sender.number);
         Some(match kind {
-            KindName::Transfer => Transaction::transfer(self.recipient(), self.amount),
-            KindName::SecondSignature if wallet.second_public_key.is_none() => {
+            Kind::Transfer => Transaction::transfer(self.recipient(), self.amount),
+            Kind::SecondSignature if wallet.second_public_key.is_none() => {
                 Transaction::second_signature(*sender.second.public())
             }
-            KindName::DelegateRegistration if wallet.delegate.is_none() => {
+            Kind::DelegateRegistration if wallet.delegate.is_none() => {
                 Transaction::delegate_registration(format!("w{}_{}", sender.number, sender.made))
             }
-            KindName::Vote => Transaction::vote(match wallet.vote {
+            Kind::Vote => Transaction::vote(match wallet.vote {
                 Some(vote) => Vote::Against(vote),
                 None => Vote::For(self.delegate()?),
             }),
-            KindName::Ipfs => {
+            Kind::Ipfs => {
                 let mut multihash = vec![0x12, 0x20];
                 multihash.extend(self.bytes());
                 Transaction::ipfs(multihash)
             }
-            KindName::MultiPayment => {
+            Kind::MultiPayment => {
                 let count = self.random.random_range(2..=8);
                 let amount = Arktoshi::new((self.amount.value() / count as u64).max(1))?;
                 let payment = |maker: &mut Self| Payment { amount, recipient: maker.recipient() };
                 Transaction::multi_payment((0..count).map(|_| payment(self)).collect())
             }
-            KindName::DelegateResignation => {
+            Kind::DelegateResignation => {
                 let live = wallet.delegate.as_ref().is_some_and(|delegate| !delegate.resigned);
                 let spare = self.state.live_delegates() > self.state.round().members.len();
                 if !(live && spare) {
@@ -117,19 +117,19 @@ impl Maker<'_> {
                 }
                 Transaction::delegate_resignation()
             }
-            KindName::HtlcClaim => {
+            Kind::HtlcClaim => {
                 let lock = self.take_lock(false)?;
                 Transaction::htlc_claim(lock.id, lock.secret)
             }
-            KindName::HtlcRefund => Transaction::htlc_refund(self.take_lock(true)?.id),
-            KindName::BusinessRegistration if business.is_none() => {
+            Kind::HtlcRefund => Transaction::htlc_refund(self.take_lock(true)?.id),
+            Kind::BusinessRegistration if business.is_none() => {
                 Transaction::business_registration(name, website(), None, None)
             }
-            KindName::BusinessResignation if active.is_some() && bridgechain.is_none() => {
+            Kind::BusinessResignation if active.is_some() && bridgechain.is_none() => {
                 Transaction::business_resignation()
             }
-            KindName::BusinessUpdate if active.is_some() => Transaction::business_update(Some(name), None, None, None),
-            KindName::BridgechainRegistration if active.is_some() => Transaction::bridgechain_registration(
+            Kind::BusinessUpdate if active.is_some() => Transaction::business_update(Some(name), None, None, None),
+            Kind::BridgechainRegistration if active.is_some() => Transaction::bridgechain_registration(
                 name,
                 vec!["198.51.100.7".to_owned()],
                 self.bytes(),
@@ -137,8 +137,8 @@ impl Maker<'_> {
                 None,
                 IndexMap::from([("@arkecosystem/core-api".to_owned(), 4003)]),
             ),
-            KindName::BridgechainResignation => Transaction::bridgechain_resignation(bridgechain?),
-            KindName::BridgechainUpdate => {
+            Kind::BridgechainResignation => Transaction::bridgechain_resignation(bridgechain?),
+            Kind::BridgechainUpdate => {
                 let nodes = vec!["198.51.100.8".to_owned(), "198.51.100.9".to_owned()];
                 Transaction::bridgechain_update(bridgechain?, Some(nodes), None, None, None)
             }
@@ -236,6 +236,6 @@ fn signed(unsigned: UnsignedTransaction, sender: &Sender, wallet: &Wallet) -> Si
 }
 
 /// Returns true if the types that follow from a sender have to wait for this one to be on the chain.
-pub fn holds_up(kind: KindName) -> bool {
-    !matches!(kind, KindName::Transfer | KindName::MultiPayment | KindName::Ipfs | KindName::HtlcLock)
+pub fn holds_up(kind: Kind) -> bool {
+    !matches!(kind, Kind::Transfer | Kind::MultiPayment | Kind::Ipfs | Kind::HtlcLock)
 }

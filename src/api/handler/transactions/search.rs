@@ -128,27 +128,6 @@ fn number(name: &str) -> Option<fn(&Facts) -> u64> {
     })
 }
 
-/// The members that an asset of a type can have.
-fn asset_names(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Transfer | Kind::DelegateResignation | Kind::BusinessResignation => &[],
-        Kind::SecondSignature => &["signature"],
-        Kind::DelegateRegistration => &["delegate"],
-        Kind::Vote => &["votes"],
-        Kind::MultiSignature => &["multiSignature", "multiSignatureLegacy"],
-        Kind::Ipfs => &["ipfs"],
-        Kind::MultiPayment => &["payments"],
-        Kind::HtlcLock => &["lock"],
-        Kind::HtlcClaim => &["claim"],
-        Kind::HtlcRefund => &["refund"],
-        Kind::BusinessRegistration => &["businessRegistration"],
-        Kind::BusinessUpdate => &["businessUpdate"],
-        Kind::BridgechainRegistration => &["bridgechainRegistration"],
-        Kind::BridgechainResignation => &["bridgechainResignation"],
-        Kind::BridgechainUpdate => &["bridgechainUpdate"],
-    }
-}
-
 fn holds(given: &Given, number: u64) -> bool {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     match given {
@@ -188,7 +167,7 @@ impl<'s> Search<'s> {
                 && group.is_none_or(|group| holds(group, in_group.into()))
                 && (!is_core_only || in_group == 1)
                 && scope.kind.is_none_or(|kind| kind == other)
-                && asset.is_none_or(|name| asset_names(other).contains(&&**name))
+                && asset.is_none_or(|name| Kind::asset_members(other).contains(&&**name))
         });
         let numbers = parameters.iter().filter(|(name, _)| !matches!(*name, "type" | "typeGroup"));
         let numbers = numbers.filter_map(|(name, given)| Numbers::asked(number(name)?, given)).collect();

@@ -2,7 +2,7 @@
 
 use crate::protocol::{
     Arktoshi, PublicKey, keys,
-    transaction::{Rule, SchemaError},
+    transaction::{Rule, SchemaError, schema},
 };
 use serde_json::{Map, Value};
 
@@ -139,6 +139,40 @@ pub fn describe(found: &Value) -> String {
 
 pub fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// A text that looks like an address.
+pub fn address_looks<'a>(path: &str, found: &'a Value) -> Result<&'a str, SchemaError> {
+    let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
+    let looks_right = |text: &&str| text.len() == 34 && text.bytes().all(base58);
+    let meaning = || "34 characters of base58 (digits and letters without 0, O, I, l)".to_owned();
+    let wrong = || SchemaError::new(path, describe(found), Rule::Format { name: "address", meaning: meaning() });
+    found.as_str().filter(looks_right).ok_or_else(wrong)
+}
+
+/// A rule for a text at a path.
+type TextRule = fn(&str, &str) -> Result<(), SchemaError>;
+
+/// An optional text that obeys a rule.
+pub fn checked(asset: Members<'_>, path: &str, key: &str, rule: TextRule) -> Result<Option<String>, SchemaError> {
+    let Some(text) = asset.text(path, key)? else { return Ok(None) };
+    rule(&join(path, key), text)?;
+    Ok(Some(text.to_owned()))
+}
+
+/// The reference's rule for these forgets to ask for a text, so null is as good as nothing there.
+pub fn optional_uri(asset: Members<'_>, path: &str, key: &str, lax: bool) -> Result<Option<String>, SchemaError> {
+    match asset.get(key) {
+        Some(Value::Null) => Ok(None),
+        Some(found) if lax && (whole(found) == Some(0) || found.as_array().is_some_and(Vec::is_empty)) => Ok(None),
+        _ => checked(asset, path, key, schema::uri),
+    }
+}
+
+/// An object of those texts that are there.
+pub fn texts<'a>(members: impl IntoIterator<Item = (&'a str, Option<&'a String>)>) -> Map<String, Value> {
+    let present = members.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?.as_str().into())));
+    present.collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use crate::protocol::transaction::{Asset, Kind, Transaction, TransactionContext,
 use crate::protocol::{Address, Arktoshi, PublicKey};
 use indexmap::IndexMap;
 
-type Checked = Result<(), SchemaError>;
+/// Passed, or the member at fault.
+pub type Checked = Result<(), SchemaError>;
 
 /// Every rule that a value can still break, in the reference's order of evaluation.
 pub fn check(transaction: &Transaction, id: TransactionId, context: &TransactionContext<'_>) -> Checked {
@@ -25,7 +26,7 @@ pub fn check(transaction: &Transaction, id: TransactionId, context: &Transaction
         Some(field) => return Err(SchemaError::new("vendorField", format!("{field:?}"), Rule::Absent)),
         None => {}
     }
-    asset(&transaction.asset, context)?;
+    kind.module().check(&transaction.asset, context)?;
     match (&transaction.signature, transaction.signatures.is_empty()) {
         (None, true) => Err(SchemaError::new("signature", "missing", Rule::Required)),
         _ => Ok(()),
@@ -111,7 +112,7 @@ pub fn payments(found: usize, limit: usize) -> Checked {
 }
 
 /// Addresses of some other networks are shorter or longer in base58 than the schema wants.
-fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checked {
+pub fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checked {
     if recipient.network_byte() == context.network {
         return Ok(());
     }
@@ -121,87 +122,9 @@ fn recipient(recipient: Address, context: &TransactionContext<'_>) -> Checked {
     if text.len() == 34 { Ok(()) } else { Err(SchemaError::new("recipientId", format!("{text:?}"), rule())) }
 }
 
-fn asset(asset: &Asset, context: &TransactionContext<'_>) -> Checked {
-    match asset {
-        Asset::Transfer { recipient: to, .. } | Asset::HtlcLock { recipient: to, .. } => recipient(*to, context),
-        Asset::DelegateRegistration { username } => text::username("asset.delegate.username", username),
-        Asset::MultiSignature { min, public_keys } => multi_signature_min(u64::from(*min), public_keys),
-        Asset::Ipfs { multihash } => text::multihash_text(&Asset::ipfs_text(multihash)),
-        Asset::MultiPayment { payments: list } => {
-            payments(list.len(), context.milestone.multi_payment_limit)?;
-            list.iter().enumerate().try_for_each(|(index, payment)| payment_amount(index, payment.amount))
-        }
-        Asset::BusinessRegistration { name, website, vat, repository } => {
-            let path = "asset.businessRegistration";
-            business(path, Some(name), Some(website), vat.as_ref(), repository.as_ref())
-        }
-        Asset::BusinessUpdate { name, website, vat, repository } => {
-            let members = [name, website, vat, repository];
-            at_least_one("asset.businessUpdate", members.iter().any(|member| member.is_some()), BUSINESS_MEMBERS)?;
-            let path = "asset.businessUpdate";
-            business(path, name.as_ref(), website.as_ref(), vat.as_ref(), repository.as_ref())
-        }
-        Asset::BridgechainRegistration { name, seed_nodes, repository, asset_repository, ports, .. } => {
-            let path = "asset.bridgechainRegistration";
-            text::name(&format!("{path}.name"), name)?;
-            let (repository, asset_repository) = (Some(repository), asset_repository.as_ref());
-            bridgechain(path, Some(seed_nodes), repository, asset_repository, Some(ports))
-        }
-        Asset::BridgechainUpdate { seed_nodes, ports, repository, asset_repository, .. } => {
-            let path = "asset.bridgechainUpdate";
-            let any = seed_nodes.is_some() || ports.is_some() || repository.is_some() || asset_repository.is_some();
-            at_least_one(path, any, BRIDGECHAIN_MEMBERS)?;
-            let (repository, asset_repository) = (repository.as_ref(), asset_repository.as_ref());
-            bridgechain(path, seed_nodes.as_ref(), repository, asset_repository, ports.as_ref())
-        }
-        Asset::SecondSignature { .. }
-        | Asset::Vote(_)
-        | Asset::MultiSignatureLegacy { .. }
-        | Asset::DelegateResignation
-        | Asset::HtlcClaim { .. }
-        | Asset::HtlcRefund { .. }
-        | Asset::BusinessResignation
-        | Asset::BridgechainResignation { .. } => Ok(()),
-    }
-}
-
-const BUSINESS_MEMBERS: &str = "name, website, vat, repository";
-const BRIDGECHAIN_MEMBERS: &str = "seedNodes, ports, bridgechainRepository, bridgechainAssetRepository";
-
-fn at_least_one(path: &str, any: bool, members: &'static str) -> Checked {
+/// Fails if none of some members is there.
+pub fn at_least_one(path: &str, any: bool, members: &'static str) -> Checked {
     if any { Ok(()) } else { Err(SchemaError::new(path, "none", Rule::AnyOf(members))) }
-}
-
-fn payment_amount(index: usize, found: Arktoshi) -> Checked {
-    let rule = Rule::Amount { min: 1, max: Arktoshi::MAX.value() };
-    let path = || format!("asset.payments[{index}].amount");
-    if found.value() >= 1 { Ok(()) } else { Err(SchemaError::new(path(), "\"0\"", rule)) }
-}
-
-fn business(
-    path: &str,
-    name: Option<&String>,
-    website: Option<&String>,
-    vat: Option<&String>,
-    repository: Option<&String>,
-) -> Checked {
-    name.map_or(Ok(()), |name| text::name(&format!("{path}.name"), name))?;
-    website.map_or(Ok(()), |website| text::uri(&format!("{path}.website"), website))?;
-    vat.map_or(Ok(()), |vat| text::vat(&format!("{path}.vat"), vat))?;
-    repository.map_or(Ok(()), |repository| text::uri(&format!("{path}.repository"), repository))
-}
-
-fn bridgechain(
-    path: &str,
-    seed_nodes: Option<&Vec<String>>,
-    repository: Option<&String>,
-    asset_repository: Option<&String>,
-    ports: Option<&IndexMap<String, u16>>,
-) -> Checked {
-    seed_nodes.map_or(Ok(()), |nodes| text::seed_nodes(&format!("{path}.seedNodes"), nodes))?;
-    repository.map_or(Ok(()), |uri| text::uri(&format!("{path}.bridgechainRepository"), uri))?;
-    asset_repository.map_or(Ok(()), |uri| text::uri(&format!("{path}.bridgechainAssetRepository"), uri))?;
-    ports.map_or(Ok(()), |ports| text::ports(&format!("{path}.ports"), ports))
 }
 
 /// The order in which JavaScript keeps an object's members: whole numbers ascending, then the rest as written.
