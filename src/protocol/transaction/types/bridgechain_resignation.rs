@@ -1,0 +1,56 @@
+//! A chain of a business ends. Source: protocol.md 3.4.
+
+use super::{
+    super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},
+    Asset, TransactionType, own,
+    published::{self, reference},
+};
+use crate::protocol::Arktoshi;
+use serde_json::{Value, json};
+
+pub struct Type;
+
+impl Transaction {
+    pub fn bridgechain_resignation(bridgechain: [u8; 32]) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::BridgechainResignation { bridgechain })
+    }
+}
+
+impl TransactionType for Type {
+    fn static_fee(&self) -> Arktoshi {
+        Arktoshi::coins(50)
+    }
+
+    fn addon_bytes(&self) -> u64 {
+        100
+    }
+
+    fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
+        own!(asset is Asset::BridgechainResignation { bridgechain });
+        out.extend(bridgechain);
+    }
+
+    fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError> {
+        Ok(Asset::BridgechainResignation { bridgechain: wire.array("asset.bridgechainResignation.bridgechainId")? })
+    }
+
+    fn to_json(&self, asset: &Asset) -> Option<Value> {
+        own!(asset is Asset::BridgechainResignation { bridgechain });
+        Some(json!({ "bridgechainResignation": { "bridgechainId": hex::encode(bridgechain) } }))
+    }
+
+    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+        let asset = json.asset("bridgechainResignation")?;
+        let bridgechain = asset.required_hex("asset.bridgechainResignation", "bridgechainId")?;
+        Ok(Asset::BridgechainResignation { bridgechain })
+    }
+
+    fn asset_members(&self) -> &'static [&'static str] {
+        &["bridgechainResignation"]
+    }
+
+    fn published(&self) -> Vec<(&'static str, Value)> {
+        let members = json!({"bridgechainId": reference("transactionId")});
+        vec![published::asset("bridgechainResignation", published::object(&["bridgechainId"], members))]
+    }
+}

@@ -1,0 +1,76 @@
+//! A wallet becomes a delegate under a username. Source: protocol.md 3.4.
+
+use super::{
+    super::{
+        BytesError, SchemaError, Transaction, TransactionBuilder, TransactionContext,
+        decode::WireReader,
+        encode,
+        read::JsonReader,
+        schema::{self, Checked},
+    },
+    Asset, Pending, TransactionType, own,
+    published::{self, reference},
+};
+use crate::protocol::Arktoshi;
+use serde_json::{Value, json};
+
+pub struct Type;
+
+impl Transaction {
+    pub fn delegate_registration(username: impl Into<String>) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::DelegateRegistration { username: username.into() })
+    }
+}
+
+impl TransactionType for Type {
+    fn static_fee(&self) -> Arktoshi {
+        Arktoshi::coins(25)
+    }
+
+    fn addon_bytes(&self) -> u64 {
+        400_000
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::One
+    }
+
+    fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
+        own!(asset is Asset::DelegateRegistration { username });
+        encode::text(out, Some(username));
+    }
+
+    fn write_signed_in_version_one(&self, asset: &Asset, out: &mut Vec<u8>) {
+        own!(asset is Asset::DelegateRegistration { username });
+        out.extend(username.as_bytes());
+    }
+
+    fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError> {
+        Ok(Asset::DelegateRegistration { username: wire.text("asset.delegate.username")? })
+    }
+
+    fn to_json(&self, asset: &Asset) -> Option<Value> {
+        own!(asset is Asset::DelegateRegistration { username });
+        Some(json!({ "delegate": { "username": username } }))
+    }
+
+    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+        let username = json.asset("delegate")?.required_text("asset.delegate", "username")?;
+        schema::username("asset.delegate.username", username)?;
+        Ok(Asset::DelegateRegistration { username: username.to_owned() })
+    }
+
+    fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
+        own!(asset is Asset::DelegateRegistration { username });
+        schema::username("asset.delegate.username", username)
+    }
+
+    fn asset_members(&self) -> &'static [&'static str] {
+        &["delegate"]
+    }
+
+    fn published(&self) -> Vec<(&'static str, Value)> {
+        let username = json!({"username": reference("delegateUsername")});
+        vec![published::asset("delegate", published::object(&["username"], username))]
+    }
+}

@@ -1,0 +1,37 @@
+//! A delegate leaves for good. Source: protocol.md 3.4.
+
+use super::{
+    super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},
+    Asset, Pending, TransactionType,
+};
+use crate::protocol::Arktoshi;
+
+pub struct Type;
+
+impl Transaction {
+    pub fn delegate_resignation() -> TransactionBuilder {
+        TransactionBuilder::new(Asset::DelegateResignation)
+    }
+}
+
+impl TransactionType for Type {
+    fn static_fee(&self) -> Arktoshi {
+        Arktoshi::coins(25)
+    }
+
+    fn addon_bytes(&self) -> u64 {
+        100
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::One
+    }
+
+    fn read(&self, _: &mut WireReader<'_>) -> Result<Asset, BytesError> {
+        Ok(Asset::DelegateResignation)
+    }
+
+    fn from_json(&self, _: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+        Ok(Asset::DelegateResignation)
+    }
+}

@@ -1,0 +1,57 @@
+//! The coin of a lock that nobody claimed, back to its owner. Source: protocol.md 3.4.
+
+use super::{
+    super::{
+        BytesError, SchemaError, Transaction, TransactionBuilder, TransactionId, decode::WireReader, read::JsonReader,
+    },
+    Asset, TransactionType, own,
+    published::{self, reference},
+};
+use crate::protocol::Arktoshi;
+use serde_json::{Value, json};
+
+pub struct Type;
+
+impl Transaction {
+    pub fn htlc_refund(lock: TransactionId) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::HtlcRefund { lock })
+    }
+}
+
+impl TransactionType for Type {
+    fn static_fee(&self) -> Arktoshi {
+        Arktoshi::ZERO
+    }
+
+    fn addon_bytes(&self) -> u64 {
+        0
+    }
+
+    fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
+        own!(asset is Asset::HtlcRefund { lock });
+        out.extend(lock.0);
+    }
+
+    fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError> {
+        Ok(Asset::HtlcRefund { lock: TransactionId(wire.array("asset.refund.lockTransactionId")?) })
+    }
+
+    fn to_json(&self, asset: &Asset) -> Option<Value> {
+        own!(asset is Asset::HtlcRefund { lock });
+        Some(json!({ "refund": { "lockTransactionId": lock } }))
+    }
+
+    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+        let lock = json.asset("refund")?.required_hex("asset.refund", "lockTransactionId")?;
+        Ok(Asset::HtlcRefund { lock: TransactionId(lock) })
+    }
+
+    fn asset_members(&self) -> &'static [&'static str] {
+        &["refund"]
+    }
+
+    fn published(&self) -> Vec<(&'static str, Value)> {
+        let members = json!({"lockTransactionId": reference("transactionId")});
+        vec![published::asset("refund", published::object(&["lockTransactionId"], members))]
+    }
+}

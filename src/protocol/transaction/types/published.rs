@@ -1,0 +1,50 @@
+//! Parts of the published schemas, in the reference's dialect of JSON Schema. Source: api.md 4.6.
+
+use serde_json::{Value, json};
+
+/// The `asset` member with its one member of this name.
+pub fn asset(name: &'static str, fragment: Value) -> (&'static str, Value) {
+    ("asset", json!({"type": "object", "required": [name], "properties": {name: fragment}}))
+}
+
+/// The same with no other member allowed.
+pub fn closed_asset(name: &'static str, fragment: Value) -> (&'static str, Value) {
+    let (member, mut asset) = asset(name, fragment);
+    asset["additionalProperties"] = json!(false);
+    (member, asset)
+}
+
+pub fn vendor_field() -> (&'static str, Value) {
+    ("vendorField", json!({"anyOf": [{"type": "null"}, {"type": "string", "format": "vendorField"}]}))
+}
+
+pub fn recipient() -> (&'static str, Value) {
+    ("recipientId", reference("address"))
+}
+
+/// An object of these members, of which some must be there.
+pub fn object(required: &[&str], members: Value) -> Value {
+    json!({"type": "object", "required": required, "properties": members})
+}
+
+pub fn list(least: u32, most: u32, item: &Value) -> Value {
+    json!({"type": "array", "minItems": least, "maxItems": most, "additionalItems": false, "items": item})
+}
+
+pub fn reference(name: &str) -> Value {
+    json!({"$ref": name})
+}
+
+pub fn from_zero() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+/// 32 bytes in hex.
+pub fn hash() -> Value {
+    json!({"allOf": [{"minLength": 64, "maxLength": 64}, {"$ref": "hex"}]})
+}
+
+/// The rule that one of these members must be there.
+pub fn one_of(members: &Value) -> Value {
+    members.as_object().into_iter().flatten().map(|(name, _)| json!({"required": [name]})).collect()
+}

@@ -1,0 +1,63 @@
+//! A second key, which signs with the first from then on. Source: protocol.md 3.4.
+
+use super::{
+    super::{BytesError, SchemaError, Transaction, TransactionBuilder, decode::WireReader, read::JsonReader},
+    Asset, Pending, TransactionType, own,
+    published::{self, reference},
+};
+use crate::protocol::{Arktoshi, PublicKey};
+use serde_json::{Value, json};
+
+pub struct Type;
+
+impl Transaction {
+    pub fn second_signature(public_key: PublicKey) -> TransactionBuilder {
+        TransactionBuilder::new(Asset::SecondSignature { public_key })
+    }
+}
+
+impl TransactionType for Type {
+    fn static_fee(&self) -> Arktoshi {
+        Arktoshi::coins(5)
+    }
+
+    fn addon_bytes(&self) -> u64 {
+        250
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::One
+    }
+
+    fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
+        own!(asset is Asset::SecondSignature { public_key });
+        out.extend(public_key.as_bytes());
+    }
+
+    fn write_signed_in_version_one(&self, asset: &Asset, out: &mut Vec<u8>) {
+        self.write(asset, out);
+    }
+
+    fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError> {
+        Ok(Asset::SecondSignature { public_key: wire.key("asset.signature.publicKey")? })
+    }
+
+    fn to_json(&self, asset: &Asset) -> Option<Value> {
+        own!(asset is Asset::SecondSignature { public_key });
+        Some(json!({ "signature": { "publicKey": public_key } }))
+    }
+
+    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+        let public_key = json.asset("signature")?.required_hex("asset.signature", "publicKey")?;
+        Ok(Asset::SecondSignature { public_key: PublicKey::from_bytes(public_key) })
+    }
+
+    fn asset_members(&self) -> &'static [&'static str] {
+        &["signature"]
+    }
+
+    fn published(&self) -> Vec<(&'static str, Value)> {
+        let key = json!({"publicKey": reference("publicKey")});
+        vec![published::asset("signature", published::object(&["publicKey"], key))]
+    }
+}
