@@ -5,7 +5,8 @@ use crate::protocol::{Asset, Kind};
 use indexmap::IndexMap;
 
 /// Of these a sender has one pending at most. Source: consensus.md 5.2.
-pub(in crate::check) const ONCE: &[Kind] = &[Kind::BusinessRegistration, Kind::BusinessResignation, Kind::BusinessUpdate];
+pub(in crate::check) const ONCE: &[Kind] =
+    &[Kind::BusinessRegistration, Kind::BusinessResignation, Kind::BusinessUpdate];
 
 /// Bytes on top of half the size in a dynamic fee. Source: consensus.md 5.3.
 pub(in crate::check) fn more_bytes(kind: Kind) -> u64 {

@@ -6,9 +6,7 @@
 
 mod members;
 
-pub(super) use members::{
-    Members, address_looks, amount, checked, describe, optional_uri, texts, whole,
-};
+pub(super) use members::{Members, address_looks, amount, checked, describe, optional_uri, texts, whole};
 
 use super::{
     BytesError, Kind, Rule, SchemaError, SignedTransaction, Transaction, TransactionContext, TransactionError,
@@ -75,7 +73,11 @@ impl SignedTransaction {
         let payments = json.get("asset").and_then(|asset| asset.get("payments")).and_then(Value::as_array);
         let within_limit = payments.is_some_and(|list| list.len() <= context.milestone.multi_payment_limit);
         match fits(own) {
-            Err(_) if own == Kind::MultiPayment && within_limit && Kind::ALL.into_iter().any(|k| k.is_core() && fits(k).is_ok()) => {
+            Err(_)
+                if own == Kind::MultiPayment
+                    && within_limit
+                    && Kind::ALL.into_iter().any(|k| k.is_core() && fits(k).is_ok()) =>
+            {
                 Ok(())
             }
             other => Ok(other?),

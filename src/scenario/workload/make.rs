@@ -54,13 +54,7 @@ pub struct Maker<'a> {
 
 impl Maker<'_> {
     /// A signed transaction of this type with this nonce, if the sender's wallet allows one now.
-    pub fn make(
-        &mut self,
-        kind: Kind,
-        sender: &mut Sender,
-        wallet: &Wallet,
-        nonce: u64,
-    ) -> Option<SignedTransaction> {
+    pub fn make(&mut self, kind: Kind, sender: &mut Sender, wallet: &Wallet, nonce: u64) -> Option<SignedTransaction> {
         sender.made += 1;
         let mut builder = match kind {
             Kind::MultiSignature => return self.multi_signature(sender, wallet, nonce),
