@@ -127,9 +127,6 @@ impl Actor for WebhookHost {
 impl HostState {
     fn hear(&mut self, now: SimTime, input: &WebhookInput) {
         self.arguments.dispatcher.step(now, input, &mut self.effects);
-        if planted!(UndeliveredEventsFillInbox) && self.effects.is_empty() {
-            return;
-        }
         for effect in std::mem::take(&mut self.effects) {
             match effect {
                 WebhookEffect::Deliver(delivery) => self.deliver(delivery),
@@ -184,7 +181,6 @@ impl HostState {
         let mut changed = self.arguments.dispatcher.clone();
         let outcome = change(&mut changed)?;
         let (before, after) = (self.arguments.dispatcher.get(id), changed.get(id));
-        let is_update = before.is_some() && after.is_some();
         if let Some(store) = self.arguments.store.as_mut().filter(|_| before != after) {
             let kept = match after {
                 Some(hook) => store.keep(hook),
@@ -193,9 +189,6 @@ impl HostState {
             kept.map_err(|why| WebhookError::NotKept(why.to_string()))?;
         }
         self.arguments.dispatcher = changed;
-        if planted!(EnabledWebhookUnheard) && is_update {
-            return Ok(outcome);
-        }
         self.tell_observers();
         Ok(outcome)
     }
