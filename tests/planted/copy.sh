@@ -13,6 +13,11 @@ git_on() {
     GIT_DIR=$copy/.git GIT_WORK_TREE=$1 GIT_INDEX_FILE=$index git -C "$1" -c core.autocrlf=false "${@:2}"
 }
 
+# git on the checkout, whoever owns it.
+git_root() {
+    git -c safe.directory="$root" -C "$root" "$@"
+}
+
 # What a fault may be planted in, in a folder of sources.
 places() {
     (cd "$1" && printf '%s\n' Cargo.toml src tests/*.rs tests/api tests/protocol tests/runs)
@@ -27,7 +32,8 @@ commit_index() {
 prepare_copy() {
     [ -d "$copy/.git" ] || git init --quiet --initial-branch planted "$copy"
     # `git apply --3way` finds there what a patch was made of.
-    git -C "$root" rev-parse --path-format=absolute --git-path objects >"$copy/.git/objects/info/alternates"
+    local objects=$copy/.git/objects/info/alternates
+    git_root rev-parse --path-format=absolute --git-path objects >"$objects" 2>/dev/null || rm -f "$objects"
 }
 
 # Fails if the copy holds edits that rewrite.sh has not seen.
@@ -39,13 +45,20 @@ refuse_edits() {
     fi
 }
 
-# Tags the sources as they are: all tracked files, and new ones among those that are compiled.
+# The sources: all tracked files, and new ones where faults may be planted. Without a repository, all that is not ignored.
+sources() {
+    if git_root rev-parse --git-dir >/dev/null 2>&1; then
+        git_root ls-files -z --cached
+        git_root ls-files -z --others --exclude-standard -- $(places "$root")
+    else
+        git_on "$root" ls-files -z --others --exclude-standard
+    fi
+}
+
+# Tags the sources as they are.
 tag_clean() {
     rm -f "$index"
-    {
-        git -C "$root" ls-files -z --cached
-        places "$root" | tr '\n' '\0' | xargs -0 git -C "$root" ls-files -z --others --exclude-standard --
-    } |
+    sources |
         (cd "$root" && while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done) |
         git_on "$root" add --force --pathspec-from-file=- --pathspec-file-nul
     git -C "$copy" tag --force clean "$(commit_index "the sources")" >/dev/null
