@@ -41,6 +41,7 @@ tell_hunks() {
         END { tell() }'
 }
 
+refuse_planted
 prepare_copy
 refuse_edits
 tag_clean

@@ -10,7 +10,7 @@ index=$copy/.git/index.next
 
 # git on that repository, with an index of its own, and with the files of another folder.
 git_on() {
-    GIT_DIR=$copy/.git GIT_WORK_TREE=$1 GIT_INDEX_FILE=$index git -C "$1" -c core.autocrlf=false "${@:2}"
+    GIT_DIR=$copy/.git GIT_WORK_TREE=$1 GIT_INDEX_FILE=$index git --literal-pathspecs -C "$1" -c core.autocrlf=false "${@:2}"
 }
 
 # git on the checkout, whoever owns it.
@@ -20,7 +20,7 @@ git_root() {
 
 # What a fault may be planted in, in a folder of sources.
 places() {
-    (cd "$1" && printf '%s\n' Cargo.toml src tests/*.rs tests/api tests/protocol tests/runs)
+    (cd "$1" && shopt -s nullglob && printf '%s\n' Cargo.toml src tests/*.rs tests/api tests/protocol tests/runs)
 }
 
 # Commits that index; the commit.
@@ -68,6 +68,11 @@ tag_clean() {
 show() {
     git -C "$copy" reset --quiet --hard "$1"
     git -C "$copy" clean --quiet --force -d -x
+}
+
+# Fails if the sources themselves hold a fault.
+refuse_planted() {
+    ! grep -rn 'planted!(' "$root/src" >&2 || { echo "A fault belongs into target/planted-source and not into src" >&2; exit 1; }
 }
 
 # Fails if a fault of the list is planted nowhere.
