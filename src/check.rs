@@ -16,8 +16,6 @@ pub mod finding;
 pub mod invariants;
 pub mod kept;
 pub mod minimal;
-#[cfg(feature = "planted")]
-pub(crate) mod power;
 pub mod rebuilt;
 mod retold;
 pub mod search;

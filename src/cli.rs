@@ -13,8 +13,6 @@ pub mod merge;
 pub mod output;
 pub mod pages;
 mod parent;
-#[cfg(feature = "planted")]
-mod planted;
 mod progress;
 pub mod replay;
 pub mod run;
@@ -84,7 +82,7 @@ impl Failure {
 impl Cli {
     /// Runs the command; 0 is success, 1 a failed run, 2 a mistake of the caller's.
     pub fn run(self) -> ExitCode {
-        let result = say_planted().and_then(|()| match self.command {
+        let result = match self.command {
             Command::Up(up) => up.run(),
             Command::Run(run) => run.run(),
             Command::Schema(schema) => schema.run(),
@@ -96,7 +94,7 @@ impl Cli {
             Command::Check(check) => check.run(),
             Command::Explain(explain) => explain.run(),
             Command::Pages(pages) => pages.run(),
-        });
+        };
         match result.and_then(|()| output::failure().map_or(Ok(()), Err)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Usage(why)) => {
@@ -110,22 +108,4 @@ impl Cli {
             }
         }
     }
-}
-
-/// Says on standard error which fault the environment plants in the whole process.
-///
-/// # Errors
-/// The variable names no fault, or this build has none.
-fn say_planted() -> Result<(), Failure> {
-    use crate::planted;
-    #[cfg(feature = "planted")]
-    if let Some(fault) = planted::in_process().map_err(Failure::usage)? {
-        eprintln!("dposlab: {}: planted fault '{}' is in force: {}", planted::VARIABLE, fault.name(), fault.words());
-    }
-    #[cfg(not(feature = "planted"))]
-    if std::env::var_os(planted::VARIABLE).is_some_and(|name| !name.is_empty()) {
-        let why = "this build has no planted faults, the feature `planted` adds them";
-        return Err(Failure::usage(format!("{}: {why}", planted::VARIABLE)));
-    }
-    Ok(())
 }

@@ -16,9 +16,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-#[macro_use]
-mod planted;
-
 pub mod actors;
 pub mod api;
 pub mod check;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     ledger::BlockTree,
-    protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots, Timestamp},
+    protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
 };
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -185,12 +185,7 @@ impl Delegate {
         let slots = self.tree.slots();
         let slot = slots.slot(now.seconds());
         let ours = Some(&round.round.owner(slot).public_key) == self.public_key();
-        let ours = ours || planted!(ForgesOutOfTurn) && self.owns_slot_before(slot, &round);
-        let done = match planted!(SlotBeforeTheLastOneNotDone) {
-            true => self.done == Some(slot),
-            false => self.done >= Some(slot),
-        };
-        let over = round.tip_slot >= slot || done;
+        let over = round.tip_slot >= slot || self.done >= Some(slot);
         if !ours || over || self.is_offline(&round) {
             self.plan_after(now, slot, &round, effects);
             return;
@@ -225,12 +220,10 @@ impl Delegate {
         let Some(work) = self.work.as_mut().filter(|work| work.network.is_none()) else { return };
         let NetworkState { status, reached, in_quorum, .. } = state;
         let enough = match status {
-            NetworkStatus::Default if planted!(QuorumIgnored) => true,
             NetworkStatus::ColdStart | NetworkStatus::BelowMinimumPeers => false,
             NetworkStatus::Test => true,
             NetworkStatus::Default => {
                 let least = u64::from(self.tree.rules().quorum_percent) * u64::from(reached);
-                let least = least + u64::from(planted!(QuorumHasToBeExceeded));
                 reached > 0 && u64::from(in_quorum) * 100 >= least
             }
         };
@@ -253,17 +246,11 @@ impl Delegate {
             let draft = BlockDraft {
                 version: milestones.at(round.tip_height.next()).block.version,
                 timestamp: slots.start(*slot),
-                height: if planted!(ForgesAtHeightOfRound) { round.tip_height } else { network.height }.next(),
+                height: network.height.next(),
                 previous: Some(network.tip),
                 reward: milestones.at(round.tip_height.next()).reward,
                 transactions: transactions.to_vec(),
             };
-            if planted!(ForgesTwice) {
-                let timestamp = Timestamp(draft.timestamp.0 + 1);
-                let other = Arc::new(Block::forge(BlockDraft { timestamp, ..draft.clone() }, keys, milestones));
-                effects.push(Effect::Observe(Event::BlockForged(other.clone())));
-                self.tell(Message::Forged(other), effects);
-            }
             let block = Arc::new(Block::forge(draft, keys, milestones));
             // Q18: whatever becomes of it.
             if self.tree.rules().node.forged_before_accepted {
@@ -278,9 +265,6 @@ impl Delegate {
     fn finish(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if let Some(work) = self.work.take() {
             self.done = Some(work.slot);
-            if planted!(FinishedSlotPlansByOldRound) {
-                return self.plan_after(now, work.slot, &work.round, effects);
-            }
             self.look(now, effects);
         }
     }
@@ -288,16 +272,13 @@ impl Delegate {
     /// Sleeps until the first own slot that can still be filled, which may be the running one.
     fn plan_next(&mut self, now: SimTime, round: &RoundView, effects: &mut Vec<Effect>) {
         let running = self.tree.slots().slot(now.seconds());
-        let is_full = round.tip_slot >= running || planted!(RunningSlotSkippedAtRoundChange);
-        let full_until = if is_full { running } else { Slot(running.0.saturating_sub(1)) };
+        let full_until = if round.tip_slot >= running { running } else { Slot(running.0.saturating_sub(1)) };
         self.plan_after(now, full_until, round, effects);
     }
 
     fn plan_after(&mut self, now: SimTime, slot: Slot, round: &RoundView, effects: &mut Vec<Effect>) {
         let slots = self.tree.slots();
         let next = self.public_key().and_then(|key| round.round.next_slot_of(key, Slot(slot.0.saturating_add(1))));
-        let again = Slot(slot.0.saturating_add(1));
-        let next = if planted!(ForgesOutOfTurn) && self.owns_slot_before(again, round) { Some(again) } else { next };
         // Past the last second that a timestamp can hold there are no slots.
         let Some(next) = next.filter(|next| slots.slot(slots.start(*next)) == *next) else {
             // Not active in this round: the relay tells when the next one begins.
@@ -321,14 +302,8 @@ impl Delegate {
         self.keys.as_ref().map(KeyPair::public)
     }
 
-    fn owns_slot_before(&self, slot: Slot, round: &RoundView) -> bool {
-        let before = Slot(slot.0.saturating_sub(1));
-        Some(&round.round.owner(before).public_key) == self.public_key()
-    }
-
     fn is_offline(&self, round: &RoundView) -> bool {
-        let spells = if planted!(OnlyFirstOfflineSpell) { 1 } else { self.offline.len() };
-        self.offline.iter().take(spells).any(|rounds| rounds.contains(&round.round.number()))
+        self.offline.iter().any(|rounds| rounds.contains(&round.round.number()))
     }
 
     /// Asks the relay something, and gives it its time to answer.

@@ -85,7 +85,7 @@ pub struct Peer {
     watch: ForkWatch,
     /// What this peer has sent lately, where that comes near a limit.
     sent: Limits,
-    held_back: Vec<(NodeId, Endpoint, Message)>,
+    held_back: Vec<(NodeId, Message)>,
     /// Transactions' messages in the running second.
     transactions_sent: (SimTime, u32),
     /// Blocks last asked for.
@@ -314,7 +314,6 @@ impl Peer {
                 self.common_answered(now, from, *inquiry, common.as_deref().copied(), effects);
             }
             Message::Peers(list) => self.peers_answered(now, from, list, effects),
-            Message::HungUp if planted!(HangUpLeavesPingWaiting) => _ = self.neighbours.remove(from),
             Message::HungUp => self.drop_peer(now, from, effects),
             // Nothing else is said from node to node.
             _ => {}

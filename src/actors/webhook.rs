@@ -189,7 +189,7 @@ impl WebhookDispatcher {
         let hook = Arc::make_mut(hook);
         hook.event = change.event.unwrap_or_else(|| hook.event.clone());
         hook.target = change.target.unwrap_or_else(|| hook.target.clone());
-        hook.enabled = change.enabled.unwrap_or(hook.enabled || planted!(UpdateEnablesWebhook));
+        hook.enabled = change.enabled.unwrap_or(hook.enabled);
         hook.conditions = change.conditions.unwrap_or_else(|| hook.conditions.clone());
         Ok(true)
     }

@@ -209,14 +209,11 @@ impl Head {
 
     fn stand_on(&mut self, tip: &Arc<Link>, applied: &Arc<Applied>, made: i64) {
         self.modified = made.max(self.modified + 1);
-        let is_higher = tip.height() > self.tip.height();
         self.tip = tip.clone();
         self.applied = applied.clone();
         self.chain.move_to(tip, applied.state.network_byte());
         self.lists = Arc::default();
-        if is_higher || !planted!(AnswersSurviveRollback) {
-            self.memo = Arc::default();
-        }
+        self.memo = Arc::default();
     }
 }
 
@@ -250,9 +247,7 @@ impl Observer for View {
                 self.update(|head| head.pending.remove(&transaction.id()));
             }
             Event::PoolReplaced(pending) => self.update(|head| {
-                if !planted!(PendingListSurvivesReplacement) {
-                    head.pending = Pending::default();
-                }
+                head.pending = Pending::default();
                 head.pending.extend(pending);
             }),
             Event::BlockForged(_)

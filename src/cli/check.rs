@@ -103,15 +103,6 @@ pub struct Check {
     parent: WithParent,
     #[command(flatten)]
     progress: Progress,
-    /// Plant a fault by name, or all of them one after the other, and measure how soon it is found.
-    #[cfg(feature = "planted")]
-    #[arg(long)]
-    planted: Option<String>,
-    /// With --planted: a list of the faults that are not found, one a line. Another one that is not found, or one of them that
-    /// is, ends with exit code 1.
-    #[cfg(feature = "planted")]
-    #[arg(long, value_name = "FILE", requires = "planted")]
-    missed: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -143,10 +134,6 @@ impl Check {
             return self.write_drawn(&search);
         }
         let known = self.known.as_deref().map(Known::load).transpose().map_err(Failure::usage)?.unwrap_or_default();
-        #[cfg(feature = "planted")]
-        if let Some(which) = &self.planted {
-            return super::planted::run(which, &search, self.budget, self.json, self.missed.as_deref());
-        }
         let stop = stop_on_interrupt()?;
         let networks = Networks::default();
         let (summary, files) = match self.time {

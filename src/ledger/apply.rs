@@ -19,7 +19,7 @@ use super::{
     wallet::{DelegateAttributes, Lock, MultiSignature},
 };
 use crate::protocol::{
-    Address, Arktoshi, Asset, Kind, Milestone, PublicKey, SignedTransaction, Timestamp, Vote, network::Exceptions,
+    Address, Asset, Kind, Milestone, PublicKey, SignedTransaction, Timestamp, Vote, network::Exceptions,
     transaction::Version,
 };
 use std::sync::Arc;
@@ -59,8 +59,7 @@ pub fn cost(transaction: &SignedTransaction) -> Balance {
         Asset::MultiPayment { payments } => payments.iter().map(|payment| Balance::from(payment.amount)).sum(),
         _ => Balance::ZERO,
     };
-    let fee = if planted!(FeeNotCharged) { Arktoshi::ZERO } else { transaction.transaction().fee };
-    payments + transaction.amount() + fee
+    payments + transaction.amount() + transaction.transaction().fee
 }
 
 /// Every address a transaction pays.
@@ -121,9 +120,7 @@ fn check_type(
             delegates::check_multi_signature(transaction, *min, public_keys, state, terms)
         }
         Asset::MultiSignatureLegacy { .. } => Err(ApplyError::LegacyMultiSignature),
-        Asset::Ipfs { multihash } if state.has_ipfs(multihash) && !planted!(IpfsTwice) => {
-            Err(ApplyError::IpfsHashAlreadyExists)
-        }
+        Asset::Ipfs { multihash } if state.has_ipfs(multihash) => Err(ApplyError::IpfsHashAlreadyExists),
         Asset::MultiPayment { .. } if sender.balance < cost(transaction) => Err(ApplyError::InsufficientBalance),
         Asset::Ipfs { .. } | Asset::MultiPayment { .. } => Ok(()),
         Asset::DelegateResignation => delegates::check_resignation(sender, state, terms),
@@ -143,13 +140,11 @@ fn check_common(
     let content = transaction.transaction();
     if let Version::Two(found) = content.version
         && Some(found.0) != sender.nonce.0.checked_add(1)
-        && !planted!(NonceUnchecked)
     {
         return Err(ApplyError::UnexpectedNonce { found, sender: content.sender, nonce: sender.nonce });
     }
     let left = sender.balance - cost(transaction);
-    if left.is_negative() && !planted!(BalanceUnchecked) && !is_listed_debt(left, transaction, sender, terms.exceptions)
-    {
+    if left.is_negative() && !is_listed_debt(left, transaction, sender, terms.exceptions) {
         return Err(ApplyError::InsufficientBalance);
     }
     if sender.public_key.is_some_and(|key| key != content.sender) {
@@ -161,7 +156,7 @@ fn check_common(
         Some(_) if confirmed.is_none() && terms.rules.pool.pending_second_key_blocks_sender => {
             return Err(ApplyError::UnexpectedSecondSignature);
         }
-        Some(key) if !transaction.verify_second(key) && !planted!(SecondSignatureUnchecked) => {
+        Some(key) if !transaction.verify_second(key) => {
             return Err(ApplyError::InvalidSecondSignature);
         }
         None if content.second_signature.is_some() && !terms.milestone.ignore_invalid_second_signature_field => {
@@ -174,7 +169,7 @@ fn check_common(
         return Err(ApplyError::UnexpectedMultiSignature);
     }
     match &sender.multi_signature {
-        Some(owners) if !matches!(transaction.verify_multi(enough(owners.min), &owners.public_keys), Ok(true)) => {
+        Some(owners) if !matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)) => {
             Err(ApplyError::InvalidMultiSignature)
         }
         None if !content.signatures.is_empty() && !registers => Err(ApplyError::UnexpectedMultiSignature),
@@ -220,38 +215,17 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
     apply_to_sender(transaction, sender);
     let new_weight = sender.weight();
     match &content.asset {
-        Asset::Vote(Vote::For(key)) if planted!(VoteForgetsLockedCoin) => {
-            let balance = state.wallet(&address).map_or(Balance::ZERO, |wallet| wallet.balance);
-            state.add_vote_weight(key.address(content.network), balance);
-        }
         Asset::Vote(Vote::For(key)) => state.add_vote_weight(key.address(content.network), new_weight),
-        Asset::Vote(Vote::Against(key)) if planted!(WeightOfUnvoteFee) => {
-            state.add_vote_weight(key.address(content.network), Balance::ZERO - new_weight);
-        }
         Asset::Vote(Vote::Against(key)) => {
             state.add_vote_weight(key.address(content.network), Balance::ZERO - weight);
         }
-        Asset::Transfer { .. } if planted!(WeightWithoutTransferOut) => {}
-        Asset::HtlcLock { .. } if planted!(WeightWithoutLocked) => add_own_weight(state, vote, new_weight - weight),
         Asset::HtlcLock { amount, .. } => add_own_weight(state, vote, new_weight + *amount - weight),
         _ => add_own_weight(state, vote, new_weight - weight),
     }
     match &content.asset {
-        Asset::Transfer { amount, recipient, .. } if planted!(WeightWithoutTransferIn) => {
-            state.wallet_mut(*recipient).balance += *amount;
-        }
         Asset::Transfer { amount, recipient, .. } => credit(state, *recipient, (*amount).into()),
         Asset::MultiPayment { payments } => {
-            let all = payments.iter().chain(payments.last().filter(|_| planted!(PaymentTwice)));
-            for (index, payment) in all.enumerate() {
-                if planted!(PaymentToSelfBurnt) && payment.recipient == address {
-                    continue;
-                }
-                let mut before = payments.iter().take(index);
-                if planted!(RepeatedPaymentWeighsOnce) && before.any(|before| before.recipient == payment.recipient) {
-                    state.wallet_mut(payment.recipient).balance += payment.amount;
-                    continue;
-                }
+            for payment in payments {
                 credit(state, payment.recipient, payment.amount.into());
             }
         }
@@ -276,11 +250,6 @@ pub(super) fn apply(transaction: &SignedTransaction, block: Timestamp, rules: &L
     }
 }
 
-/// Signatures that are enough, where so many were agreed on.
-fn enough(agreed: u8) -> u8 {
-    if planted!(MultiSignatureOneLess) { agreed.saturating_sub(1) } else { agreed }
-}
-
 fn add_own_weight(state: &mut State, vote: Option<Address>, change: Balance) {
     if let Some(delegate) = vote {
         state.add_vote_weight(delegate, change);
@@ -299,7 +268,7 @@ fn found_multi_signature(key: Option<PublicKey>, min: u8, public_keys: &[PublicK
 fn credit(state: &mut State, recipient: Address, amount: Balance) {
     let wallet = state.wallet_mut(recipient);
     wallet.balance += amount;
-    if let Some(delegate) = wallet.vote_address.filter(|_| !planted!(WeightWithoutPayments)) {
+    if let Some(delegate) = wallet.vote_address {
         state.add_vote_weight(delegate, amount);
     }
 }

@@ -44,8 +44,7 @@ impl RoundSchedule {
             match segments.last() {
                 Some(last) if last.delegates == delegates => {}
                 Some(last) => {
-                    let size = if planted!(RoundsCountedByNewSize) { delegates } else { last.delegates };
-                    let rounds = (first.0 - last.first.0) / size;
+                    let rounds = (first.0 - last.first.0) / last.delegates;
                     segments.push(RoundPosition { round: RoundNumber(last.round.0 + rounds), first, delegates });
                 }
                 None => segments.push(RoundPosition { round: RoundNumber(1), first, delegates }),

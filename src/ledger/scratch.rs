@@ -59,11 +59,6 @@ impl<'a> Scratch<'a> {
         };
         apply::check(transaction, &sender, self, terms)?;
         apply::apply_to_sender(transaction, &mut sender);
-        if planted!(ForgerLosesCoinBackToSender) {
-            self.apply_to_others(transaction, address, block);
-            self.wallets.insert(address, sender);
-            return Ok(());
-        }
         self.wallets.insert(address, sender);
         self.apply_to_others(transaction, address, block);
         Ok(())

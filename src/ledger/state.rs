@@ -326,7 +326,6 @@ impl State {
     pub(super) fn add_vote_weight(&mut self, delegate: Address, change: Balance) {
         if change != Balance::ZERO
             && let Some(attributes) = self.wallet_mut(delegate).delegate_mut()
-            && !(planted!(ResignedWeightFrozen) && attributes.resigned)
         {
             attributes.vote_balance += change;
         }
@@ -386,20 +385,16 @@ impl State {
         state.height = header.height;
         state.timestamp = header.timestamp;
         state.transactions += block.transactions.len() as u64;
-        if !planted!(SupplyForgotten) {
-            state.supply += reward;
-        }
+        state.supply += reward;
         state.reward_generator(block, slot);
         let rules = &terms.rules.ledger;
         let missing = state.missing(slots.slot(self.timestamp), slot, self.height == Height::GENESIS);
         if rules.missed_blocks == MissedBlocks::Slots {
             state.count_missed(&missing);
         }
-        let forged = &mut state.forged_in_round[self.round.owner_index(slot)];
-        *forged = if planted!(ForgedTwiceCountsAsIdle) { *forged ^ 1 } else { *forged + 1 };
+        state.forged_in_round[self.round.owner_index(slot)] += 1;
         let next = schedule.at(header.height.next());
         let ends = next.first == header.height.next();
-        let ends = if planted!(RoundOneBlockEarly) { schedule.begins(Height(header.height.0 + 2)) } else { ends };
         let round_end = ends
             .then(|| {
                 let missed = state.idle_members();
@@ -407,11 +402,6 @@ impl State {
                     state.count_missed(&missed);
                 }
                 state.begin_round(block, next, rules)?;
-                if planted!(RankingOfParent) {
-                    let mut parent = self.clone();
-                    parent.begin_round(block, next, rules)?;
-                    state.round = parent.round;
-                }
                 Ok(RoundEnd { missed, created: state.round.clone() })
             })
             .transpose()?;
@@ -428,15 +418,13 @@ impl State {
             true => owner.address,
             false => header.generator.address(self.network_byte),
         };
-        let fee = if planted!(FeesBurnt) { Arktoshi::ZERO } else { header.total_fee };
-        let more = if planted!(RewardDoubled) { header.reward } else { Arktoshi::ZERO };
-        let gain = Balance::from(header.reward) + fee + more;
+        let gain = Balance::from(header.reward) + header.total_fee;
         let wallet = self.wallet_mut(address);
         wallet.balance += gain;
-        let vote = wallet.vote_address.filter(|_| !planted!(WeightWithoutForging));
+        let vote = wallet.vote_address;
         if let Some(delegate) = wallet.delegate_mut() {
             delegate.produced_blocks += 1;
-            delegate.forged_fees += if planted!(StatisticsWithoutFees) { Arktoshi::ZERO } else { header.total_fee };
+            delegate.forged_fees += header.total_fee;
             delegate.forged_rewards += header.reward;
             delegate.last_block = Some(LastBlock(block.clone()));
         }
@@ -451,11 +439,8 @@ impl State {
             return Vec::new();
         }
         // A listed exception may stand in the slot of the block before.
-        let most = self.round.position.delegates - u32::from(planted!(MissedSlotsOneShortOfRound));
-        let gap = slot.0.saturating_sub(before.0 + 1).min(most);
-        (1 + u32::from(planted!(MissedSlotsMiscounted))..=gap)
-            .map(|step| self.round.owner(Slot(before.0 + step)).public_key)
-            .collect()
+        let gap = slot.0.saturating_sub(before.0 + 1).min(self.round.position.delegates);
+        (1..=gap).map(|step| self.round.owner(Slot(before.0 + step)).public_key).collect()
     }
 
     fn count_missed(&mut self, missing: &[PublicKey]) {
@@ -481,35 +466,23 @@ impl State {
         let mut ranking: Vec<Member> = self
             .delegates()
             .filter_map(|wallet| {
-                let delegate =
-                    wallet.delegate.as_ref().filter(|delegate| !delegate.resigned || planted!(ResignedStaysActive))?;
+                let delegate = wallet.delegate.as_ref().filter(|delegate| !delegate.resigned)?;
                 let public_key = wallet.public_key?;
                 Some(Member { public_key, address: wallet.address, vote_balance: delegate.vote_balance })
             })
             .collect();
         ranking.sort_by(|a, b| b.vote_balance.cmp(&a.vote_balance).then(a.public_key.cmp(&b.public_key)));
-        if planted!(TieBroken) {
-            ranking.sort_by(|a, b| b.vote_balance.cmp(&a.vote_balance).then(b.public_key.cmp(&a.public_key)));
-        }
         let expected = position.delegates as usize;
         if ranking.len() < expected {
             let (id, height) = (block.id, block.header.height);
             return Err(BlockRejected::TooFewDelegates { id, height, expected, found: ranking.len() });
         }
         for (index, member) in ranking.iter().enumerate() {
-            let active = index < expected + usize::from(planted!(RoundWrittenToFirstStandby));
-            self.rank(member, index as u32 + 1, active.then_some(position.round));
+            self.rank(member, index as u32 + 1, (index < expected).then_some(position.round));
         }
         self.unrank_resigned(ranking.len());
         ranking.truncate(expected);
-        if planted!(ForgedInRoundNeverCleared) {
-            self.forged_in_round.resize(expected, 0);
-        } else {
-            self.forged_in_round = vec![0; expected];
-        }
-        if planted!(RoundNotRenewed) && position.round.0 > 1 {
-            ranking.clone_from(&self.round.members);
-        }
+        self.forged_in_round = vec![0; expected];
         self.round = Arc::new(Round::new(position, ranking, rules.shuffle));
         Ok(())
     }
@@ -524,17 +497,12 @@ impl State {
     }
 
     fn unrank_resigned(&mut self, ranked: usize) {
-        if ranked == self.usernames.len() || planted!(ResignedKeepsRank) {
+        if ranked == self.usernames.len() {
             return;
         }
         let resigned: Vec<Address> = self
             .delegates()
-            .filter(|wallet| {
-                wallet.delegate.as_ref().is_some_and(|delegate| {
-                    let ranked_last = delegate.round == self.round.number().0;
-                    delegate.resigned && (ranked_last || !planted!(ResignedStandbyKeepsRank))
-                })
-            })
+            .filter(|wallet| wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned))
             .map(|wallet| wallet.address)
             .collect();
         for address in resigned {

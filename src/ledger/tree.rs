@@ -259,9 +259,6 @@ impl BlockTree {
     /// The block of the chain ending in `tip` that holds a transaction.
     pub fn block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
         let holders = self.transactions.get(transaction)?;
-        if planted!(TransactionSoughtOnFirstForkOnly) {
-            return holders.first().filter(|holder| tip.descends_from(holder)).cloned();
-        }
         holders.iter().find(|holder| tip.descends_from(holder)).cloned()
     }
 
@@ -382,7 +379,7 @@ impl BlockTree {
     /// Checks that a block's slot has begun at `now`. Source: consensus.md 3.1 step 5, protocol.md 4.3.
     pub fn check_time(&self, block: &Block, now: Slot) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
-        if slot > now && !planted!(FutureBlockTaken) {
+        if slot > now {
             return Err(BlockRejected::FromFuture { id: block.id, height: block.header.height, slot, now });
         }
         Ok(())
@@ -417,12 +414,6 @@ impl BlockTree {
         let only_unverified = errors
             .iter()
             .all(|error| matches!(error, BlockError::TransactionsNotVerified { .. } | BlockError::NotVerified(_)));
-        if planted!(OneVouchedForVouchesForAll)
-            && only_unverified
-            && block.unverified().any(|transaction| self.is_vouched_for(transaction, block, state))
-        {
-            return Ok(());
-        }
         if only_unverified && block.unverified().all(|transaction| self.is_vouched_for(transaction, block, state)) {
             return Ok(());
         }
@@ -460,7 +451,7 @@ impl BlockTree {
             let nonce = nonces
                 .entry(address)
                 .or_insert_with(|| state.wallet(&address).map_or(crate::protocol::Nonce(0), |wallet| wallet.nonce));
-            if found != nonce.next() && !planted!(NonceUnchecked) {
+            if found != nonce.next() {
                 let source = super::ApplyError::UnexpectedNonce { found, sender: content.sender, nonce: *nonce };
                 return Err(BlockRejected::NotApplicable { id, height, transaction: transaction.id(), source });
             }
@@ -472,15 +463,14 @@ impl BlockTree {
     fn check_owner(&self, block: &Block, state: &State) -> Result<(), BlockRejected> {
         let slot = self.slots.slot(block.header.timestamp);
         let (expected, got) = (state.round().owner(slot).public_key, block.header.generator);
-        if expected == got || planted!(SlotOwnerUnchecked) {
+        if expected == got {
             return Ok(());
         }
         Err(BlockRejected::WrongForger { id: block.id, height: block.header.height, slot, expected, got })
     }
 
     fn apply(&self, state: &State, block: &Arc<Block>) -> Result<(Applied, Option<Notable>), BlockRejected> {
-        let height = if planted!(SupplyByParentsReward) { state.height() } else { block.header.height };
-        let reward = self.config.milestones.at(height).reward;
+        let reward = self.config.milestones.at(block.header.height).reward;
         state.apply_block(block, reward, &self.terms(state.height()), &self.schedule, &self.slots)
     }
 

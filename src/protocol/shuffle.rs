@@ -15,9 +15,7 @@ pub fn forging_order_of_every_place(round: Round, delegates: usize) -> Vec<usize
 
 fn shuffled(round: Round, delegates: usize, places_a_digest: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..delegates).collect();
-    let round = if planted!(ShuffleRepeatsAfter256Rounds) { Round(round.0 % 256) } else { round };
     let mut seed = sha256(round.to_string().as_bytes());
-    let places_a_digest = if planted!(ShuffleEveryPlace) { 4 } else { places_a_digest };
     for start in (0..delegates).step_by(places_a_digest) {
         for (place, byte) in (start..delegates).zip(&seed[..4]) {
             order.swap(place, usize::from(*byte) % delegates);

@@ -73,8 +73,7 @@ impl RoundReport {
     /// The most slots on end without a block: before one of its blocks, or after the last block of the chain.
     pub fn longest_gap_slots(&self) -> u32 {
         let gaps = self.gaps.iter().map(|gap| gap.missed_slots);
-        let at_end = if planted!(GapAtEndLeftOut) { 0 } else { self.empty_at_end };
-        gaps.chain([at_end]).max().unwrap_or(0)
+        gaps.chain([self.empty_at_end]).max().unwrap_or(0)
     }
 }
 
@@ -161,9 +160,6 @@ impl Walk<'_> {
         let slots = self.book.tree.slots();
         let (slot, height) = (slots.slot(link.block().header.timestamp), link.height().0);
         let first_slot = self.next_slot;
-        if planted!(MissedAtBoundaryCountsForOldRound) && !self.rounds.is_empty() {
-            self.count_missed(slot);
-        }
         self.enter(link, link.height());
         self.count_missed(slot);
         self.next_slot = Slot(slot.0 + 1);

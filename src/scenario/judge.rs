@@ -276,7 +276,7 @@ impl Observer for Judge {
         match event {
             NetworkEvent::FaultBegan { index, .. } => case.fault_passed(*index, false),
             NetworkEvent::FaultEnded { index, .. } => case.fault_passed(*index, true),
-            NetworkEvent::PoolLost { node } if !planted!(JudgePoolSurvivesCrash) => case.pools[node.0 as usize] = 0,
+            NetworkEvent::PoolLost { node } => case.pools[node.0 as usize] = 0,
             _ => {}
         }
     }
@@ -421,7 +421,7 @@ impl Case {
             }
             Event::PoolEvicted(_) => {
                 counts.evicted += 1;
-                *pool -= i64::from(!planted!(JudgeKeepsEvicted));
+                *pool -= 1;
             }
             Event::PoolReplaced(held) => *pool = held.len() as i64,
             Event::PeerRemoved(_) => counts.peers_removed += 1,
@@ -495,9 +495,7 @@ impl Watched {
             (Some((_, found)), Claim::Finally(_)) if !is_decided => (Ruling::Undecided, found),
             (Some((true, found)), _) => (Ruling::Holds, found),
             (Some((false, found)), _) => (Ruling::Broken, found),
-            (None, Claim::Always(_)) if self.since.is_some() || planted!(AlwaysHoldsBeforeItsMoment) => {
-                (Ruling::Holds, &self.last)
-            }
+            (None, Claim::Always(_)) if self.since.is_some() => (Ruling::Holds, &self.last),
             (None, _) => (open, &self.last),
         };
         Verdict { assertion: self.text.clone(), ruling, found: found.clone() }

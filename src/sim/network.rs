@@ -277,8 +277,7 @@ impl Network {
         {
             at = at + Duration::from_micros(self.of_sender(from).random_range(0..=u64::from(by_ms) * 1_000));
         }
-        let left = if planted!(SecondCopySkipsTheQueue) { now } else { sent };
-        let again = self.happens(from, self.model.duplication).then(|| self.arrival(left, from, to) + verdict.delay);
+        let again = self.happens(from, self.model.duplication).then(|| self.arrival(sent, from, to) + verdict.delay);
         self.tally.slow += u64::from(at.micros() >= now.micros() + 1_000_000);
         self.tally.doubled += u64::from(again.is_some() || !verdict.copies.is_empty());
         self.count_overtaking(from, to, at);

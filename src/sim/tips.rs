@@ -221,8 +221,7 @@ impl Tips {
 }
 
 fn rank(tip: &Link, count: u32) -> (u32, Height, Reverse<BlockId>) {
-    let height = if planted!(WinningTipIgnoresHeight) { Height::default() } else { tip.height() };
-    (count, height, Reverse(tip.id()))
+    (count, tip.height(), Reverse(tip.id()))
 }
 
 /// The height of the last block that two chains share.

@@ -48,10 +48,6 @@ impl Weights {
         let winning = tips.winning();
         let first = self.tree.schedule().at(winning.height().next()).first;
         let anchor = winning.ancestor(Height(first.0.saturating_sub(1))).map(|link| link.id());
-        let same_round = |known: BlockId| self.tree.link(&known).is_some_and(|link| link.height().next() == first);
-        if planted!(WeightsOfOtherForkKept) && self.anchor.is_some_and(same_round) {
-            return;
-        }
         // A chain that begins within a round has no block before it.
         if anchor.is_none() || anchor != self.anchor {
             self.weigh(self.tree.applied(winning).state.round());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Each planted fault that the search does not find is noticed by a named test (noticed.txt): it passes without the fault and
-# fails with it. Builds the tests with the feature `planted`; the last line is `N passed, M failed`.
+# fails with it. Builds the tests in the copy that build.sh makes. The last line is `N passed, M failed`.
 set -euo pipefail
 cd "$(dirname "$0")"
 folder=$(mktemp -d)

@@ -19,23 +19,8 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("scenario", &["files", "sim", "actors", "ledger", "protocol"]),
     ("report", &["drawing", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
     ("api", &["drawing", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
-    ("check", &["planted", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
-    (
-        "cli",
-        &[
-            "api",
-            "check",
-            "report",
-            "planted",
-            "statistics",
-            "files",
-            "scenario",
-            "sim",
-            "actors",
-            "ledger",
-            "protocol",
-        ],
-    ),
+    ("check", &["statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
+    ("cli", &["api", "check", "report", "statistics", "files", "scenario", "sim", "actors", "ledger", "protocol"]),
 ];
 
 /// Words that stand for what a room must know nothing of.

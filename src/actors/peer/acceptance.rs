@@ -20,7 +20,7 @@ use super::{Peer, observe};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, delegate::in_time},
     ledger::{ApplyError, BlockRejected, Link},
-    protocol::{Block, Height, Slot, TransactionId},
+    protocol::{Block, Height, TransactionId},
 };
 use std::sync::Arc;
 
@@ -78,10 +78,7 @@ impl Peer {
         if let Err(why) = self.check_size(block) {
             return Entry::Refused(why);
         }
-        let height = block.header.height;
-        if let Some(passing) = self.passing.as_mut().filter(|passing| {
-            passing.is_of(block) || (planted!(PushedBlockKnownByHeight) && passing.block.header.height == height)
-        }) {
+        if let Some(passing) = self.passing.as_mut().filter(|passing| passing.is_of(block)) {
             passing.seen += 1;
             passing.last = now;
             return Entry::SeenBefore;
@@ -173,9 +170,7 @@ impl Peer {
         let accepted = outcome.is_accepted();
         match outcome {
             BlockOutcome::Accepted | BlockOutcome::Discarded => {
-                let late_by = u32::from(planted!(BlockOfSlotBeforePassedOn));
-                let oldest = Slot(self.slot(now).0.saturating_sub(late_by));
-                let of_running_slot = block.header.timestamp >= self.tree.slots().start(oldest);
+                let of_running_slot = block.header.timestamp >= self.tree.slots().start(self.slot(now));
                 if self.has_started() && of_running_slot {
                     self.gossip(now, block, effects);
                 }

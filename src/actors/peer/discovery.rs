@@ -78,7 +78,6 @@ impl Peer {
     /// Looks for peers, and then asks all of them where they stand.
     pub(super) fn find_peers_for_health(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         match &mut self.discovery {
-            Some(_) if planted!(HealthCheckLostInRunningDiscovery) => {}
             Some(running) => running.for_health = true,
             None => self.begin_discovery(now, true, None, effects),
         }
@@ -147,7 +146,6 @@ impl Peer {
         }
         discovery.asking = false;
         let mut found = std::mem::take(&mut discovery.found);
-        let seeds_too = seeds_too && !(discovery.for_health && planted!(HealthCheckForgetsDroppedPeers));
         if discovery.for_start == Some(Start::Given) || (seeds_too && discovery.for_start.is_none()) {
             found.extend(self.neighbours.dropped());
         }
@@ -236,11 +234,7 @@ impl Peer {
     }
 
     pub(super) fn newcomer_failed(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
-        let was_asked = match planted!(FailedNewcomerNeverAskedAgain) {
-            true => self.newcomers.contains_key(&node),
-            false => self.newcomers.remove(&node).is_some(),
-        };
-        if was_asked {
+        if self.newcomers.remove(&node).is_some() {
             self.no_longer_awaited(node);
             self.go_on_if_over(now, effects);
         }

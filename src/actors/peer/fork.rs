@@ -12,7 +12,7 @@
 //! 7. Blocks come off from the top, each with its event. Then the tip moves, and the pool and the delegate hear of it.
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
-use super::{Peer, neighbours::Verified, observe, ping::PingFor};
+use super::{Peer, observe, ping::PingFor};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, message::Reorganisation},
     ledger::{Link, rules::RollbackTarget, state::Notable},
@@ -34,9 +34,6 @@ pub(super) struct ForkWatch {
 impl Peer {
     /// Counts the slots missed before a block; enough of them cause a health check, more often than not.
     pub(super) fn count_missed(&mut self, now: SimTime, notable: &Notable, effects: &mut Vec<Effect>) {
-        if planted!(MissedSlotsCarriedIntoNextRound) && notable.round_end.is_some() {
-            self.watch.missed = 0;
-        }
         let delegates = self.tree.applied(&self.tip).state.round().position.delegates;
         for _ in &notable.missing {
             self.watch.missed += 1;
@@ -50,7 +47,7 @@ impl Peer {
                 }
             }
         }
-        if notable.round_end.is_some() && !planted!(MissedSlotsCarriedIntoNextRound) {
+        if notable.round_end.is_some() {
             self.watch.missed = 0;
         }
     }
@@ -65,17 +62,15 @@ impl Peer {
 
     /// All peers have answered or are gone: with half of them on other chains, the node leaves its own.
     pub(super) fn health_known(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        self.watch.checking = planted!(HealthCheckEndsByRollbackOnly);
+        self.watch.checking = false;
         let all = self.neighbours.all();
         let peers = all.len() as u32;
         let forked = all.iter().filter(|neighbour| neighbour.verified.is_forked()).count() as u32;
         observe(Event::HealthChecked { peers, forked }, effects);
-        let least = self.node_rules().forked_percent * peers + u32::from(planted!(HalfForkedIsNotForked));
-        let is_forked = peers > 0 && 100 * forked >= least;
+        let is_forked = peers > 0 && 100 * forked >= self.node_rules().forked_percent * peers;
         if !is_forked || self.is_recovering() {
             return self.health_settled();
         }
-        self.watch.checking = false;
         let target = self.rollback_target();
         let blocks = self.tip.height().0.saturating_sub(target.0);
         self.fork(now, Some(blocks), RollbackCause::Forked, effects);
@@ -88,8 +83,7 @@ impl Peer {
             RollbackTarget::FirstPeer => self.neighbours.first_stored().map(common),
             RollbackTarget::LargestGroup => {
                 let mut groups: BTreeMap<Height, usize> = BTreeMap::new();
-                let counts = |verified: Verified| verified.is_forked() || planted!(GroupsCountPeersOnOwnChain);
-                for neighbour in self.neighbours.all().iter().filter(|neighbour| counts(neighbour.verified)) {
+                for neighbour in self.neighbours.all().iter().filter(|neighbour| neighbour.verified.is_forked()) {
                     *groups.entry(common(neighbour)).or_default() += 1;
                 }
                 // Of the largest groups the last one counts, so the lowest comes last.
@@ -107,7 +101,6 @@ impl Peer {
             let least = rules.random_rollback_min;
             self.random.random_range(least..=rules.random_rollback_max.max(least))
         });
-        let blocks = blocks + u32::from(planted!(RollbackOneTooDeep));
         self.void_downloads();
         self.roll_back(blocks.min(rules.rollback_max), cause, effects);
         self.ping_all(now, PingFor::Recovery, effects);
@@ -149,14 +142,9 @@ impl Peer {
         if to.id() == from.id() {
             return;
         }
-        if planted!(RollbackTellsOldRound) {
-            self.tell_round(effects);
-        }
         self.take_off(to.clone(), cause, effects);
         self.tell(Role::Pool, Message::TipMoved { tip: to }, effects);
-        if !planted!(RollbackTellsOldRound) {
-            self.tell_round(effects);
-        }
+        self.tell_round(effects);
     }
 
     /// Takes the blocks above an ancestor off the chain, from the top.

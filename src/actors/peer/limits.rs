@@ -249,14 +249,11 @@ impl Peer {
         if self.held_back.is_empty() {
             effects.push(Effect::WakeAt { at: now + LOOK_AGAIN, wake: Wake::Throttled });
         }
-        self.held_back.push((to, endpoint, message));
+        self.held_back.push((to, message));
     }
 
     pub(super) fn send_held_back(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
-        for (to, endpoint, message) in std::mem::take(&mut self.held_back) {
-            if planted!(HeldBackOnceOnly) && !self.sent.of(now, to).has_room(now, endpoint) {
-                continue;
-            }
+        for (to, message) in std::mem::take(&mut self.held_back) {
             self.call(now, to, message, effects);
         }
     }

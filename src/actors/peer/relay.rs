@@ -34,10 +34,9 @@ impl Peer {
         let (height, tip, reached) = (self.tip.height(), self.tip.id(), self.neighbours.len() as u32);
         let (mut in_quorum, mut over_height, mut forked) = (0, 0, 0);
         for neighbour in self.neighbours.all() {
-            let passes_for_same = planted!(ForkAtOwnHeightIsQuorum) && neighbour.height == height;
             let counted = match neighbour.height > height {
                 true => &mut over_height,
-                false if neighbour.verified.is_forked() && !passes_for_same => &mut forked,
+                false if neighbour.verified.is_forked() => &mut forked,
                 false => &mut in_quorum,
             };
             *counted += 1;
@@ -54,9 +53,7 @@ impl Peer {
         match self.rules().minimum_network_reach {
             None => NetworkStatus::Test,
             Some(0) if reached < REACH_OF_ZERO => NetworkStatus::BelowMinimumPeers,
-            Some(least) if reached < least + u32::from(planted!(ExactlyMinimumPeersIsTooFew)) => {
-                NetworkStatus::BelowMinimumPeers
-            }
+            Some(least) if reached < least => NetworkStatus::BelowMinimumPeers,
             Some(_) => NetworkStatus::Default,
         }
     }

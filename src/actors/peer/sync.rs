@@ -115,9 +115,6 @@ impl Peer {
         if now < self.last_accepted + self.wake_up_time() {
             return self.arm_wake_up(self.last_accepted, effects);
         }
-        if planted!(WakeUpLostWhileBusy) && !matches!(self.sync.phase, Phase::Idle) {
-            return;
-        }
         self.arm_wake_up(now, effects);
         self.wake_up(now, effects);
     }
@@ -170,8 +167,7 @@ impl Peer {
     pub(super) fn makes_headway(&mut self) {
         if self.in_vain {
             self.in_vain = false;
-            let halted = if planted!(HaltsCountedAcrossBlocks) { self.sync.halted } else { 0 };
-            (self.sync.vain, self.sync.halted) = (0, halted);
+            (self.sync.vain, self.sync.halted) = (0, 0);
         }
     }
 
@@ -304,7 +300,7 @@ impl Peer {
         if blocks.is_empty() {
             self.sync.chunk = self.sync.chunk.div_ceil(10);
             self.sync.cached.clear();
-        } else if self.sync.chunk != CHUNK && !planted!(ChunksStaySmall) {
+        } else if self.sync.chunk != CHUNK {
             self.sync.chunk = CHUNK;
             self.sync.cached.clear();
         }

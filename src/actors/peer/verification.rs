@@ -185,8 +185,7 @@ impl Peer {
 
     fn probe_passed(&mut self, now: SimTime, node: NodeId, highest_common: Height, effects: &mut Vec<Effect>) {
         let Some(probe) = self.probes.remove(&node) else { return };
-        let own = if planted!(VerifiedAgainstLaterTip) { &self.tip } else { &probe.own };
-        let (my_height, his_height) = (own.height(), probe.claimed.header.height);
+        let (my_height, his_height) = (probe.own.height(), probe.claimed.header.height);
         self.verification_passed(now, node, Verified { my_height, his_height, highest_common }, effects);
     }
 
@@ -199,9 +198,7 @@ impl Peer {
     /// [`own_blocks`], looked up once for all peers that are asked for the same: after a partition these are many.
     fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
         let same = |asked: &&Asked| {
-            (asked.tip.is(tip) || planted!(AskedForBlocksOfOldChain))
-                && asked.heights.first() == Some(&lowest)
-                && asked.heights.last() == Some(&highest)
+            asked.tip.is(tip) && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
         };
         let asked = self.asked.iter().find(same).cloned();
         asked.unwrap_or_else(|| self.asked.insert(own_blocks(tip, lowest, highest)).clone())

@@ -159,8 +159,7 @@ impl TransactionPool {
             return Err(PoolError::Duplicate(id));
         }
         let own = self.store.count_of(&transaction.sender_address());
-        let quota = rules.max_transactions_per_sender.saturating_add(usize::from(planted!(SenderQuotaOneTooMany)));
-        if own >= quota && !rules.allowed_senders.contains(transaction.sender()) {
+        if own >= rules.max_transactions_per_sender && !rules.allowed_senders.contains(transaction.sender()) {
             return Ok(Checked::Excess);
         }
         self.check_time(transaction)?;
@@ -188,9 +187,7 @@ impl TransactionPool {
         }
         let height = i64::from(self.tip.height().0);
         match self.expires_at(transaction) {
-            Some(expiry) if expiry <= height + i64::from(!planted!(PoolTakesWhatExpiresNext)) => {
-                Err(PoolError::Expired { id, blocks: height - expiry })
-            }
+            Some(expiry) if expiry <= height + 1 => Err(PoolError::Expired { id, blocks: height - expiry }),
             _ => Ok(()),
         }
     }
@@ -338,13 +335,12 @@ impl TransactionPool {
         }
         let rules = &self.tree.rules().pool;
         let (count, fee) = (self.store.len(), transaction.fee());
-        if count < rules.max_transactions + usize::from(planted!(PoolOverfull)) {
+        if count < rules.max_transactions {
             return Ok(());
         }
         let lowest = self.store.to_give_way(rules.eviction_compares_fee_with_nonce);
         let lowest = lowest.expect("a full pool is not empty: the rules allow at least one").clone();
-        let evicts_equal = planted!(EqualFeeEvicts) && lowest.fee() == fee;
-        if lowest.fee() >= fee && !evicts_equal {
+        if lowest.fee() >= fee {
             return Err(PoolError::PoolFull { count, fee, lowest: lowest.fee() });
         }
         let event = match rules.uneven_removal_events {
@@ -368,10 +364,7 @@ impl TransactionPool {
             return Err(ApplyError::ColdWallet);
         }
         let mut wallet = self.pool_wallet(&address, chain);
-        match apply::check(transaction, &wallet, &applied.state, &terms) {
-            Err(ApplyError::UnexpectedNonce { .. }) if planted!(PoolTakesNonceGap) => {}
-            checked => checked?,
-        }
+        apply::check(transaction, &wallet, &applied.state, &terms)?;
         apply::apply_to_sender(transaction, &mut wallet);
         self.store.keep(transaction, chain.cloned(), wallet);
         Ok(())

@@ -55,10 +55,7 @@ impl TransactionPool {
 
     fn move_to(&mut self, tip: &Arc<Link>, dropped: &BTreeSet<TransactionId>, effects: &mut Vec<Effect>) {
         if tip.id() != self.tip.id() {
-            let is_empty = planted!(RecentIdsSurviveEmptyBlocks) && tip.transactions() == self.tip.transactions();
-            if !is_empty && (!planted!(RecentIdsSurviveRollback) || tip.descends_from(&self.tip)) {
-                self.recent.clear();
-            }
+            self.recent.clear();
             // To an empty pool the blocks between say nothing.
             if self.store.len() == 0 && tip.descends_from(&self.tip) {
                 self.tip = tip.clone();
@@ -109,9 +106,6 @@ impl TransactionPool {
             let wallet =
                 wallets.entry(sender).or_insert_with(|| Some(self.pool_wallet(&sender, applied.state.wallet(&sender))));
             if self.store.contains(&transaction.id()) {
-                if planted!(PoolKeepsForged) {
-                    continue;
-                }
                 self.remove(&transaction.id(), effects);
             } else if let Some(held) = wallet {
                 if apply::check(transaction, held, &applied.state, &terms).is_ok() {
@@ -152,9 +146,6 @@ impl TransactionPool {
             reverted.push(at.clone());
             at = at.parent().expect("the common block is below").clone();
         }
-        if planted!(ReplayNewestBlockFirst) {
-            reverted.reverse();
-        }
         self.store.clear();
         self.tip = tip.clone();
         let applied = self.tree.applied(tip);
@@ -162,11 +153,8 @@ impl TransactionPool {
             if dropped.contains(&transaction.id()) {
                 continue;
             }
-            if self.tree.block_of(tip, &transaction.id()).is_none() && !planted!(PoolLosesReverted) {
-                let applied_or_dropped = self.admit(transaction, &applied);
-                if planted!(ReplayStopsAtFirstFailure) && applied_or_dropped.is_err() {
-                    break;
-                }
+            if self.tree.block_of(tip, &transaction.id()).is_none() {
+                let _applied_or_dropped = self.admit(transaction, &applied);
             }
         }
         effects.push(Effect::Observe(Event::PoolReplaced(self.store.by_arrival())));
@@ -210,10 +198,7 @@ impl TransactionPool {
             if transaction.check(&context).is_ok() {
                 continue;
             }
-            let gone = match planted!(PurgeLeavesLaterOnes) {
-                true => vec![transaction.id()],
-                false => self.store.with_later(&transaction.id()),
-            };
+            let gone = self.store.with_later(&transaction.id());
             for purged in gone.iter().filter_map(|id| self.store.forget(id)) {
                 let event = match tree.rules().pool.uneven_removal_events {
                     true => Event::PoolPurged(purged),

@@ -77,7 +77,6 @@ impl Sender {
     /// The wallet with all of them applied, if it was made from this wallet of the chain's.
     pub(super) fn wallet_on(&self, chain: Option<&Arc<Wallet>>) -> Option<&Wallet> {
         let same = match (&self.base, chain) {
-            (Some(base), Some(chain)) if planted!(PoolWalletMissesIncome) => base.nonce == chain.nonce,
             (Some(base), Some(chain)) => Arc::ptr_eq(base, chain),
             (None, None) => true,
             _ => false,
@@ -124,8 +123,7 @@ impl Store {
 
     /// Returns true if a claim (or refund, as the kind says) of a lock is pending.
     pub(super) fn has_release(&self, kind: Kind, lock: &TransactionId) -> bool {
-        let of_claims = kind == Kind::HtlcClaim || planted!(RefundRuleLooksAtClaims);
-        let pending = if of_claims { &self.claims } else { &self.refunds };
+        let pending = if kind == Kind::HtlcClaim { &self.claims } else { &self.refunds };
         pending.range((*lock, 0)..=(*lock, Arrival::MAX)).next().is_some()
     }
 
@@ -160,9 +158,8 @@ impl Store {
         self.index(&transaction, arrival, false);
         let address = transaction.sender_address();
         if let Some(sender) = self.senders.get_mut(&address) {
-            let was_last = sender.own.last().is_some_and(|(last, _)| *last == arrival);
             sender.own.retain(|(own, _)| *own != arrival);
-            sender.stale |= !(was_last && planted!(DroppedLastStaysInPoolWallet));
+            sender.stale = true;
             if sender.own.is_empty() {
                 self.by_age.remove(&sender.entered);
                 self.senders.swap_remove(&address);
@@ -207,15 +204,13 @@ impl Store {
             let address = transaction.sender_address();
             let own = &self.senders[&address].own[..];
             let at = own.partition_point(|(other, _)| other < arrival);
-            let due = if nonce(transaction).is_none() || planted!(PoolOrderByFeeAlone) {
+            let due = if nonce(transaction).is_none() {
                 &own[at..=at]
             } else {
                 let last = come.get(&address).copied();
                 let from = own.partition_point(|(other, _)| last.is_some_and(|last| *other <= last));
                 if last.is_none_or(|last| last < *arrival) {
-                    if last.is_none() || !planted!(ForgingOrderForgetsSecondPeak) {
-                        come.insert(address, *arrival);
-                    }
+                    come.insert(address, *arrival);
                     &own[from..=at]
                 } else {
                     &[]
@@ -234,26 +229,15 @@ impl Store {
         let cheapest = self.by_fee.iter().rev().take(EVICTION_DEPTH);
         let is_last = |arrival: &Arrival, transaction: &SignedTransaction| {
             let last = self.senders[&transaction.sender_address()].own.last();
-            last.is_some_and(|(last, _)| last == arrival) || planted!(PoolForgetsSilently)
+            last.is_some_and(|(last, _)| last == arrival)
         };
-        if planted!(EvictionTakesOldestOfEquals) {
-            let lasts = cheapest.clone().filter(|((_, arrival), transaction)| is_last(arrival, transaction));
-            let oldest = lasts.min_by_key(|((Reverse(fee), arrival), _)| (*fee, *arrival));
-            if let Some((_, transaction)) = oldest {
-                return Some(transaction);
-            }
-        }
         for ((_, arrival), transaction) in cheapest {
             if is_last(arrival, transaction) {
                 return Some(transaction);
             }
         }
         let senders = self.by_age.values().take(EVICTION_DEPTH);
-        let last_of = |address: &Address| {
-            let own = &self.senders[address].own;
-            if planted!(FallbackEvictsSendersFirst) { own.first() } else { own.last() }
-        };
-        let lasts = senders.filter_map(last_of).map(|(_, last)| last);
+        let lasts = senders.filter_map(|address| self.senders[address].own.last()).map(|(_, last)| last);
         lasts.reduce(|lowest, last| {
             let bar = if compare_with_nonce { nonce(lowest).unwrap_or(0) } else { lowest.fee().value() };
             if last.fee().value() < bar { last } else { lowest }

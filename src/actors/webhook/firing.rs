@@ -137,7 +137,7 @@ impl Firing<'_> {
             self.fire_typed(block, index, transaction);
             for recipient in apply::recipients(transaction) {
                 let wallet = after.wallet(&recipient).filter(|_| before.wallet(&recipient).is_none());
-                if let Some(wallet) = wallet.filter(|_| born.insert(recipient) || planted!(CreatedColdToldTwice)) {
+                if let Some(wallet) = wallet.filter(|_| born.insert(recipient)) {
                     self.fire("wallet.created.cold", || Some(payload::of_wallet(wallet, tree)));
                 }
             }
@@ -169,9 +169,7 @@ impl Firing<'_> {
 
     fn reverted(&mut self, link: &Link) {
         let (tree, block) = (self.tree, link.block());
-        let last = block.transactions.len().saturating_sub(1);
         for index in (0..block.transactions.len()).rev() {
-            let index = if planted!(RevertedToldInChainOrder) { last - index } else { index };
             self.fire("transaction.reverted", || Some(payload::placed(block, index)));
         }
         self.fire("block.reverted", || Some(block.header_json(&tree.config().milestones)));

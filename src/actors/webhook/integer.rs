@@ -65,7 +65,6 @@ impl Ord for Integer {
             (false, true) => Ordering::Greater,
             (true, false) => Ordering::Less,
             (false, false) => by_size(),
-            (true, true) if planted!(NegativeNumbersBySize) => by_size(),
             (true, true) => by_size().reverse(),
         }
     }

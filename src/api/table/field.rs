@@ -150,8 +150,7 @@ impl<'r> Cell<'r> {
         let is_missing = |cell: &Self| *cell == Self::Missing;
         let ascending = match (self, other) {
             (Self::Missing, _) | (_, Self::Missing) if missing == Missing::Last => {
-                let last = is_missing(self).cmp(&is_missing(other));
-                return if planted!(MissingFirstWhenDescending) && descending { last.reverse() } else { last };
+                return is_missing(self).cmp(&is_missing(other));
             }
             (Self::Missing, _) | (_, Self::Missing) => is_missing(self).cmp(&is_missing(other)),
             (Self::Number(one), Self::Number(other)) => one.cmp(other),

@@ -296,8 +296,7 @@ impl Chain {
             let is_old = matches!(transaction.transaction().version, Version::One(_));
             self.own_timestamps -= u64::from(is_old && entry.height() > Height::GENESIS);
         }
-        let heights = self.forged.get_mut(&block.header.generator);
-        if let Some(heights) = heights.filter(|_| !planted!(ForgedHeightsSurviveRollback)) {
+        if let Some(heights) = self.forged.get_mut(&block.header.generator) {
             heights.pop_back();
         }
     }

@@ -49,9 +49,7 @@ impl Pending {
     pub(super) fn remove(&mut self, id: &TransactionId) {
         if let Some(place) = self.by_id.remove(id) {
             self.by_fee.remove(&place);
-            if !planted!(PendingListStaleAfterRemoval) {
-                self.ordered = Arc::default();
-            }
+            self.ordered = Arc::default();
         }
     }
 }

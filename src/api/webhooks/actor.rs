@@ -160,9 +160,6 @@ impl HostState {
 
     fn hear(&mut self, now: SimTime, number: Option<u64>, input: &WebhookInput) {
         self.arguments.dispatcher.step(now, input, &mut self.effects);
-        if planted!(UndeliveredEventsFillInbox) && self.effects.is_empty() {
-            return;
-        }
         let deliveries: Vec<_> = self.effects.drain(..).map(|WebhookEffect::Deliver(delivery)| delivery).collect();
         match number {
             Some(number) => {
@@ -223,7 +220,6 @@ impl HostState {
         let mut changed = self.arguments.dispatcher.clone();
         let outcome = change(&mut changed)?;
         let (before, after) = (self.arguments.dispatcher.get(id), changed.get(id));
-        let is_update = before.is_some() && after.is_some();
         if before != after {
             let heard = match self.arguments.inbox.is_wanted.load(Ordering::Relaxed) {
                 true => self.heard,
@@ -239,9 +235,6 @@ impl HostState {
             kept.map_err(|why| WebhookError::NotKept(why.to_string()))?;
         }
         self.arguments.dispatcher = changed;
-        if planted!(EnabledWebhookUnheard) && is_update {
-            return Ok(outcome);
-        }
         self.tell_observers();
         Ok(outcome)
     }

@@ -14,16 +14,10 @@ use std::sync::Arc;
 /// The preconditions of the six types on the sender.
 pub(super) fn check(asset: &Asset, sender: &Wallet) -> Result<(), ApplyError> {
     match asset {
-        Asset::BusinessRegistration { .. } if sender.business.is_some() && !planted!(BusinessTwice) => {
-            Err(ApplyError::BusinessAlreadyRegistered)
-        }
+        Asset::BusinessRegistration { .. } if sender.business.is_some() => Err(ApplyError::BusinessAlreadyRegistered),
         Asset::BusinessResignation => {
             let business = live_business(sender)?;
-            let mut bridgechains = business.bridgechains.values();
-            let all_resigned = match planted!(BusinessResignsByLastBridgechain) {
-                true => bridgechains.next_back().is_none_or(|bridgechain| bridgechain.resigned),
-                false => bridgechains.all(|bridgechain| bridgechain.resigned),
-            };
+            let all_resigned = business.bridgechains.values().all(|bridgechain| bridgechain.resigned);
             if all_resigned { Ok(()) } else { Err(ApplyError::BridgechainsAreNotResigned) }
         }
         Asset::BusinessUpdate { .. } => live_business(sender).map(|_| ()),
@@ -33,7 +27,7 @@ pub(super) fn check(asset: &Asset, sender: &Wallet) -> Result<(), ApplyError> {
             if business.bridgechains.values().any(same_name) {
                 return Err(ApplyError::BridgechainAlreadyRegistered);
             }
-            if business.bridgechains.contains_key(genesis_hash) && !planted!(BridgechainTwice) {
+            if business.bridgechains.contains_key(genesis_hash) {
                 return Err(ApplyError::GenesisHashAlreadyRegistered);
             }
             check_ports(ports)
@@ -97,9 +91,6 @@ fn change(asset: &Asset, business: &mut Business) {
         Asset::BusinessUpdate { name, website, vat, repository } => {
             replace(&mut business.name, name);
             replace(&mut business.website, website);
-            if planted!(BusinessUpdateClearsTheRest) {
-                (business.vat, business.repository) = (None, None);
-            }
             business.vat = vat.clone().or(business.vat.take());
             business.repository = repository.clone().or(business.repository.take());
         }

@@ -23,7 +23,7 @@ pub(super) fn check_registration(username: &str, sender: &Wallet, state: &impl L
     if sender.delegate.is_some() {
         return Err(ApplyError::WalletIsAlreadyDelegate);
     }
-    if state.has_username(username) && !planted!(UsernameTwice) {
+    if state.has_username(username) {
         return Err(ApplyError::UsernameAlreadyRegistered(username.to_owned()));
     }
     Ok(())
@@ -32,13 +32,8 @@ pub(super) fn check_registration(username: &str, sender: &Wallet, state: &impl L
 pub(super) fn check_vote(vote: Vote, sender: &Wallet, state: &impl Look) -> Result<(), ApplyError> {
     let target = state.delegate_of(vote.delegate());
     match vote {
-        Vote::For(_) if sender.vote.is_some() && !planted!(VoteTwice) => Err(ApplyError::AlreadyVoted),
-        Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) && !planted!(VoteForResigned) => {
-            Err(ApplyError::VotedForResignedDelegate)
-        }
-        _ if target.is_some_and(|delegate| delegate.resigned) && planted!(UnvoteOfResignedRefused) => {
-            Err(ApplyError::VotedForResignedDelegate)
-        }
+        Vote::For(_) if sender.vote.is_some() => Err(ApplyError::AlreadyVoted),
+        Vote::For(_) if target.is_some_and(|delegate| delegate.resigned) => Err(ApplyError::VotedForResignedDelegate),
         Vote::Against(_) if sender.vote.is_none() => Err(ApplyError::NoVote),
         Vote::Against(key) if sender.vote != Some(key) => Err(ApplyError::UnvoteMismatch),
         _ if target.is_none() => Err(ApplyError::VotedForNonDelegate),
@@ -51,8 +46,7 @@ pub(super) fn check_resignation(sender: &Wallet, state: &impl Look, terms: &Term
     if delegate.resigned {
         return Err(ApplyError::WalletAlreadyResigned);
     }
-    let spare = state.live_delegates() + usize::from(planted!(ResignationBelowLimit));
-    if spare <= terms.milestone.active_delegates as usize {
+    if state.live_delegates() <= terms.milestone.active_delegates as usize {
         return Err(ApplyError::NotEnoughDelegates);
     }
     Ok(())

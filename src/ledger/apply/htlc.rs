@@ -3,7 +3,7 @@
 use super::{ApplyError, Look, Terms, credit};
 use crate::{
     ledger::{Balance, State, wallet::Lock},
-    protocol::{Address, Arktoshi, TransactionId, crypto::sha256, transaction::Expiration},
+    protocol::{Address, TransactionId, crypto::sha256, transaction::Expiration},
 };
 
 /// A lock must outlast a round, or its recipient could hardly claim it.
@@ -14,10 +14,7 @@ pub(super) fn check_lock(expiration: Expiration, state: &impl Look, terms: &Term
         Expiration::EpochTime(seconds) => {
             u64::from(seconds) <= u64::from(state.timestamp().0) + u64::from(terms.blocktime) * u64::from(round)
         }
-        Expiration::BlockHeight(height) => {
-            let height = u64::from(height) + u64::from(planted!(LockAtTheHeightLimitTaken));
-            height <= u64::from(state.height().0) + u64::from(round)
-        }
+        Expiration::BlockHeight(height) => u64::from(height) <= u64::from(state.height().0) + u64::from(round),
     };
     if too_short { Err(ApplyError::HtlcLockExpired) } else { Ok(()) }
 }
@@ -32,10 +29,10 @@ pub(super) fn check_claim(
         true => ApplyError::TypeError("Cannot read property 'getAttribute' of undefined"),
         false => ApplyError::HtlcLockNotFound,
     })?;
-    if lock.is_expired(state.height(), state.timestamp()) && !planted!(LockClaimedLate) {
+    if lock.is_expired(state.height(), state.timestamp()) {
         return Err(ApplyError::HtlcLockExpired);
     }
-    if sha256(secret) != lock.secret_hash && !planted!(LockSecretUnchecked) {
+    if sha256(secret) != lock.secret_hash {
         return Err(ApplyError::HtlcSecretHashMismatch);
     }
     Ok(())
@@ -43,8 +40,7 @@ pub(super) fn check_claim(
 
 pub(super) fn check_refund(id: &TransactionId, state: &impl Look) -> Result<(), ApplyError> {
     let lock = state.lock(id).ok_or(ApplyError::HtlcLockNotFound)?;
-    let expired = lock.is_expired(state.height(), state.timestamp()) || planted!(LockRefundedEarly);
-    if expired { Ok(()) } else { Err(ApplyError::HtlcLockNotExpired) }
+    if lock.is_expired(state.height(), state.timestamp()) { Ok(()) } else { Err(ApplyError::HtlcLockNotExpired) }
 }
 
 /// The locked coin stays with its owner, and in the weight of the owner's delegate, until it is claimed.
@@ -60,10 +56,7 @@ pub(super) fn lock(id: TransactionId, owner: Address, lock: Lock, state: &mut St
 /// sender votes for instead, if that is given.
 pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
-        let vote = state.wallet(&owner).and_then(|wallet| wallet.vote_address);
-        let recipients = state.wallet(&lock.recipient).and_then(|wallet| wallet.vote_address);
-        let vote = vote.filter(|vote| !planted!(ClaimWithinOneDelegateWeighsTwice) || recipients != Some(*vote));
-        if let Some(vote) = vote.filter(|_| !planted!(WeightOfClaimedLock)) {
+        if let Some(vote) = state.wallet(&owner).and_then(|wallet| wallet.vote_address) {
             state.add_vote_weight(vote, Balance::ZERO - lock.amount);
         }
         match weighs_for {
@@ -81,22 +74,15 @@ pub(super) fn claim(id: &TransactionId, weighs_for: Option<Option<Address>>, sta
 /// The owner gets the coin back; its weight never left.
 pub(super) fn refund(id: &TransactionId, state: &mut State) {
     if let Some((owner, lock)) = open(id, state) {
-        if planted!(RefundWeighsAgain) {
-            return credit(state, owner, lock.amount.into());
-        }
         state.wallet_mut(owner).balance += lock.amount;
     }
 }
 
 /// Takes a lock off its owner.
 fn open(id: &TransactionId, state: &mut State) -> Option<(Address, Lock)> {
-    if planted!(LockClaimedTwice) {
-        let owner = *state.locks().find(|(lock, _)| *lock == id)?.1;
-        return Some((owner, state.lock(id)?.clone()));
-    }
     let owner = state.forget_lock(id)?;
     let htlc = state.wallet_mut(owner).htlc_mut();
     let lock = htlc.locks.remove(id)?;
-    htlc.locked_balance -= if planted!(LockedBalanceKept) { Arktoshi::ZERO } else { lock.amount };
+    htlc.locked_balance -= lock.amount;
     Some((owner, lock))
 }

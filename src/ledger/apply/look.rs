@@ -35,9 +35,7 @@ pub trait Look {
     /// Returns true if the transaction carries the signatures that its sender, a multisignature wallet, asks for.
     fn vouches_for(&self, transaction: &SignedTransaction) -> bool {
         let owners = self.wallet(&transaction.sender_address()).and_then(|wallet| wallet.multi_signature.as_ref());
-        owners.is_some_and(|owners| {
-            matches!(transaction.verify_multi(super::enough(owners.min), &owners.public_keys), Ok(true))
-        })
+        owners.is_some_and(|owners| matches!(transaction.verify_multi(owners.min, &owners.public_keys), Ok(true)))
     }
 }
 

@@ -74,10 +74,7 @@ impl BlockHeader {
     /// The id this header computes to: from all of it, for genesis from all but the signature.
     pub fn id(&self, milestones: &Milestones) -> BlockId {
         let full = milestones.at(self.height).block.id_full_sha256;
-        BlockId::of_hash(
-            sha256(&self.to_bytes(milestones, self.height != Height::GENESIS && !planted!(BlockIdFromSignature))),
-            full,
-        )
+        BlockId::of_hash(sha256(&self.to_bytes(milestones, self.height != Height::GENESIS)), full)
     }
 
     /// The digest the signature is over.
@@ -90,9 +87,6 @@ const NO_HASH: [u8; 32] = [0; 32];
 
 /// Returns true if the previous block's id is 32 bytes in a block of this height.
 pub(super) fn full_previous(milestones: &Milestones, height: Height) -> bool {
-    if planted!(PreviousIdLongOneBlockEarly) {
-        return milestones.at(height).block.id_full_sha256;
-    }
     context::before(milestones, height).block.id_full_sha256
 }
 

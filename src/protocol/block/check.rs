@@ -1,6 +1,6 @@
 //! The checks of a block. Source: protocol.md 4.3.
 
-use super::{Block, BlockContext, bytes::payload_hash, context};
+use super::{Block, BlockContext, bytes::payload_hash};
 use crate::protocol::{
     Arktoshi, Height, Milestone, SignedTransaction, Slot, Timestamp, TransactionId,
     crypto::{
@@ -94,9 +94,7 @@ impl Block {
 
     /// The transactions that are not verified by themselves.
     pub fn unverified(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
-        self.transactions
-            .iter()
-            .filter(|transaction| !transaction.verified() && !planted!(TransactionSignatureUnchecked))
+        self.transactions.iter().filter(|transaction| !transaction.verified())
     }
 
     fn is_exception(&self, context: &BlockContext<'_>) -> bool {
@@ -127,11 +125,11 @@ impl Block {
         if header.height != Height::GENESIS && header.previous.is_none() {
             errors.push(BlockError::PreviousBlock);
         }
-        if header.reward != milestone.reward && !planted!(RewardUnchecked) {
+        if header.reward != milestone.reward {
             errors.push(BlockError::Reward { found: header.reward, expected: milestone.reward });
         }
         let hash = header.hash_for_signature(context.milestones);
-        if !ecdsa::check(&hash, &header.signature, &header.generator)? && !planted!(BlockSignatureUnchecked) {
+        if !ecdsa::check(&hash, &header.signature, &header.generator)? {
             errors.push(BlockError::Signature);
         }
         if header.version != milestone.block.version {
@@ -157,10 +155,7 @@ impl Block {
         if found != said as usize {
             errors.push(BlockError::NumberOfTransactions { found, said });
         }
-        let limit = match planted!(CrowdedByMilestoneBefore) {
-            true => context::before(context.milestones, self.header.height).block.max_transactions,
-            false => milestone.block.max_transactions,
-        };
+        let limit = milestone.block.max_transactions;
         if found > limit && self.header.height > Height::GENESIS {
             errors.push(BlockError::TooManyTransactions { found, limit });
         }
@@ -174,10 +169,8 @@ impl Block {
                 errors.push(BlockError::Duplicate(id));
             }
             let expiration = transaction.transaction().expiration();
-            let own_height = u32::from(planted!(ExpiredAtOwnHeightTaken));
-            let expired =
-                expiration.is_some_and(|expiration| expiration <= self.header.height.0.saturating_sub(own_height));
-            if expired && !milestone.ignore_expired_transactions && !planted!(ExpiredTransactionForged) {
+            let expired = expiration.is_some_and(|expiration| expiration <= self.header.height.0);
+            if expired && !milestone.ignore_expired_transactions {
                 errors.push(BlockError::Expired(id));
             }
             if let Version::One(timestamp) = transaction.transaction().version
@@ -201,14 +194,14 @@ impl Block {
             self.transactions.iter().map(|transaction| u128::from(part(transaction).value())).sum()
         };
         let (amount, fee) = (sum(SignedTransaction::amount), sum(SignedTransaction::fee));
-        if amount != u128::from(self.header.total_amount.value()) && !planted!(SumsUnchecked) {
+        if amount != u128::from(self.header.total_amount.value()) {
             errors.push(BlockError::TotalAmount { found: amount, said: self.header.total_amount });
         }
-        if fee != u128::from(self.header.total_fee.value()) && !planted!(SumsUnchecked) {
+        if fee != u128::from(self.header.total_fee.value()) {
             errors.push(BlockError::TotalFee { found: fee, said: self.header.total_fee });
         }
         let ids: Vec<_> = self.transactions.iter().map(|transaction| transaction.id()).collect();
-        if payload_hash(&ids) != self.header.payload_hash && !planted!(PayloadHashUnchecked) {
+        if payload_hash(&ids) != self.header.payload_hash {
             errors.push(BlockError::PayloadHash);
         }
     }

@@ -29,7 +29,7 @@ impl StaticFees {
         let fee = self.get(asset.kind());
         let times = match asset {
             Asset::MultiSignature { public_keys: keys, .. } | Asset::MultiSignatureLegacy { keysgroup: keys, .. } => {
-                keys.len() as u64 + u64::from(!planted!(MultiSignatureFeeWithoutRegistrant))
+                keys.len() as u64 + 1
             }
             _ => 1,
         };
@@ -42,8 +42,7 @@ impl StaticFees {
 
     /// The dynamic fee: `(addon + half the wire bytes, rounded up) × fee per byte`; saturates at the largest amount.
     pub fn dynamic(transaction: &SignedTransaction, addon_bytes: u64, per_byte: Arktoshi) -> Arktoshi {
-        let odd_byte = usize::from(!planted!(HalfSizeRoundedDown));
-        let size = addon_bytes.saturating_add(((transaction.bytes().len() + odd_byte) / 2) as u64);
+        let size = addon_bytes.saturating_add(transaction.bytes().len().div_ceil(2) as u64);
         size.checked_mul(per_byte.value()).and_then(Arktoshi::new).unwrap_or(Arktoshi::MAX)
     }
 }

@@ -84,9 +84,6 @@ impl SignedTransaction {
 
     fn assemble(transaction: Transaction, sender_address: Address, bytes: Box<[u8]>, body: usize) -> Self {
         let id = match transaction.nonce() {
-            Some(_) if planted!(IdWithoutIndexedSignatures) => {
-                TransactionId(sha256(&bytes[..bytes.len().saturating_sub(65 * transaction.signatures.len())]))
-            }
             Some(_) => TransactionId(sha256(&bytes)),
             None => TransactionId(transaction.version_one_hash(true, true)),
         };

@@ -46,7 +46,7 @@ impl SignedTransaction {
     pub fn verify_second(&self, key: &PublicKey) -> bool {
         let Some(second) = &self.transaction().second_signature else { return false };
         if let Some((known, outcome)) = self.known().second.get()
-            && (known == key || planted!(SecondSignatureRememberedForOtherKey))
+            && known == key
             && mode::remembers()
         {
             return *outcome;

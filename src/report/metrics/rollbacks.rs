@@ -33,9 +33,6 @@ impl Rollbacks {
 
     /// Number and greatest depth since the last call.
     pub(super) fn close_round(&mut self) -> (u32, u32) {
-        if planted!(DepthOfRoundNeverReset) {
-            return (std::mem::take(&mut self.round_count), self.round_depth_max);
-        }
         (std::mem::take(&mut self.round_count), std::mem::take(&mut self.round_depth_max))
     }
 }

@@ -101,10 +101,9 @@ impl TimeRows {
 
 impl Bucket {
     fn merge(&mut self, later: &Self) {
-        let counted_already = if planted!(MergedRowsWeighTwice) { later.live_slots } else { 0 };
-        let sum = |row: &Self, slots: u32| row.pool_mean.unwrap_or(0.0) * f64::from(slots);
-        let (own, live_slots) = (self.live_slots + counted_already, self.live_slots + later.live_slots);
-        let mean = (sum(self, own) + sum(later, later.live_slots)) / f64::from(own + later.live_slots);
+        let sum = |row: &Self| row.pool_mean.unwrap_or(0.0) * f64::from(row.live_slots);
+        let live_slots = self.live_slots + later.live_slots;
+        let mean = (sum(self) + sum(later)) / f64::from(live_slots);
         self.pool_mean = (live_slots > 0).then_some(mean);
         self.live_slots = live_slots;
         self.slots += later.slots;

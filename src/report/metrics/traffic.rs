@@ -81,8 +81,7 @@ impl Traffic {
 
     /// A rollback, a rebuild or a crash has emptied the pool, which holds so many now.
     pub(super) fn replaced(&mut self, node: NodeId, pending: usize) {
-        let kept = if planted!(ReplacedPoolAddsUp) { self.pools[node.0 as usize] } else { 0 };
-        self.pools[node.0 as usize] = kept + pending as i64;
+        self.pools[node.0 as usize] = pending as i64;
     }
 
     /// Half of the nodes that were live when it was forged have the block; answers the number of its transactions that

@@ -151,8 +151,7 @@ impl Interference {
 
     /// Ends every cut, and answers whose they were.
     pub fn heal(&mut self) -> Vec<usize> {
-        let healed = if planted!(HealEndsOldestCutOnly) { self.cuts.len().min(1) } else { self.cuts.len() };
-        self.cuts.drain(..healed).map(|(fault, _)| fault).collect()
+        self.cuts.drain(..).map(|(fault, _)| fault).collect()
     }
 
     /// What becomes of a message of a kind.

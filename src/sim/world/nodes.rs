@@ -255,10 +255,7 @@ impl Nodes {
         let node = &mut self.state[node.0 as usize];
         node.down = true;
         node.busy_until = SimTime::default();
-        node.is_called &= planted!(CalledFlagSurvivesCrash);
-        if planted!(CrashEndsPause) {
-            node.pauses = 0;
-        }
+        node.is_called = false;
         mem::take(&mut node.waiting)
     }
 
@@ -300,7 +297,7 @@ impl Nodes {
     /// Sets a node's clock as it would be without any fault.
     pub fn set_right(&mut self, node: NodeId) {
         let node = &mut self.state[node.0 as usize];
-        node.clock = if planted!(ClockSetRightBeyondItsOwn) { Clock::default() } else { node.own_clock };
+        node.clock = node.own_clock;
     }
 }
 

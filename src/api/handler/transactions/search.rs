@@ -234,9 +234,7 @@ impl<'s> Search<'s> {
             let histories = self.addresses.iter().filter_map(|address| chain.history(address));
             let mut spots: Vec<Spot> = histories.flat_map(|history| history.any.iter().copied()).collect();
             spots.sort_unstable();
-            if !planted!(SearchByAddressesListsTwice) {
-                spots.dedup();
-            }
+            spots.dedup();
             return Candidates::Few(spots);
         }
         self.kinds.single().map_or(Candidates::All(chain), |kind| Candidates::OfKind(chain.of_kind(kind)))
@@ -338,7 +336,7 @@ impl<'s> Search<'s> {
             // Descending by a number is ascending by what is left above it.
             let number = last.map_or(0, |entry| of(&entry.facts[spot.index as usize]));
             let number = if descending { !number } else { number };
-            if number > bound || (planted!(EqualsBehindThePageDropped) && number == bound && bound < u64::MAX) {
+            if number > bound {
                 continue;
             }
             keyed.push((number, spot));

@@ -79,9 +79,7 @@ fn is_blank(c: char) -> bool {
 /// At most so many bytes of UTF-8.
 pub fn vendor_field(text: &str, limit: usize) -> Checked {
     let meaning = format!("a text of at most {limit} bytes in UTF-8");
-    let by_characters = planted!(VendorFieldCountedInCharacters) && text.len() <= usize::from(u8::MAX);
-    let length = if by_characters { text.chars().count() } else { text.len() };
-    require(length <= limit, "vendorField", text, Rule::Format { name: "vendorField", meaning })
+    require(text.len() <= limit, "vendorField", text, Rule::Format { name: "vendorField", meaning })
 }
 
 /// The text of a multihash: base58 of 2 to 90 characters.
