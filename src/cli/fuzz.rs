@@ -9,15 +9,24 @@ use super::{
 use crate::{
     actors::{NodeId, SimTime},
     api::{ApiContext, View, answer_bytes},
-    check,
+    check::{
+        self,
+        explain::{Course, Explanation, Options, explain, explain_recorded},
+    },
+    files::segments::{Log, Records},
     ledger::{BlockTree, Rules, import::import, rules::Gossip},
     protocol::{NetworkConfig, Slot, Timestamp, network::NetworkError},
     report::{
-        session::{Entry, SessionError, SessionFile, replay as played_again},
-        sweep::{Manifest, Sweep, results},
+        page,
+        session::{
+            Entry, Session, SessionError, SessionFile,
+            folder::{Folder, FolderError},
+            replay as played_again, replay_and_keep,
+        },
+        sweep::{Manifest, Seeds, Sweep, handed, results},
     },
     scenario::{Override, Scenario, StageKind, Testnet, Variation, run::among_actors, testnet::rules_for},
-    sim::{LiveHandle, SeedTree, stage::inline::InlineStage},
+    sim::{Intervention, LiveHandle, Plan, SeedTree, stage::inline::InlineStage},
 };
 use serde_json::Value;
 use std::{
@@ -26,7 +35,7 @@ use std::{
     io::Cursor,
     net::Ipv4Addr,
     path::Path,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, atomic::AtomicBool},
 };
 
 /// Slots played of what can be played.
@@ -72,26 +81,159 @@ fn is_large(scenario: &Scenario) -> bool {
 
 /// A recorded session: refused, or played again as far as it is short.
 pub fn recording(bytes: &[u8]) {
+    let Some((read, network, plan)) = short_session(bytes) else { return };
+    let desk = network.desk(&plan);
+    if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, &desk, None))) {
+        check_told(&error);
+    }
+}
+
+/// A session that is accepted, small and short, with the network it began on and its plan.
+fn short_session(bytes: &[u8]) -> Option<(SessionFile, UpNetwork, Plan)> {
     let file = Path::new("fuzzed.jsonl");
-    let Ok(read) = SessionFile::read(file, Box::new(Cursor::new(bytes.to_vec()))) else { return };
-    let session = &read.session;
-    let scenario = Scenario::parse(&session.scenario, file);
-    let is_large =
-        scenario.is_ok_and(|scenario| is_large(&scenario)) || session.network_dir.is_some() || session.chain.is_some();
-    let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(8)));
-    let end = begin.micros().saturating_add(u64::from(SLOTS) * 8_000_000);
+    let read = SessionFile::read(file, Box::new(Cursor::new(bytes.to_vec()))).ok()?;
+    let end = short_end(&read.session)?;
     let is_long = bytes.split(|byte| *byte == b'\n').skip(1).any(|line| match serde_json::from_slice(line) {
         Ok(Entry { at, .. }) => at > end,
         Err(_) => false,
     });
-    if is_large || is_long {
+    if is_long {
+        return None;
+    }
+    let (network, plan) = replay::planned(file, &read.session, &Memory::default()).ok()?;
+    Some((read, network, plan))
+}
+
+/// The last instant that a session is played to, in microseconds; `None` if beginning it would take long.
+fn short_end(session: &Session) -> Option<u64> {
+    let scenario = Scenario::parse(&session.scenario, Path::new("fuzzed.toml"));
+    let is_large = scenario.is_ok_and(|scenario| is_large(&scenario));
+    if is_large || session.network_dir.is_some() || session.chain.is_some() {
+        return None;
+    }
+    let begin = SimTime::from_seconds(Timestamp(session.start.saturating_mul(8)));
+    Some(begin.micros().saturating_add(u64::from(SLOTS) * 8_000_000))
+}
+
+/// An error of a session that was played again: the file is at fault, and named.
+fn check_told(error: &SessionError) {
+    assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");
+    assert!(error.to_string().starts_with("fuzzed.jsonl:"), "it names the file: {error}");
+}
+
+/// A scenario or a recorded session to explain: refused, or explained, as text, as JSON and as a page.
+pub fn explained(bytes: &[u8]) {
+    let explanation = match bytes.first() {
+        Some(b'{') => explained_session(bytes),
+        _ => explained_scenario(bytes),
+    };
+    if let Some(explanation) = explanation {
+        let json = serde_json::json!(explanation);
+        assert!(!explanation.to_string().is_empty() && !page::explain::page(&json).is_empty());
+    }
+}
+
+const FEW: Options = Options { seed: 1, repeats: Some(2), instants: 2, budget: 2, lines: 20, jobs: 1 };
+
+fn explained_scenario(bytes: &[u8]) -> Option<Explanation> {
+    let mut scenario = Scenario::parse(std::str::from_utf8(bytes).ok()?, Path::new("fuzzed.toml")).ok()?;
+    if is_large(&scenario) {
+        return None;
+    }
+    let limit = SLOTS * 8;
+    scenario.rounds = scenario.rounds.min(3);
+    scenario.time_limit_seconds = Some(scenario.time_limit_seconds.map_or(limit, |seconds| seconds.min(limit)));
+    explain(&scenario, &FEW, &AtomicBool::new(false), &|_, _, _| {}).ok()
+}
+
+fn explained_session(bytes: &[u8]) -> Option<Explanation> {
+    let (read, network, plan) = short_session(bytes)?;
+    let (session, desk, crypto) = (read.session.clone(), network.desk(&plan), network.scenario.crypto);
+    let replayed = replay_and_keep(StageKind::Inline, read, &plan, &desk, None);
+    let (replayed, inputs) = match crypto.during(|| among_actors(replayed)) {
+        Ok(replayed) => replayed,
+        Err(error) => {
+            check_told(&error);
+            return None;
+        }
+    };
+    if inputs.iter().any(|input| matches!(input.what, Intervention::Revert { .. })) {
+        return None;
+    }
+    let end = Some(SimTime::from_micros(replayed.end_us));
+    let course = Course { scenario: &network.scenario, inputs: inputs.into(), end };
+    let anew = || replay::planned(Path::new("fuzzed.jsonl"), &session, &Memory::default()).expect("it was planned").1;
+    explain_recorded(&course, &anew, Vec::new(), &FEW, &AtomicBool::new(false), &|_, _, _| {}).ok()
+}
+
+/// A testnet's folder: `network.json`, then a line `log` and the bytes of the only segment, or a line `records` and in each
+/// further line a record. All of it goes on in an empty folder. What is accepted goes on, and its blocks are read.
+pub fn data_folder(bytes: &[u8], folder: &Path) {
+    let split = |between: &[u8]| {
+        let at = bytes.windows(between.len()).position(|window| window == between)?;
+        Some((&bytes[..at], &bytes[at + between.len()..]))
+    };
+    let segment = folder.join("log/00000001.log");
+    let text = match (split(b"\nlog\n"), split(b"\nrecords\n")) {
+        (Some((text, log)), _) => {
+            fs::create_dir(folder.join("log")).expect("a folder of our own");
+            fs::write(&segment, log).expect("a folder of our own");
+            text
+        }
+        (None, Some((text, records))) => {
+            let mut log = Log::create(&folder.join("log")).expect("a folder of our own");
+            let records = records.split(|byte| *byte == b'\n');
+            records.for_each(|record| log.append(record).expect("a folder of our own"));
+            text
+        }
+        (None, None) => bytes,
+    };
+    fs::write(folder.join("network.json"), text).expect("a folder of our own");
+    let found = Folder::new(folder);
+    let Ok(Some(session)) = found.session() else { return };
+    let (Some(end), name) = (short_end(&session), Path::new("fuzzed")) else { return };
+    if is_long_log(&folder.join("log"), end) {
         return;
     }
-    let Ok((network, plan)) = replay::planned(file, session, &Memory::default()) else { return };
+    let Ok((network, plan)) = replay::planned(name, &session, &Memory::default()) else { return };
     let desk = network.desk(&plan);
-    if let Err(error) = network.scenario.crypto.during(|| among_actors(played_again(read, &plan, &desk, None))) {
-        assert!(!matches!(error, SessionError::Died(_) | SessionError::NotSpawned(_)), "{error}");
-        assert!(error.to_string().starts_with("fuzzed.jsonl:"), "it names the file: {error}");
+    let opened = network.scenario.crypto.during(|| among_actors(found.open(&session, &plan, &desk, Vec::new())));
+    match opened {
+        Ok((mut log, _)) => log.append(b"jnext").expect("what was accepted goes on"),
+        Err(error) => {
+            assert!(!matches!(error, FolderError::Died(_)), "{error}");
+            assert!(error.to_string().starts_with(&*folder.to_string_lossy()), "it names the file: {error}");
+        }
+    }
+    let _read_or_refused = found.blocks(plan.tree.config(), |_| Ok::<_, FolderError>(()));
+}
+
+/// Whether a record says an instant behind this one, in microseconds, that would have to be played.
+fn is_long_log(log: &Path, end: u64) -> bool {
+    let Ok(Some(mut records)) = Records::open(log) else { return false };
+    std::iter::from_fn(|| records.next_record().ok().flatten()).any(|record| {
+        let told = record.split_first().and_then(|(_, json)| serde_json::from_slice::<Value>(json).ok());
+        let at = |part: &str| told.as_ref().and_then(|told| told[part]["at"].as_u64());
+        // A block that was told is looked for during an hour.
+        record.first() == Some(&b't') || ["came", "stood"].into_iter().filter_map(at).any(|at| at > end)
+    })
+}
+
+/// Rows of a sweep as one machine hands them to another: of a sweep of six runs; `HEAD` in the first line stands for whose
+/// they are, so that what follows is read.
+pub fn handed(bytes: &[u8], folder: &Path) {
+    static SWEEP: LazyLock<Sweep> = LazyLock::new(|| {
+        let (scenario, seeds) = (Path::new("scenarios/healthy.toml"), Seeds { first: 0, end: 6 });
+        Sweep::new(scenario, seeds, &[], &[], &[], None).expect("it is shipped")
+    });
+    let text = String::from_utf8_lossy(bytes).replacen("HEAD", &handed::head(&SWEEP.manifest), 1);
+    let file = folder.join("rows.jsonl");
+    fs::write(&file, text).expect("a folder of our own");
+    match handed::gather(&SWEEP, std::slice::from_ref(&file), &folder.join("gathered")) {
+        Ok(rows) => {
+            let _written_or_incomplete = results::write(&SWEEP, &rows, &folder.join("gathered"));
+        }
+        Err(error) => assert!(error.to_string().starts_with(&*file.to_string_lossy()), "it names the file: {error}"),
     }
 }
 

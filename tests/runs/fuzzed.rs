@@ -6,9 +6,18 @@ use crate::support::root;
 use dposlab::{
     actors::NodeId,
     cli::fuzz,
+    files::segments::Log,
     ledger::{Link, rules::Gossip},
-    protocol::{Arktoshi, Milestone, Nonce, Transaction},
-    report::session::{Came, Entry, Session},
+    protocol::{Arktoshi, Height, Milestone, Nonce, Transaction},
+    report::{
+        session::{Came, Entry, Session},
+        sweep::{
+            Place,
+            columns::{FIGURES, Status},
+            handed,
+            rows::Row,
+        },
+    },
     scenario::{Scenario, Testnet, file::NetworkSection, testnet::rules_for},
     sim::{NodePlan, Plan, SeedTree, stage::inline::InlineStage},
 };
@@ -67,8 +76,14 @@ const WORDS: [&str; 14] = [
 
 /// The seeds of a target by their names.
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = fs::read_dir(root().join("fuzz/seeds").join(target)).expect("each target has seeds");
-    let mut files: Vec<PathBuf> = folder.map(|entry| entry.expect("it can be listed").path()).collect();
+    let folders = match target {
+        // What can be played can be explained.
+        "explained" => vec!["scenario", "recording"],
+        target => vec![target],
+    };
+    let folders = folders.into_iter().map(|folder| root().join("fuzz/seeds").join(folder));
+    let entries = folders.flat_map(|folder| fs::read_dir(folder).expect("each target has seeds"));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
     files.sort();
     files.into_iter().map(|file| (file.clone(), fs::read(file).expect("it is there"))).collect()
 }
@@ -150,6 +165,27 @@ fn no_manifest_and_no_rows_panic() {
 }
 
 #[test]
+fn no_handed_rows_panic() {
+    fuzzed("handed", 200, |bytes| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        fuzz::handed(bytes, folder.path());
+    });
+}
+
+#[test]
+fn no_folder_of_a_testnet_panics() {
+    fuzzed("data_folder", 300, |bytes| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        fuzz::data_folder(bytes, folder.path());
+    });
+}
+
+#[test]
+fn nothing_to_explain_panics() {
+    fuzzed("explained", 60, fuzz::explained);
+}
+
+#[test]
 fn no_chain_and_no_network_panics() {
     fuzzed("chain", 400, fuzz::chain);
 }
@@ -172,7 +208,7 @@ fn played() -> (Testnet, Arc<Link>, Vec<Value>) {
     stage.run_until(start + std::time::Duration::from_secs(64));
     let tip = stage.world().tips().of(NodeId(0)).clone();
     let lines = (2..=tip.height().0).map(|height| {
-        let link = tip.ancestor(dposlab::protocol::Height(height)).expect("it is on the chain").clone();
+        let link = tip.ancestor(Height(height)).expect("it is on the chain").clone();
         link.block().to_json(&testnet.config.milestones)
     });
     let lines = lines.collect();
@@ -182,7 +218,7 @@ fn played() -> (Testnet, Arc<Link>, Vec<Value>) {
 /// The seeds that code makes are those in the folder: `REWRITE_SEEDS=1` writes them anew.
 #[test]
 fn seeds_are_as_code_makes_them() {
-    let (testnet, _, blocks) = played();
+    let (testnet, tip, blocks) = played();
     let config = &testnet.config;
     let milestones: Vec<&Value> = config.milestones.all().iter().map(|milestone: &Milestone| &milestone.json).collect();
     let secrets: Vec<&String> = testnet.delegates.iter().map(|delegate| &delegate.passphrase).collect();
@@ -216,7 +252,38 @@ fn seeds_are_as_code_makes_them() {
             "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:0\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
+    let played_row = |run| {
+        let figures = vec![Some(0.25); FIGURES.len()];
+        let row = Row { status: Status::Ok, ended: 0, broken: 0, undecided: 0, figures, digest: [7; 32] };
+        handed::line(Place { run, cell: 0, seed: run }, &row)
+    };
+    let died = r#"{"run":5,"status":"died","by":"signal 9"}"#;
+    let played: Vec<String> = (0..6).map(played_row).collect();
+    let genesis = tip.ancestor(Height(1)).expect("it is the first").id();
+    let stood = json!({ "stood": { "at": 8_000_000, "delivered": 0, "height": 1, "tip": genesis.to_string() } });
+    let came = json!({ "came": submit(0) });
+    let records = [format!("j{stood}"), format!("j{came}"), "j{\"pace\":\"manual\"}".to_owned()];
+    let kept = |end: &[u8]| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut log = Log::create(folder.path()).expect("it is empty");
+        records.iter().for_each(|record| log.append(record.as_bytes()).expect("there is room"));
+        let log = fs::read(folder.path().join("00000001.log")).expect("it was written");
+        [format!("{}\nlog\n", json!(session)).as_bytes(), &log[..], end].concat()
+    };
+    let of_records = |records: &[String]| format!("{}\nrecords\n{}", json!(session), records.join("\n"));
+    let taken = format!("t\0\0\0\0{genesis}");
+    let binary = [
+        ("data_folder/whole", kept(&[])),
+        ("data_folder/zeros", kept(&[0; 40])),
+        ("data_folder/torn", kept(&[5, 0, 0, 0])),
+    ];
     let made = [
+        ("handed/all", format!("HEAD\n{}\n", played.join("\n"))),
+        ("handed/died-and-played", format!("HEAD\n{died}\n{}\n{died}\n", played[5])),
+        ("handed/of-no-run", format!("HEAD\n{}\n", played_row(6))),
+        ("data_folder/records", of_records(&records)),
+        ("data_folder/of-another-kind", of_records(&["x".to_owned(), String::new()])),
+        ("data_folder/taken", of_records(&[records[0].clone(), taken])),
         ("chain/blocks.jsonl", lines),
         ("chain/network.json", network.to_string()),
         ("recording/of-three", recording(&session, 0)),
@@ -231,13 +298,14 @@ fn seeds_are_as_code_makes_them() {
         ("http/advance", post("/lab/advance", "{\"slots\":1}")),
         ("http/search", post("/api/transactions/search", "{\"amount\":{\"from\":1},\"asset\":{\"votes\":[\"+\"]}}")),
     ];
-    for (name, content) in made {
+    let made = made.into_iter().map(|(name, text)| (name, text.into_bytes()));
+    for (name, content) in made.chain(binary) {
         let file = root().join("fuzz/seeds").join(name);
         if std::env::var_os("REWRITE_SEEDS").is_some() {
             fs::create_dir_all(file.parent().expect("it is in a folder")).expect("it can be made");
             fs::write(&file, &content).expect("it can be written");
         }
-        assert!(fs::read_to_string(&file).is_ok_and(|kept| kept == content), "{name}: REWRITE_SEEDS=1 writes it anew");
+        assert!(fs::read(&file).is_ok_and(|kept| kept == content), "{name}: REWRITE_SEEDS=1 writes it anew");
     }
 }
 
