@@ -11,7 +11,7 @@ use crate::{
     api::{ApiContext, View, answer_bytes},
     check::{
         self,
-        explain::{Course, Explanation, Options, explain, explain_recorded},
+        explain::{self, Explanation, Lines, Options, explain, explain_recorded},
     },
     files::segments::{Log, Records},
     ledger::{BlockTree, Rules, import::import, rules::Gossip},
@@ -26,7 +26,7 @@ use crate::{
         sweep::{Manifest, Seeds, Sweep, handed, results},
     },
     scenario::{Override, Scenario, StageKind, Testnet, Variation, run::among_actors, testnet::rules_for},
-    sim::{Intervention, LiveHandle, Plan, SeedTree, stage::inline::InlineStage},
+    sim::{LiveHandle, Plan, SeedTree, stage::inline::InlineStage},
 };
 use serde_json::Value;
 use std::{
@@ -157,13 +157,12 @@ fn explained_session(bytes: &[u8]) -> Option<Explanation> {
             return None;
         }
     };
-    if inputs.iter().any(|input| matches!(input.what, Intervention::Revert { .. })) {
-        return None;
-    }
-    let end = Some(SimTime::from_micros(replayed.end_us));
-    let course = Course { scenario: &network.scenario, inputs: inputs.into(), end };
+    let lines = Lines::of(inputs, plan.start, SimTime::from_micros(replayed.end_us));
     let anew = || replay::planned(Path::new("fuzzed.jsonl"), &session, &Memory::default()).expect("it was planned").1;
-    explain_recorded(&course, &anew, Vec::new(), &FEW, &AtomicBool::new(false), &|_, _, _| {}).ok()
+    let scenario = &network.scenario;
+    let (delegates, rules) = (Vec::new(), replayed.rules);
+    let recorded = explain::Session { scenario, plan: &anew, lines: &lines, line: None, delegates, rules };
+    explain_recorded(recorded, &FEW, &AtomicBool::new(false), &|_, _, _| {}).ok()
 }
 
 /// A testnet's folder: `network.json`, then a line `log` and the bytes of the only segment, or a line `records` and in each
