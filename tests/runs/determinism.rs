@@ -33,6 +33,7 @@ fn hold_against_file(digests: &BTreeMap<String, String>) {
 }
 
 #[test]
+#[ignore = "long: CI runs it"]
 fn every_shipped_scenario_gives_one_digest_twice_and_on_both_stages() {
     let mut digests = BTreeMap::new();
     for file in scenarios() {
