@@ -21,7 +21,6 @@ mod resource;
 mod server;
 mod table;
 pub mod view;
-pub mod views;
 pub mod webhooks;
 
 pub use context::{ApiContext, Recording, Settings, WriteState};
@@ -43,6 +42,14 @@ pub use server::{BindError, Listener, Server, answer_bytes};
 pub use table::dialect::Dialect;
 pub use view::View;
 pub use webhooks::{WebhookSettings, WebhookThread, Webhooks};
+
+/// Views of the past, each answered from a context of its own.
+pub mod views {
+    pub use super::{
+        context::Views,
+        lab::views::{Observed, VIEWS_MAX},
+    };
+}
 
 /// Isolated chains, each answered from a context of its own.
 pub mod chains {

@@ -15,10 +15,10 @@ use super::{
         chaos::Chaos,
         feed::EventFeed,
         funds::Funds,
+        views,
     },
     table::dialect::Dialect,
     view::{Head, View},
-    views::Views,
     webhooks::Webhooks,
 };
 use crate::{
@@ -141,6 +141,9 @@ pub type Chain = chains::Chain<ApiContext>;
 
 /// The isolated chains of this process.
 pub type Chains = chains::Chains<ApiContext>;
+
+/// The views of the past.
+pub type Views = views::Views<ApiContext>;
 
 /// Writes a snapshot as a file, by all that came in before it.
 pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + Sync>;

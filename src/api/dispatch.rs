@@ -19,6 +19,7 @@ use super::{
     lab::{
         chains,
         chaos::{Strike, Treatment},
+        views,
     },
     table::{
         dialect::Dialect,
@@ -26,7 +27,6 @@ use super::{
         query,
         route::{Call, Handle, Match, Query, Route, Verb},
     },
-    views,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;

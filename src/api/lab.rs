@@ -15,6 +15,7 @@ pub mod cut;
 pub mod feed;
 pub mod funds;
 pub mod stream;
+pub mod views;
 
 pub use board::{BoardState, Counts, FaultInForce, LabBoard};
 pub use chaos::Chaos;

@@ -4,7 +4,13 @@ use super::chains;
 use crate::{
     actors::{NodeId, SimTime},
     api::{
+        context::{ApiContext, Chain, Views},
         http::{error::ApiError, reply::Reply},
+        lab::{
+            chains::ChainAccount,
+            chaos::Chaos,
+            views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
+        },
         table::{
             json,
             parameter::{Parameter, both},
@@ -12,10 +18,11 @@ use crate::{
             rule::{Bound, Given, Rule},
             shape::{BLOCK_ID, Shape},
         },
-        views::{Away, By, Instant, MISSING, PastView, ViewWish, Views, prefix},
+        view::View,
     },
-    sim::past::Step,
+    sim::{LiveHandle, past::Step},
 };
+use std::sync::Arc;
 
 /// The body of a new one.
 pub const NEW: &[Parameter] = &[
@@ -61,7 +68,7 @@ pub const LIST_SHAPE: Shape = Shape::Members(&[
 pub fn open(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let views = views(&call)?;
-        let (id, view) = views.open(wish(&call)?, call.context).await?;
+        let (id, view) = opened(views, wish(&call)?, call.context).await?;
         Ok(Reply::json(json::data(|out| write(out, id, &view, &chains::host(&call)))).created())
     })
 }
@@ -101,10 +108,77 @@ pub fn go_on(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
         let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
-        let (id, chain) = all.add(view.go_on(call.context).await?)?;
+        let (id, chain) = all.add(gone_on(&view, call.context).await?)?;
         chain.context.live.now().await?;
         Ok(Reply::json(json::data(|out| chains::write(out, id, &chain, &chains::host(&call)))).created())
     })
+}
+
+/// A view beside the network of a context, and its number.
+async fn opened(
+    views: &Views,
+    wish: ViewWish,
+    beside: &ApiContext,
+) -> Result<(u64, Arc<PastView<ApiContext>>), ApiError> {
+    let Come { live, view, board, feed, place, reverts } = views.come(wish, &beside.live, beside.board.nodes()).await?;
+    let chaos = Chaos::new(board.seed().unwrap_or_default(), wish.node, Arc::new(vec![view.clone()].into()));
+    let context = ApiContext { board, feed, chaos, ..beneath(beside, view, live) };
+    Ok(views.keep(PastView { context, place, reverts }))
+}
+
+/// An isolated chain that goes on from a view, at a manual pace.
+///
+/// # Errors
+/// The view was closed meanwhile.
+async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Chain, ApiError> {
+    let observed = Observed { views: vec![from.context.view.apart()], board: from.context.board.apart() };
+    let (node, place) = (from.context.view.node(), from.place);
+    let Come { live, view, board, feed, .. } = copied(&from.context.live, observed, node, place).await?;
+    let seed = board.seed().unwrap_or_default();
+    let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
+    let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));
+    let funds = beside.funds.as_ref().map(|funds| Arc::new(funds.apart()));
+    let account = |account: &crate::scenario::Account| ChainAccount {
+        address: account.keys.public().address(byte).to_string(),
+        public_key: account.keys.public().to_string(),
+        balance: account.balance.value().to_string(),
+        passphrase: account.passphrase.clone(),
+    };
+    Ok(Chain {
+        seed,
+        delegates: board.delegates().iter().flatten().count() as u32,
+        nethash: tree.config().network.nethash.to_string(),
+        accounts: funds.iter().flat_map(|funds| funds.accounts()).map(account).collect(),
+        context: ApiContext {
+            funds,
+            desk: beside.desk.clone(),
+            write_state: beside.write_state.clone(),
+            recording: Some(Arc::new(|_, _| Err(NO_RECORDING.to_owned()))),
+            board,
+            feed,
+            chaos,
+            ..beneath(beside, view, live)
+        },
+    })
+}
+
+/// What a chain that began in the midst of another network says of its recording.
+const NO_RECORDING: &str = "this chain began where another network was, so it has no recording of its own; a snapshot's file \
+                            holds all that came in";
+
+/// The context of a network beside another one, behind the same server.
+fn beneath(beside: &ApiContext, view: View, live: LiveHandle) -> ApiContext {
+    ApiContext {
+        ports: beside.ports,
+        host: beside.host,
+        settings: beside.settings.clone(),
+        report: beside.report.clone(),
+        limiter: beside.limiter.clone(),
+        receiving: beside.receiving.clone(),
+        requests: beside.requests.clone(),
+        connections: beside.connections.clone(),
+        ..ApiContext::new(view, live)
+    }
 }
 
 fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
@@ -167,7 +241,7 @@ fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     Ok(ViewWish { instant, away: step.map(|step| Away { step, is_back }), node })
 }
 
-fn write(out: &mut Vec<u8>, id: u64, view: &PastView, host: &str) {
+fn write(out: &mut Vec<u8>, id: u64, view: &PastView<ApiContext>, host: &str) {
     let at = format!("http://{host}{}", prefix(id));
     let (tree, place) = (view.context.view.tree(), view.place);
     let tips = view.context.board.state().tips;

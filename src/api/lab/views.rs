@@ -5,18 +5,13 @@
 //! waits for it nor changes by it. A view can be gone on from as an isolated chain.
 
 use super::{
-    context::{ApiContext, Chain},
-    http::error::ApiError,
-    lab::{
-        board::LabBoard,
-        chains::{ChainAccount, split_below},
-        chaos::Chaos,
-        feed::EventFeed,
-    },
-    view::View,
+    board::LabBoard,
+    chains::{Running, split_below},
+    feed::EventFeed,
 };
 use crate::{
     actors::{NodeId, SimTime},
+    api::{http::error::ApiError, view::View},
     protocol::Slot,
     scenario::run::on_current_thread,
     sim::{
@@ -96,45 +91,52 @@ pub struct ViewWish {
 }
 
 /// A view that is open.
-pub struct PastView {
-    /// What its requests are answered from.
-    pub context: ApiContext,
+pub struct PastView<C> {
+    /// The context from which its requests are answered.
+    pub context: C,
     pub place: Place,
     /// How often the network had gone back to a snapshot when it was opened.
-    reverts: u64,
+    pub reverts: u64,
 }
 
 /// All views of a process. Cheap to clone.
-#[derive(Clone)]
-pub struct Views(Arc<Shared>);
+pub struct Views<C>(Arc<Shared<C>>);
 
-struct Shared {
-    past: Past<Observed>,
-    turn: Arc<Semaphore>,
-    all: Mutex<All>,
+impl<C> Clone for Views<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
 }
 
-#[derive(Default)]
-struct All {
+struct Shared<C> {
+    past: Past<Observed>,
+    turn: Arc<Semaphore>,
+    all: Mutex<All<C>>,
+}
+
+struct All<C> {
     last: u64,
     /// Counts requests, to tell which view was asked for last.
     asked: u64,
-    views: BTreeMap<u64, (u64, Arc<PastView>)>,
+    views: BTreeMap<u64, (u64, Arc<PastView<C>>)>,
 }
 
 /// A copy that has come to its instant, and waits there.
-struct Come {
-    live: LiveHandle,
-    view: View,
-    board: LabBoard,
-    feed: EventFeed,
-    place: Place,
+pub struct Come {
+    pub live: LiveHandle,
+    pub view: View,
+    pub board: LabBoard,
+    pub feed: EventFeed,
+    pub place: Place,
+    /// How often the network had gone back to a snapshot by then.
+    pub reverts: u64,
 }
 
-impl Views {
+impl<C: Running> Views<C> {
     /// Views of this past: none yet.
     pub fn new(past: Past<Observed>) -> Self {
-        Self(Arc::new(Shared { past, turn: Arc::new(Semaphore::new(AT_ONCE)), all: Mutex::default() }))
+        let all = Mutex::new(All { last: 0, asked: 0, views: BTreeMap::new() });
+        Self(Arc::new(Shared { past, turn: Arc::new(Semaphore::new(AT_ONCE)), all }))
     }
 
     /// The past that they are of.
@@ -142,11 +144,11 @@ impl Views {
         &self.0.past
     }
 
-    /// Opens one beside the network of a context, and answers its number.
+    /// A copy of the network that runs at `live`, at the instant that is wished for. The network has `nodes` nodes.
     ///
     /// # Errors
     /// The network never was there, or not as early as it is kept.
-    pub async fn open(&self, wish: ViewWish, beside: &ApiContext) -> Result<(u64, Arc<PastView>), ApiError> {
+    pub async fn come(&self, wish: ViewWish, live: &LiveHandle, nodes: usize) -> Result<Come, ApiError> {
         let from = match wish.instant {
             Instant::Of(id) => Some(self.get(id).ok_or(MISSING)?),
             _ => None,
@@ -154,32 +156,29 @@ impl Views {
         // Whoever waits holds nothing of the history.
         let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
         let past = self.0.past.clone();
-        let history = beside.live.look(move |stage| past.history(stage)).await?;
+        let history = live.look(move |stage| past.history(stage)).await?;
         if from.as_ref().is_some_and(|from| from.reverts != history.reverts) {
             let why = "the network has gone back to a snapshot since, and this view is not of its past any more";
             return Err(ApiError::Conflict(why.to_owned()));
         }
         check(&wish, &history)?;
-        let nodes = beside.board.nodes();
         if wish.node.0 as usize >= nodes {
             let (found, last) = (wish.node.0, nodes.saturating_sub(1));
             return Err(ApiError::Unprocessable(format!("key 'node': found {found}, allowed is 0 to {last}")));
         }
         let (reverts, place) = (history.reverts, from.map(|from| from.place));
-        let come = on_thread(async move {
+        on_thread(async move {
             let walk = walk(&history, &wish, place).await.map_err(refused)?;
             drop(permit);
             let place = walk.place();
             let (stage, observed) = walk.into_parts();
-            Ok(arrived(stage, observed, wish.node, place))
-        });
-        let Come { live, view, board, feed, place } = come.await?;
-        let chaos = Chaos::new(board.seed().unwrap_or_default(), wish.node, Arc::new(vec![view.clone()].into()));
-        let context = ApiContext { board, feed, chaos, ..beneath(beside, view, live) };
-        Ok(self.keep(PastView { context, place, reverts }))
+            Ok(arrived(stage, observed, wish.node, place, reverts))
+        })
+        .await
     }
 
-    fn keep(&self, view: PastView) -> (u64, Arc<PastView>) {
+    /// Keeps one, and answers its number. One more than [`VIEWS_MAX`] closes the one that nobody has asked for longest.
+    pub fn keep(&self, view: PastView<C>) -> (u64, Arc<PastView<C>>) {
         let view = Arc::new(view);
         let mut all = self.lock();
         all.last += 1;
@@ -188,13 +187,13 @@ impl Views {
         all.views.insert(id, (asked, view.clone()));
         while all.views.len() > VIEWS_MAX {
             let longest = all.views.iter().min_by_key(|(_, (asked, _))| *asked).map(|(id, _)| *id);
-            longest.and_then(|id| all.views.remove(&id)).iter().for_each(|(_, view)| view.close());
+            longest.and_then(|id| all.views.remove(&id)).iter().for_each(|(_, view)| view.context.end());
         }
         (id, view)
     }
 
     /// One of them, which is in use.
-    pub fn get(&self, id: u64) -> Option<Arc<PastView>> {
+    pub fn get(&self, id: u64) -> Option<Arc<PastView<C>>> {
         let mut all = self.lock();
         all.asked += 1;
         let asked = all.asked;
@@ -204,80 +203,40 @@ impl Views {
     }
 
     /// All, by number.
-    pub fn list(&self) -> Vec<(u64, Arc<PastView>)> {
+    pub fn list(&self) -> Vec<(u64, Arc<PastView<C>>)> {
         self.lock().views.iter().map(|(id, (_, view))| (*id, view.clone())).collect()
     }
 
     /// Closes one, and says whether it was there.
     pub fn delete(&self, id: u64) -> bool {
         let removed = self.lock().views.remove(&id);
-        removed.iter().for_each(|(_, view)| view.close());
+        removed.iter().for_each(|(_, view)| view.context.end());
         removed.is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, All<C>> {
         // A panic while it was locked leaves whole entries.
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PastView {
-    /// An isolated chain that goes on from here, at a manual pace.
-    ///
-    /// # Errors
-    /// It was closed meanwhile.
-    pub async fn go_on(&self, beside: &ApiContext) -> Result<Chain, ApiError> {
-        let look = |stage: &Stage| {
-            let inputs = stage.snapshots().inputs().into_iter().cloned().collect();
-            let snapshots = Snapshots::after(stage.snapshots().plan(), inputs);
-            stage.inline_moment().map(|moment| (moment, snapshots))
-        };
-        let (moment, snapshots): (Moment, Snapshots) =
-            self.context.live.look(look).await?.expect("a view is on the inline stage");
-        let observed = Observed { views: vec![self.context.view.apart()], board: self.context.board.apart() };
-        let (node, place) = (self.context.view.node(), self.place);
-        let come = on_thread(async move {
-            let stage = Stage::at(&moment, snapshots, observed.observers());
-            Ok(arrived(stage, observed, node, place))
-        });
-        let Come { live, view, board, feed, .. } = come.await?;
-        let seed = board.seed().unwrap_or_default();
-        let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
-        let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));
-        let funds = beside.funds.as_ref().map(|funds| Arc::new(funds.apart()));
-        let account = |account: &crate::scenario::Account| ChainAccount {
-            address: account.keys.public().address(byte).to_string(),
-            public_key: account.keys.public().to_string(),
-            balance: account.balance.value().to_string(),
-            passphrase: account.passphrase.clone(),
-        };
-        Ok(Chain {
-            seed,
-            delegates: board.delegates().iter().flatten().count() as u32,
-            nethash: tree.config().network.nethash.to_string(),
-            accounts: funds.iter().flat_map(|funds| funds.accounts()).map(account).collect(),
-            context: ApiContext {
-                funds,
-                desk: beside.desk.clone(),
-                write_state: beside.write_state.clone(),
-                recording: Some(Arc::new(|_, _| Err(NO_RECORDING.to_owned()))),
-                board,
-                feed,
-                chaos,
-                ..beneath(beside, view, live)
-            },
-        })
-    }
-
-    fn close(&self) {
-        self.context.live.stop();
-        self.context.feed.end();
-    }
+/// A copy of the network that runs at `live`, where it is, with those who watch it. It has a thread of its own.
+///
+/// # Errors
+/// The network was stopped.
+pub async fn copied(live: &LiveHandle, observed: Observed, node: NodeId, place: Place) -> Result<Come, ApiError> {
+    let look = |stage: &Stage| {
+        let inputs = stage.snapshots().inputs().into_iter().cloned().collect();
+        let snapshots = Snapshots::after(stage.snapshots().plan(), inputs);
+        stage.inline_moment().map(|moment| (moment, snapshots))
+    };
+    let (moment, snapshots): (Moment, Snapshots) = live.look(look).await?.expect("a view is on the inline stage");
+    on_thread(async move {
+        let stage = Stage::at(&moment, snapshots, observed.observers());
+        Ok(arrived(stage, observed, node, place, 0))
+    })
+    .await
 }
-
-/// What a chain that began in the midst of another network says of its recording.
-const NO_RECORDING: &str = "this chain began where another network was, so it has no recording of its own; a snapshot's file \
-                            holds all that came in";
 
 /// No view has this number.
 pub const MISSING: ApiError = ApiError::NotFound("there is no view of this number; GET /lab/views lists all");
@@ -288,21 +247,6 @@ pub fn read_only() -> ApiError {
         "a view of the past can be read only; POST /lab/views/{id}/chain makes an isolated chain that goes on from there"
             .to_owned(),
     )
-}
-
-/// The context of a network beside another one, behind the same server.
-fn beneath(beside: &ApiContext, view: View, live: LiveHandle) -> ApiContext {
-    ApiContext {
-        ports: beside.ports,
-        host: beside.host,
-        settings: beside.settings.clone(),
-        report: beside.report.clone(),
-        limiter: beside.limiter.clone(),
-        receiving: beside.receiving.clone(),
-        requests: beside.requests.clone(),
-        connections: beside.connections.clone(),
-        ..ApiContext::new(view, live)
-    }
 }
 
 /// Whether the instant can be in the past of the network.
@@ -379,7 +323,7 @@ fn refused(lost: Lost) -> ApiError {
 }
 
 /// A copy that stands where it has come to, and is ready to be asked.
-fn arrived(stage: Stage, observed: Observed, node: NodeId, place: Place) -> (Live, Come) {
+fn arrived(stage: Stage, observed: Observed, node: NodeId, place: Place, reverts: u64) -> (Live, Come) {
     let tree = stage.world().tree().clone();
     let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
     let Observed { views, board } = observed;
@@ -387,7 +331,7 @@ fn arrived(stage: Stage, observed: Observed, node: NodeId, place: Place) -> (Liv
     let view = is_watched.unwrap_or_else(|| view_of(&stage, node));
     let (mut live, handle) = Live::new(stage, tree.slots(), Pace::Manual);
     live.watch(Box::new(feed.observer()));
-    (live, Come { live: handle, view, board, feed, place })
+    (live, Come { live: handle, view, board, feed, place, reverts })
 }
 
 /// The view of a node that nobody watched, as it is now.
