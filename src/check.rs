@@ -15,6 +15,7 @@ pub mod explain;
 pub mod finding;
 pub mod invariants;
 pub mod kept;
+pub mod liveness;
 pub mod minimal;
 pub mod rebuilt;
 mod retold;
@@ -29,7 +30,7 @@ pub mod strategies;
 pub mod swarm;
 pub mod trial;
 pub mod watch;
-mod watchers;
+pub mod watchers;
 
 pub use assertions::judge;
 pub use behaviour::Behaviour;

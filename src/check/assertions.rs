@@ -3,8 +3,7 @@
 use super::{
     Behaviour, CONDUCT, INVARIANTS, STEP_INVARIANTS, Watch, check_all,
     conduct::is_modelled,
-    search::liveness,
-    trial::{is_liveness, untimely},
+    liveness::{is_liveness, liveness, untimely},
 };
 use crate::{
     actors::{ActorId, Event, NodeId, SimTime},

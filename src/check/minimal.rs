@@ -13,12 +13,12 @@
 use super::{
     Finding,
     conduct::is_modelled,
+    liveness::{is_liveness, liveness},
     retold::Teller,
-    search::{Networks, RUN_SEED, liveness},
+    search::{Networks, RUN_SEED},
     shrink::{Pass, Shrunk, shrink, smaller, without_parts},
     simpler,
     swarm::{rounds_for, rounds_to_converge},
-    trial::is_liveness,
     watchers::Watchers,
 };
 use crate::{

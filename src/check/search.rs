@@ -2,8 +2,10 @@
 
 use super::{
     Finding, Signature, Sometimes,
+    liveness::liveness,
     swarm::{self, Frame},
-    trial::{self, Liveness, Outcome},
+    trial,
+    watchers::Outcome,
 };
 use crate::{
     protocol::crypto::CryptoMode,
@@ -201,14 +203,4 @@ pub fn play(
 ) -> Outcome {
     let asked = liveness(scenario);
     trial::play(scenario, &networks.of(scenario), SeedTree::new(RUN_SEED), asked, until, behaviour, stop)
-}
-
-/// What is asked of a scenario's run when its last fault is over, if that can be told.
-pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
-    let within_rounds = swarm::rounds_to_converge(scenario.network.delegates);
-    // What clients do belongs to the trouble: it takes so long at least.
-    let last = scenario.actions.iter().map(|action| action.height + 2).max().unwrap_or(0);
-    let trouble = f64::from(last.max(scenario.network.delegates) * 8);
-    let from_seconds = trial::faults_over(scenario)?.max(trouble);
-    Some(Liveness { from_seconds, within_rounds })
 }

@@ -16,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Finding, Sometimes, Watch, check_all, swarm::set, trial::deviants};
+use super::{Finding, Sometimes, Watch, check_all, liveness::deviants, swarm::set};
 use crate::{
     actors::{NodeId, SimTime},
     ledger::{BlockTree, Link, State},

@@ -10,10 +10,10 @@ mod pools;
 use super::{
     Finding, Sometimes,
     conduct::{self, Conduct},
+    liveness::{Alive, Liveness, deviants},
     sights::Sights,
     step::check_step,
     story::Told,
-    trial::{Alive, Liveness, deviants},
 };
 use crate::{
     actors::{Event, NodeId, RollbackCause, SimTime},

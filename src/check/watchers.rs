@@ -1,13 +1,14 @@
 //! All who watch one run: what they are asked after each slot and at its end, and what came of it.
 
 use super::{
-    Behaviour, Finding, Seen, Watch,
+    Behaviour, Finding, Seen, Sometimes, Watch,
     assertions::judge,
     finding::{ASSERTED, interned},
-    trial::{Liveness, Outcome, untimely},
+    liveness::{Liveness, untimely},
 };
 use crate::{
     actors::SimTime,
+    protocol::Height,
     scenario::{Ended, Judge, Scenario, Verdict},
     sim::{Observer, Plan},
 };
@@ -19,7 +20,21 @@ use std::{
     time::Duration,
 };
 
-/// Who watches a run.
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The first finding of each invariant and cause, in the order found.
+    pub findings: Vec<Finding>,
+    pub sometimes: Sometimes,
+    /// Height of the highest chain.
+    pub height: Height,
+    /// Slots played.
+    pub slots: u32,
+    /// Inputs delivered to actors.
+    pub delivered: u64,
+}
+
+/// All who watch one run.
 pub(super) struct Watchers {
     watch: Watch,
     behaviour: Option<Behaviour>,

@@ -1,16 +1,31 @@
 //! What comes into a live run from outside.
 
-use super::{
-    fault::AddedFault,
-    snapshots::{SnapshotId, SnapshotInfo},
-};
+use super::fault::AddedFault;
 use crate::{
-    actors::{NodeId, Submission, message::Transactions},
+    actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{BlockRejected, Link},
-    protocol::{Height, TransactionId},
+    protocol::{BlockId, Height, TransactionId},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
+
+/// The number of a snapshot in its run, from 1 on; 0 is the beginning of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SnapshotId(pub u64);
+
+/// A snapshot as it is told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotInfo {
+    pub id: SnapshotId,
+    pub name: Option<String>,
+    /// The virtual instant.
+    pub at: SimTime,
+    /// Inputs delivered to actors before it.
+    pub delivered: u64,
+    /// The tip that most live nodes stood on.
+    pub height: Height,
+    pub tip: BlockId,
+}
 
 /// What comes into a live run from outside and changes what happens. Each is written down before it is played
 /// ([`super::live::Journal`]), so that a recording repeats it.

@@ -8,12 +8,11 @@
 //! A moment of a network of 51 delegates takes some 200 KB, so only so many are kept. The moment of another snapshot is made
 //! again when somebody goes back to it: from the nearest one before it that is kept, by playing what came in since.
 
-use super::{Intervention, Plan, world::Moment};
-use crate::{
-    actors::SimTime,
-    protocol::{BlockId, Height},
-};
+use super::{Plan, intervention::Intervention, world::Moment};
+use crate::actors::SimTime;
 use std::collections::BTreeMap;
+
+pub use super::intervention::{SnapshotId, SnapshotInfo};
 
 /// Snapshots that one run can have.
 pub const SNAPSHOTS_MAX: usize = 10_000;
@@ -21,24 +20,6 @@ pub const SNAPSHOTS_MAX: usize = 10_000;
 pub const MOMENTS_MAX: usize = 30 << 20;
 /// The snapshot that every run begins with, and that cannot be deleted.
 const BEGINNING: SnapshotId = SnapshotId(0);
-
-/// The number of a snapshot in its run, from 1 on; 0 is the beginning of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SnapshotId(pub u64);
-
-/// A snapshot as it is told of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotInfo {
-    pub id: SnapshotId,
-    pub name: Option<String>,
-    /// The virtual instant.
-    pub at: SimTime,
-    /// Inputs delivered to actors before it.
-    pub delivered: u64,
-    /// The tip that most live nodes stood on.
-    pub height: Height,
-    pub tip: BlockId,
-}
 
 /// Something that came in, and when: after so many inputs delivered to actors.
 #[derive(Clone, Debug)]

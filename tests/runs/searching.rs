@@ -4,7 +4,7 @@
 use crate::support::{dposlab, interrupt, root, run};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
-    check::search::liveness,
+    check::liveness::liveness,
     scenario::Scenario,
     sim::{Observer, SeedTree, stage::inline::InlineStage},
 };

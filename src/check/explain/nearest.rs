@@ -13,7 +13,7 @@
 
 use super::{Course, play::Playing, target::asks_for_conduct, trials::Trials};
 use crate::{
-    check::{minimal, trial::is_liveness},
+    check::{liveness::is_liveness, minimal},
     ledger::Rules,
     scenario::{Override, Scenario, Testnet},
     sim::{FaultKind, SeedTree, Trigger, fault::Nodes},

@@ -3,7 +3,7 @@
 use super::{Course, Target, record::Recorder};
 use crate::{
     actors::SimTime,
-    check::{Finding, Seen, search::liveness, watchers::Watchers},
+    check::{Finding, Seen, liveness::liveness, watchers::Watchers},
     protocol::Slot,
     scenario::{Closing, Ended, run::among_actors},
     sim::{Intervention, Observer, Plan, SeedTree, Stage, Tips, snapshots::CameIn, stage::inline::InlineStage},

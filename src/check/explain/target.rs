@@ -7,7 +7,7 @@ use crate::{
     check::{
         Finding,
         conduct::is_modelled,
-        trial::{Alive, is_liveness},
+        liveness::{Alive, is_liveness},
     },
     protocol::Height,
     scenario::{
