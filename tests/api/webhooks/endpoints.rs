@@ -69,7 +69,7 @@ fn what_cannot_be_kept_has_not_happened() {
     let data = Some(DataDir::open(folder.path()).expect("a folder of its own"));
     let node = Node::new(Dialect::Documented, WebhookSettings { data, ..WebhookSettings::default() });
     // Nothing can be written into a folder that is gone, whoever runs this.
-    fs::remove_dir(folder.path().join("webhooks-node-0")).expect("an empty folder");
+    fs::remove_dir_all(folder.path().join("webhooks-node-0")).expect("it is there");
     let answered = node.ask(Method::POST, "/api/webhooks", &valid());
     assert_eq!((answered.status, &answered.body["message"]), (500, &json!("An internal server error occurred")));
     assert_eq!(node.ask(Method::GET, "/api/webhooks", &Value::Null).body["data"], json!([]));

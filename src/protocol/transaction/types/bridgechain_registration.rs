@@ -85,7 +85,7 @@ impl TransactionType for Type {
         Some(json!({ "bridgechainRegistration": out }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let asset = json.asset("bridgechainRegistration")?;
         for key in ["name", "seedNodes", "genesisHash", "bridgechainRepository", "ports"] {
             asset.require(PATH, key)?;

@@ -39,7 +39,7 @@ impl TransactionType for Type {
         Some(json!({ "bridgechainResignation": { "bridgechainId": hex::encode(bridgechain) } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let asset = json.asset("bridgechainResignation")?;
         let bridgechain = asset.required_hex("asset.bridgechainResignation", "bridgechainId")?;
         Ok(Asset::BridgechainResignation { bridgechain })

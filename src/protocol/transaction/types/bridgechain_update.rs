@@ -86,7 +86,7 @@ impl TransactionType for Type {
         Some(json!({ "bridgechainUpdate": out }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let asset = json.asset("bridgechainUpdate")?;
         let bridgechain = asset.required_hex(PATH, "bridgechainId")?;
         let seed_nodes = seed_nodes(asset, PATH)?;

@@ -62,7 +62,7 @@ impl TransactionType for Type {
         Some(json!({ "businessRegistration": texts(members.into_iter().chain(optional)) }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let (path, asset) = ("asset.businessRegistration", json.asset("businessRegistration")?);
         asset.require(path, "name")?;
         asset.require(path, "website")?;

@@ -31,7 +31,7 @@ impl TransactionType for Type {
         Ok(Asset::BusinessResignation)
     }
 
-    fn from_json(&self, _: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, _: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         Ok(Asset::BusinessResignation)
     }
 }

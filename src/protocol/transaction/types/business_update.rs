@@ -65,7 +65,7 @@ impl TransactionType for Type {
         Some(json!({ "businessUpdate": texts(members.into_iter().map(|(key, text)| (key, text.as_ref()))) }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let (name, website, vat, repository) = members(PATH, json.asset("businessUpdate")?, json.lax())?;
         let any = name.is_some() || website.is_some() || vat.is_some() || repository.is_some();
         schema::at_least_one(PATH, any, MEMBERS)?;

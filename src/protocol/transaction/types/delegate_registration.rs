@@ -54,7 +54,7 @@ impl TransactionType for Type {
         Some(json!({ "delegate": { "username": username } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let username = json.asset("delegate")?.required_text("asset.delegate", "username")?;
         schema::username("asset.delegate.username", username)?;
         Ok(Asset::DelegateRegistration { username: username.to_owned() })

@@ -45,7 +45,7 @@ impl TransactionType for Type {
         Some(json!({ "claim": { "lockTransactionId": lock, "unlockSecret": hex::encode(unlock_secret) } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let claim = json.asset("claim")?;
         Ok(Asset::HtlcClaim {
             lock: TransactionId(claim.required_hex("asset.claim", "lockTransactionId")?),

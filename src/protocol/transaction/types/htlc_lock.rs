@@ -65,7 +65,7 @@ impl TransactionType for Type {
         Some(json!({ "lock": { "secretHash": hex::encode(secret_hash), "expiration": expiration } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, amount: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, amount: Arktoshi) -> Result<Asset, SchemaError> {
         let found = json.members.require("", "recipientId")?;
         let recipient = json.recipient("recipientId", found, false)?;
         let lock = json.asset("lock")?;

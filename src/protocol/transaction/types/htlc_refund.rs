@@ -41,7 +41,7 @@ impl TransactionType for Type {
         Some(json!({ "refund": { "lockTransactionId": lock } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let lock = json.asset("refund")?.required_hex("asset.refund", "lockTransactionId")?;
         Ok(Asset::HtlcRefund { lock: TransactionId(lock) })
     }

@@ -47,7 +47,7 @@ impl TransactionType for Type {
         Some(json!({ "ipfs": Asset::ipfs_text(multihash) }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let text = json.members.object("", "asset")?.required_text("asset", "ipfs")?;
         schema::multihash_text(text)?;
         let multihash = bs58::decode(text).into_vec().expect("the alphabet was checked");

@@ -62,7 +62,7 @@ impl TransactionType for Type {
         Some(json!({ "payments": payments.iter().map(payment).collect::<Vec<_>>() }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let list = json.members.object("", "asset")?.list("asset", "payments")?;
         schema::payments(list.len(), json.context.milestone.multi_payment_limit)?;
         let payments = list.iter().enumerate().map(|(index, found)| payment(json, index, found));

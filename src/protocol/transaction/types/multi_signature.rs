@@ -74,7 +74,7 @@ impl TransactionType for Type {
         Some(json!({ "multiSignature": { "publicKeys": public_keys, "min": min } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, version: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, version: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         if version == 1 { legacy(json.asset("multiSignatureLegacy")?) } else { current(json.asset("multiSignature")?) }
     }
 

@@ -47,7 +47,7 @@ impl TransactionType for Type {
         Some(json!({ "signature": { "publicKey": public_key } }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let public_key = json.asset("signature")?.required_hex("asset.signature", "publicKey")?;
         Ok(Asset::SecondSignature { public_key: PublicKey::from_bytes(public_key) })
     }

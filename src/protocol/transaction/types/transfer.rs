@@ -45,7 +45,7 @@ impl TransactionType for Type {
         Ok(Asset::Transfer { amount, expiration, recipient: wire.recipient()? })
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, version: u8, amount: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, version: u8, amount: Arktoshi) -> Result<Asset, SchemaError> {
         let found = json.members.require("", "recipientId")?;
         let recipient = json.recipient("recipientId", found, version == 2)?;
         let expiration = json.members.number("expiration", u64::from(u32::MAX))?.unwrap_or(0) as u32;

@@ -69,7 +69,7 @@ impl TransactionType for Type {
         Some(json!({ "votes": [vote.to_string()] }))
     }
 
-    fn from_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
+    fn read_json(&self, json: &mut JsonReader<'_>, _: u8, _: Arktoshi) -> Result<Asset, SchemaError> {
         let root = json.members;
         // Not on the wire, since it is the sender's own; but if it is there, it must look like an address.
         root.get("recipientId").map_or(Ok(()), |found| address_looks("recipientId", found).map(|_| ()))?;
