@@ -18,6 +18,7 @@ struct Shown {
 }
 
 #[test]
+#[ignore = "long: CI runs it"]
 fn every_command_shown_prints_what_is_shown() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
     let scratch = Scratch::empty();

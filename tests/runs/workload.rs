@@ -42,6 +42,17 @@ fn play(text: &str) -> (BTreeMap<Kind, u64>, dposlab::sim::source::Counts) {
     (kinds, plan.sources[0].tally.counts())
 }
 
+/// More wallets than ten accounts fund with a transaction each: 64 by one, so 1,500 take 24. Unless all are funded, none sends.
+#[test]
+fn more_wallets_than_the_accounts_fund_at_once_are_all_funded() {
+    let (kinds, counts) = play(
+        "version = 1\nrounds = 6\ncrypto = \"modelled\"\n[network]\ndelegates = 9\n[[workload]]\nkind = \"generate\"\n\
+         per_second = 1\nwallets = 1500\nfunding = 10\n",
+    );
+    assert_eq!(kinds[&Kind::MultiPayment], 1_500_u64.div_ceil(64), "{kinds:?}");
+    assert!(kinds[&Kind::Transfer] > 100 && counts.accepted == counts.submitted, "{kinds:?} {counts:?}");
+}
+
 #[test]
 fn every_type_gets_into_blocks() {
     let names: Vec<String> = Kind::ALL.iter().map(|kind| kebab(kind.name())).collect();
