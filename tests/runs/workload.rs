@@ -47,7 +47,7 @@ fn play(text: &str) -> (BTreeMap<Kind, u64>, dposlab::sim::source::Counts) {
 fn more_wallets_than_the_accounts_fund_at_once_are_all_funded() {
     let (kinds, counts) = play(
         "version = 1\nrounds = 6\ncrypto = \"modelled\"\n[network]\ndelegates = 9\n[[workload]]\nkind = \"generate\"\n\
-         per_second = 1\nwallets = 1500\nfunding = 10\n",
+         per_second = 1\nwallets = 1500\n",
     );
     assert_eq!(kinds[&Kind::MultiPayment], 1_500_u64.div_ceil(64), "{kinds:?}");
     assert!(kinds[&Kind::Transfer] > 100 && counts.accepted == counts.submitted, "{kinds:?} {counts:?}");
