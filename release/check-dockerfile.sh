@@ -23,8 +23,8 @@ sources_suffice() {
         cp -r "$source" "$context/"
     done
     (cd "$context" && cargo metadata --locked --offline --no-deps --format-version 1 > /dev/null)
-    # Tests and documentation may include more; they are not built there.
-    grep -rnoE '^[^#]*include_(str|bytes)!\("[^"]+"\)' "$context/src" --include='*.rs' | while IFS=: read -r file line found; do
+    # Tests, tests.rs among them, and documentation may include more; they are not built there.
+    grep -rnoE '^[^#]*include_(str|bytes)!\("[^"]+"\)' "$context/src" --include='*.rs' --exclude=tests.rs | while IFS=: read -r file line found; do
         included=$(dirname "$file")/$(sed 's/.*("\(.*\)")/\1/' <<< "$found")
         tests=$(grep -n -m1 '^#\[cfg(test)\]' "$file" | cut -d: -f1 || true)
         [ -e "$included" ] || [ "$line" -gt "${tests:-$line}" ] || { echo "$file:$line includes what is not copied" >&2 && exit 1; }
