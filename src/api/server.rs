@@ -182,7 +182,8 @@ async fn converse(
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (work, stopping, has_stream) = (admitted.work(), &stopping, &has_stream);
         let answered = checked(request, remote).map(|request| hyper::service::Service::call(&answering, request));
-        async move {
+        // A connection keeps room for such a future while nobody asks. Boxed, that is a word.
+        Box::pin(async move {
             let mut response = match answered {
                 Ok(answer) => answer.await.unwrap_or_else(|never| match never {}),
                 Err(response) => return Ok(response.map(|body| Either::Left(Either::Right(Full::new(body))))),
@@ -201,7 +202,7 @@ async fn converse(
                 }
                 (None, None) => response.map(|body| Either::Left(Either::Left(body))),
             })
-        }
+        })
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(idle);
