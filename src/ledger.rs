@@ -11,6 +11,7 @@ pub mod import;
 pub mod round;
 pub mod rules;
 pub mod scratch;
+pub mod settled;
 pub mod state;
 pub mod tree;
 pub mod wallet;

@@ -1,0 +1,42 @@
+//! Blocks so deep that no node can leave them, kept outside memory.
+//!
+//! Every node's chain goes through these blocks: one chain from genesis up to the top, which only ever grows at its end.
+//! Whoever keeps them answers with copies: a link that is read again stands alone, without parent, jump and state.
+
+use super::Link;
+use crate::protocol::{BlockId, Height, TransactionId};
+use std::{io, path::PathBuf, sync::Arc};
+
+/// A settled block cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", file.display())]
+pub struct SettledError {
+    /// The file or folder of the store.
+    pub file: PathBuf,
+    pub source: io::Error,
+}
+
+/// The settled part of a network's chain. Shared by all that read it, on any thread.
+pub trait Settled: Send + Sync {
+    /// The height of the newest settled block; `Height(0)` while there is none.
+    fn top(&self) -> Height;
+
+    /// The block at a height from genesis to [`Settled::top`], as a link that stands alone: with its notable consequences and
+    /// the number of transactions up to it. `None` above the top.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is damaged.
+    fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError>;
+
+    /// The height of a settled block.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is damaged.
+    fn height_of(&self, block: &BlockId) -> Result<Option<Height>, SettledError>;
+
+    /// The settled block that holds a transaction, and the transaction's index in it, from 0.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is damaged.
+    fn spot_of(&self, transaction: &TransactionId) -> Result<Option<(Height, u32)>, SettledError>;
+}
