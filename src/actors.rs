@@ -9,6 +9,7 @@
 //! An actor is a plain value: `step(now, input, effects)`. It awaits nothing, reads no clock, and draws only from the
 //! random stream it was given. Who delivers inputs, in which order and when is `sim`'s. Source: consensus.md 2, 3, 5, 6.
 
+pub mod ahead;
 pub mod delegate;
 pub mod deviation;
 pub mod message;

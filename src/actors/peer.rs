@@ -29,6 +29,7 @@ mod verification;
 
 use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
+    ahead::{self, Ahead, Announced},
     message::{AddTransactions, RequestId, Transactions},
 };
 use crate::{
@@ -44,7 +45,6 @@ use inquiry::Inquiries;
 use limits::Limits;
 use neighbours::Neighbours;
 use ping::Pings;
-use prefetch_index::prefetch_index;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use sync::SyncState;
@@ -215,26 +215,6 @@ impl Peer {
         }
     }
 
-    /// Has the processor fetch what messages, or wake-ups, are held against, a line at each of these places. Changes
-    /// nothing.
-    pub fn prefetch(&self, for_wake: bool) {
-        prefetch(&self.node);
-        prefetch(&self.neighbours);
-        if for_wake {
-            prefetch(&self.pushed);
-        }
-    }
-
-    /// [`Peer::prefetch`] of what is known of a node.
-    pub fn prefetch_record(&self, from: NodeId) {
-        self.neighbours.prefetch(from);
-    }
-
-    /// [`Peer::prefetch`] of random numbers, by which it is chosen whom a block is passed on to.
-    pub fn prefetch_random(&self) {
-        self.random.prefetch_words();
-    }
-
     fn say_status(&self, to: NodeId, effects: &mut Vec<Effect>) {
         let to = ActorId { node: to, role: Role::Peer };
         Effect::put(effects, || Effect::Send { to, message: Message::Status { tip: self.tip.block().clone() } });
@@ -347,9 +327,22 @@ fn send(to: NodeId, message: Message, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send { to: ActorId { node: to, role: Role::Peer }, message });
 }
 
-/// Has the processor fetch where a value begins.
-fn prefetch<T>(value: &T) {
-    prefetch_index(std::slice::from_ref(value), 0);
+impl Ahead<Announced> for Peer {
+    /// First a line at each place that messages, or wake-ups, are held against; then the record of the node that a message
+    /// comes from, or the random numbers that choose whom a block is passed on to.
+    fn fetch(&self, what: Announced) {
+        match what {
+            Announced::Near { is_wake } => {
+                ahead::value(&self.node);
+                ahead::value(&self.neighbours);
+                if is_wake {
+                    ahead::value(&self.pushed);
+                }
+            }
+            Announced::Next { from: Some(from) } => self.neighbours.fetch(from),
+            Announced::Next { from: None } => self.random.fetch(()),
+        }
+    }
 }
 
 fn observe(event: Event, effects: &mut Vec<Effect>) {

@@ -5,6 +5,7 @@ use crate::{
     actors::{
         Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
         TransactionPool, Wake,
+        ahead::{Ahead, Announced},
         message::{RoundView, Transactions},
     },
     protocol::{Block, BlockId, Slot},
@@ -54,6 +55,15 @@ struct Deviance {
 impl From<Actor> for Hosted {
     fn from(actor: Actor) -> Self {
         Self { actor, deviance: None }
+    }
+}
+
+impl Ahead<Announced> for Hosted {
+    /// Of a peer only: the other actors hear little.
+    fn fetch(&self, what: Announced) {
+        if let Actor::Peer(peer) = &self.actor {
+            peer.fetch(what);
+        }
     }
 }
 
@@ -115,24 +125,6 @@ impl Hosted {
                 Actor::Pool(pool) => size_of::<TransactionPool>() + pool.bytes(),
                 Actor::Delegate(_) => size_of::<Delegate>(),
             }
-    }
-
-    /// Has the processor fetch what a message will be held against: with thousands of nodes, waiting for memory is most
-    /// of the work. Changes nothing.
-    pub fn prefetch(&self, for_wake: bool) {
-        if let Actor::Peer(peer) = &self.actor {
-            peer.prefetch(for_wake);
-        }
-    }
-
-    /// [`Hosted::prefetch`] of what it leads to, once it is there itself: for a message from this node, or a wake-up.
-    pub fn prefetch_more(&self, from: Option<NodeId>) {
-        if let Actor::Peer(peer) = &self.actor {
-            match from {
-                Some(from) => peer.prefetch_record(from),
-                None => peer.prefetch_random(),
-            }
-        }
     }
 
     /// Begins or ceases to deviate in a way that the actor itself knows nothing of.

@@ -1,6 +1,6 @@
 //! The random numbers of a peer.
 
-use prefetch_index::prefetch_index;
+use crate::actors::ahead::{self, Ahead};
 use rand::{
     RngCore, SeedableRng,
     rand_core::{block::BlockRngCore, impls::fill_bytes_via_next},
@@ -30,19 +30,21 @@ impl Draws {
     #[cfg(test)]
     pub(super) const TELLS: usize = std::mem::offset_of!(Self, words);
 
-    /// Has the processor fetch the next numbers.
-    pub(super) fn prefetch_words(&self) {
-        let next = usize::from(self.next);
-        prefetch_index(self.words.as_ref(), next);
-        prefetch_index(self.words.as_ref(), next + NEEDED);
-    }
-
     /// Draws more, and gives the first of these out.
     #[cold]
     fn draw(&mut self) -> u32 {
         self.stream.generate(&mut self.words);
         self.next = 1;
         self.words.as_ref()[0]
+    }
+}
+
+impl Ahead<()> for Draws {
+    /// The next numbers.
+    fn fetch(&self, (): ()) {
+        let next = usize::from(self.next);
+        ahead::line(self.words.as_ref(), next);
+        ahead::line(self.words.as_ref(), next + NEEDED);
     }
 }
 

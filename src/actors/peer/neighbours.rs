@@ -3,10 +3,12 @@
 
 use super::{TABLED, endpoint::Endpoint};
 use crate::{
-    actors::{NodeId, SimTime},
+    actors::{
+        NodeId, SimTime,
+        ahead::{self, Ahead},
+    },
     protocol::Height,
 };
-use prefetch_index::prefetch_index;
 use smallvec::SmallVec;
 use std::{mem, ops::Range, sync::Arc, time::Duration};
 
@@ -105,6 +107,18 @@ impl Neighbour {
     }
 }
 
+impl Ahead<NodeId> for Neighbours {
+    /// The record of a node.
+    fn fetch(&self, node: NodeId) {
+        let guess = self.guess(node);
+        if guess < self.all.len() {
+            ahead::line(&self.all, guess);
+        } else if let Ok(place) = self.numbers.binary_search(&node) {
+            ahead::line(&self.all, place);
+        }
+    }
+}
+
 impl Neighbours {
     /// Bytes it takes beside its own and beside what others share with it.
     pub(super) fn bytes(&self) -> usize {
@@ -161,16 +175,6 @@ impl Neighbours {
     pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Neighbour> {
         let place = self.place(node)?;
         Some(&mut self.all[place])
-    }
-
-    /// Has the processor fetch the record of a node.
-    pub(super) fn prefetch(&self, node: NodeId) {
-        let guess = self.guess(node);
-        if guess < self.all.len() {
-            prefetch_index(&self.all, guess);
-        } else if let Ok(place) = self.numbers.binary_search(&node) {
-            prefetch_index(&self.all, place);
-        }
     }
 
     /// Most networks are a full mesh, where a node's place is its number, or the one before if it comes after the own.

@@ -1,7 +1,12 @@
 //! Who is connected to whom.
 
-use crate::{actors::NodeId, sim::SeedTree};
-use prefetch_index::prefetch_index;
+use crate::{
+    actors::{
+        NodeId,
+        ahead::{self, Ahead},
+    },
+    sim::SeedTree,
+};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
@@ -154,6 +159,15 @@ impl Lists {
     }
 }
 
+impl Ahead<NodeId> for Links {
+    /// The neighbours of a node.
+    fn fetch(&self, node: NodeId) {
+        if let Self::Lists(lists) = self {
+            ahead::line(&lists.all, lists.starts[node.0 as usize] as usize);
+        }
+    }
+}
+
 impl Links {
     fn mesh(nodes: u32) -> Self {
         Self::Mesh((0..nodes).map(NodeId).collect())
@@ -169,13 +183,6 @@ impl Links {
         match self {
             Self::Mesh(all) => all.clone(),
             Self::Lists(lists) => lists.of(node).into(),
-        }
-    }
-
-    /// Has the processor fetch the neighbours of a node.
-    pub fn prefetch(&self, node: NodeId) {
-        if let Self::Lists(lists) = self {
-            prefetch_index(&lists.all, lists.starts[node.0 as usize] as usize);
         }
     }
 

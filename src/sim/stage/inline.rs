@@ -1,7 +1,10 @@
 //! One plain loop over one queue, no async at all: for runs, sweeps and property tests.
 
 use crate::{
-    actors::{ActorId, Effect, Hosted, Message, NodeId, Peer, Role, SimTime},
+    actors::{
+        ActorId, Effect, Hosted, Message, NodeId, Peer, Role, SimTime,
+        ahead::{Ahead, Announced},
+    },
     sim::{
         Observer, Plan, SeedTree, World, plan,
         queue::Soon,
@@ -130,8 +133,8 @@ impl InlineStage {
             return self.world.next(through);
         }
         let soon = |index: usize, from: Option<NodeId>, soon| match soon {
-            Soon::Near => self.actors[index].prefetch(from.is_none()),
-            Soon::Next => self.actors[index].prefetch_more(from),
+            Soon::Near => self.actors[index].fetch(Announced::Near { is_wake: from.is_none() }),
+            Soon::Next => self.actors[index].fetch(Announced::Next { from }),
         };
         self.world.next_foreseeing(through, Some(soon))
     }

@@ -4,13 +4,12 @@
 
 use super::Item;
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, ahead},
     sim::{
         plan::ROLES,
         queue::{EventQueue, Soon},
     },
 };
-use prefetch_index::prefetch_index;
 use slab::Slab;
 use std::mem;
 
@@ -200,7 +199,7 @@ impl Coming {
                 Next::Copy { copy, to, .. } => soon(peer(to), Some(copy.from), how),
                 Next::Wake { wake, to, .. } => {
                     if how == Soon::Near {
-                        prefetch_index(wakes, wake.0 as usize);
+                        ahead::line(wakes, wake.0 as usize);
                     }
                     soon(to, None, how);
                 }

@@ -6,7 +6,7 @@ use super::{
     nodes::{Freed, NotNow, Reach},
 };
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus},
+    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Ahead},
     sim::{plan, queue::Soon},
 };
 
@@ -54,7 +54,7 @@ impl World {
                     soon(plan::index(to), from, how);
                     // Who is woken sends.
                     if from.is_none() && how == Soon::Next {
-                        links.prefetch(to.node);
+                        links.fetch(to.node);
                     }
                 }
             });

@@ -1,0 +1,36 @@
+//! Memory that is fetched before it is needed.
+//!
+//! With thousands of nodes, waiting for memory takes longer than the work itself. The queue announces an event twice before it
+//! is due: when it is near, whatever holds the receiver is fetched; when it is next, what the receiver leads to. Fetching
+//! changes nothing of a run: without [`line`] every implementation here does nothing, and the digests are the same.
+//! `docs/benchmarks.md` says what it gains.
+
+use super::NodeId;
+use prefetch_index::prefetch_index;
+
+/// Has the processor fetch the memory that something to come will need.
+pub trait Ahead<What> {
+    /// Fetches what `what` will need.
+    fn fetch(&self, what: What);
+}
+
+/// An input that its receiver will soon hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// First: a message, or a wake-up.
+    Near { is_wake: bool },
+    /// Then: a message from this node, or a wake-up.
+    Next { from: Option<NodeId> },
+}
+
+/// Fetches the cache line in which an element of a slice begins; nothing where there is no such element.
+#[inline]
+pub fn line<T>(all: &[T], index: usize) {
+    prefetch_index(all, index);
+}
+
+/// Fetches the cache line in which a value begins.
+#[inline]
+pub fn value<T>(value: &T) {
+    line(std::slice::from_ref(value), 0);
+}
