@@ -168,7 +168,7 @@ impl SignedTransaction {
         let transaction = self.transaction();
         let signature = transaction.signature.as_deref().filter(|_| self.is_open() && transaction.nonce().is_some())?;
         let signature = signature.try_into().ok()?;
-        Some(schnorr::Item { hash: self.hash_for_signature(), signature, public: transaction.sender })
+        Some(schnorr::Item { hash: self.hash_for_signature(), signature, public: *transaction.sender.as_bytes() })
     }
 
     fn verify_signature(&self) -> bool {
