@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, Testnet, file::Change},
+    scenario::{Scenario, Testnet, section::Change},
     sim::SeedTree,
 };
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub const RUN_SEED: u64 = 1;
 #[derive(Default)]
 pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
 
-/// What makes two networks the same: delegates, delegates standing by, reward, milestones, and how it is signed.
+/// The key of a network: delegates, delegates standing by, reward, milestones, and the treatment of signatures.
 type Sort = (u32, u32, Option<u64>, Vec<Change>, CryptoMode);
 
 /// Networks kept at most: drawn milestones make new ones without end.
@@ -49,7 +49,7 @@ impl Networks {
     }
 }
 
-/// What to search.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub frame: Frame,
@@ -98,7 +98,7 @@ impl Done {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Runs played.
@@ -181,7 +181,7 @@ impl Search {
         play(&self.scenario(index), networks, None, self.is_modelled(index), stop)
     }
 
-    /// Whether in the run of an index each node is held against the model of an honest one.
+    /// Returns true if the run of an index compares each node with the model of an honest one.
     pub fn is_modelled(&self, index: u64) -> bool {
         self.frame.behaviour.is_of(self.seed.wrapping_add(index))
     }

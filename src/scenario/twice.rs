@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What came of playing a scenario twice.
+/// The result of playing a scenario twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Twice {
     Same {

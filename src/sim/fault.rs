@@ -1,4 +1,4 @@
-//! What goes wrong in a run: a closed vocabulary of values, so that a plan can be printed, counted, shrunk and replayed.
+//! The faults of a run: a closed vocabulary of values, so that a plan can be printed, counted, shrunk and replayed.
 //!
 //! A [`Fault`] is a kind with its parameters, the moment it begins and, unless it is over at once or lasts to the end,
 //! the moment it ends. The world carries them out.
@@ -14,6 +14,7 @@ pub mod who;
 
 pub use facts::{Facts, Lasting, Timing};
 pub use kind::{ByClients, FaultKind};
+pub(crate) use parameters::is_zero;
 pub use parameters::{
     Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
     ForgeOutOfTurn, Heal, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, Offline, Partition, Restart,

@@ -1,10 +1,11 @@
-//! A download: which chunks are asked of whom, asked again of another, and taken in. Source: consensus.md 3.2, 6.
+//! A download: chunks that a node requests from a peer, requests again from another one, and takes in. Source: consensus.md
+//! 3.2, 6.
 
 use super::{
     Case,
     limits::Endpoint,
-    node::{PeerModel, chains},
-    sync::{CHUNK, PARALLEL, Phase, answer_time},
+    state::{CHUNK, Chunk, Download, PeerModel, Phase, chains},
+    sync::{PARALLEL, answer_time},
 };
 use crate::{
     actors::{Event, Message, NodeId, RollbackCause, SimTime, message::Inquiry},
@@ -13,32 +14,6 @@ use crate::{
     protocol::{Block, Height},
 };
 use std::{collections::BTreeSet, sync::Arc};
-
-/// Chunks on their way.
-#[derive(Clone, PartialEq)]
-pub(super) struct Download {
-    pub above: Height,
-    /// Peers on this chain when it began.
-    pub friendly: BTreeSet<NodeId>,
-    pub chunks: Vec<Chunk>,
-}
-
-#[derive(Clone, PartialEq)]
-pub(super) struct Chunk {
-    pub first: Option<NodeId>,
-    /// Peers asked so far.
-    pub asked: BTreeSet<NodeId>,
-    /// Peers that were gone when this chunk was last asked for.
-    pub passed_over: BTreeSet<NodeId>,
-    /// The number of a question that was asked before the one that is open.
-    pub after: Inquiry,
-    /// The question that is open; without a number while the limits hold it back.
-    pub open: Option<(Option<(NodeId, Inquiry)>, SimTime)>,
-    /// Whom a question that is held back may be for.
-    pub possible: BTreeSet<NodeId>,
-    pub came: Option<Vec<Arc<Block>>>,
-    pub over: bool,
-}
 
 impl PeerModel {
     /// Which of a peer's friends may be over the limit of questions for blocks.

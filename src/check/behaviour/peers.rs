@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// What verifying a peer found.
+/// The result of verifying a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verified {
     pub mine: Height,
@@ -123,7 +123,7 @@ impl Peers {
         }
     }
 
-    /// Whether a ping of this peer is not settled.
+    /// Returns true if a ping of this peer is not settled.
     pub(super) fn is_awaited(&self, node: NodeId, last: u32) -> bool {
         self.all.get(&node).is_some_and(|peer| peer.answered < last)
     }

@@ -1,7 +1,7 @@
-//! What clients do: small stories whose parts fall into one run.
+//! Deeds of clients: small stories whose parts fall into one run.
 
 use super::{Draw, near_boundary, some_of};
-use crate::scenario::{Action, Deed, Member, Wrong, file::NetworkSection};
+use crate::scenario::{Action, Deed, Member, Wrong, section::NetworkSection};
 use rand::{
     Rng,
     seq::{IndexedRandom, SliceRandom},
