@@ -65,7 +65,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     chain.chain(step).chain(CONDUCT.iter().map(|conduct| conduct.name))
 }
 
-/// What was seen, and the invariants of whole chains that have been held against the last block.
+/// The tips seen, and the invariants of whole chains that have been held against the last block.
 struct Witness {
     watch: Watch,
     /// Where some conduct is asked for.

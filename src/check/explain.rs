@@ -51,7 +51,7 @@ use std::{
 use target::asks_for_conduct;
 use trials::Trials;
 
-/// What is wanted of an explanation.
+/// The options of an explanation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub seed: u64,
@@ -67,11 +67,11 @@ pub struct Options {
     pub jobs: usize,
 }
 
-/// What is played: a scenario, or what was recorded of a live run of one.
+/// The thing that is played: a scenario, or the recording of a live run of one.
 #[derive(Clone)]
 pub struct Course<'a> {
     pub scenario: &'a Scenario,
-    /// What came in from outside, in order; nothing into a scenario.
+    /// The inputs from outside, in order; none for a scenario.
     pub inputs: Arc<[CameIn]>,
     /// So many of them come in after as many inputs to actors as they did; the others at their instant.
     pub exact: usize,
@@ -106,11 +106,11 @@ pub struct Explanation {
     pub set: Vec<String>,
     /// The command that gives the same.
     pub reproduce: String,
-    /// What is explained.
+    /// The thing explained.
     pub target: Target,
-    /// Whether something failed.
+    /// True if something failed.
     pub failed: bool,
-    /// How the run ended.
+    /// The way the run ended.
     pub ended: Ended,
     /// The shares of peers, in per cent, that a node needs on its chain to forge, and on others to leave its own.
     pub quorum_percent: u32,
@@ -129,7 +129,7 @@ pub struct Explanation {
     pub recording: Option<Recording>,
     /// In a few sentences.
     pub why: Vec<String>,
-    /// Whether somebody stopped it before all was done.
+    /// True if somebody stopped the work before all was done.
     pub interrupted: bool,
 }
 

@@ -42,13 +42,13 @@ pub struct Minimal {
     pub finding: Finding,
     /// Runs it took to get there.
     pub runs: usize,
-    /// Whether it had to end before everything was tried.
+    /// True if it had to end before everything was tried.
     pub cut_short: bool,
-    /// Whether the file was played and showed the finding.
+    /// True if the file was played and showed the finding.
     pub shown: bool,
 }
 
-/// What it takes to make findings small.
+/// The minimiser of findings, with its limits.
 #[derive(Clone, Copy)]
 pub struct Minimiser<'a> {
     pub networks: &'a Networks,
@@ -454,7 +454,7 @@ mod tests {
         })
     }
 
-    /// What a finding needs for its scenario to be made smaller.
+    /// Returns a finding that lets its scenario be made smaller.
     fn finding(invariant: &'static str) -> Finding {
         Finding {
             invariant,

@@ -1,4 +1,4 @@
-//! What happened, in words.
+//! Events in words.
 
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -15,7 +15,7 @@ pub(super) struct Told {
     pub what: Happened,
 }
 
-/// What happened at a node, or to the network.
+/// An event at a node or of the network.
 #[derive(Clone)]
 pub(super) enum Happened {
     Event(Event),

@@ -36,7 +36,7 @@ const TOLD: usize = 40;
 #[derive(Clone)]
 pub struct Watch(Arc<Mutex<Seen>>);
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Clone)]
 pub struct Seen {
     tree: Arc<BlockTree>,
@@ -60,7 +60,7 @@ pub struct Seen {
     sights: Sights,
 }
 
-/// What is known of a node.
+/// The state of a node.
 #[derive(Clone)]
 struct Node {
     tip: Arc<Link>,
@@ -131,7 +131,7 @@ impl Watch {
         Self(Arc::new(Mutex::new(self.seen().clone())))
     }
 
-    /// What was seen so far.
+    /// Returns the observations so far.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().expect("no one panics while holding it")
     }
@@ -143,7 +143,7 @@ impl Seen {
         &self.findings
     }
 
-    /// How often interesting things happened.
+    /// Returns the number of times that interesting things happened.
     pub fn sometimes(&self) -> &Sometimes {
         &self.sometimes
     }

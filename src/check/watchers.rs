@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The first finding of each invariant and cause, in the order found.
@@ -72,7 +72,7 @@ impl Watchers {
         Self { watch, behaviour, asserted }
     }
 
-    /// What the stage tells the run to.
+    /// Returns the observers for the stage.
     pub(super) fn observers(&self) -> Vec<Box<dyn Observer>> {
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(self.watch.clone())];
         observers.extend(self.behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
@@ -80,7 +80,7 @@ impl Watchers {
         observers
     }
 
-    /// What was seen so far.
+    /// Returns the observations so far.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.watch.seen()
     }
@@ -99,12 +99,12 @@ impl Watchers {
         }
     }
 
-    /// Whether such a finding was made.
+    /// Returns true if such a finding was made.
     pub(super) fn has_found(&self, wanted: impl Fn(&Finding) -> bool) -> bool {
         self.seen().findings().iter().any(wanted)
     }
 
-    /// What came of a run of so many slots and inputs.
+    /// Returns the result of a run of so many slots and inputs.
     pub(super) fn outcome(&self, slots: u32, delivered: u64) -> Outcome {
         let seen = self.seen();
         let mut sometimes = seen.sometimes().clone();

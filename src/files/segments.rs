@@ -177,7 +177,7 @@ pub struct Records {
     is_over: bool,
 }
 
-/// What is found where a record should be.
+/// The bytes found where a record should be.
 enum Found {
     Record(Vec<u8>),
     /// The segment ends here.
@@ -295,7 +295,7 @@ impl Records {
         }
     }
 
-    /// Whether the rest of the segment holds nothing but zeros.
+    /// Returns true if the rest of the segment holds nothing but zeros.
     fn only_zeros(&mut self) -> Result<bool, LogError> {
         let mut rest = [0; 4096];
         loop {

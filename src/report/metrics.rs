@@ -9,8 +9,8 @@
 //!                        └─ Heals          from a fault's end to one chain
 //! ```
 //!
-//! What is kept is what is reported: a row a round, at most [`time::BUCKETS`] rows over time, and histograms of a fixed
-//! size; a longer run needs no more. Source of what is measured: consensus.md 7.
+//! It keeps only what it reports: a row a round, at most [`time::BUCKETS`] rows over time, and histograms of a fixed
+//! size. A longer run needs no more. Source of the figures: consensus.md 7.
 
 pub mod heals;
 pub mod propagation;
@@ -79,7 +79,7 @@ pub struct RoundFigures {
     pub transaction_latency_ms: Percentiles,
 }
 
-/// What is sampled at the end of every slot. What needs a live node is empty where none was live at the end of any slot.
+/// Figures sampled at the end of every slot. Those that need a live node are empty if none was live at the end of any slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SlotFigures {
     /// Slots sampled.
@@ -124,7 +124,7 @@ impl Mean {
     }
 }
 
-/// What one slot's end looks like; empty is what needs a live node, while none is live.
+/// The sample at the end of one slot. The members that need a live node are empty while none is live.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub slot: Slot,

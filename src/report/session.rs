@@ -35,7 +35,7 @@ const SCHEMA: u32 = 4;
 /// The last instant that a block can name.
 const LAST: SimTime = SimTime::from_seconds(Timestamp(u32::MAX));
 
-/// How a session began.
+/// The beginning of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
@@ -57,7 +57,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// How a session begins that this build records.
+    /// Returns the beginning of a session that this build records.
     pub fn new(seed: u64, scenario: &Scenario, start: u32, config: &NetworkConfig) -> Self {
         Self {
             session: SCHEMA,
@@ -107,7 +107,7 @@ pub struct SessionWriter {
     lines: u64,
     /// The virtual instant of what came in last and is in the file.
     last: Option<SimTime>,
-    /// What stopped it; nothing is written after that.
+    /// The error that stopped it; nothing is written after that.
     cut: Arc<Mutex<Option<CutShort>>>,
     tell: Box<dyn Fn(&CutShort) + Send>,
 }
@@ -290,7 +290,7 @@ impl SessionFile {
     }
 }
 
-/// What came of a replay in which everything was as recorded.
+/// The result of a replay in which everything was as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Replayed {
     /// Inputs from outside.

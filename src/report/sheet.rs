@@ -23,7 +23,7 @@ use std::{
 /// Rows of a row group.
 const GROUP: usize = 65_536;
 
-/// What a column holds. Any cell may be empty.
+/// The type of a column's cells. Any cell may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A count, below 2^63.

@@ -1,4 +1,4 @@
-//! What many runs say together: means and shares with their confidence intervals, and distributions, in a size that does
+//! Statistics of many runs: means and shares with their confidence intervals, and distributions, in a size that does
 //! not grow with the number of runs.
 
 use crate::statistics::{Interval, interval};
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Histograms count whole numbers: a unit is so many of theirs.
 const SCALE: f64 = 1e6;
 
-/// How often something was so.
+/// The share of runs in which something was so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub of: u64,

@@ -224,7 +224,7 @@ mod tests {
         assert!(asked.iter().any(|(_, path)| path.starts_with("/chains/1/api")), "nor of a chain's API");
     }
 
-    /// What a call of curl asks.
+    /// Returns the request that a call of curl makes.
     fn shown(arguments: &str) -> (Verb, String) {
         let verb = match arguments {
             _ if arguments.contains("-X DELETE") => Verb::Delete,

@@ -69,7 +69,7 @@ pub enum Treatment {
     Lost,
 }
 
-/// What a rule is to be.
+/// A rule as a client states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleLine {
     /// The pattern of a route, or the beginning of patterns with `*` behind it; `None` for all of the public API.

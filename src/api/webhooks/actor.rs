@@ -65,7 +65,7 @@ pub struct HostArguments {
     pub kept: Option<(Store, Outbox, Vec<Waiting>)>,
     pub node: NodeId,
     pub numbers: EventNumbers,
-    /// What events fired that were not heard of.
+    /// The deliveries of events that were not heard of.
     pub unheard: Vec<Fired>,
     pub report: Report,
     pub inbox: Arc<Inbox>,

@@ -27,7 +27,7 @@ pub struct DataDir {
     _lock: Arc<File>,
 }
 
-/// What is kept of one node's webhooks.
+/// The stored webhooks of one node.
 #[derive(Debug)]
 pub struct KeptWebhooks {
     /// Where they are kept.
@@ -95,7 +95,7 @@ impl DataDir {
         &self.folder
     }
 
-    /// What is kept of a node's webhooks.
+    /// Reads the stored webhooks of a node.
     ///
     /// # Errors
     /// There is a file that is not understood or damaged, or there are too many.

@@ -21,12 +21,12 @@ use std::{collections::BTreeMap, sync::Arc};
 /// All lines of a run, in the order in which they were left.
 pub struct Lines {
     start: SimTime,
-    /// What came in, each after another one.
+    /// The inputs, each with the one it came after.
     came: Vec<(Option<usize>, CameIn)>,
     lines: Vec<Ending>,
 }
 
-/// How a line ended.
+/// The end of a line.
 #[derive(Clone, Copy)]
 struct Ending {
     last: Option<usize>,
@@ -38,7 +38,7 @@ struct Ending {
 /// One line.
 #[derive(Clone)]
 pub struct Line {
-    /// What came in, in order: nothing else than the run knows of.
+    /// The inputs in order. The run knows of no others.
     pub inputs: Arc<[CameIn]>,
     pub end: SimTime,
 }
@@ -85,7 +85,7 @@ impl Lines {
         lines
     }
 
-    /// How many there are, at least 1.
+    /// Returns the number of lines, at least 1.
     pub fn count(&self) -> usize {
         self.lines.len()
     }

@@ -22,7 +22,7 @@ pub(super) struct Playing {
     stage: Option<InlineStage>,
     watchers: Watchers,
     ending: Ending,
-    /// What comes in from outside, in order, and how much of it has.
+    /// The inputs from outside, in order, and the number of them that have been played.
     inputs: Arc<[CameIn]>,
     came: usize,
     /// So many of them come after as many inputs as they did then: until the random numbers or the inputs are others.
@@ -45,7 +45,7 @@ enum Ending {
     At(SimTime),
 }
 
-/// What no assertion is about, at the ends of slots.
+/// Extreme values at the ends of slots that no assertion is about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extremes {
     /// The deepest fork, and the end of the slot at which it was first so deep.
@@ -226,7 +226,7 @@ impl Playing {
         self.stage().world().now()
     }
 
-    /// How the run ended, if it has.
+    /// Returns the way the run ended, if it has.
     pub(super) fn ended(&self) -> Option<Ended> {
         self.ended
     }
@@ -236,12 +236,12 @@ impl Playing {
         self.stage().world().delivered()
     }
 
-    /// What was seen of the network at the ends of slots.
+    /// Returns the extreme values at the ends of slots.
     pub(super) fn extremes(&self) -> Extremes {
         self.seen
     }
 
-    /// What was found so far, but for what a reorganisation did that was asked for: that is nobody's failure.
+    /// Returns the findings so far, without those of a requested reorganisation, which is nobody's failure.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let asked: Vec<SimTime> =
             self.inputs[..self.came].iter().filter(|input| is_asked(input)).map(|input| input.at).collect();
@@ -249,7 +249,7 @@ impl Playing {
         seen.findings().iter().filter(|finding| !asked.contains(&finding.at)).cloned().collect()
     }
 
-    /// What was found so far, among other things.
+    /// Returns the findings so far, among other things.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.watchers.seen()
     }

@@ -100,7 +100,7 @@ fn recording(recording: &Recording) -> Option<String> {
     Some(format!("The session went back and left {}{more}. Explained is line {line} of {lines}.", told.join(", ")))
 }
 
-/// What the failure's node did last, or the few things that nodes did to their chains.
+/// Returns the last deeds of the failure's node, or the few changes of nodes to their chains.
 fn deeds(rows: &[Row], target: &Target) -> Vec<String> {
     let matters = |row: &&Row| match row.kind {
         "block.refused" => !row.text.contains("does not chain to"),
@@ -348,7 +348,7 @@ fn broken(text: &str, room: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// What stands in the lanes: who acts, whence and whither messages went, and where everybody stands.
+/// Returns the marks in the lanes: the actor, the ends of messages, and the tips of all nodes.
 fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
     let stands: Vec<char> = row.stands.chars().collect();
     let place = |node: NodeId| lanes.iter().position(|lane| *lane == node);

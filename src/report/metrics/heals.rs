@@ -1,4 +1,4 @@
-//! How long the live nodes need, after a fault has ended, until all stand on one block.
+//! The time that the live nodes need, after a fault has ended, until all stand on one block.
 
 use crate::actors::SimTime;
 use serde::Serialize;
@@ -91,7 +91,7 @@ impl Heals {
 }
 
 impl Heal {
-    /// What came of it, in words.
+    /// Returns the result in words.
     pub fn in_words(&self) -> String {
         let Self { fault, kind, converged_seconds, observed_seconds, .. } = self;
         match converged_seconds {

@@ -33,7 +33,7 @@ impl From<&CameIn> for Entry {
     }
 }
 
-/// What came in.
+/// The input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Came {
@@ -79,7 +79,7 @@ impl From<&Intervention> for Came {
 }
 
 impl Came {
-    /// What it does to a run; nothing, if it is the end. `height` says where a node is.
+    /// Returns the intervention that it makes in a run; nothing, if it is the end. `height` gives the height of a node.
     ///
     /// # Errors
     /// Transactions cannot be understood.

@@ -126,7 +126,7 @@ impl StateFile {
         Ok(Self { path: file(), head, session })
     }
 
-    /// How the session began.
+    /// Returns the beginning of the session.
     pub fn session(&self) -> &Session {
         &self.session.session
     }

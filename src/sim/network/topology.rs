@@ -1,4 +1,4 @@
-//! Who is connected to whom.
+//! The links between nodes.
 
 use crate::{actors::NodeId, sim::SeedTree};
 use prefetch_index::prefetch_index;
@@ -54,7 +54,7 @@ pub struct Lists {
 }
 
 impl Topology {
-    /// Whether so many nodes can be connected like that.
+    /// Checks that so many nodes can be connected like that.
     ///
     /// # Errors
     /// There is no such graph, or it would be another one than it says.
@@ -179,7 +179,7 @@ impl Links {
         }
     }
 
-    /// Whether two nodes are connected.
+    /// Returns true if two nodes are connected.
     #[inline]
     pub fn connects(&self, a: NodeId, b: NodeId) -> bool {
         match self {
@@ -197,7 +197,7 @@ impl Links {
     }
 }
 
-/// Whether a connected graph exists in which each of so many nodes has so many neighbours. Each edge has two ends, so
+/// Returns true if a connected graph exists in which each of so many nodes has so many neighbours. Each edge has two ends, so
 /// the product is even.
 fn is_regular(nodes: u32, degree: u32) -> bool {
     let connected = degree >= 2 || (degree, nodes) == (1, 2);

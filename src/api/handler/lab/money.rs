@@ -68,7 +68,7 @@ pub fn accounts(call: Call<'_>) -> Answer<'_> {
     })
 }
 
-/// What the body of the faucet may be, for the description of the API.
+/// The schema of the faucet's body, for the description of the API.
 pub fn faucet_schema() -> Value {
     let one = json!({
         "type": "object",
@@ -79,7 +79,7 @@ pub fn faucet_schema() -> Value {
     json!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": AT_ONCE}]})
 }
 
-/// What the body that asks for accounts may be.
+/// The schema of the body that asks for accounts.
 pub fn accounts_schema() -> Value {
     json!({
         "type": "object",
