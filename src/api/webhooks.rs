@@ -92,7 +92,7 @@ pub struct Totals {
 }
 
 impl Default for WebhookSettings {
-    /// To this machine only, kept nowhere, told to nobody.
+    /// Returns the defaults: posts to this machine only, keeps nothing, and reports nothing.
     fn default() -> Self {
         let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
         Self {

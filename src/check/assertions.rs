@@ -68,7 +68,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The tips seen, and the invariants of whole chains that have been held against the last block.
 struct Witness {
     watch: Watch,
-    /// Where some conduct is asked for.
+    /// The model of nodes, if an assertion is about conduct.
     behaviour: Option<Behaviour>,
     checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
 }

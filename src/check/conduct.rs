@@ -7,7 +7,7 @@ use super::sights::SIGHTS;
 pub struct Conduct {
     /// Short and unique, as in reports.
     pub name: &'static str,
-    /// Where it is stated, or where it is stated that the reference breaks it.
+    /// The section that states it, or that states that the reference breaks it.
     pub source: &'static str,
     /// Its place in [`CONDUCT`].
     pub place: usize,
@@ -54,7 +54,7 @@ conduct! {
     KEPT_IN_ROLLBACK: "a rollback keeps what is pending", "consensus.md 5.7";
     /// Transactions of a rolled-back block are pending again, if they can still be forged.
     RETURNED: "what a rollback takes off the chain is pending again", "consensus.md 5.7";
-    /// Of each sender a pool holds the next nonces without a gap.
+    /// A pool holds the next nonces of each sender without a gap.
     POOL_NONCES: "pending nonces follow the chain's without a gap", "consensus.md 7.1 I13";
     /// A pool holds no more than it may.
     POOL_SIZE: "a pool holds no more than its limit", "consensus.md 5.7, 7.1 I13";

@@ -1,4 +1,5 @@
-//! Why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
+//! Explanations why a run failed: what happened before, which numbers decided, which change would have helped, and when it was
+//! decided.
 //!
 //! ```text
 //!   scenario ─► run, recorded ─► target ─► record ─► chain      the slice of what happened before, folded; the numbers
@@ -73,9 +74,9 @@ pub struct Course<'a> {
     pub scenario: &'a Scenario,
     /// The inputs from outside, in order; none for a scenario.
     pub inputs: Arc<[CameIn]>,
-    /// So many of them come in after as many inputs to actors as they did; the others at their instant.
+    /// The number of inputs that come in after as many inputs to actors as they did; the others come in at their instants.
     pub exact: usize,
-    /// When it is over, where its scenario does not say that.
+    /// The end, where its scenario does not state one.
     pub end: Option<SimTime>,
 }
 
@@ -86,7 +87,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Which part is being worked on.
+/// The part that is being worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Copies of the run from each instant on.
@@ -95,7 +96,7 @@ pub enum Phase {
     Nearest,
 }
 
-/// Why a run failed.
+/// An explanation why a run failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     pub version: &'static str,
@@ -125,7 +126,7 @@ pub struct Explanation {
     pub chain: Chain,
     pub curve: Option<Curve>,
     pub nearest: Option<Nearest>,
-    /// Of a recorded session: which of its lines is explained.
+    /// The explained line of a recorded session.
     pub recording: Option<Recording>,
     /// In a few sentences.
     pub why: Vec<String>,

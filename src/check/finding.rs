@@ -15,7 +15,7 @@ use std::{
 pub struct Finding {
     /// The name of the invariant.
     pub invariant: &'static str,
-    /// Where it is stated.
+    /// The section that states it.
     pub origin: &'static str,
     /// The feature that tells it from other findings of the same invariant, such as the rule by which a block was refused;
     /// empty if there is none.
@@ -25,7 +25,7 @@ pub struct Finding {
     /// The id of the block concerned, where it is one.
     pub block: Option<String>,
     pub height: Option<Height>,
-    /// When it showed, in microseconds since the epoch.
+    /// The time at which it showed, in microseconds since the epoch.
     #[serde(serialize_with = "micros")]
     pub at: SimTime,
     /// The same, in seconds from the start of the run.

@@ -70,7 +70,7 @@ struct Row {
     file: Option<String>,
 }
 
-/// Why a search cannot go on, or cannot be kept.
+/// The error of a search that cannot go on, or cannot be kept.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum KeptError {
@@ -90,7 +90,7 @@ impl KeptError {
 }
 
 impl Guard {
-    /// Of a search; plays its first run.
+    /// Returns the guard of a search; plays its first run.
     pub fn of(search: &Search, networks: &Networks) -> Self {
         let frame = &search.frame;
         let base = frame.base.as_ref().map(|base| base.to_toml()).unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// When liveness is asked for.
+/// The time from which liveness is demanded, and how long the network has for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Liveness {
     /// Seconds from the start of the run, when all faults are over.
@@ -38,7 +38,7 @@ pub struct Alive {
     from: SimTime,
     until: SimTime,
     asked: Liveness,
-    /// Where the nodes stood when it began, and the height of the highest chain.
+    /// The tips of the nodes when it began, and the height of the highest chain.
     began: Option<(Vec<Arc<Link>>, Height)>,
     decided: bool,
 }

@@ -87,7 +87,7 @@ impl Teller {
 }
 
 impl Heard {
-    /// Where a node had a block from, as far as it was sent to it.
+    /// Returns the sender that a node had a block from, as far as one sent it.
     fn supplier(&self, now: SimTime, node: NodeId, id: &BlockId) -> String {
         let known = &self.nodes[node.0 as usize];
         if known.forged.contains(id) {

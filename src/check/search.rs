@@ -64,15 +64,15 @@ pub struct Search {
 /// One thing that does not hold, over a whole search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// As it showed in the run of the lowest index.
+    /// The finding as it showed in the run of the lowest index.
     pub finding: Finding,
-    /// That run's index.
+    /// The index of that run.
     pub index: u64,
     /// Runs that showed it.
     pub runs: u64,
 }
 
-/// Which runs have been played: all below one, and some beyond, where several were played at a time.
+/// The runs that have been played: all below one, and some beyond, if several were played at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
@@ -103,7 +103,7 @@ impl Done {
 pub struct Summary {
     /// Runs played.
     pub runs: u64,
-    /// Which ones.
+    /// The runs played.
     pub done: Done,
     /// Runs that broke each invariant, from whatever cause.
     pub broken: BTreeMap<&'static str, u64>,

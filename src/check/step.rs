@@ -49,7 +49,7 @@ pub(super) struct BlockStep<'a> {
 pub struct StepInvariant {
     /// Short and unique, as in reports.
     pub name: &'static str,
-    /// Where it is stated.
+    /// The section that states it.
     pub source: &'static str,
     check: fn(&BlockStep<'_>) -> Result<(), String>,
 }

@@ -64,7 +64,7 @@ pub struct Seen {
 #[derive(Clone)]
 struct Node {
     tip: Arc<Link>,
-    /// When its chain last grew or shrank.
+    /// The last time at which its chain grew or shrank.
     moved: Option<SimTime>,
     /// Does what a fault tells it; its conduct is not judged.
     deviant: bool,
@@ -75,7 +75,7 @@ struct Node {
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
-    /// Those that were pending until a block of its chain took them in.
+    /// The transactions that were pending until a block of its chain took them in.
     taken: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Transactions that gave way and whose successor has not been told yet.
     evicted: BTreeSet<TransactionId>,
@@ -158,7 +158,7 @@ impl Seen {
         &self.best
     }
 
-    /// Where the nodes stand.
+    /// Returns the tips of the nodes.
     pub fn tips(&self) -> &Tips {
         &self.tips
     }

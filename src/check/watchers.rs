@@ -42,8 +42,8 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Those over a run that begins: with `behaviour`, each node is held against the model of an honest one; with `asserts`,
-    /// what the scenario asserts is judged.
+    /// Starts to watch a run that begins. With `behaviour`, it compares each node with the model of an honest one; with
+    /// `asserts`, it judges the scenario's assertions.
     ///
     /// # Errors
     /// As [`judge`].
@@ -60,7 +60,7 @@ impl Watchers {
         Ok(Self { watch, behaviour, asserted })
     }
 
-    /// Those over a run that goes on from here beside this one: what was seen so far is known to both.
+    /// Returns the watchers of a copy of this run that goes on from here: both know what was seen so far.
     pub(super) fn apart(&self) -> Self {
         let watch = self.watch.apart();
         let behaviour = self.behaviour.as_ref().map(Behaviour::apart);

@@ -80,7 +80,7 @@ pub struct Check {
     /// Runs spent on making each finding small; 0 leaves it as it was found.
     #[arg(long, default_value_t = 400)]
     budget: usize,
-    /// Where the scenario files of findings go. No file of another finding is written over.
+    /// The folder for the scenario files of findings. No file of another finding is written over.
     #[arg(long, default_value = "findings")]
     out: PathBuf,
     /// Write the scenarios that would be played to --out, a file a seed, and play none.
@@ -191,7 +191,7 @@ impl Check {
         Ok(search)
     }
 
-    /// As much as the largest of the first runs needs, for as many as are played at a time.
+    /// Checks the memory: the need of the largest of the first runs, for as many as are played at a time.
     fn check_memory(&self, search: &Search) -> Result<(), Failure> {
         let drawn = (0..search.runs.min(DRAWN)).map(|index| search.scenario(index).memory());
         let most = drawn.max_by_key(Need::bytes).unwrap_or_default();

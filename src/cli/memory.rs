@@ -91,13 +91,13 @@ fn available() -> Option<u64> {
     [machine, of_groups.min(), of_old, own].into_iter().flatten().min()
 }
 
-/// By `/proc/meminfo`.
+/// Reads the available memory from `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
 }
 
-/// By the files of a control group: its limit without what it uses, but for files that can be read again.
+/// Reads it from the files of a control group: its limit without what it uses, but for files that can be read again.
 fn of_group(limit: &str, used: &str, stat: &str) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let again = stat.lines().find_map(|line| number(line.strip_prefix("inactive_file ")?));

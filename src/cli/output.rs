@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Lines that wait for a slow reader at most.
 const WAITING_MAX: usize = 10_000;
 
-/// Why standard output could not be written to, since the start of the command.
+/// The error of writing to standard output, since the start of the command.
 static FAILED: OnceLock<String> = OnceLock::new();
 /// True once the reader of standard output has gone away.
 static GONE: AtomicBool = AtomicBool::new(false);

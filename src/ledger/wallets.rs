@@ -172,7 +172,7 @@ impl Drop for Node {
     }
 }
 
-/// Which branch leads to a number, so many levels above the wallets.
+/// Returns the branch that leads to a number, so many levels above the wallets.
 fn branch(number: u32, level: u32) -> usize {
     (number >> (BITS * level)) as usize % BRANCHES
 }

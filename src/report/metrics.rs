@@ -149,7 +149,7 @@ fn lesser<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 /// Everything a run's report is made of.
 pub struct Figures {
-    /// Of the winning chain.
+    /// The rounds of the winning chain.
     pub chain: Vec<RoundReport>,
     pub rounds: Vec<RoundFigures>,
     pub time: Vec<Bucket>,
@@ -177,7 +177,7 @@ pub struct Totals {
     pub longest_gap_slots: u32,
     /// Blocks forged, on any fork.
     pub forged: u32,
-    /// Of them, those not on the winning chain.
+    /// The number of them that are not on the winning chain.
     pub orphaned: u32,
     pub forks: u32,
     pub slots: u32,
@@ -269,7 +269,7 @@ impl Orphans {
         self.round_forks += u32::from(is_fork);
     }
 
-    /// Those that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
+    /// Lists the blocks that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
     fn list(&self, winning: &Arc<Link>) -> (u32, Vec<Orphan>) {
         let mut listed = Vec::new();
         let mut count = 0;

@@ -52,7 +52,7 @@ pub struct Session {
     pub chain: Option<PathBuf>,
     /// The slot it began with.
     pub start: u32,
-    /// Of the network, so that a folder that has changed is noticed.
+    /// The nethash of the network, so that a changed folder is noticed.
     pub nethash: String,
 }
 
@@ -112,7 +112,7 @@ pub struct SessionWriter {
     tell: Box<dyn Fn(&CutShort) + Send>,
 }
 
-/// Why a recording holds less than what came in, and up to where it can be played again.
+/// The reason why a recording holds less than all inputs, and the time up to which it can be played again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}; the recording ends with its line {lines}{}", at(last))]
 pub struct CutShort {
@@ -191,7 +191,7 @@ impl Journal for SessionWriter {
     }
 }
 
-/// Why a session cannot be played again, or was not the same.
+/// The reason why a session cannot be played again, or was not the same.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum SessionError {

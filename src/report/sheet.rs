@@ -65,7 +65,7 @@ pub struct Sheet {
     group: Vec<Vec<Cell>>,
 }
 
-/// Why a table could not be written.
+/// The error of a table that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SheetError {
     #[error("{}: {source}", file.display())]

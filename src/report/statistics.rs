@@ -62,8 +62,8 @@ pub struct DistributionReport {
     pub mean: f64,
     /// Student's interval of the mean; empty of a single value, and where all are equal.
     pub confidence: Option<Interval>,
-    /// Where all values are equal, the greatest share of others that would still go unseen in so many, by the exact bound;
-    /// empty where they differ.
+    /// If all values are equal, the greatest share of other values that could still be missing from so many, by the exact bound.
+    /// Empty if they differ.
     pub differ_at_most: Option<f64>,
     pub deviation: f64,
     pub min: f64,
@@ -76,7 +76,7 @@ pub struct DistributionReport {
 }
 
 impl Distribution {
-    /// Of nothing yet.
+    /// Starts with no value.
     pub fn new() -> Self {
         let values = Histogram::new(3).expect("three digits are what the crate allows");
         Self { count: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, values }

@@ -169,7 +169,7 @@ pub struct SweepRun {
     pub seed: u64,
 }
 
-/// Why a sweep cannot be run, merged or read.
+/// The reason why a sweep cannot be run, merged or read.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum SweepError {
@@ -327,7 +327,7 @@ impl Sweep {
         self.len() == 0
     }
 
-    /// Where the row of a run of this part stands.
+    /// Returns the row of a run of this part.
     pub fn row_of(&self, place: SweepRun) -> u64 {
         place.run / self.manifest.shard.map_or(1, |shard| shard.of)
     }

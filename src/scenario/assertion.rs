@@ -32,7 +32,7 @@ pub struct Assertion {
     /// A condition that holds when the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finally: Option<String>,
-    /// So many rounds' worth of slots, for `eventually`; to the end of the run, if absent.
+    /// The number of rounds' worth of slots, for `eventually`; to the end of the run, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within_rounds: Option<u32>,
     /// The moment from which `always` and `eventually` count; the start, if absent.
@@ -202,7 +202,7 @@ impl Assertion {
     }
 }
 
-/// As it would be said.
+/// The text of the assertion.
 impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let claims = [

@@ -28,8 +28,8 @@ pub struct Scenario {
     pub include: Vec<String>,
     /// Rounds to play, the one of the genesis block included.
     pub rounds: u32,
-    /// When a run in which no block comes is ended; it is censored then. By default after four rounds' worth of slots, but
-    /// "off" in a scenario that asserts `converged`.
+    /// The rule that ends a run in which no block comes; the run is censored then. By default it ends after four rounds' worth of
+    /// slots. The default is "off" in a scenario that asserts `converged`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<StallRule>,
     /// Virtual seconds after which a run is ended, censored. By default only where `stall` is "off": four times as long as
@@ -65,9 +65,9 @@ pub struct Scenario {
 pub enum StallRule {
     /// However long: only the time limit ends it.
     Off,
-    /// So many rounds' worth of slots.
+    /// A number of rounds' worth of slots.
     Rounds(u32),
-    /// So many virtual seconds.
+    /// A number of virtual seconds.
     Seconds(u32),
 }
 

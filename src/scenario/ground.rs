@@ -16,7 +16,7 @@ const SECONDS_LIMIT: f64 = 3.2e9;
 /// The things that there are in a run.
 pub struct Ground<'a> {
     pub nodes: u32,
-    /// So many of the nodes, the first ones, forge.
+    /// The number of nodes that forge; these are the first ones.
     pub forgers: u32,
     pub usernames: Usernames<'a>,
     /// Funded accounts: `account_1` and so on.

@@ -140,7 +140,7 @@ struct Watched {
     within_rounds: Option<u32>,
     /// The first slot from which it counts, once that has come.
     since: Option<Slot>,
-    /// When it was decided, and what was found then.
+    /// The verdict, once it is decided, and the value found then.
     decided: Option<(bool, String)>,
     last: String,
 }
@@ -234,7 +234,7 @@ impl Judge {
         case.assertions.iter().map(|watched| watched.verdict(ended.is_decided())).collect()
     }
 
-    /// Those that do not hold at the end of a slot that is over, whatever comes after it.
+    /// Returns the assertions that do not hold at the end of a slot that is over, whatever comes after it.
     pub fn broken(&self, end: SimTime) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);

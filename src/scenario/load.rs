@@ -28,7 +28,8 @@ const LISTS: [&str; 4] = ["fault", "workload", "action", "assert"];
 const DEPTH_LIMIT: usize = 16;
 /// Files of a scenario, one that is included twice counted twice.
 const FILES_LIMIT: usize = 256;
-/// Of so many keys of a table or entries of a list each is tried in the search for a mistake; of more, halves are tried first.
+/// The number of keys of a table or entries of a list up to which the search for a mistake tries each. Of more it tries halves
+/// first.
 const TRIED_EACH: usize = 32;
 
 /// One file that was read.
@@ -186,7 +187,7 @@ impl Sources {
         }
     }
 
-    /// Where the value at a path came from.
+    /// Returns the position from which the value at a path came.
     fn place(&self, path: &[PathStep], file: &Path, overrides: &[Override]) -> SourcePosition {
         let text = join(path);
         let touches = |set: &&Override| {

@@ -42,7 +42,7 @@ pub struct Need {
     pub blocks: u64,
     /// Transactions that are handed in at most.
     pub transactions: u64,
-    /// Of those, pending at once, counted in each pool.
+    /// The number of them that are pending at once, counted in each pool.
     pub pending: u64,
     /// Ids that pools have been handed since the last block, counted in each pool; those of a slot are too few to count.
     pub recent: u64,
@@ -247,7 +247,7 @@ impl Scenario {
     }
 }
 
-/// Those who hand in transactions at a rate.
+/// Clients that hand in transactions at a rate.
 struct Clients {
     per_second: f64,
     /// The time for which they do.

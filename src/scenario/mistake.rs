@@ -14,7 +14,7 @@ pub struct Mistake {
 pub(super) type Checked = Result<(), Mistake>;
 
 impl Mistake {
-    /// Of a key: what was found, what is allowed.
+    /// Makes the mistake of a key: what was found, what is allowed.
     pub fn new(key: impl Into<String>, found: impl Display, allowed: impl Into<String>) -> Self {
         Self { key: key.into(), found: found.to_string(), allowed: allowed.into() }
     }

@@ -27,7 +27,7 @@ pub struct Variation {
 /// Keys and indexes of a path: more than any value of a scenario is deep.
 const PATH_LIMIT: usize = 32;
 
-/// Why a text is no override, or why it does not fit a file.
+/// The reason why a text is no override, or why it does not fit a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum OverrideError {

@@ -23,7 +23,7 @@ use crate::{
 use std::sync::Arc;
 use tokio::runtime::Builder;
 
-/// Which stage hosts the actors; the outcome is the same.
+/// The stage that hosts the actors; the outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StageKind {
     /// One plain loop in one thread: about five times as fast.

@@ -57,7 +57,7 @@ pub struct Action {
     /// The fee, in arktoshi; the static fee, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee: Option<u64>,
-    /// Of what: the name of a lock, a username, a hash, a multisignature wallet, a bridgechain.
+    /// The name of its object: a lock, a username, a hash, a multisignature wallet, a bridgechain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// For so many blocks beyond the shortest time a lock must last.
@@ -97,9 +97,9 @@ pub enum Member {
 }
 
 impl Member {
-    /// Those of a business.
+    /// The members of a business.
     pub const OF_BUSINESS: [Self; 4] = [Self::Name, Self::Website, Self::Vat, Self::Repository];
-    /// Those of a bridgechain.
+    /// The members of a bridgechain.
     pub const OF_BRIDGECHAIN: [Self; 4] = [Self::Repository, Self::AssetRepository, Self::SeedNodes, Self::Ports];
 }
 
@@ -282,7 +282,7 @@ impl Parties {
 pub(super) struct Script {
     tree: Arc<BlockTree>,
     parties: Parties,
-    /// Those to come, by height, the next one last.
+    /// The actions to come, by height, the next one last.
     actions: Vec<Action>,
     /// Nonces handed in and not forged yet, with the height they were handed in at.
     pending: BTreeMap<Address, BTreeMap<u64, (TransactionId, u32)>>,

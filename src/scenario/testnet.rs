@@ -134,7 +134,7 @@ fn indivisible(funded: &[(Address, Arktoshi)], delegates: usize) -> Arktoshi {
     Arktoshi::new((TOTAL.value() - paid) % delegates as u64).expect("it is less than the number of delegates")
 }
 
-/// Those of the preset, with other numbers in each and further ones between.
+/// Returns the milestones of the preset, with other numbers in each and further ones between.
 fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();

@@ -41,7 +41,7 @@ pub struct Seen {
     pub now: SimTime,
     pub node: NodeId,
     pub kind: EventKind,
-    /// Of everything the trace digest holds of it.
+    /// A digest of everything the trace digest holds of it.
     pub fingerprint: u64,
 }
 

@@ -33,15 +33,15 @@ pub(super) const WALLETS_LIMIT: u32 = 10_000;
 pub struct Workload {
     #[serde(flatten)]
     pub kind: WorkloadKind,
-    /// When it begins; at the start of the run if nothing is said.
+    /// The beginning; the start of the run if nothing is said.
     #[serde(default)]
     pub from: Trigger,
-    /// When it ends; never if nothing is said.
+    /// The end; none if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Trigger>,
 }
 
-/// Where transactions come from.
+/// The origin of the transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadKind {
@@ -77,7 +77,7 @@ pub struct Generate {
     /// The fee, as a multiple of the type's static fee.
     #[serde(default = "Amounts::one")]
     pub fee: Amounts,
-    /// Where they are handed in, each at one of them at random; at all nodes, if absent.
+    /// The nodes at which they are handed in, each at one of them at random; all nodes, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
 }
@@ -127,7 +127,7 @@ struct SourceContext {
     tree: Arc<BlockTree>,
     testnet: Arc<Testnet>,
     seeds: SeedTree,
-    /// Where transactions are handed in; at least one.
+    /// The nodes at which transactions are handed in; at least one.
     nodes: Arc<[NodeId]>,
 }
 

@@ -36,10 +36,10 @@ use std::{fmt, sync::Arc};
 pub struct Fault {
     #[serde(flatten)]
     pub kind: FaultKind,
-    /// When it begins; at the start of the run if nothing is said.
+    /// The beginning; the start of the run if nothing is said.
     #[serde(default)]
     pub from: Trigger,
-    /// When it ends; never if nothing is said.
+    /// The end; none if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Trigger>,
 }

@@ -104,15 +104,15 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Whose chain is meant.
+    /// The node whose chain is meant.
     pub node: NodeId,
-    /// So many blocks of it are reverted: 1 at least.
+    /// The number of its blocks that are reverted, at least 1.
     pub depth: u32,
-    /// Which of their transactions go back to the pools; the others are gone from them.
+    /// The transactions that go back to the pools; the others are gone from them.
     pub transactions: Returned,
 }
 
-/// Which reverted transactions go back to the pools.
+/// The reverted transactions that go back to the pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Returned {
@@ -126,21 +126,21 @@ pub enum Returned {
 #[derive(Clone, Debug)]
 pub struct Reorganised {
     pub node: NodeId,
-    /// Where the observed node stood.
+    /// The tip of the observed node before.
     pub from: Arc<Link>,
-    /// Where it stands now.
+    /// The tip of the observed node now.
     pub to: Arc<Link>,
     /// The last block that both chains have.
     pub common: Arc<Link>,
     /// The blocks it left, the highest first.
     pub reverted: Vec<Arc<Link>>,
-    /// Those it stands on instead, the lowest first.
+    /// The blocks it stands on instead, the lowest first.
     pub blocks: Vec<Arc<Link>>,
     /// The outcome of each transaction of the reverted blocks, in their order on the reverted chain.
     pub transactions: Vec<(TransactionId, Became)>,
     /// The nodes that went along, ascending.
     pub moved: Vec<NodeId>,
-    /// Those that did not: they are down, cut off, or on another chain.
+    /// The nodes that did not: they are down, cut off, or on another chain.
     pub left: Vec<NodeId>,
 }
 
@@ -156,7 +156,7 @@ pub enum Became {
     Dropped,
 }
 
-/// Why nodes cannot leave their chain as asked.
+/// The reason why nodes cannot leave their chain as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReorgError {
     #[error("key 'node': found {}, allowed is 0 to {}", node.0, nodes - 1)]

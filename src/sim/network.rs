@@ -132,13 +132,13 @@ pub struct Network {
     random: Vec<Xoshiro256PlusPlus>,
     /// Latencies of the links of a small network that were asked for before.
     known: Known,
-    /// Until when a link is busy with what was sent before.
+    /// The time until which a link is busy with earlier messages.
     busy: BTreeMap<(u32, u32), Busy>,
     /// Nothing is drawn or counted for a message but its latency.
     plain: bool,
     config: Arc<NetworkConfig>,
     tally: Tally,
-    /// When the last message of each link arrives, in small networks.
+    /// The arrival of the last message of each link, in small networks.
     last: Vec<SimTime>,
     /// The effects of faults on messages.
     pub interference: Interference,
@@ -224,7 +224,7 @@ impl Network {
         special.unwrap_or(self.model.latency).draw(&mut self.of_link(from, to))
     }
 
-    /// When one message arrives that leaves now.
+    /// Returns the arrival of one message that leaves now.
     #[inline]
     fn arrival(&mut self, now: SimTime, from: NodeId, to: NodeId) -> SimTime {
         let micros = match self.known.get(from, to) {
@@ -288,7 +288,7 @@ impl Network {
         Route::ArrivesAt([at].into_iter().chain(again).chain(copies).collect())
     }
 
-    /// When the last byte of a message has left: a link carries one message after the other.
+    /// Returns the time at which the last byte of a message has left: a link carries one message after the other.
     fn transmitted(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> SimTime {
         let Some(bandwidth) = self.model.bandwidth else { return now };
         let size = size_of(message, &self.config.milestones);
@@ -327,7 +327,7 @@ struct Busy {
 }
 
 impl Busy {
-    /// When the last byte of a message has left that is sent now, in whole microseconds.
+    /// Returns the time at which the last byte of a message sent now has left, in whole microseconds.
     fn send(&mut self, now: SimTime, size: u64, bandwidth: u64) -> SimTime {
         if self.until < now {
             *self = Self { until: now, part: 0 };

@@ -56,9 +56,9 @@ struct Level<T> {
 const DIGIT: u32 = 6;
 /// Digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
-/// So many events are put in order one by one.
+/// The number of events up to which they are put in order one by one.
 const VERY_FEW: usize = 8;
-/// So many events are sorted …
+/// The number of events up to which they are sorted …
 const FEW: usize = 512;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;

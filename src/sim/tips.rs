@@ -1,4 +1,4 @@
-//! Where the nodes of a run stand: which block most live nodes stand on, how many of them agree, and how far their chains
+//! The tips of a run's nodes: the block that most live nodes stand on, the number of nodes that agree, and how far their chains
 //! have parted. The reports, the assertions, the checker and the end of a run read these figures here and nowhere else.
 //!
 //! A node is *down* while it is crashed or paused, otherwise *live*; [`NetworkEvent::NodeDown`] and
@@ -37,7 +37,7 @@ pub struct Branches {
 }
 
 impl Tips {
-    /// So many live nodes, all on one block.
+    /// Starts with so many live nodes, all on one block.
     pub fn new(nodes: usize, tip: &Arc<Link>) -> Self {
         let live = u32::try_from(nodes).unwrap_or(u32::MAX);
         let counts = if live == 0 { Vec::new() } else { vec![(tip.clone(), live)] };

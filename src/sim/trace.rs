@@ -69,7 +69,7 @@ struct Hasher {
     events: u64,
 }
 
-/// So many bytes are hashed at once, even if the run does not rest for long.
+/// The number of bytes that are hashed at once, even if the run does not rest for long.
 const GATHERED: usize = 1 << 16;
 
 impl TraceDigest {

@@ -50,9 +50,9 @@ pub enum Wanted {
     About,
 }
 
-/// Which page a request is for: a browser's `/` the live page, that of a program that shows whatever comes, as curl does, the one
-/// that can be read without scripts. A program that takes nothing in particular, or JSON, gets the reference's greeting, under
-/// `core-2.6` also one that takes anything.
+/// Returns the page that a request is for. A browser gets the live page at `/`. A program that shows whatever comes, as curl does,
+/// gets the page that needs no scripts. A program that accepts JSON, or that does not say what it accepts, gets the reference's
+/// greeting; under `core-2.6` so does a program that accepts anything.
 pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Wanted> {
     if route.verb != Verb::Get || route.path != "/" {
         return None;

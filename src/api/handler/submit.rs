@@ -64,7 +64,7 @@ struct Batch {
     sent_as: BTreeMap<TransactionId, String>,
 }
 
-/// Why a transaction is invalid.
+/// The reason why a transaction is invalid.
 struct Refusal {
     code: &'static str,
     message: String,

@@ -17,7 +17,7 @@ const PREFIX: &str = "/chains/";
 /// The chain that is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainWish {
-    /// That of the testnet, if none is given.
+    /// The seed; the testnet's, if none is given.
     pub seed: Option<u64>,
     /// The text of a scenario file; that of the testnet, if none is given.
     pub scenario: Option<String>,

@@ -20,7 +20,7 @@ use warp::http::Method;
 
 /// Shares are counted in millionths.
 pub const MILLION: u32 = 1_000_000;
-/// So many rules are there at most.
+/// The greatest number of rules.
 pub const RULES_MAX: usize = 1_000;
 
 /// The rules of one served node. Cheap to clone; clones share everything.

@@ -32,7 +32,7 @@ pub struct Subscription {
     pub limit: Option<u64>,
 }
 
-/// Which events are wanted.
+/// The events that a client wants.
 #[derive(Debug, Default)]
 pub struct Filter {
     /// All kinds, if it is none.

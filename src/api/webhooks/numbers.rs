@@ -104,7 +104,7 @@ impl Rehearing {
         Ok(Self { hearers: Arc::new(Mutex::new(hearers)), numbers: EventNumbers::of(nodes) })
     }
 
-    /// Where nothing was cut off.
+    /// Returns the result of a folder from which nothing was cut off.
     pub fn nothing(numbers: EventNumbers) -> Self {
         Self { hearers: Arc::default(), numbers }
     }

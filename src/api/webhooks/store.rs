@@ -30,7 +30,7 @@ pub struct DataDir {
 /// The stored webhooks of one node.
 #[derive(Debug)]
 pub struct KeptWebhooks {
-    /// Where they are kept.
+    /// The folder that keeps them.
     pub store: Store,
     /// Oldest first.
     pub hooks: Vec<Webhook>,
@@ -39,7 +39,7 @@ pub struct KeptWebhooks {
     pub waiting: Vec<Waiting>,
 }
 
-/// Where the webhooks of one node are kept.
+/// The folder that keeps the webhooks of one node.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -90,7 +90,7 @@ impl DataDir {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.folder
     }

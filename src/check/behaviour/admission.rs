@@ -16,7 +16,7 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
-/// Of these a sender has one pending at most.
+/// The types of which a sender has at most one pending transaction.
 const ONCE: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];
 

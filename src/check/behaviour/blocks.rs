@@ -185,7 +185,7 @@ impl PeerModel {
         self.sends_block(case, block, (count, count), sure);
     }
 
-    /// So many peers get the block, by lot.
+    /// Judges the sending of a block to so many peers, drawn by lot.
     fn sends_block(&mut self, case: &mut Case<'_>, block: &Block, (least, most): (usize, usize), sure: bool) {
         let to = case.left.take_all_to(|to, message| match message {
             Message::Block(sent) if sent.id == block.id => Some(to),

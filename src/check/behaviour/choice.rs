@@ -79,7 +79,7 @@ impl PoolModel {
 /// The transactions chosen for a block so far, on top of the state that the block follows. Source: consensus.md 2.3, 8.
 enum Chosen<'a> {
     State(Box<State>),
-    /// Where the rules have the forger overlook something (Q2, Q3, Q23).
+    /// The choice under rules by which the forger overlooks something (Q2, Q3, Q23).
     Scratch(Box<Scratch<'a>>),
 }
 

@@ -16,7 +16,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl PeerModel {
-    /// Which of a peer's friends may be over the limit of questions for blocks.
+    /// Returns those of a peer's friends that may be over the limit of questions for blocks.
     pub(super) fn full_of(&self, now: SimTime, friendly: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         friendly.iter().copied().filter(|peer| self.calls.may_be_full(now, *peer, Endpoint::Blocks)).collect()
     }
@@ -264,7 +264,7 @@ impl PeerModel {
         }
     }
 
-    /// Whether a peer may have been asked for a chunk and not have answered yet.
+    /// Returns true if a peer may have been asked for a chunk and not have answered yet.
     pub(super) fn waits_for(&self, node: NodeId) -> bool {
         let Phase::Downloading(download) = &self.sync.phase else { return false };
         download.chunks.iter().any(|chunk| match chunk.open {

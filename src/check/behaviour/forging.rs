@@ -30,7 +30,7 @@ pub(super) struct DelegateModel {
     turn: Option<Turn>,
     /// The last slot looked at.
     slot: Option<Slot>,
-    /// Until then something may come that it asked for while it deviated.
+    /// The time until which answers may come to questions that it asked while it deviated.
     quiet_until: SimTime,
 }
 

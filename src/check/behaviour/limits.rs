@@ -44,7 +44,7 @@ impl Endpoint {
         })
     }
 
-    /// So many calls in such a time.
+    /// Returns the number of calls allowed, and the time in which they are counted.
     fn allowance(self) -> (usize, Duration) {
         let (count, seconds) = match self {
             Self::Block => (2, 4),

@@ -35,7 +35,7 @@ pub(super) struct Peer {
     pub verified: Verified,
     /// Number of the last ping it has passed.
     pub answered: u32,
-    /// When it was added.
+    /// The time at which it was added.
     pub since: SimTime,
 }
 
@@ -112,7 +112,7 @@ impl Peers {
         self.all.keys().copied()
     }
 
-    /// Those on the own chain.
+    /// Returns the peers on the own chain.
     pub(super) fn friendly(&self) -> BTreeSet<NodeId> {
         self.all.iter().filter(|(_, peer)| !peer.verified.is_forked()).map(|(node, _)| *node).collect()
     }

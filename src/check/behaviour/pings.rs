@@ -48,7 +48,7 @@ impl PeerModel {
         self.pinged_at.push(case.step.local);
     }
 
-    /// Where it is not known who is there, a ping before forging tells, unless the limits may hold some of it back.
+    /// Learns from a ping before forging which peers there are, if that is unknown and the limits hold none of it back.
     fn learns_who_is_there(&mut self, case: &Case<'_>, purpose: PingFor) {
         if !self.peers.unsure || purpose != PingFor::Forging {
             return;

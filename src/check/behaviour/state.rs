@@ -44,22 +44,22 @@ pub(super) struct PeerModel {
     /// Number of the last ping of all peers, and those that run.
     pub pinged: u32,
     pub pings: Vec<Ping>,
-    /// When all were pinged, as far as it matters to limits.
+    /// The times of the last pings of all peers, as far as they matter to limits.
     pub pinged_at: Vec<SimTime>,
     pub passing: Option<Passing>,
     /// Blocks to be passed on, and when.
     pub waves: VecDeque<(BlockId, SimTime)>,
-    /// When blocks were last passed on.
+    /// The times at which blocks were last passed on.
     pub pushes: VecDeque<SimTime>,
     pub callers: Callers,
     pub calls: Calls,
     pub sync: Sync,
     pub last_accepted: SimTime,
-    /// When it looks for blocks if none comes.
+    /// The time at which it looks for blocks if none comes.
     pub looks_at: Option<SimTime>,
-    /// When it looks for peers at the latest.
+    /// The latest time at which it looks for peers.
     pub discovers_by: Option<SimTime>,
-    /// When all nodes it was given must have been called, and since when.
+    /// The time by which it must have called the nodes that it was given and that are not its peers, and these nodes.
     pub calls_given: Option<(SimTime, BTreeSet<NodeId>)>,
     /// Slots missed since the round began.
     pub missed: u32,
@@ -67,9 +67,9 @@ pub(super) struct PeerModel {
     pub doubts_until: SimTime,
     /// A health check must come by then.
     pub doubts_by: Option<SimTime>,
-    /// Which block it passes around is not known, since it deviated.
+    /// True if the block that it passes around is not known, since it deviated.
     pub vague: bool,
-    /// When it last asked for peers.
+    /// The last time at which it asked for peers.
     pub asked_for_peers: Option<SimTime>,
 }
 
@@ -144,7 +144,7 @@ pub(super) struct Probe {
     /// The own tip when the peer said where it stands.
     pub own: Arc<Link>,
     pub begun: SimTime,
-    /// When time is up for the answer.
+    /// The time at which the answer is overdue.
     pub until: SimTime,
     /// The question; none while the limits hold it back.
     pub inquiry: Option<Inquiry>,
@@ -159,7 +159,7 @@ pub(super) struct LeftOpen {
     pub node: NodeId,
     /// The question, as in [`Probe`].
     pub inquiry: Option<Inquiry>,
-    /// When time is up for the answer.
+    /// The time at which the answer is overdue.
     pub until: SimTime,
 }
 
@@ -178,7 +178,7 @@ pub(super) enum Asks {
     },
 }
 
-/// Where a peer is between its chain and the network's.
+/// The state of a peer between its chain and the network's.
 #[derive(Clone)]
 pub(super) struct Sync {
     pub phase: Phase,
@@ -189,11 +189,11 @@ pub(super) struct Sync {
     pub kept: bool,
     /// True if the number of its downloads in vain is known.
     pub counted: bool,
-    /// So is the size of its chunks.
+    /// True if the size of its chunks is known.
     pub sized: bool,
     /// Questions for blocks that are open while the phase is not known, and when time is up for them.
     pub open: BTreeMap<Inquiry, (NodeId, SimTime)>,
-    /// When the model last did not know the phase, or a question for blocks was sent since.
+    /// The last time at which the model did not know the phase, or at which a question for blocks was sent since.
     pub lost: SimTime,
 }
 

@@ -93,7 +93,7 @@ impl ActorStep {
 pub(super) struct Left<'a> {
     node: NodeId,
     did: &'a [Did],
-    /// Of each, whether it is accounted for.
+    /// True for each deed that is accounted for.
     taken: SmallVec<[bool; 32]>,
 }
 

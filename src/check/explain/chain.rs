@@ -126,7 +126,7 @@ pub struct Rival {
 }
 
 impl Chain {
-    /// Of a run under a plan, up to the failure; nothing is folded.
+    /// Makes the rows of a run under a plan, up to the failure; nothing is folded.
     pub(super) fn of(record: &Record, plan: &Plan, target: &Target) -> Self {
         let upto = record.steps.partition_point(|step| step.at <= target.at);
         let last: Vec<usize> = match target.node {

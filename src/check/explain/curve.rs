@@ -50,7 +50,7 @@ pub struct Curve {
     pub repeats: u64,
     /// Copies played in all.
     pub runs: u64,
-    /// Where the share rises most, if it rises.
+    /// The place at which the share rises most, if it rises.
     pub jump: Option<Jump>,
     /// From this instant on every copy fails, in seconds from the start.
     pub certain_from_seconds: Option<f64>,
@@ -105,7 +105,7 @@ pub(super) struct Asked<'a> {
 const REPEATS: u64 = 40;
 
 impl Curve {
-    /// Of a run that `anew` gives at its first instant. `progress` hears how many copies of how many were played.
+    /// Computes the curve of a run that `anew` gives at its first instant. `progress` gets the number of copies played, and of all.
     pub(super) fn of(
         asked: &Asked<'_>,
         record: &Record,

@@ -43,7 +43,7 @@ pub struct Line {
     pub end: SimTime,
 }
 
-/// Where a line was left for a snapshot.
+/// The place at which a line was left for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Left {
     /// The line, from 1 on.
@@ -106,7 +106,7 @@ impl Lines {
         Line { inputs: inputs.into(), end: at }
     }
 
-    /// Where lines were left, in order.
+    /// Returns the places at which lines were left, in order.
     pub fn left(&self) -> Vec<Left> {
         let seconds = |at: SimTime| at.since(self.start).as_secs_f64();
         let left = self.lines.iter().enumerate().filter_map(|(index, line)| {

@@ -49,7 +49,7 @@ pub struct Repeated {
 /// All changes that were tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Nearest {
-    /// Those that pass, the least change first, then the others.
+    /// The changes that pass, the least first, then the others.
     pub tried: Vec<Tried>,
     /// The share of failures of the unchanged run, repeated from its start with the same other draws.
     pub unchanged: Option<Repeated>,
@@ -62,7 +62,7 @@ pub struct Nearest {
 }
 
 impl Nearest {
-    /// Those that pass, the least change first.
+    /// Returns the changes that pass, the least first.
     pub fn passing(&self) -> impl Iterator<Item = &Tried> {
         self.tried.iter().filter(|tried| tried.passes == Some(true))
     }

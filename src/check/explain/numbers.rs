@@ -24,7 +24,7 @@ pub struct Number {
     pub brief: String,
     /// The nodes that found it, ascending.
     pub nodes: Vec<NodeId>,
-    /// When it was found, the last time.
+    /// The last time at which it was found.
     #[serde(rename = "at_us")]
     pub at: SimTime,
 }

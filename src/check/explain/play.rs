@@ -25,7 +25,8 @@ pub(super) struct Playing {
     /// The inputs from outside, in order, and the number of them that have been played.
     inputs: Arc<[CameIn]>,
     came: usize,
-    /// So many of them come after as many inputs as they did then: until the random numbers or the inputs are others.
+    /// The number of inputs that come in after as many inputs to actors as they did: those before the random numbers or the
+    /// inputs change.
     exact: usize,
     /// Is told when something comes in.
     recorder: Option<Recorder>,
@@ -36,7 +37,7 @@ pub(super) struct Playing {
     seen: Extremes,
 }
 
-/// When the run is over.
+/// The end of the run.
 #[derive(Clone)]
 enum Ending {
     /// As its scenario says.

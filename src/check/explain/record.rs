@@ -44,7 +44,7 @@ pub(super) struct Record {
 #[derive(Clone, Default)]
 struct Known {
     last: Option<usize>,
-    /// Where its peers said they stand.
+    /// The tips that its peers gave.
     peers: BTreeMap<NodeId, (BlockId, Height)>,
     /// The last report of its relay about the network.
     network: Option<Quorum>,
@@ -69,7 +69,7 @@ pub(super) struct RecordedStep {
     pub(super) events: Vec<Event>,
     /// The step before on the same node.
     pub(super) before: Option<usize>,
-    /// Where the node's peers stood, as far as it knew, and the steps that brought them there; where it decided on that.
+    /// The tips of the node's peers, as far as it knew, and the steps that brought them there; for a decision about them.
     pub(super) peers: Vec<(NodeId, BlockId, Height, Option<usize>)>,
     pub(super) quorum: Option<Quorum>,
     /// Messages sent in the run before it.
@@ -77,7 +77,7 @@ pub(super) struct RecordedStep {
     carries: bool,
 }
 
-/// Why a step was taken.
+/// The cause of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A message, of a node and of the step that sent it.
@@ -129,7 +129,7 @@ fn carried(message: &Message) -> Option<Carried> {
 }
 
 impl Recorder {
-    /// Of a run that begins.
+    /// Starts the record of a run that begins.
     pub(super) fn new(plan: &Plan) -> Self {
         Self(Arc::new(Mutex::new(Record {
             tree: plan.tree.clone(),

@@ -23,14 +23,14 @@ pub struct Target {
     pub kind: TargetKind,
     /// The assertion or invariant, or a name for another failure.
     pub name: String,
-    /// Where it is stated; empty where nothing failed.
+    /// The section that states it; empty if nothing failed.
     pub source: String,
     /// The feature that tells it apart from other failures of the same name; may be empty.
     pub cause: String,
     pub node: Option<NodeId>,
     pub block: Option<String>,
     pub height: Option<Height>,
-    /// When it showed, in microseconds since the epoch.
+    /// The time at which it showed, in microseconds since the epoch.
     #[serde(rename = "at_us")]
     pub at: SimTime,
     /// The same, in seconds from the start of the run.

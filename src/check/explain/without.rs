@@ -25,7 +25,7 @@ use std::sync::Arc;
 const SUBMITTED: usize = 16;
 /// Lines looked at in place of going back, at most: the last ones.
 const LINES: usize = 8;
-/// Why no value of the scenario is changed.
+/// The reason why no value of the scenario is changed.
 const UNTRIED: &str = "values of the scenario: what came in was meant for the network as it was";
 
 /// The inputs of a run with a change, and the time until which it is played.
@@ -33,7 +33,7 @@ const UNTRIED: &str = "values of the scenario: what came in was meant for the ne
 pub(super) struct Altered {
     inputs: Arc<[CameIn]>,
     end: SimTime,
-    /// So many inputs come in as they did.
+    /// The number of inputs that come in as they did.
     exact: usize,
 }
 

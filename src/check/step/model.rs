@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, sync::Arc};
 struct Model<'a> {
     step: &'a BlockStep<'a>,
     accounts: BTreeMap<Address, Account>,
-    /// Whose lock was opened in the block, and `None` where it was closed in it.
+    /// The sender of each lock that the block opened; `None` for a lock that it closed.
     locks: BTreeMap<TransactionId, Option<Address>>,
     /// Registered in the block.
     usernames: Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! Whose slot it is, and who is next.
+//! The owner of a slot, and the members of the next round.
 
 use super::{BlockStep, equal, figures};
 use crate::{

@@ -64,7 +64,7 @@ fn count(weights: &mut Weights, wallet: &Wallet, sign: i128) {
     }
 }
 
-/// Of a delegate's wallet: its key, username and weight.
+/// Returns key, username and weight of a delegate's wallet.
 fn weighed(wallet: &Wallet) -> Option<(PublicKey, &str, Balance)> {
     let (delegate, key) = wallet.delegate.as_deref().zip(wallet.public_key)?;
     Some((key, &delegate.username, delegate.vote_balance))

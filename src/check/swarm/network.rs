@@ -90,7 +90,7 @@ fn distribution(draw: &mut Draw) -> Distribution {
     }
 }
 
-/// Of a link that answers late, or so late that its ends take each other for gone.
+/// Draws the latency of a link that answers late, or so late that its ends take each other for gone.
 fn slow(draw: &mut Draw) -> Distribution {
     let ms = *[600.0, 740.0, 900.0, 2_500.0].choose(draw).unwrap_or(&740.0);
     Distribution::Constant { ms }

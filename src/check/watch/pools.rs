@@ -158,6 +158,6 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
     broken
 }
 
-/// Of these a pool takes one of each sender at a time. Source: consensus.md 5.2.
+/// The types of which a pool takes one of each sender at a time. Source: consensus.md 5.2.
 const ONE_OF_A_KIND: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];

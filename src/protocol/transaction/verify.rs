@@ -16,7 +16,7 @@ const LEAST_BATCH: usize = 16;
 /// More gain next to nothing by being in one batch.
 const GREATEST_BATCH: usize = 256;
 
-/// Why `signatures` cannot be counted.
+/// The reason why `signatures` cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MultiSignatureCheckError {
     #[error("Invalid multi signature, because duplicate participant found.")]

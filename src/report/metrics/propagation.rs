@@ -32,7 +32,7 @@ pub struct Percentiles {
 pub struct Times(Histogram<u64>);
 
 impl Default for Times {
-    /// Of nothing yet. Times above a day count as a day.
+    /// Starts with no time. Times above a day count as a day.
     fn default() -> Self {
         let day = 86_400_000_000;
         Self(Histogram::new_with_bounds(1, day, 3).expect("bounds and digits are what the crate allows"))

@@ -21,7 +21,7 @@ pub struct Entry {
     pub at: u64,
     /// Inputs that had been delivered to actors by then.
     pub delivered: u64,
-    /// Of the events so far; absent where it is not known.
+    /// The digest of the events so far; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub came: Came,

@@ -10,7 +10,7 @@ use std::{fmt, str::FromStr};
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// To its last round, and everything asserted held.
+    /// It ran to its last round, and all assertions held.
     Ok,
     /// An assertion of the scenario did not hold.
     Broken,
@@ -27,7 +27,7 @@ pub enum Status {
 impl Status {
     const ALL: [Self; 5] = [Self::Ok, Self::Broken, Self::Halted, Self::Censored, Self::Died];
 
-    /// Of a run that ended so, and in which an assertion did not hold or not.
+    /// Returns the status of a run that ended so, and in which an assertion did not hold or not.
     pub fn new(ended: Ended, broken: bool) -> Self {
         match ended {
             _ if broken => Self::Broken,
@@ -81,7 +81,7 @@ pub fn end_of_number(number: u64) -> Option<String> {
     word.filter(|word| !word.is_empty()).or_else(|| Death::of(number).map(|death| death.to_string()))
 }
 
-/// By what the process of a run ended before the run did.
+/// The limit or signal by which the process of a run ended before the run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
     /// It took longer than it was given.

@@ -27,7 +27,7 @@ use std::{
 pub struct Progress {
     pub total: u64,
     pub done: u64,
-    /// Of them, those found done when this process began.
+    /// The number of them that were done when this process began.
     pub found: u64,
     /// Runs that failed.
     pub failed: u64,

@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// That of a run of which nothing is known but by what it died; `None` is a panic.
+    /// Returns the row of a run of which only the cause of its death is known; `None` is a panic.
     pub fn died(by: Option<Death>) -> Self {
         Self {
             status: Status::Died,
@@ -204,7 +204,7 @@ impl Rows {
     }
 }
 
-/// Where a row begins, in bytes.
+/// Returns the byte at which a row begins.
 fn place(row: u64) -> u64 {
     HEADER as u64 + row * SIZE as u64
 }

@@ -48,9 +48,9 @@ pub struct CellSummary {
     /// Notes on what a reader of the scenario would not expect of these runs.
     pub notes: Vec<String>,
     pub runs: u64,
-    /// Of them, those that were ended before their end.
+    /// The number of them that were ended before their end.
     pub censored: u64,
-    /// Of them, those whose program or process ended before they did.
+    /// The number of them whose program or process ended before they did.
     pub died: u64,
     /// Runs that ended well, of those that are neither censored nor died; empty where all are.
     pub ok: Option<ShareReport>,
@@ -68,7 +68,7 @@ pub struct CellSummary {
 #[derive(Clone, Debug, Serialize)]
 pub struct AssertionSummary {
     pub assertion: String,
-    /// Of the runs in which it was decided; empty where it was in none.
+    /// The share of the runs in which it was decided; empty if it was in none.
     pub holds: Option<ShareReport>,
     /// Runs that were ended before it was decided.
     pub undecided: u64,

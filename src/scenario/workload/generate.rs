@@ -58,7 +58,7 @@ pub struct Wallets {
 }
 
 impl Wallets {
-    /// As many as a generator wants.
+    /// Makes as many wallets as a generator wants.
     pub fn new(network: &SourceContext, plan: &Generate) -> Self {
         let mut random = network.seeds.stream("generate");
         let mut draw = || loop {
@@ -78,7 +78,7 @@ struct Pending {
     nonce: u64,
     /// Nothing more is sent before the chain has that nonce.
     held_up: bool,
-    /// When the last one was handed in.
+    /// The time at which the last one was handed in.
     last: SimTime,
     /// The last one handed in.
     id: Option<TransactionId>,

@@ -24,7 +24,7 @@ pub enum Lasting {
     Mending,
 }
 
-/// When the nodes that a fault names do what is due.
+/// The timing of the nodes that a fault names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// On time.

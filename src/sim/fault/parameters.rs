@@ -196,7 +196,7 @@ pub struct Eclipse {
     pub attackers: Nodes,
 }
 
-/// Which messages between nodes.
+/// The messages between nodes that a fault concerns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Messages {
@@ -240,7 +240,7 @@ impl MessageKind {
         [Self::Block, Self::Transactions, Self::Status, Self::Blocks, Self::CommonBlocks, Self::Peers, Self::HangUp];
 }
 
-/// Which messages are lost.
+/// The messages that are lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropMessages {
@@ -254,7 +254,7 @@ pub struct DropMessages {
 pub struct DelayMessages {
     /// In milliseconds.
     pub by_ms: u32,
-    /// So many milliseconds more at most, drawn evenly for each message.
+    /// The greatest further delay in milliseconds, drawn evenly for each message.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter_ms: u32,
     #[serde(flatten)]
@@ -355,7 +355,7 @@ pub struct ForgeOutOfTurn {
     pub every: u32,
 }
 
-/// Whose blocks break which rule.
+/// Delegates whose blocks break a rule, and which one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeInvalid {
@@ -380,7 +380,7 @@ pub struct LieAboutTip {
     /// The member of the header that is false: its height, if absent.
     #[serde(default)]
     pub claim: FalseClaim,
-    /// So many blocks or slots more than it is; negative is fewer.
+    /// The number of blocks or slots more than it is; negative is fewer.
     #[serde(default = "one_more")]
     pub by: i32,
     /// The node's own delegate signs the false header, which holds together then. A relay has none and signs nothing.
@@ -392,7 +392,7 @@ pub struct LieAboutTip {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpamPool {
-    /// Where they are handed in, one node after the other; at all, if absent.
+    /// The nodes at which they are handed in, one after the other; all, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
     /// Transactions a second.
@@ -425,7 +425,7 @@ pub struct VoteSwing {
     pub block: Boundary,
 }
 
-/// Which end of a round.
+/// An end of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boundary {

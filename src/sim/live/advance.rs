@@ -45,7 +45,7 @@ pub struct Advanced {
     pub ended: Ended,
 }
 
-/// Why an advance ended.
+/// The reason why an advance ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ended {
     /// All slots were played.
@@ -221,7 +221,7 @@ impl Live {
         self.goal.as_mut().is_some_and(|goal| goal.look(self.stage.world(), &self.lookout))
     }
 
-    /// Those that wait for the one that is going on are not played any more.
+    /// Ends the advances that wait for the one that is going on; they are not played any more.
     pub(super) fn end_waiting_advances(&mut self, ended: Ended) {
         let now = self.stage.world().now();
         for Asked { reply, .. } in self.advances.drain(..) {

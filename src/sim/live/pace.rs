@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// The pace of virtual time against real time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// So many virtual seconds in a real second.
+    /// A number of virtual seconds in a real second.
     Speed(f64),
     /// As fast as it goes.
     Max,

@@ -22,7 +22,7 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSet(Vec<bool>);
 
-/// Which links a fault cuts.
+/// The links that a fault cuts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Those between nodes of different groups; a group a node.

@@ -48,7 +48,7 @@ pub enum Links {
 /// The neighbours of each node, ascending. They lie close together, for each message is held against them.
 #[derive(Debug)]
 pub struct Lists {
-    /// Where in `all` the neighbours of a node begin; at last, where those of the last one end.
+    /// The index in `all` at which the neighbours of a node begin; at last, the one at which those of the last node end.
     starts: Vec<u32>,
     all: Vec<NodeId>,
 }

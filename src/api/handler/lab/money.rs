@@ -140,7 +140,7 @@ fn members<'b>(value: &'b Value, at: &str, names: [&str; 2]) -> Result<&'b Map<S
     value.as_object().filter(fits).ok_or_else(|| refused(key, value, &allowed))
 }
 
-/// As a number, or as a text of digits.
+/// Reads an amount: a number, or a text of digits.
 fn read_amount(value: &Value, key: &str) -> Result<Arktoshi, ApiError> {
     let number = match value {
         Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),

@@ -18,7 +18,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// As it is now.
+    /// Reads the resources as they are now.
     pub fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let member = |name: &str| -> Option<f64> {

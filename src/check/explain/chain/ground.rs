@@ -28,7 +28,7 @@ pub(super) struct Ground {
     pub(super) node: Option<NodeId>,
     /// Blocks that nodes took, as others took another one on the same parent, each with its letter.
     pub(super) rivals: BTreeMap<BlockId, char>,
-    /// Those of them that still part the nodes when the failure shows.
+    /// The rivals that still part the nodes when the failure shows.
     pub(super) parting: BTreeSet<BlockId>,
     /// Transactions of which everything is told.
     pub(super) concerned: BTreeSet<TransactionId>,
