@@ -12,6 +12,7 @@ RUN apk add --no-cache gcc musl-dev
 WORKDIR /dposlab
 COPY Cargo.toml Cargo.lock ./
 COPY benches benches
+COPY crates crates
 COPY src src
 RUN cargo build --locked --release --bin dposlab && strip target/release/dposlab
 

@@ -104,7 +104,11 @@ fn signatures(criterion: &mut Criterion) {
         })
     });
     let batch: Vec<schnorr::Item> = (0..FULL)
-        .map(|n| schnorr::Item { hash: load.hashes[n], signature: load.schnorr[n], public: *load.keys[n].public() })
+        .map(|n| schnorr::Item {
+            hash: load.hashes[n],
+            signature: load.schnorr[n],
+            public: *load.keys[n].public().as_bytes(),
+        })
         .collect();
     let (curve, load) = (&curve, &load);
     print_ratios([

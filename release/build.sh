@@ -87,7 +87,9 @@ bill_of_materials() {
     # It writes beside Cargo.toml, and names the folder.
     cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$target" --override-filename sbom
     sed "s|file://$PWD|file:///dposlab|g" sbom.json > "$out/$name.cdx.json"
+    # It writes one beside each crate of the workspace.
     rm sbom.json
+    rm -f crates/*/sbom.json
 }
 
 if [ -n "$program" ]; then

@@ -1,4 +1,4 @@
-//! What the world sees: the public HTTP API of one simulated node, as a warp server.
+//! The public HTTP API of one simulated node, as a warp server.
 //!
 //! ```text
 //!   server ──► dispatch ──► handler::routes ──► table::parameter, rule ──► handler ──► resource (tables) ──► table::page
@@ -6,11 +6,10 @@
 //!              301, CORS                                                   looked up   orders                links
 //! ```
 //!
-//! A handler is a plain function over one [`Head`](view::Head), so every answer is of one chain; only submitting
-//! transactions and steering the run wait for the simulation. What a route takes and what a resource shows stands in
-//! tables, each row marked with the [`Dialect`]s it belongs to, so that a handler never asks which one is spoken.
-//! Nothing below `api` knows HTTP, and nothing here changes the simulation but through
-//! [`LiveHandle`](crate::sim::LiveHandle). Source: api.md.
+//! A handler is a plain function over one [`Head`](view::Head), so every answer is of one chain. Only submitting
+//! transactions and steering the run wait for the simulation. Tables hold the parameters of routes and the members of
+//! resources. Each row names the [`Dialect`]s it belongs to, so a handler never asks which one is spoken. Nothing below
+//! `api` knows HTTP, and only [`LiveHandle`](crate::sim::LiveHandle) changes the simulation from here. Source: api.md.
 
 pub mod context;
 mod dispatch;

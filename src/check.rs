@@ -1,4 +1,4 @@
-//! What must hold of every chain and every run, looked at from the outside, and the search for a run in which it does not.
+//! The rules that every chain and every run keeps, judged from the outside, and the search for a run that breaks one.
 //!
 //! ```text
 //!   seed ─► swarm ─► scenario ─► run, watched ─► findings ─► shrink ─► the smallest scenario that still shows it

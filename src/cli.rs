@@ -56,7 +56,7 @@ enum Command {
     Pages(pages::Pages),
 }
 
-/// Why a command ended early: the line to print, and whose mistake it was.
+/// The early end of a command: the line to print, and whose mistake it was.
 #[derive(Debug)]
 pub enum Failure {
     /// The caller's: exit code 2.

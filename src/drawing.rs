@@ -1,5 +1,5 @@
-//! What every page draws with: plots with axes, read-outs and tables as SVG, the colours of light and dark, and saving a
-//! drawing as a file. Reports put these scripts into themselves; the live page loads them as one module.
+//! The scripts with which every page draws: plots with axes, read-outs and tables as SVG, the colours of light and dark, and
+//! saving a drawing as a file. Reports contain these scripts; the live page loads them as one module.
 //!
 //! ```text
 //!   element  elements and tables          marks  lines, bars, boxes, … as SVG     save  a drawing as SVG or PNG file
@@ -20,7 +20,7 @@ pub const SCRIPTS: [&str; 5] = [
     include_str!("drawing/save.js"),
 ];
 
-/// What the module gives to those who import it.
+/// The names that the module exports.
 const EXPORTS: &str = "export { Plot, SHAPES, duration, element, number, patternOf, percent, px, saveSvg, shortened, standalone, svg, \
                        table, textures };\n";
 

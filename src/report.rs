@@ -1,5 +1,5 @@
-//! What a run leaves behind: its figures, tables, traces and pages; what many runs leave behind; and the repeating of
-//! what was recorded. It only looks: nothing here changes a run.
+//! Reports: the figures, tables, traces and pages of one run and of many runs, and the replay of recorded sessions. It only
+//! looks: nothing here changes a run.
 
 pub mod bundle;
 pub mod metrics;

@@ -1,4 +1,4 @@
-//! What a run is: a scenario file into values, and the network it plays on.
+//! Scenarios: from a scenario file to values, and the network that a run plays on.
 //!
 //! Owns the file format and the generated test network. Leaves the playing to `sim` and the telling to `report`.
 
@@ -11,10 +11,13 @@ pub mod judge;
 mod limits;
 mod load;
 pub mod memory;
+mod mistake;
 pub mod overrides;
+mod path;
 pub mod run;
 mod schema;
 pub mod script;
+pub mod section;
 mod stall;
 pub mod testnet;
 pub mod twice;

@@ -1,4 +1,4 @@
-//! When things happen: the virtual clock, the event queue, the network, the random streams and the two stages.
+//! The simulation: the virtual clock, the event queue, the network, the random streams and the two stages.
 //!
 //! ```text
 //!            ┌────────────── World ──────────────┐

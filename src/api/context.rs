@@ -169,7 +169,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// As documented, to everybody and without limit, but about webhooks to this machine only. Source: api.md 1.1.
+    /// Returns the documented defaults: everybody may ask, without limit, but about webhooks this machine only. Source: api.md 1.1.
     fn default() -> Self {
         let (dialect, whitelist, rate_limit) = (Dialect::default(), Whitelist::default(), None);
         Self {

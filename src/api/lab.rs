@@ -1,4 +1,4 @@
-//! The lab: what is told of the whole network, beside the public API of one node.
+//! The lab: routes about the whole network, beside the public API of one node.
 //!
 //! ```text
 //!   simulation's thread                             API's threads

@@ -220,7 +220,7 @@ async fn converse(
     let _left = tokio::time::timeout(patience, connection).await;
 }
 
-/// What a connection is answered on which these bytes arrive, and then no more. Runs on any tokio runtime with time.
+/// Returns the answer to a connection on which these bytes arrive, and then no more. Runs on any tokio runtime with time.
 pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
     let remote = SocketAddr::from((context.host, 1));
     let connections = Connections::new(1);
@@ -269,7 +269,7 @@ fn checked(
     Ok(request)
 }
 
-/// Who asks.
+/// The address of the client.
 #[derive(Clone, Copy)]
 struct Remote(SocketAddr);
 

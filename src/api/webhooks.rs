@@ -7,7 +7,7 @@
 //!   API's threads ─── requests ─────┘
 //! ```
 //!
-//! What happens here comes back to nobody in the simulation: a receiver that hangs slows neither the node nor another
+//! Nothing that happens here comes back to the simulation: a receiver that hangs slows neither the node nor another
 //! receiver, and a run is the same with webhooks and without. Source: api.md 6.
 
 mod actor;
@@ -77,7 +77,7 @@ pub struct WebhookSettings {
     pub chaos: Option<Chaos>,
     /// The numbers of its node's events.
     pub numbers: EventNumbers,
-    /// What events fired that no webhook had heard of when the process was killed.
+    /// The deliveries of events that no webhook had heard of when the process was killed.
     pub unheard: Vec<Fired>,
 }
 
@@ -92,7 +92,7 @@ pub struct Totals {
 }
 
 impl Default for WebhookSettings {
-    /// To this machine only, kept nowhere, told to nobody.
+    /// Returns the defaults: posts to this machine only, keeps nothing, and reports nothing.
     fn default() -> Self {
         let (targets, report): (_, Report) = (Targets::loopback(), Arc::new(|_| {}));
         Self {

@@ -65,10 +65,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     chain.chain(step).chain(CONDUCT.iter().map(|conduct| conduct.name))
 }
 
-/// What was seen, and the invariants of whole chains that have been held against the last block.
+/// The tips seen, and the invariants of whole chains that have been held against the last block.
 struct Witness {
     watch: Watch,
-    /// Where some conduct is asked for.
+    /// The model of nodes, if an assertion is about conduct.
     behaviour: Option<Behaviour>,
     checked: BTreeMap<Option<String>, (BlockId, Result<(), String>)>,
 }

@@ -31,6 +31,7 @@ mod pings;
 mod pool;
 mod relay;
 mod rest;
+mod state;
 mod step;
 mod sync;
 #[cfg(test)]
@@ -46,13 +47,13 @@ use crate::{
 };
 use forging::DelegateModel;
 use indexmap::{IndexMap, IndexSet};
-use node::PeerModel;
 use pool::PoolModel;
+use state::PeerModel;
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard},
 };
-use step::{Cause, Did, Left, Step};
+use step::{ActorStep, Cause, Did, Left};
 
 /// Watches the conduct of all nodes of one run. Clones share what was seen.
 #[derive(Clone)]
@@ -64,11 +65,11 @@ pub struct Breach {
     pub conduct: &'static Conduct,
     pub at: SimTime,
     pub node: NodeId,
-    /// What the node did or did not do, and what was expected.
+    /// A sentence: the deed or omission of the node, and the expected one.
     pub what: String,
 }
 
-/// What the model of a node may look up.
+/// The blocks, tips and clocks that the model of a node may look up.
 #[derive(Clone)]
 pub(super) struct Known {
     tree: Arc<BlockTree>,
@@ -94,19 +95,19 @@ impl Known {
         }
     }
 
-    /// Whether a transaction stands on the chain that ends in a block.
+    /// Returns true if a transaction stands on the chain that ends in a block.
     fn is_forged(&self, tip: &Arc<Link>, id: &TransactionId) -> bool {
         self.holders.get(id).is_some_and(|holders| holders.iter().any(|holder| tip.descends_from(holder)))
     }
 }
 
-/// What was found, and how often each rule was judged.
+/// The breaches found, and the number of times that each rule was judged.
 #[derive(Clone)]
 pub(super) struct Report {
     breaches: Vec<Breach>,
     /// By the rule's place in the list.
     judged: [u64; CONDUCT.len()],
-    /// How often the model lost track of what a node downloads.
+    /// The number of times that the model lost track of a node's downloads.
     lost: u64,
     at: SimTime,
     node: Option<NodeId>,
@@ -137,7 +138,7 @@ impl Report {
 pub(super) struct Case<'a> {
     known: &'a Known,
     report: &'a mut Report,
-    step: &'a Step,
+    step: &'a ActorStep,
     left: Left<'a>,
 }
 
@@ -145,7 +146,7 @@ pub(super) struct Case<'a> {
 struct Model {
     known: Known,
     nodes: Vec<Node>,
-    step: Option<Step>,
+    step: Option<ActorStep>,
     /// Memory for what the next step does.
     spare: Vec<Did>,
     report: Report,
@@ -220,7 +221,7 @@ impl Behaviour {
         }
     }
 
-    /// How often each rule was judged.
+    /// Returns the number of times that each rule was judged.
     pub fn judged(&self) -> Sometimes {
         let report = &self.model().report;
         let mut judged = Sometimes::default();
@@ -235,7 +236,7 @@ impl Behaviour {
 impl Model {
     fn close(&mut self) {
         let Some(step) = self.step.take() else { return };
-        let Step { actor, now, .. } = step;
+        let ActorStep { actor, now, .. } = step;
         let known = &self.known;
         let node = &mut self.nodes[actor.node.0 as usize];
         let report = &mut self.report;
@@ -285,7 +286,7 @@ impl Observer for Behaviour {
             Act::Hears { local, what } => {
                 model.close();
                 let did = std::mem::take(&mut model.spare);
-                model.step = Some(Step::new(actor, now, *local, what, did));
+                model.step = Some(ActorStep::new(actor, now, *local, what, did));
             }
             Act::Sends { to, message } => {
                 if let Some(step) = model.step.as_mut().filter(|step| step.actor == actor) {

@@ -1,4 +1,4 @@
-//! What a node's conduct should be, and what should happen sometimes.
+//! Rules for a node's conduct, and events that a search should see sometimes.
 
 use super::sights::SIGHTS;
 
@@ -7,7 +7,7 @@ use super::sights::SIGHTS;
 pub struct Conduct {
     /// Short and unique, as in reports.
     pub name: &'static str,
-    /// Where it is stated, or where it is stated that the reference breaks it.
+    /// The section that states it, or that states that the reference breaks it.
     pub source: &'static str,
     /// Its place in [`CONDUCT`].
     pub place: usize,
@@ -17,10 +17,10 @@ pub struct Conduct {
 macro_rules! conduct {
     ($($(#[$doc:meta])* $constant:ident: $name:literal, $source:literal;)*) => {
         #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the rules are")]
-        enum Place { $($constant),* }
+        enum Index { $($constant),* }
 
         $($(#[$doc])* pub const $constant: Conduct =
-            Conduct { name: $name, source: $source, place: Place::$constant as usize };)*
+            Conduct { name: $name, source: $source, place: Index::$constant as usize };)*
 
         /// All rules of conduct.
         pub const CONDUCT: &[Conduct] = &[$($constant),*];
@@ -38,7 +38,7 @@ conduct! {
     ONE_A_SLOT: "a delegate makes one block in a slot", "consensus.md 7.1 I5";
     /// A round has as many delegates as its milestone says, or the chain ends with the round before.
     ENOUGH: "resignations leave enough delegates for the next milestone", "consensus.md 1.2, 4.5 type 7";
-    /// What an honest delegate makes, its own relay takes.
+    /// An honest delegate's own relay accepts its block.
     RELAY: "a forger's own relay takes its block", "consensus.md 2.4, 8 Q18";
     /// The same, where resignations are miscounted.
     RELAY_RESIGNATION: "a forger counts pending resignations", "consensus.md 8 Q2";
@@ -52,9 +52,9 @@ conduct! {
     KEPT: "a pool keeps what can still be forged", "consensus.md 8 Q4";
     /// A rollback gives up nothing that could still be forged.
     KEPT_IN_ROLLBACK: "a rollback keeps what is pending", "consensus.md 5.7";
-    /// What a rollback takes off the chain is pending again, where it could be forged again.
+    /// Transactions of a rolled-back block are pending again, if they can still be forged.
     RETURNED: "what a rollback takes off the chain is pending again", "consensus.md 5.7";
-    /// Of each sender a pool holds the next nonces without a gap.
+    /// A pool holds the next nonces of each sender without a gap.
     POOL_NONCES: "pending nonces follow the chain's without a gap", "consensus.md 7.1 I13";
     /// A pool holds no more than it may.
     POOL_SIZE: "a pool holds no more than its limit", "consensus.md 5.7, 7.1 I13";
@@ -80,11 +80,11 @@ conduct! {
     LIMITED: "callers are heard within the limits and not beyond", "consensus.md 6";
     /// A block that fits is taken in, one that does not is not.
     TAKEN: "a block that fits is taken, and no other", "consensus.md 3.1, 3.3";
-    /// Who gets a block, how often and when.
+    /// A block goes to as many peers as it should, when it should.
     PASSED_ON: "a block is passed on to as many as it should, when it should", "consensus.md 3.2, 6";
     /// Transactions go from peers and clients to the pool.
     TO_POOL: "what comes in goes to the pool as it is", "consensus.md 5.1, 6";
-    /// What the pool finds worth it goes to 20 peers.
+    /// Transactions that a pool finds worth relaying go to 20 peers.
     BATCHED: "accepted transactions are sent to twenty peers", "consensus.md 6";
     /// A relay tells its delegate the round of its tip.
     ROUND_TOLD: "a relay tells the round of its tip", "consensus.md 2.1";
@@ -92,9 +92,9 @@ conduct! {
     PINGED: "all peers are pinged, and once", "consensus.md 2.2, 3.5";
     /// The numbers on which a delegate decides.
     COUNTED: "a relay counts its peers right", "consensus.md 2.2";
-    /// Who fails a ping or its verification is dropped.
+    /// A peer that fails a ping or its verification is dropped.
     DROPPED: "peers that fail are dropped, and no others", "consensus.md 2.2, 6";
-    /// Who has answered and been verified is added.
+    /// A peer that has answered and been verified is added.
     ADDED: "peers that pass are added, and no others", "consensus.md 6";
     /// Callers that are no peers are pinged back.
     MET: "a caller that is no peer is pinged back", "consensus.md 6";
@@ -108,23 +108,23 @@ conduct! {
     WOKEN: "a node that gets no block for a minute looks for some", "consensus.md 3.5";
     /// Downloads in vain lead to a health check.
     DOUBTED: "a node doubts its chain when it should", "consensus.md 3.5";
-    /// What a health check counts, and what follows.
+    /// A health check counts the peers on other chains, and a rollback follows from the count.
     HEALED: "a health check counts right, and the rollback follows from it", "consensus.md 3.5, 8 Q17";
-    /// How far other rollbacks go.
+    /// Other rollbacks are as deep as their causes allow.
     DEPTH: "a rollback is as deep as its cause allows", "consensus.md 3.5, 3.6";
     /// The search for the highest common block.
     SEARCHED: "a verification finds the highest common block", "consensus.md 6";
     /// A node that comes back.
     RESTARTED: "a node that starts again calls those it knows", "consensus.md 3.5, 6";
-    /// What a delegate does with what its relay says of the network.
+    /// A delegate forges by the state of the network that its relay reports.
     DECIDED: "a delegate forges with a quorum and not without", "consensus.md 2.2";
     /// A delegate whose turn it is asks its relay.
     TURN: "a delegate uses its slot", "consensus.md 2.1";
-    /// What stands in a block.
+    /// A block consists of what relay and pool have said.
     MADE: "a block is made of what relay and pool have said", "consensus.md 2.4";
-    /// What of a pool goes into a block.
+    /// A block gets the first transactions of the pool that fit.
     CHOSEN: "a block gets what comes first in the pool and fits", "consensus.md 2.3, 5.5";
-    /// What a pool takes, and what it says of it.
+    /// A pool accepts the transactions that pass its checks, and reports the others.
     ADMITTED: "a pool takes what passes its checks, and says so", "consensus.md 5.1 to 5.4";
     /// Expired transactions leave, with later ones of their senders.
     EXPIRED: "what expires leaves the pool, and nothing before", "consensus.md 5.6";
@@ -134,7 +134,7 @@ conduct! {
     REPLAYED: "a rollback leaves a pool what it took back, in its order", "consensus.md 5.7";
 }
 
-/// Whether a rule is judged by the model of a node (`behaviour`), and not from events alone.
+/// Returns true if a rule is judged by the model of a node (`behaviour`), and not from events alone.
 pub fn is_modelled(name: &str) -> bool {
     CONDUCT[ANSWERED.place..].iter().any(|conduct| conduct.name == name)
 }
@@ -158,10 +158,10 @@ pub const HEALTH: &str = "a health check";
 /// A pool that had to refuse or to give something up.
 pub const FULL: &str = "a full pool";
 
-/// What runs show beside [`SIGHTS`].
+/// Events of runs beside [`SIGHTS`].
 const EVENTS: [&str; 9] = [FORK, DOUBLE, MISSED, NEW_MEMBER, ROLLBACK, REFUSED, SUSPENDED, HEALTH, FULL];
 
-/// What should be seen in a search of some size, or it did not look where faults are.
+/// Events that a search of some size should see. Without them it did not look where faults are.
 pub const INTERESTING: [&str; EVENTS.len() + SIGHTS.len()] = {
     let mut all = [""; EVENTS.len() + SIGHTS.len()];
     let mut place = 0;

@@ -1,4 +1,5 @@
-//! Why a run failed: what happened before, which numbers decided, which change would have helped, and when it was decided.
+//! Explanations why a run failed: what happened before, which numbers decided, which change would have helped, and when it was
+//! decided.
 //!
 //! ```text
 //!   scenario ─► run, recorded ─► target ─► record ─► chain      the slice of what happened before, folded; the numbers
@@ -51,7 +52,7 @@ use std::{
 use target::asks_for_conduct;
 use trials::Trials;
 
-/// What is wanted of an explanation.
+/// The options of an explanation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub seed: u64,
@@ -67,15 +68,15 @@ pub struct Options {
     pub jobs: usize,
 }
 
-/// What is played: a scenario, or what was recorded of a live run of one.
+/// The thing that is played: a scenario, or the recording of a live run of one.
 #[derive(Clone)]
 pub struct Course<'a> {
     pub scenario: &'a Scenario,
-    /// What came in from outside, in order; nothing into a scenario.
+    /// The inputs from outside, in order; none for a scenario.
     pub inputs: Arc<[CameIn]>,
-    /// So many of them come in after as many inputs to actors as they did; the others at their instant.
+    /// The number of inputs that come in after as many inputs to actors as they did; the others come in at their instants.
     pub exact: usize,
-    /// When it is over, where its scenario does not say that.
+    /// The end, where its scenario does not state one.
     pub end: Option<SimTime>,
 }
 
@@ -86,7 +87,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Which part is being worked on.
+/// The part that is being worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Copies of the run from each instant on.
@@ -95,7 +96,7 @@ pub enum Phase {
     Nearest,
 }
 
-/// Why a run failed.
+/// An explanation why a run failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     pub version: &'static str,
@@ -106,11 +107,11 @@ pub struct Explanation {
     pub set: Vec<String>,
     /// The command that gives the same.
     pub reproduce: String,
-    /// What is explained.
+    /// The thing explained.
     pub target: Target,
-    /// Whether something failed.
+    /// True if something failed.
     pub failed: bool,
-    /// How the run ended.
+    /// The way the run ended.
     pub ended: Ended,
     /// The shares of peers, in per cent, that a node needs on its chain to forge, and on others to leave its own.
     pub quorum_percent: u32,
@@ -125,11 +126,11 @@ pub struct Explanation {
     pub chain: Chain,
     pub curve: Option<Curve>,
     pub nearest: Option<Nearest>,
-    /// Of a recorded session: which of its lines is explained.
+    /// The explained line of a recorded session.
     pub recording: Option<Recording>,
     /// In a few sentences.
     pub why: Vec<String>,
-    /// Whether somebody stopped it before all was done.
+    /// True if somebody stopped the work before all was done.
     pub interrupted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a run showed.
+//! Findings of a run.
 
 use crate::{
     actors::{NodeId, SimTime},
@@ -15,22 +15,22 @@ use std::{
 pub struct Finding {
     /// The name of the invariant.
     pub invariant: &'static str,
-    /// Where it is stated.
+    /// The section that states it.
     pub origin: &'static str,
-    /// What sets it apart from other findings of the same invariant, such as the rule by which a block was refused; empty
-    /// where there is nothing.
+    /// The feature that tells it from other findings of the same invariant, such as the rule by which a block was refused;
+    /// empty if there is none.
     pub cause: String,
     /// The node concerned, where it is one.
     pub node: Option<NodeId>,
     /// The id of the block concerned, where it is one.
     pub block: Option<String>,
     pub height: Option<Height>,
-    /// When it showed, in microseconds since the epoch.
+    /// The time at which it showed, in microseconds since the epoch.
     #[serde(serialize_with = "micros")]
     pub at: SimTime,
     /// The same, in seconds from the start of the run.
     pub after_seconds: f64,
-    /// What was found, and what was expected.
+    /// A sentence: the finding, and the expected value.
     pub what: String,
     /// The events before, in words, the last one last.
     pub story: Vec<String>,
@@ -57,7 +57,7 @@ fn micros<S: serde::Serializer>(at: &SimTime, serializer: S) -> Result<S::Ok, S:
 pub const ASSERTED: &str = "asserted by the scenario";
 
 impl Finding {
-    /// Whether it is an assertion of the scenario that does not hold; then that stands in the place of the invariant.
+    /// Returns true if it is an assertion of the scenario that does not hold. The assertion then takes the place of the invariant.
     pub fn is_assertion(&self) -> bool {
         self.origin == ASSERTED
     }
@@ -68,7 +68,7 @@ impl Finding {
     }
 }
 
-/// What findings are told apart by.
+/// The key that tells findings apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Signature {
     pub invariant: &'static str,
@@ -102,7 +102,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// How often interesting things happened.
+/// The number of times that interesting things happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Sometimes(BTreeMap<&'static str, u64>);
@@ -126,7 +126,7 @@ impl Sometimes {
         }
     }
 
-    /// How often it happened.
+    /// Returns the number of times that it happened.
     pub fn of(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or_default()
     }

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct Invariant {
     /// Short and unique, as in reports.
     pub name: &'static str,
-    /// Where it is stated.
+    /// The section that states it.
     pub source: &'static str,
     check: fn(&Case<'_>) -> Result<(), String>,
 }

@@ -1,7 +1,7 @@
-//! What a search that is ended by time has done so far, in a file, so that the same command goes on where it was.
+//! The progress of a search that is ended by time, in a file, so that the same command continues it.
 //!
-//! The file is written anew after each run, under another name first: whoever ends the process loses the runs that were
-//! being played and nothing else. It holds counts. What a finding says is found again by playing its run again.
+//! The file is written anew after each run, under another name first. A process that ends loses only the runs that it was
+//! playing. The file holds counts. To find the text of a finding again, the search plays its run again.
 
 use super::{
     Finding, Signature,
@@ -23,13 +23,13 @@ const FILE: &str = "search.json";
 /// Bytes it can have: a range for each run that was done out of order, and a row for each cause.
 const FILE_LIMIT: u64 = 1 << 30;
 
-/// What makes two searches the same: with another of these, counts of both must not be added up.
+/// The identity of a search. The counts of searches with different ones must not be added up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
     /// The version of dposlab.
     pub version: String,
-    /// What is searched: the scenario that runs are drawn around, rules, signatures, delegates, rounds.
+    /// The subject of the search: the scenario that runs are drawn around, rules, signatures, delegates, rounds.
     pub frame: String,
     /// The seed of the first run.
     pub seed: u64,
@@ -70,7 +70,7 @@ struct Row {
     file: Option<String>,
 }
 
-/// Why a search cannot go on, or cannot be kept.
+/// The error of a search that cannot go on, or cannot be kept.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum KeptError {
@@ -83,14 +83,14 @@ pub enum KeptError {
 }
 
 impl KeptError {
-    /// Whether the caller named the wrong folder.
+    /// Returns true if the caller named the wrong folder.
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, Self::File { .. })
     }
 }
 
 impl Guard {
-    /// Of a search; plays its first run.
+    /// Returns the guard of a search; plays its first run.
     pub fn of(search: &Search, networks: &Networks) -> Self {
         let frame = &search.frame;
         let base = frame.base.as_ref().map(|base| base.to_toml()).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Guard {
 }
 
 impl Kept {
-    /// What a folder keeps of a search; nothing, if it keeps none.
+    /// Reads the progress that a folder keeps of a search; nothing, if it keeps none.
     ///
     /// # Errors
     /// It cannot be read, or it is another search's.

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// When liveness is asked for.
+/// The time from which liveness is demanded, and how long the network has for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Liveness {
     /// Seconds from the start of the run, when all faults are over.
@@ -22,7 +22,7 @@ pub struct Liveness {
     pub within_rounds: u32,
 }
 
-/// What is asked of a scenario's run when its last fault is over, if that can be told.
+/// Returns the demand on a scenario's run after its last fault is over, if there is one.
 pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
     let within_rounds = swarm::rounds_to_converge(scenario.network.delegates);
     // What clients do belongs to the trouble: it takes so long at least.
@@ -38,7 +38,7 @@ pub struct Alive {
     from: SimTime,
     until: SimTime,
     asked: Liveness,
-    /// Where the nodes stood when it began, and the height of the highest chain.
+    /// The tips of the nodes when it began, and the height of the highest chain.
     began: Option<(Vec<Arc<Link>>, Height)>,
     decided: bool,
 }
@@ -51,7 +51,7 @@ impl Alive {
         Self { from, until, asked, began: None, decided: false }
     }
 
-    /// Whether the network came to one chain that grows, or had all the time it is given.
+    /// Returns true if the network came to one chain that grows, or had all the time that it gets.
     pub fn is_decided(&self) -> bool {
         self.decided
     }
@@ -87,7 +87,7 @@ impl Alive {
     }
 }
 
-/// How a network has not come to one chain, whose nodes stood on `before` when it was asked to.
+/// Describes why a network has not come to one chain. Its nodes stood on `before` when the time began.
 fn parted(seen: &super::Seen, before: &[Arc<Link>], grown: bool) -> &'static str {
     if !grown {
         return "no chain grows";
@@ -113,7 +113,8 @@ pub fn untimely(scenario: &Scenario) -> BTreeSet<NodeId> {
     touched(scenario, |facts| facts.timing != Timing::True)
 }
 
-/// The nodes that faults of some kinds name, all where clocks are wrong; whom a fault names by share may be anyone.
+/// Returns the nodes that faults of some kinds name. These are all nodes where clocks are wrong, and where a fault names a
+/// share.
 fn touched(scenario: &Scenario, which: impl Fn(Facts) -> bool) -> BTreeSet<NodeId> {
     let all = || (0..scenario.network.nodes()).map(NodeId);
     let usernames = scenario.usernames();
@@ -137,7 +138,7 @@ fn touched(scenario: &Scenario, which: impl Fn(Facts) -> bool) -> BTreeSet<NodeI
     touched
 }
 
-/// Whether an invariant is one that is asked for once all faults are over.
+/// Returns true if an invariant is demanded once all faults are over.
 pub(super) fn is_liveness(invariant: &str) -> bool {
     [conduct::CONVERGED.name, conduct::PROGRESS.name].contains(&invariant)
 }

@@ -36,19 +36,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A failing scenario, as small as it was made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minimal {
-    /// As its file says it: with the assertion that does not hold, and as many rounds as it takes to see that.
+    /// The scenario of its file: with the assertion that does not hold, and as many rounds as it takes to see that.
     pub scenario: Scenario,
-    /// As it shows there.
+    /// The finding as it shows there.
     pub finding: Finding,
     /// Runs it took to get there.
     pub runs: usize,
-    /// Whether it had to end before everything was tried.
+    /// True if it had to end before everything was tried.
     pub cut_short: bool,
-    /// Whether the file was played and showed the finding.
+    /// True if the file was played and showed the finding.
     pub shown: bool,
 }
 
-/// What it takes to make findings small.
+/// The minimiser of findings, with its limits.
 #[derive(Clone, Copy)]
 pub struct Minimiser<'a> {
     pub networks: &'a Networks,
@@ -100,7 +100,7 @@ impl Minimiser<'_> {
         Minimal { scenario, finding, runs: tried, cut_short, shown: true }
     }
 
-    /// Those of a pass's proposals that a file may say, and that still are what was asked about.
+    /// Returns a pass whose proposals a file may state, and that keep the property that was asked about.
     fn allowed<'a>(
         &'a self,
         pass: Pass<'a, Scenario>,
@@ -193,7 +193,7 @@ fn retold(file: &Scenario, finding: &Finding, networks: &Networks) -> Vec<String
     })
 }
 
-/// As many rounds as the faults and the time to recover need.
+/// Gives a scenario as many rounds as the faults and the time to recover need.
 pub(super) fn fit(mut scenario: Scenario) -> Scenario {
     if let Some(asked) = liveness(&scenario) {
         let round = f64::from(scenario.network.delegates * BLOCKTIME);
@@ -454,7 +454,7 @@ mod tests {
         })
     }
 
-    /// What a finding needs for its scenario to be made smaller.
+    /// Returns a finding that lets its scenario be made smaller.
     fn finding(invariant: &'static str) -> Finding {
         Finding {
             invariant,

@@ -1,5 +1,5 @@
-//! Whether a state is a function of its chain: what a tree says of a block is held against the same chain built anew.
-//! Costs time in proportion to the height.
+//! The check that a state is a function of its chain: a tree's states are compared with those of the same chain built anew.
+//! It takes time in proportion to the height.
 
 use super::Violation;
 use crate::ledger::{BlockTree, Link, State};

@@ -21,7 +21,7 @@ use std::{
 
 /// Lines of a story at most.
 const LINES: usize = 24;
-/// What is told of where the nodes stand, when something concerns them all.
+/// The events of a tip that concern all nodes, for the story of where they stand.
 const STANDING: [EventKind; 4] =
     [EventKind::BlockForged, EventKind::RolledBack, EventKind::ForgingSuspended, EventKind::HealthChecked];
 
@@ -31,7 +31,7 @@ pub(super) struct Teller(Arc<Mutex<Heard>>);
 
 struct Heard {
     tree: Arc<BlockTree>,
-    /// What was told, in order.
+    /// The lines told, in order.
     lines: Vec<Line>,
     nodes: Vec<Node>,
 }
@@ -48,7 +48,7 @@ struct Node {
     forged: BTreeSet<BlockId>,
     /// Blocks that were on its chain and left it.
     reverted: BTreeSet<BlockId>,
-    /// Who sent a block, how, and when that came in.
+    /// The senders of a block, with the way and the time of each arrival.
     sent: BTreeMap<BlockId, Vec<(SimTime, NodeId, &'static str)>>,
 }
 
@@ -87,7 +87,7 @@ impl Teller {
 }
 
 impl Heard {
-    /// Where a node had a block from, as far as it was sent to it.
+    /// Returns the sender that a node had a block from, as far as one sent it.
     fn supplier(&self, now: SimTime, node: NodeId, id: &BlockId) -> String {
         let known = &self.nodes[node.0 as usize];
         if known.forged.contains(id) {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, Testnet, file::Change},
+    scenario::{Scenario, Testnet, section::Change},
     sim::SeedTree,
 };
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub const RUN_SEED: u64 = 1;
 #[derive(Default)]
 pub struct Networks(Mutex<BTreeMap<Sort, Arc<Testnet>>>);
 
-/// What makes two networks the same: delegates, delegates standing by, reward, milestones, and how it is signed.
+/// The key of a network: delegates, delegates standing by, reward, milestones, and the treatment of signatures.
 type Sort = (u32, u32, Option<u64>, Vec<Change>, CryptoMode);
 
 /// Networks kept at most: drawn milestones make new ones without end.
@@ -49,7 +49,7 @@ impl Networks {
     }
 }
 
-/// What to search.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub frame: Frame,
@@ -64,15 +64,15 @@ pub struct Search {
 /// One thing that does not hold, over a whole search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// As it showed in the run of the lowest index.
+    /// The finding as it showed in the run of the lowest index.
     pub finding: Finding,
-    /// That run's index.
+    /// The index of that run.
     pub index: u64,
     /// Runs that showed it.
     pub runs: u64,
 }
 
-/// Which runs have been played: all below one, and some beyond, where several were played at a time.
+/// The runs that have been played: all below one, and some beyond, if several were played at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
@@ -98,12 +98,12 @@ impl Done {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Runs played.
     pub runs: u64,
-    /// Which ones.
+    /// The runs played.
     pub done: Done,
     /// Runs that broke each invariant, from whatever cause.
     pub broken: BTreeMap<&'static str, u64>,
@@ -181,7 +181,7 @@ impl Search {
         play(&self.scenario(index), networks, None, self.is_modelled(index), stop)
     }
 
-    /// Whether in the run of an index each node is held against the model of an honest one.
+    /// Returns true if the run of an index compares each node with the model of an honest one.
     pub fn is_modelled(&self, index: u64) -> bool {
         self.frame.behaviour.is_of(self.seed.wrapping_add(index))
     }

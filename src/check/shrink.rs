@@ -12,14 +12,14 @@
 /// One way to make a value smaller: the proposals from a value, boldest first.
 pub type Pass<'a, T> = &'a dyn Fn(&T) -> Vec<T>;
 
-/// What shrinking came to.
+/// The result of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk<T> {
     /// The smallest value found that still fails.
     pub value: T,
     /// Proposals tried.
     pub tried: usize,
-    /// Whether it had to end before everything was tried.
+    /// True if it had to end before everything was tried.
     pub cut_short: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What should be seen sometimes, beside forks and rollbacks: conditions of the network, rare contents of blocks, faults
-//! where they bite. A search that never saw one of them says so, and has not looked there.
+//! Events that a search should see sometimes, beside forks and rollbacks: conditions of the network, rare contents of blocks,
+//! faults where they bite. A search names those that it never saw: it has not looked there.
 
 use super::Sometimes;
 use crate::{
@@ -81,13 +81,13 @@ sights! {
 /// Blocks before or after a round's end that count as near.
 const NEAR: u32 = 2;
 
-/// What is noted of a run while it is watched.
+/// Notes about a run while it is watched.
 #[derive(Clone, Default)]
 pub(super) struct Sights {
     /// Faults in force, with the height at which each began.
     running: BTreeMap<usize, Height>,
     began: BTreeSet<usize>,
-    /// How often a node was dropped by another.
+    /// The number of times that other nodes dropped a node.
     removed: BTreeMap<NodeId, u64>,
 }
 
@@ -139,7 +139,7 @@ impl Sights {
         (0..self.running.values().filter(near).count()).for_each(|_| told.count(BOUNDARY));
     }
 
-    /// What held all along, or is known at the end only.
+    /// Adds the sights that held all along, or that are known at the end only.
     pub(super) fn of_run(&self, scenario: &Scenario, tally: &Tally, told: &mut Sometimes) {
         let counted = [
             (LOSS, tally.lost),
@@ -177,7 +177,7 @@ impl Sights {
         }
     }
 
-    /// How often these were dropped, where they are listed by number.
+    /// Returns the number of times that these nodes were dropped, where they are listed by number.
     fn dropped(&self, nodes: &Nodes) -> u64 {
         let listed = |node: &NodeId| match nodes {
             Nodes::List(list) => list.contains(&NodeRef::Number(node.0)),

@@ -3,7 +3,7 @@
 use crate::{
     scenario::{
         Action, Scenario,
-        file::{Change, NetworkSection},
+        section::{Change, NetworkSection},
     },
     sim::{Fault, Trigger, network::NetworkModel},
 };

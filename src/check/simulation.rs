@@ -21,7 +21,7 @@ use crate::{
     actors::{NodeId, SimTime},
     ledger::{BlockTree, Link, State},
     protocol::{Height, Round, Slot},
-    scenario::{Action, Scenario, ScenarioError, Stall, Testnet, file::NetworkSection},
+    scenario::{Action, Scenario, ScenarioError, Stall, Testnet, section::NetworkSection},
     sim::{Fault, Latency, Observer, Plan, SeedTree, Tips, network::Topology, stage::inline::InlineStage},
 };
 use std::{path::Path, sync::Arc};
@@ -43,7 +43,7 @@ pub struct Simulation {
     eventually: Vec<(Claim, u32)>,
 }
 
-type Holds = Box<dyn Fn(&Network<'_>) -> bool>;
+type Holds = Box<dyn Fn(&SlotEnd<'_>) -> bool>;
 
 struct Claim {
     name: String,
@@ -51,7 +51,7 @@ struct Claim {
 }
 
 /// The network at the end of a slot.
-pub struct Network<'a> {
+pub struct SlotEnd<'a> {
     tree: &'a BlockTree,
     tips: Tips,
     best: Arc<Link>,
@@ -59,16 +59,16 @@ pub struct Network<'a> {
     testnet: &'a Testnet,
 }
 
-/// What came of a simulation in which everything held.
+/// The result of a simulation in which everything held.
 #[derive(Clone, Debug)]
 pub struct Played {
     /// Height of the highest chain.
     pub height: Height,
     /// Slots that passed.
     pub slots: u32,
-    /// How often interesting things happened; see [`super::conduct`].
+    /// The number of times that interesting things happened; see [`super::conduct`].
     pub sometimes: Sometimes,
-    /// What was found of the nodes' conduct, which may be what the rules are like.
+    /// Findings about the nodes' conduct. The rules themselves may be their cause.
     pub findings: Vec<Finding>,
 }
 
@@ -106,7 +106,7 @@ impl Simulation {
     }
 
     /// Must hold at the end of every slot.
-    pub fn always(&mut self, name: impl Into<String>, holds: impl Fn(&Network<'_>) -> bool + 'static) {
+    pub fn always(&mut self, name: impl Into<String>, holds: impl Fn(&SlotEnd<'_>) -> bool + 'static) {
         self.always.push(Claim { name: name.into(), holds: Box::new(holds) });
     }
 
@@ -115,7 +115,7 @@ impl Simulation {
         &mut self,
         name: impl Into<String>,
         within_rounds: u32,
-        holds: impl Fn(&Network<'_>) -> bool + 'static,
+        holds: impl Fn(&SlotEnd<'_>) -> bool + 'static,
     ) {
         self.eventually.push((Claim { name: name.into(), holds: Box::new(holds) }, within_rounds));
     }
@@ -143,7 +143,7 @@ impl Simulation {
             let now = SimTime::from_seconds(slots.start(Slot(slot)));
             stage.run_until(now);
             last_slot = slot;
-            let network = Network::of(&plan.tree, &watch, now, &testnet);
+            let network = SlotEnd::of(&plan.tree, &watch, now, &testnet);
             invariants_hold(&watch, &network, seed)?;
             if let Some(claim) = always.iter().find(|claim| !(claim.holds)(&network)) {
                 let (name, height) = (claim.name.clone(), network.height());
@@ -167,7 +167,7 @@ impl Simulation {
 }
 
 /// The conduct of nodes is told and not judged: the rules may be what is looked into.
-fn invariants_hold(watch: &Watch, network: &Network<'_>, seed: u64) -> Result<(), Broken> {
+fn invariants_hold(watch: &Watch, network: &SlotEnd<'_>, seed: u64) -> Result<(), Broken> {
     let of_step = |name: &str| super::STEP_INVARIANTS.iter().any(|invariant| invariant.name == name);
     let finding = watch.seen().findings().iter().find(|one| of_step(one.invariant)).map(ToString::to_string);
     let ends_round = network.tree.schedule().begins(network.best.height().next());
@@ -181,7 +181,7 @@ fn invariants_hold(watch: &Watch, network: &Network<'_>, seed: u64) -> Result<()
     }
 }
 
-impl<'a> Network<'a> {
+impl<'a> SlotEnd<'a> {
     fn of(tree: &'a BlockTree, watch: &Watch, now: SimTime, testnet: &'a Testnet) -> Self {
         let tips = watch.seen().tips().clone();
         // The first of equals.
@@ -195,7 +195,7 @@ impl<'a> Network<'a> {
         self.best.height()
     }
 
-    /// Height of the lowest live node; [`Network::height`] while no node is live.
+    /// Height of the lowest live node; [`SlotEnd::height`] while no node is live.
     pub fn lowest(&self) -> Height {
         self.tips.heights().map_or(self.height(), |(least, _)| least)
     }
@@ -220,12 +220,12 @@ impl<'a> Network<'a> {
         self.tips.all()
     }
 
-    /// Whether a node is neither crashed nor paused.
+    /// Returns true if a node is neither crashed nor paused.
     pub fn is_live(&self, node: NodeId) -> bool {
         self.tips.is_live(node)
     }
 
-    /// Whether at least one node is live and all live nodes stand on one block.
+    /// Returns true if at least one node is live and all live nodes stand on one block.
     pub fn is_converged(&self) -> bool {
         self.tips.is_converged()
     }
@@ -280,25 +280,25 @@ impl Builder {
         self
     }
 
-    /// What all keys, latencies and choices are drawn from.
+    /// Sets the seed of all keys, latencies and choices.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// What each forged block pays, in arktoshi.
+    /// Sets the reward of each forged block, in arktoshi.
     pub fn reward(mut self, arktoshi: u64) -> Self {
         self.scenario.network.reward = Some(arktoshi);
         self
     }
 
-    /// How long messages take.
+    /// Sets the time that messages take.
     pub fn latency(mut self, latency: Latency) -> Self {
         self.scenario.network.model.latency = latency;
         self
     }
 
-    /// Who is connected to whom.
+    /// Sets which nodes are connected.
     pub fn topology(mut self, topology: Topology) -> Self {
         self.scenario.network.model.topology = topology;
         self

@@ -1,4 +1,4 @@
-//! What must hold of the step from one block to the next, judged without the ledger's own code.
+//! Rules for the step from one block to the next, judged without the ledger's own code.
 //!
 //! ```text
 //!   state after the parent ──┐
@@ -34,7 +34,7 @@ use crate::{
 use std::{fmt::Display, sync::Arc};
 
 /// A block, and the states on both sides of it.
-pub(super) struct Step<'a> {
+pub(super) struct BlockStep<'a> {
     pub tree: &'a BlockTree,
     pub link: &'a Link,
     pub parent: &'a Link,
@@ -49,9 +49,9 @@ pub(super) struct Step<'a> {
 pub struct StepInvariant {
     /// Short and unique, as in reports.
     pub name: &'static str,
-    /// Where it is stated.
+    /// The section that states it.
     pub source: &'static str,
-    check: fn(&Step<'_>) -> Result<(), String>,
+    check: fn(&BlockStep<'_>) -> Result<(), String>,
 }
 
 /// All invariants of a step, in the order in which they are held against a block.
@@ -115,18 +115,18 @@ pub const STEP_INVARIANTS: [StepInvariant; 15] = [
 
 /// Holds every invariant of a step against a block; nothing is asked of genesis.
 ///
-/// What holds of the parent is taken to hold: within a round, vote weights are counted on from the parent's. At its end, and
+/// Judges a step. It trusts the parent: within a round it counts vote weights on from the parent's. At a round's end, and
 /// after genesis, they are counted anew.
 ///
 /// # Errors
-/// The first one that does not hold.
+/// The first invariant that does not hold.
 pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &State) -> Result<(), Violation> {
     let Some(parent) = link.parent() else { return Ok(()) };
     let before = tree.applied(parent);
     let before = &before.state;
     let changed = after.wallets_changed_since(before).into_iter();
     let changed = changed.map(|wallet| (&**wallet, before.wallet(&wallet.address).map(|old| &**old))).collect();
-    let step = Step { tree, link, parent, block: link.block(), before, after, changed };
+    let step = BlockStep { tree, link, parent, block: link.block(), before, after, changed };
     for StepInvariant { name, source, check } in &STEP_INVARIANTS {
         check(&step).map_err(|what| Violation {
             invariant: name,
@@ -139,8 +139,8 @@ pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &State) -> Result<(
     Ok(())
 }
 
-impl Step<'_> {
-    /// Whether the block is the last of its round: by counting, with nothing of the ledger's schedule.
+impl BlockStep<'_> {
+    /// Returns true if the block is the last of its round: by counting, with nothing of the ledger's schedule.
     fn ends_round(&self) -> bool {
         let (mut first, mut members) = (1, 0);
         let next = self.block.header.height.0 + 1;

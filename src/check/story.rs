@@ -1,4 +1,4 @@
-//! What happened, in words.
+//! Events in words.
 
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -15,7 +15,7 @@ pub(super) struct Told {
     pub what: Happened,
 }
 
-/// What happened at a node, or to the network.
+/// An event at a node or of the network.
 #[derive(Clone)]
 pub(super) enum Happened {
     Event(Event),
@@ -77,7 +77,7 @@ impl Told {
     }
 }
 
-/// When, and what.
+/// Returns a line with the time and the event.
 pub(super) fn line(now: SimTime, tree: &BlockTree, what: &str) -> String {
     format!("{:.3} s, slot {}: {what}", now.micros() as f64 / 1e6, tree.slots().slot(now.seconds()))
 }
@@ -92,7 +92,7 @@ pub(super) fn block_in_words(block: &Block) -> String {
     format!("block {} at height {}{held}", block.id, block.header.height)
 }
 
-/// So many of so many, and the share in percent, cut off after a decimal: what is just below a threshold is not that.
+/// Returns a share in numbers and in percent, cut off after a decimal: a number just below a threshold is not the threshold.
 fn share(some: u32, of: u32) -> String {
     match (u64::from(some) * 1_000).checked_div(of.into()) {
         None => "no peers".to_owned(),

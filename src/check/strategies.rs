@@ -23,7 +23,7 @@ pub struct Stage {
     pub missed: u32,
     /// Blocks to go back before forging; more than 0 is a fork.
     pub back: u32,
-    /// Who tries what, in order.
+    /// The tries, in order.
     pub tries: Vec<Try>,
 }
 
@@ -36,7 +36,7 @@ pub struct Try {
     pub flaw: Option<Flaw>,
 }
 
-/// What is wrong with a transaction whatever its type.
+/// A flaw that a transaction of any type can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// One nonce too many.

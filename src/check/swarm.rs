@@ -10,7 +10,7 @@ mod network;
 
 use crate::{
     protocol::crypto::CryptoMode,
-    scenario::{Scenario, file::NetworkSection},
+    scenario::{Scenario, section::NetworkSection},
     sim::{NetworkModel, SeedTree},
 };
 use deeds::Actions;
@@ -24,14 +24,14 @@ const BOUND_SECONDS: u32 = 1_800;
 /// Slots in which things go wrong, give or take.
 const TROUBLED_SLOTS: u32 = 120;
 
-/// What a search draws its scenarios around.
+/// The parameters around which a search draws its scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// What stays as it is said here; everything else is drawn.
+    /// The values that stay. Everything else is drawn.
     pub base: Option<Scenario>,
     /// The rules of all nodes.
     pub rules: toml::Table,
-    /// How signatures are treated, if not as in the base, or really.
+    /// The treatment of signatures, if not the base's, or real ones.
     pub crypto: Option<CryptoMode>,
     /// Delegates, if not drawn.
     pub delegates: Option<u32>,
@@ -52,7 +52,7 @@ pub enum Modelled {
 }
 
 impl Modelled {
-    /// Whether the run of a seed is one of those.
+    /// Returns true if the run of a seed is one of those.
     pub fn is_of(self, seed: u64) -> bool {
         match self {
             Self::Always => true,
@@ -76,7 +76,7 @@ pub fn rounds_for(network: &NetworkSection, height: u32) -> u32 {
     (1..).find(|round| last(*round) >= height).unwrap_or(1)
 }
 
-/// Whether a network, faults apart, is good enough to be asked for one growing chain.
+/// Returns true if a network, faults apart, is good enough to be asked for one growing chain.
 pub fn is_whole(model: &NetworkModel) -> bool {
     network::is_whole(model)
 }

@@ -36,7 +36,7 @@ const TOLD: usize = 40;
 #[derive(Clone)]
 pub struct Watch(Arc<Mutex<Seen>>);
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Clone)]
 pub struct Seen {
     tree: Arc<BlockTree>,
@@ -60,11 +60,11 @@ pub struct Seen {
     sights: Sights,
 }
 
-/// What is known of a node.
+/// The state of a node.
 #[derive(Clone)]
 struct Node {
     tip: Arc<Link>,
-    /// When its chain last grew or shrank.
+    /// The last time at which its chain grew or shrank.
     moved: Option<SimTime>,
     /// Does what a fault tells it; its conduct is not judged.
     deviant: bool,
@@ -75,7 +75,7 @@ struct Node {
     pending: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Judged when all that left with it is known.
     removed: Vec<TransactionId>,
-    /// Those that were pending until a block of its chain took them in.
+    /// The transactions that were pending until a block of its chain took them in.
     taken: BTreeMap<TransactionId, Arc<SignedTransaction>>,
     /// Transactions that gave way and whose successor has not been told yet.
     evicted: BTreeSet<TransactionId>,
@@ -131,7 +131,7 @@ impl Watch {
         Self(Arc::new(Mutex::new(self.seen().clone())))
     }
 
-    /// What was seen so far.
+    /// Returns the observations so far.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().expect("no one panics while holding it")
     }
@@ -143,7 +143,7 @@ impl Seen {
         &self.findings
     }
 
-    /// How often interesting things happened.
+    /// Returns the number of times that interesting things happened.
     pub fn sometimes(&self) -> &Sometimes {
         &self.sometimes
     }
@@ -158,7 +158,7 @@ impl Seen {
         &self.best
     }
 
-    /// Where the nodes stand.
+    /// Returns the tips of the nodes.
     pub fn tips(&self) -> &Tips {
         &self.tips
     }

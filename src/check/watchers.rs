@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The first finding of each invariant and cause, in the order found.
@@ -42,8 +42,8 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Those over a run that begins: with `behaviour`, each node is held against the model of an honest one; with `asserts`,
-    /// what the scenario asserts is judged.
+    /// Starts to watch a run that begins. With `behaviour`, it compares each node with the model of an honest one; with
+    /// `asserts`, it judges the scenario's assertions.
     ///
     /// # Errors
     /// As [`judge`].
@@ -60,7 +60,7 @@ impl Watchers {
         Ok(Self { watch, behaviour, asserted })
     }
 
-    /// Those over a run that goes on from here beside this one: what was seen so far is known to both.
+    /// Returns the watchers of a copy of this run that goes on from here: both know what was seen so far.
     pub(super) fn apart(&self) -> Self {
         let watch = self.watch.apart();
         let behaviour = self.behaviour.as_ref().map(Behaviour::apart);
@@ -72,7 +72,7 @@ impl Watchers {
         Self { watch, behaviour, asserted }
     }
 
-    /// What the stage tells the run to.
+    /// Returns the observers for the stage.
     pub(super) fn observers(&self) -> Vec<Box<dyn Observer>> {
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(self.watch.clone())];
         observers.extend(self.behaviour.iter().map(|behaviour| Box::new(behaviour.clone()) as Box<dyn Observer>));
@@ -80,7 +80,7 @@ impl Watchers {
         observers
     }
 
-    /// What was seen so far.
+    /// Returns the observations so far.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.watch.seen()
     }
@@ -99,12 +99,12 @@ impl Watchers {
         }
     }
 
-    /// Whether such a finding was made.
+    /// Returns true if such a finding was made.
     pub(super) fn has_found(&self, wanted: impl Fn(&Finding) -> bool) -> bool {
         self.seen().findings().iter().any(wanted)
     }
 
-    /// What came of a run of so many slots and inputs.
+    /// Returns the result of a run of so many slots and inputs.
     pub(super) fn outcome(&self, slots: u32, delivered: u64) -> Outcome {
         let seen = self.seen();
         let mut sometimes = seen.sometimes().clone();

@@ -55,8 +55,8 @@ pub struct Check {
     runs: Option<u64>,
     /// Play until this time is over, such as 90s, 10m or 2h; with --runs, until whichever comes first.
     ///
-    /// What was played is kept in --out, in search.json, and the same command goes on from there: Ctrl-C, or the end of
-    /// the process, loses the runs that are being played and nothing else. To make findings small takes time beyond it.
+    /// The file search.json in --out keeps the progress, and the same command continues from there: Ctrl-C, or the end of
+    /// the process, loses only the runs that are being played. Minimising findings takes time beyond it.
     #[arg(long = "for", value_name = "TIME")]
     time: Option<Span>,
     /// The first run is drawn from this seed, the second from the next one, and so on.
@@ -65,7 +65,7 @@ pub struct Check {
     /// The rules of all nodes.
     #[arg(long, default_value = "corrected", value_parser = ["reference", "corrected"])]
     rules: String,
-    /// How signatures are treated; modelled, if not given, or as the scenario says.
+    /// The treatment of signatures; modelled, if not given, or as the scenario says.
     #[arg(long, value_enum, value_name = "MODE")]
     crypto: Option<CryptoMode>,
     /// Delegates of every network; drawn, if not given.
@@ -80,7 +80,7 @@ pub struct Check {
     /// Runs spent on making each finding small; 0 leaves it as it was found.
     #[arg(long, default_value_t = 400)]
     budget: usize,
-    /// Where the scenario files of findings go. No file of another finding is written over.
+    /// The folder for the scenario files of findings. No file of another finding is written over.
     #[arg(long, default_value = "findings")]
     out: PathBuf,
     /// Write the scenarios that would be played to --out, a file a seed, and play none.
@@ -191,7 +191,7 @@ impl Check {
         Ok(search)
     }
 
-    /// As much as the largest of the first runs needs, for as many as are played at a time.
+    /// Checks the memory: the need of the largest of the first runs, for as many as are played at a time.
     fn check_memory(&self, search: &Search) -> Result<(), Failure> {
         let drawn = (0..search.runs.min(DRAWN)).map(|index| search.scenario(index).memory());
         let most = drawn.max_by_key(Need::bytes).unwrap_or_default();

@@ -116,7 +116,7 @@ impl Export {
     }
 }
 
-/// Why an export ends early.
+/// The early end of an export.
 enum Stopped {
     Unread(FolderError),
     Unwritten(io::Error),
@@ -130,9 +130,9 @@ impl From<FolderError> for Stopped {
 
 /// The blocks of the chain.
 struct Chain {
-    /// Those that the testnet began on, the genesis block first.
+    /// The blocks that the testnet began on, the genesis block first.
     beginning: Vec<Arc<Link>>,
-    /// Those in the folder.
+    /// The blocks in the folder.
     kept: BTreeSet<BlockId>,
 }
 

@@ -72,7 +72,7 @@ pub fn scenario(bytes: &[u8]) {
     });
 }
 
-/// Whether beginning it would take long.
+/// Returns true if its start would take long.
 fn is_large(scenario: &Scenario) -> bool {
     let nodes =
         scenario.network.delegates as usize + scenario.network.standby as usize + scenario.network.relays as usize;
@@ -207,7 +207,7 @@ pub fn data_folder(bytes: &[u8], folder: &Path) {
     let _read_or_refused = found.blocks(plan.tree.config(), |_| Ok::<_, FolderError>(()));
 }
 
-/// Whether a record says an instant behind this one, in microseconds, that would have to be played.
+/// Returns true if a record states an instant later than this one, in microseconds, up to which the replay would have to play.
 fn is_long_log(log: &Path, end: u64) -> bool {
     let Ok(Some(mut records)) = Records::open(log) else { return false };
     std::iter::from_fn(|| records.next_record().ok().flatten()).any(|record| {
@@ -302,7 +302,7 @@ fn network(parts: &Value) {
     });
 }
 
-/// What a connection to the API is sent: every answer is HTTP, and none says that the server is at fault.
+/// Sends bytes to the API over a connection: every answer is HTTP, and none says that the server is at fault.
 pub fn http(bytes: &[u8]) {
     static CONTEXT: LazyLock<ApiContext> = LazyLock::new(|| {
         let tree = NETWORK.tree(Rules::reference()).expect("it is generated");

@@ -1,4 +1,4 @@
-//! Whether a run fits into the memory that there is, said before it begins.
+//! The check that a run fits into the available memory, made before it begins.
 
 use super::{Failure, output::aside};
 use crate::{files, scenario::memory::Need};
@@ -6,12 +6,12 @@ use clap::Args;
 use rustix::process::{Resource, getrlimit};
 use std::{fs, path::Path, str::FromStr};
 
-/// What needs more than this is told before it begins.
+/// The need from which on the command warns before it begins.
 const TOLD_FROM: u64 = 512 << 20;
 /// A cgroup's file that says so has no limit.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// How much memory a run may need.
+/// The memory that a run may need.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Memory {
     /// Memory that the run may need, such as 8GiB; by default what the system has available.
@@ -91,13 +91,13 @@ fn available() -> Option<u64> {
     [machine, of_groups.min(), of_old, own].into_iter().flatten().min()
 }
 
-/// By `/proc/meminfo`.
+/// Reads the available memory from `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
 }
 
-/// By the files of a control group: its limit without what it uses, but for files that can be read again.
+/// Reads it from the files of a control group: its limit without what it uses, but for files that can be read again.
 fn of_group(limit: &str, used: &str, stat: &str) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let again = stat.lines().find_map(|line| number(line.strip_prefix("inactive_file ")?));

@@ -13,14 +13,14 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// How long the end of a command waits for a reader that does not read.
+/// The time for which the end of a command waits for a reader that does not read.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Lines that wait for a slow reader at most.
 const WAITING_MAX: usize = 10_000;
 
-/// Why standard output could not be written to, since the start of the command.
+/// The error of writing to standard output, since the start of the command.
 static FAILED: OnceLock<String> = OnceLock::new();
-/// Whether the reader of standard output has gone away.
+/// True once the reader of standard output has gone away.
 static GONE: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line on standard output. A reader that has gone away is no error: there is nobody left to tell. Any other
@@ -42,12 +42,12 @@ pub fn aside(text: &str) {
     let _nobody_left_to_tell = writeln!(io::stderr(), "{text}");
 }
 
-/// Whether nobody reads standard output any more, or it cannot be written to.
+/// Returns true if nobody reads standard output any more, or it cannot be written to.
 pub fn is_unread() -> bool {
     FAILED.get().is_some() || GONE.load(Ordering::Relaxed)
 }
 
-/// What went wrong with [`line()`], if anything did.
+/// Returns the failure of [`line()`], if it failed.
 pub fn failure() -> Option<Failure> {
     FAILED.get().map(|why| Failure::broken(format!("standard output: {why}")))
 }
@@ -60,7 +60,7 @@ pub struct Printer {
     manner: Manner,
 }
 
-/// What is done where lines come faster than they can be written.
+/// The treatment of lines that come faster than they can be written.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
     /// Lines are left out and counted: a reader that does not read holds nobody up.

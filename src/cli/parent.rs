@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-/// How long a command may go on to leave in order what it has, when nobody is there to read it.
+/// The time that a command gets to finish its files when nobody is there to read it.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// The option of commands that other programs start.

@@ -1,4 +1,4 @@
-//! How far a command is, for a program that shows it to somebody: lines of JSON on standard error.
+//! The progress of a command, for a program that shows it to somebody: lines of JSON on standard error.
 
 use super::output::aside;
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Lines of one command at most, but for those that tell of something new.
 const LINES: u64 = 200;
 
-/// How progress is told.
+/// The form in which progress is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// A bar, on a terminal only.
@@ -21,7 +21,7 @@ pub enum Form {
 /// The option of commands that take their time.
 #[derive(Clone, Debug, Args)]
 pub struct Progress {
-    /// How the progress is told.
+    /// The form in which progress is reported.
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     progress: Form,
     #[arg(skip)]

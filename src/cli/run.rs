@@ -46,10 +46,10 @@ pub struct Run {
     /// Replace a value of the scenario; a list's entry by its index: 'fault[0].rounds=3'. May be given again.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
-    /// What hosts the actors; changes the speed, not the outcome.
+    /// The host of the actors. It changes the speed and not the outcome.
     #[arg(long, value_enum, default_value_t)]
     stage: StageKind,
-    /// How signatures are treated: modelled ones cost a hash, and change nothing but themselves and ids.
+    /// The treatment of signatures: modelled ones cost a hash, and change nothing but themselves and ids.
     #[arg(long, value_enum, value_name = "MODE")]
     crypto: Option<CryptoMode>,
     /// Run it twice, and stop at the first event in which the second run differs from the first. Nothing is written.
@@ -290,7 +290,7 @@ impl Run {
     }
 }
 
-/// What became of forks and rollbacks, each with what it counts; nothing where there was neither.
+/// Describes the forks and rollbacks with their numbers; nothing where there was neither.
 fn forks(total: &Totals) -> String {
     if total.forks == 0 && total.rollbacks == 0 && total.fork_depth_max == 0 {
         return String::new();

@@ -1,4 +1,4 @@
-//! Which part of a sweep a process plays: said outright, or by the variables of a batch system.
+//! The part of a sweep that a process plays: given outright, or by the variables of a batch system.
 //!
 //! | system | index | number of parts |
 //! |---|---|---|

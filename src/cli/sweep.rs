@@ -245,7 +245,7 @@ pub(super) fn tell(summary: &Summary, folder: &Path, as_json: bool) -> Result<()
     }
 }
 
-/// How long the network took to come together after a fault, where that took time; with what is censored told apart.
+/// Describes the time that the network took to converge after a fault, if it took any; censored runs are counted apart.
 fn time_to_converge(cell: &CellSummary) -> Option<String> {
     let times = cell.converged_seconds.filter(|times| times.watched_max > SLOT_SECONDS)?;
     let known = |seconds: Option<f64>| seconds.map_or("not known".to_owned(), |seconds| format!("{seconds:.1} s"));

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
     #[error("found {0}, allowed is a file")]
@@ -25,7 +25,7 @@ impl From<Refused> for io::Error {
     }
 }
 
-/// Which file it is, whatever path leads to it.
+/// The identity of a file, whatever path leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -41,7 +41,7 @@ impl Identity {
         file.metadata().map(|found| Self::told(&found))
     }
 
-    /// Of what lies at a path; `None` where nothing does.
+    /// Returns the identity of a path's file; `None` if there is none.
     pub fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|found| Self::told(&found))
     }

@@ -22,14 +22,14 @@ use std::{
 const MAGIC: &[u8; 8] = b"dposlog1";
 /// Bytes before those of a record.
 const HEAD: usize = 12;
-/// So many zeros at the end of the last record mean that they were never written, since power was lost.
+/// The number of zeros at the end of the last record that show that they were never written, because power was lost.
 const NEVER_WRITTEN: usize = 16;
 /// Bytes after which a segment is full.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Bytes of a record at most.
 pub const RECORD_MAX: usize = 64 << 20;
 
-/// Why a log cannot be read or written.
+/// The error of a log that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("{}: {source}", file.display())]
@@ -177,7 +177,7 @@ pub struct Records {
     is_over: bool,
 }
 
-/// What is found where a record should be.
+/// The bytes found where a record should be.
 enum Found {
     Record(Vec<u8>),
     /// The segment ends here.
@@ -295,7 +295,7 @@ impl Records {
         }
     }
 
-    /// Whether the rest of the segment holds nothing but zeros.
+    /// Returns true if the rest of the segment holds nothing but zeros.
     fn only_zeros(&mut self) -> Result<bool, LogError> {
         let mut rest = [0; 4096];
         loop {

@@ -31,7 +31,7 @@ impl fmt::Display for Balance {
     }
 }
 
-/// As the API has it: a decimal string.
+/// The form of the API: a decimal string.
 impl Serialize for Balance {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -13,7 +13,7 @@ use serde_json::Value;
 use served::Served;
 use std::sync::Arc;
 
-/// Why a line of a chain was not taken, and which.
+/// The error of a line of a chain that was not taken.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct ImportError {
@@ -22,7 +22,7 @@ pub struct ImportError {
     pub reason: ImportReason,
 }
 
-/// Why a line of a chain was not taken.
+/// The reason why a line of a chain was not taken.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ImportReason {

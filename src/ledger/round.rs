@@ -11,7 +11,7 @@
 use super::{Balance, rules::Shuffle};
 use crate::protocol::{Address, Height, Milestones, PublicKey, Round as RoundNumber, Slot, shuffle};
 
-/// Where a height lies among the rounds.
+/// The position of a height among the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundPosition {
     pub round: RoundNumber,

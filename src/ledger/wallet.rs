@@ -21,7 +21,7 @@ pub struct Wallet {
     pub nonce: Nonce,
     /// The delegate voted for.
     pub vote: Option<PublicKey>,
-    /// That delegate's address, which costs a hash to compute.
+    /// The address of that delegate, which costs a hash to compute.
     pub(super) vote_address: Option<Address>,
     pub second_public_key: Option<PublicKey>,
     pub multi_signature: Option<Arc<MultiSignature>>,
@@ -150,7 +150,7 @@ pub struct Htlc {
 pub struct Lock {
     pub amount: Arktoshi,
     pub recipient: Address,
-    /// Of the block that holds it.
+    /// The time of the block that holds it.
     pub timestamp: Timestamp,
     pub vendor_field: Option<String>,
     pub secret_hash: [u8; 32],

@@ -172,7 +172,7 @@ impl Drop for Node {
     }
 }
 
-/// Which branch leads to a number, so many levels above the wallets.
+/// Returns the branch that leads to a number, so many levels above the wallets.
 fn branch(number: u32, level: u32) -> usize {
     (number >> (BITS * level)) as usize % BRANCHES
 }
@@ -226,8 +226,8 @@ mod tests {
     }
 
     proptest! {
-        /// What a plain map does, this does; a clone taken before stays as it was; and what changed since, or differs
-        /// from a fork that shares the numbers, or from a network that does not, is what a comparison of all says.
+        /// Compares this map with a plain one. A clone taken before stays as it was. The differences since then, from a fork
+        /// that shares the numbers, and from a network that does not, are those that a comparison of all entries finds.
         #[test]
         fn is_a_map_whose_clones_do_not_change(
             before in payments(40),

@@ -4,12 +4,8 @@
 //! `block`. Everything here is a function of its arguments and of the
 //! thread's [`mode`]; the curve context is a constant table.
 
-mod curve_point;
 pub mod ecdsa;
-mod field;
 pub mod mode;
-mod multiscalar;
-mod residue;
 pub mod schnorr;
 
 pub use mode::CryptoMode;

@@ -29,7 +29,7 @@ pub struct GenesisPlan {
     pub accounts: Vec<(Address, Arktoshi)>,
 }
 
-/// Why a plan is none.
+/// The error of a plan that gives no genesis block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenesisError {
     #[error("genesis: the accounts get {accounts} arktoshi, allowed is at most the total of {total}")]

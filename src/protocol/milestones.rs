@@ -131,7 +131,7 @@ fn check_rounds(merged: &[Milestone]) -> Result<(), MilestoneError> {
     Ok(())
 }
 
-/// Why a list of milestones is refused.
+/// The reason why a list of milestones is refused.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MilestoneError {
     #[error("milestones: found {found}, allowed is an array of at least one object")]

@@ -90,7 +90,7 @@ impl NetworkConfig {
 }
 
 impl Network {
-    /// As `network.json` has it.
+    /// Returns the network in the form of `network.json`.
     pub fn to_json(&self) -> Value {
         json!({
             "name": self.name,

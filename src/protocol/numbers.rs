@@ -107,7 +107,7 @@ impl fmt::Display for Arktoshi {
     }
 }
 
-/// As the chain's JSON has it: a decimal string.
+/// The form of the chain's JSON: a decimal string.
 impl Serialize for Arktoshi {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

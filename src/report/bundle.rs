@@ -1,4 +1,4 @@
-//! What one run leaves in a folder: `summary.json`, `events.jsonl`, tables as CSV and Parquet, and `report.html`.
+//! The output folder of one run: `summary.json`, `events.jsonl`, tables as CSV and Parquet, and `report.html`.
 
 use super::{
     metrics::{Figures, Totals},
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What a run was and how it is repeated.
+/// The description of a run, and of how to repeat it.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
     pub scenario: String,
@@ -27,15 +27,15 @@ pub struct About {
     pub events: u64,
     /// Inputs delivered to actors.
     pub delivered: u64,
-    /// How it ended.
+    /// The end of the run.
     pub ended: Ended,
     /// It was ended before its end: nobody knows how it would have gone on, and the digest is that of what was played.
     pub censored: bool,
     /// Its user ended it: nothing is asserted.
     pub interrupted: bool,
-    /// What a reader of the scenario would not expect of the run.
+    /// Notes on what a reader of the scenario would not expect of the run.
     pub notes: Vec<String>,
-    /// What proves that no block can ever be made again, where it ended with that.
+    /// The proof that no block can ever be made again, if the run ended with one.
     pub halt: Option<Halt>,
     /// The one command that repeats the run.
     pub reproduce: String,
@@ -63,7 +63,7 @@ pub fn quoted(word: &str) -> String {
 pub struct Bundle<'a> {
     pub about: &'a About,
     pub figures: &'a Figures,
-    /// What became of the scenario's assertions.
+    /// The verdicts on the scenario's assertions.
     pub verdicts: &'a [Verdict],
     pub tree: &'a BlockTree,
 }

@@ -9,8 +9,8 @@
 //!                        └─ Heals          from a fault's end to one chain
 //! ```
 //!
-//! What is kept is what is reported: a row a round, at most [`time::BUCKETS`] rows over time, and histograms of a fixed
-//! size; a longer run needs no more. Source of what is measured: consensus.md 7.
+//! It keeps only what it reports: a row a round, at most [`time::BUCKETS`] rows over time, and histograms of a fixed
+//! size. A longer run needs no more. Source of the figures: consensus.md 7.
 
 pub mod heals;
 pub mod propagation;
@@ -79,7 +79,7 @@ pub struct RoundFigures {
     pub transaction_latency_ms: Percentiles,
 }
 
-/// What is sampled at the end of every slot. What needs a live node is empty where none was live at the end of any slot.
+/// Figures sampled at the end of every slot. Those that need a live node are empty if none was live at the end of any slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SlotFigures {
     /// Slots sampled.
@@ -124,7 +124,7 @@ impl Mean {
     }
 }
 
-/// What one slot's end looks like; empty is what needs a live node, while none is live.
+/// The sample at the end of one slot. The members that need a live node are empty while none is live.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub slot: Slot,
@@ -149,7 +149,7 @@ fn lesser<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 /// Everything a run's report is made of.
 pub struct Figures {
-    /// Of the winning chain.
+    /// The rounds of the winning chain.
     pub chain: Vec<RoundReport>,
     pub rounds: Vec<RoundFigures>,
     pub time: Vec<Bucket>,
@@ -177,7 +177,7 @@ pub struct Totals {
     pub longest_gap_slots: u32,
     /// Blocks forged, on any fork.
     pub forged: u32,
-    /// Of them, those not on the winning chain.
+    /// The number of them that are not on the winning chain.
     pub orphaned: u32,
     pub forks: u32,
     pub slots: u32,
@@ -269,7 +269,7 @@ impl Orphans {
         self.round_forks += u32::from(is_fork);
     }
 
-    /// Those that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
+    /// Lists the blocks that are not on the chain ending in `winning`, ascending: how many, and the first [`ORPHANS_LISTED`].
     fn list(&self, winning: &Arc<Link>) -> (u32, Vec<Orphan>) {
         let mut listed = Vec::new();
         let mut count = 0;

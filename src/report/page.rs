@@ -16,7 +16,7 @@ use serde_json::Value;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-/// What the pages share beside the drawing, in the order in which one needs the other.
+/// The scripts that the pages share beside the drawing, each after those that it needs.
 const LIBRARY: [&str; 2] = [include_str!("page/common.js"), include_str!("page/ring.js")];
 
 /// A page of this title that shows `data` by a script, which finds it in `data`.

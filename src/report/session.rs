@@ -35,7 +35,7 @@ const SCHEMA: u32 = 4;
 /// The last instant that a block can name.
 const LAST: SimTime = SimTime::from_seconds(Timestamp(u32::MAX));
 
-/// How a session began.
+/// The beginning of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
@@ -52,12 +52,12 @@ pub struct Session {
     pub chain: Option<PathBuf>,
     /// The slot it began with.
     pub start: u32,
-    /// Of the network, so that a folder that has changed is noticed.
+    /// The nethash of the network, so that a changed folder is noticed.
     pub nethash: String,
 }
 
 impl Session {
-    /// How a session begins that this build records.
+    /// Returns the beginning of a session that this build records.
     pub fn new(seed: u64, scenario: &Scenario, start: u32, config: &NetworkConfig) -> Self {
         Self {
             session: SCHEMA,
@@ -107,12 +107,12 @@ pub struct SessionWriter {
     lines: u64,
     /// The virtual instant of what came in last and is in the file.
     last: Option<SimTime>,
-    /// What stopped it; nothing is written after that.
+    /// The error that stopped it; nothing is written after that.
     cut: Arc<Mutex<Option<CutShort>>>,
     tell: Box<dyn Fn(&CutShort) + Send>,
 }
 
-/// Why a recording holds less than what came in, and up to where it can be played again.
+/// The reason why a recording holds less than all inputs, and the time up to which it can be played again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}; the recording ends with its line {lines}{}", at(last))]
 pub struct CutShort {
@@ -191,7 +191,7 @@ impl Journal for SessionWriter {
     }
 }
 
-/// Why a session cannot be played again, or was not the same.
+/// The reason why a session cannot be played again, or was not the same.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum SessionError {
@@ -290,7 +290,7 @@ impl SessionFile {
     }
 }
 
-/// What came of a replay in which everything was as recorded.
+/// The result of a replay in which everything was as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Replayed {
     /// Inputs from outside.

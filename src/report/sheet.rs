@@ -23,7 +23,7 @@ use std::{
 /// Rows of a row group.
 const GROUP: usize = 65_536;
 
-/// What a column holds. Any cell may be empty.
+/// The type of a column's cells. Any cell may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A count, below 2^63.
@@ -65,7 +65,7 @@ pub struct Sheet {
     group: Vec<Vec<Cell>>,
 }
 
-/// Why a table could not be written.
+/// The error of a table that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SheetError {
     #[error("{}: {source}", file.display())]

@@ -1,4 +1,4 @@
-//! What many runs say together: means and shares with their confidence intervals, and distributions, in a size that does
+//! Statistics of many runs: means and shares with their confidence intervals, and distributions, in a size that does
 //! not grow with the number of runs.
 
 use crate::statistics::{Interval, interval};
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Histograms count whole numbers: a unit is so many of theirs.
 const SCALE: f64 = 1e6;
 
-/// How often something was so.
+/// The share of runs in which something was so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub of: u64,
@@ -62,8 +62,8 @@ pub struct DistributionReport {
     pub mean: f64,
     /// Student's interval of the mean; empty of a single value, and where all are equal.
     pub confidence: Option<Interval>,
-    /// Where all values are equal, the greatest share of others that would still go unseen in so many, by the exact bound;
-    /// empty where they differ.
+    /// If all values are equal, the greatest share of other values that could still be missing from so many, by the exact bound.
+    /// Empty if they differ.
     pub differ_at_most: Option<f64>,
     pub deviation: f64,
     pub min: f64,
@@ -76,7 +76,7 @@ pub struct DistributionReport {
 }
 
 impl Distribution {
-    /// Of nothing yet.
+    /// Starts with no value.
     pub fn new() -> Self {
         let values = Histogram::new(3).expect("three digits are what the crate allows");
         Self { count: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, values }

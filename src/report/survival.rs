@@ -43,7 +43,7 @@ pub struct SurvivalReport {
 }
 
 /// The estimated share that has not seen the event by a time, with its interval.
-struct Step {
+struct Estimate {
     time: f64,
     share: f64,
     low: f64,
@@ -67,7 +67,7 @@ impl Survival {
             return None;
         }
         let steps = self.steps(seen + censored);
-        let first = |below: f64, of: fn(&Step) -> f64| {
+        let first = |below: f64, of: fn(&Estimate) -> f64| {
             // Rounding may leave a share a hair above what it is.
             steps.iter().find(|step| of(step) <= below + 1e-9).map(|step| step.time)
         };
@@ -87,7 +87,7 @@ impl Survival {
     }
 
     /// One for each time at which one of so many runs saw the event, ascending.
-    fn steps(&self, runs: u64) -> Vec<Step> {
+    fn steps(&self, runs: u64) -> Vec<Estimate> {
         let z = Normal::standard().inverse_cdf(0.5 + CONFIDENCE / 2.0);
         let (mut at_risk, mut share, mut variance) = (runs, 1.0_f64, 0.0_f64);
         let mut steps = Vec::new();
@@ -105,7 +105,7 @@ impl Survival {
                     }
                     false => (0.0, 0.0),
                 };
-                steps.push(Step { time: *millis as f64 / 1e3, share, low, high });
+                steps.push(Estimate { time: *millis as f64 / 1e3, share, low, high });
             }
             // Who is censored at a time was still watched then.
             at_risk -= seen + censored;

@@ -48,7 +48,7 @@ const CELLS_LIMIT: u64 = 10_000;
 /// Parts of a sweep.
 const SHARDS_LIMIT: u64 = 100_000;
 
-/// What a sweep runs; written into its folder, so that nothing else goes on there.
+/// The description of a sweep; written into its folder, so that nothing else goes on there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -65,7 +65,7 @@ pub struct Manifest {
     pub vary: Vec<String>,
     /// The part of it that this folder holds; all of it where none is named.
     pub shard: Option<Shard>,
-    /// What a row holds.
+    /// The columns of a row.
     pub columns: Vec<String>,
 }
 
@@ -155,21 +155,21 @@ pub struct Sweep {
 pub struct Cell {
     /// One for each varied path, in their order.
     pub varied: Vec<Override>,
-    /// What is set for all, and then the varied.
+    /// The values set for all, followed by the varied ones.
     pub sets: Vec<String>,
     pub scenario: Scenario,
 }
 
 /// One run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SweepRun {
     /// Its number among all runs, whatever the part.
     pub run: u64,
     pub cell: usize,
     pub seed: u64,
 }
 
-/// Why a sweep cannot be run, merged or read.
+/// The reason why a sweep cannot be run, merged or read.
 #[derive(Debug, thiserror::Error)]
 #[rustfmt::skip]
 pub enum SweepError {
@@ -306,13 +306,13 @@ impl Sweep {
     }
 
     /// The runs of this part, ascending.
-    pub fn places(&self) -> impl Iterator<Item = Place> + Send + use<'_> {
+    pub fn places(&self) -> impl Iterator<Item = SweepRun> + Send + use<'_> {
         let (first, step) = self.manifest.shard.map_or((0, 1), |shard| (shard.index - 1, shard.of));
         (first..self.runs()).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|run| self.place(run))
     }
 
     /// The runs of these numbers, whatever the part; there are no others than those of the sweep.
-    pub fn places_of(&self, runs: Range<u64>) -> impl Iterator<Item = Place> + Send + use<'_> {
+    pub fn places_of(&self, runs: Range<u64>) -> impl Iterator<Item = SweepRun> + Send + use<'_> {
         (runs.start..runs.end.min(self.runs())).map(|run| self.place(run))
     }
 
@@ -327,19 +327,19 @@ impl Sweep {
         self.len() == 0
     }
 
-    /// Where the row of a run of this part stands.
-    pub fn row_of(&self, place: Place) -> u64 {
+    /// Returns the row of a run of this part.
+    pub fn row_of(&self, place: SweepRun) -> u64 {
         place.run / self.manifest.shard.map_or(1, |shard| shard.of)
     }
 
     /// The command that repeats a run.
-    pub fn command(&self, place: Place) -> String {
+    pub fn command(&self, place: SweepRun) -> String {
         bundle::command(&self.manifest.scenario, place.seed, &self.cells[place.cell].sets)
     }
 
-    fn place(&self, run: u64) -> Place {
+    fn place(&self, run: u64) -> SweepRun {
         let seeds = self.seeds_per_cell();
-        Place { run, cell: (run / seeds) as usize, seed: self.manifest.seeds.first + run % seeds }
+        SweepRun { run, cell: (run / seeds) as usize, seed: self.manifest.seeds.first + run % seeds }
     }
 
     fn seeds_per_cell(&self) -> u64 {
@@ -394,13 +394,13 @@ impl Manifest {
         }
     }
 
-    /// What rows are marked with that are handed from one machine to another: 64 hexadecimal digits, the same wherever the
-    /// scenario's file lies and whatever the part.
+    /// Returns the mark of rows that are handed from one machine to another: 64 hexadecimal digits that depend neither
+    /// on the folder of the scenario's file nor on the part.
     pub fn of_rows(&self) -> String {
         hex::encode(Self { scenario: String::new(), shard: None, ..self.clone() }.digest())
     }
 
-    /// What the rows of this sweep are marked with.
+    /// Returns the digest that marks the rows of this sweep.
     fn digest(&self) -> [u8; 32] {
         sha256(&serde_json::to_vec(self).expect("it is made of what JSON can hold"))
     }
@@ -429,7 +429,7 @@ impl Manifest {
     }
 }
 
-/// What the files are that the scenarios name.
+/// Returns a digest of the files that the scenarios name.
 fn of_files(cells: &[Cell]) -> Result<String, SweepError> {
     let names: BTreeSet<&str> = cells.iter().flat_map(|cell| cell.scenario.files()).collect();
     let of = |name: &str| {

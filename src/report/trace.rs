@@ -32,7 +32,7 @@ pub enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// What a file's name asks for: `.jsonl` is [`TraceFormat::Jsonl`], `.json` is for a viewer.
+    /// Returns the format that a file's name asks for: `.jsonl` is [`TraceFormat::Jsonl`], `.json` is for a viewer.
     pub fn of(file: &Path) -> Self {
         match file.extension().is_some_and(|extension| extension == "json") {
             true => Self::Perfetto,

@@ -1,4 +1,4 @@
-//! What a scenario asserts: conditions over the whole network, and when they must hold.
+//! Assertions of a scenario: conditions over the whole network, and the times at which they must hold.
 //!
 //! ```toml
 //! [[assert]]
@@ -32,7 +32,7 @@ pub struct Assertion {
     /// A condition that holds when the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finally: Option<String>,
-    /// So many rounds' worth of slots, for `eventually`; to the end of the run, if absent.
+    /// The number of rounds' worth of slots, for `eventually`; to the end of the run, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within_rounds: Option<u32>,
     /// The moment from which `always` and `eventually` count; the start, if absent.
@@ -66,7 +66,7 @@ pub enum Condition {
     },
 }
 
-/// How a metric is compared.
+/// The comparison of a metric with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     Less,
@@ -98,7 +98,7 @@ macro_rules! metrics {
                 }
             }
 
-            /// What it is, in one sentence.
+            /// Describes it in one sentence.
             pub fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($($doc),+).trim_ascii(),)*
@@ -156,7 +156,7 @@ metrics! {
 }
 
 impl Claim {
-    /// What it is about.
+    /// Returns the condition that it is about.
     pub fn condition(&self) -> &Condition {
         match self {
             Self::Always(condition)
@@ -171,7 +171,7 @@ impl Claim {
 type Misread = (&'static str, String, String);
 
 impl Assertion {
-    /// What it claims.
+    /// Reads its claim.
     ///
     /// # Errors
     /// None or several claims are made, or a condition cannot be read: key, what was found, what is allowed.
@@ -202,7 +202,7 @@ impl Assertion {
     }
 }
 
-/// As it would be said.
+/// The text of the assertion.
 impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let claims = [
@@ -228,7 +228,7 @@ impl fmt::Display for Assertion {
 }
 
 impl Condition {
-    /// What can be written.
+    /// Returns the forms that an assertion can have.
     fn allowed() -> String {
         let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
         format!(

@@ -2,8 +2,8 @@
 
 use super::{
     ground::{Ground, Usernames},
-    limits::Mistake,
     load,
+    mistake::Mistake,
     run::with_addresses,
     testnet::Testnet,
     workload::Stand,
@@ -25,7 +25,7 @@ const ROUNDS_LIMIT: u32 = 1_000_000_000;
 #[derive(Clone)]
 pub struct FaultDesk(Arc<Known>);
 
-/// What faults of the run can name, and what their clients are made with.
+/// The things that faults of the run can name, and those that their clients are made with.
 struct Known {
     plan: Plan,
     names: Names,

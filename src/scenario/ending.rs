@@ -1,4 +1,4 @@
-//! How a run ends: with its last round, or before it.
+//! The end of a run: with its last round, or before it.
 //!
 //! A run that is ended before its end, by the stall rule or the time limit, is *censored*: nobody knows how it would have
 //! gone on, so it has neither succeeded nor failed. A run that has *halted* is no guess: it is proved that no block can
@@ -13,7 +13,7 @@ use crate::{
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The winning chain reached the end of the last round.
@@ -73,7 +73,7 @@ impl Ended {
         }
     }
 
-    /// How it ended, in a sentence without its end.
+    /// Returns a sentence about the end, without its full stop.
     pub fn in_words(self, reached: Height, wanted: Height) -> String {
         match self {
             Self::Complete => format!("complete: the last round ended at height {reached}"),
@@ -96,7 +96,7 @@ impl Serialize for Ended {
 }
 
 impl Halt {
-    /// What is proved, and on what.
+    /// Returns the proof, in words.
     pub fn in_words(&self) -> String {
         let seconds = |at: SimTime| at.micros() / 1_000_000;
         format!(

@@ -1,7 +1,7 @@
-//! What faults can name: the nodes, delegates, accounts and moments of a run. One set of rules for scenario files and for
-//! runs that go on.
+//! The things that faults can name: the nodes, delegates, accounts and moments of a run. Scenario files and runs that go on
+//! have one set of rules.
 
-use super::limits::{Checked, Mistake, join, rate, ratio, within};
+use super::mistake::{Checked, Mistake, join, rate, ratio, within};
 use crate::{
     protocol::Address,
     sim::{
@@ -13,10 +13,10 @@ use crate::{
 /// Seconds a trigger can name: a century.
 const SECONDS_LIMIT: f64 = 3.2e9;
 
-/// What there is in a run.
+/// The things that there are in a run.
 pub struct Ground<'a> {
     pub nodes: u32,
-    /// So many of the nodes, the first ones, forge.
+    /// The number of nodes that forge; these are the first ones.
     pub forgers: u32,
     pub usernames: Usernames<'a>,
     /// Funded accounts: `account_1` and so on.
@@ -77,7 +77,7 @@ impl Ground<'_> {
         fault.kind.said().iter().try_for_each(|(name, said)| self.check_said(&join(key, name), said))
     }
 
-    /// What a fault says beside its lists of nodes, under its key.
+    /// Checks a statement of a fault beside its lists of nodes, under its key.
     fn check_said(&self, key: &str, said: &Said<'_>) -> Checked {
         match said {
             Said::Number(number, allowed) => within(key, *number, allowed.clone()),

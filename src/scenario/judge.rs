@@ -16,7 +16,7 @@ use crate::{
 use serde::Serialize;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Who watches a run beside the judge and knows its invariants.
+/// An observer that watches a run beside the judge and knows its invariants.
 pub trait Expert: Observer {
     /// Holds the invariants of a chain, or the one of a name, against what was seen so far and the block that ends the
     /// winning chain: what is wrong, if anything.
@@ -37,7 +37,7 @@ impl Clone for Box<dyn Expert> {
 #[derive(Clone)]
 pub struct Judge(Arc<Mutex<Case>>);
 
-/// What became of an assertion.
+/// The result of an assertion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// The assertion in words.
@@ -45,11 +45,11 @@ pub struct Verdict {
     /// As `holds`: true, false, or null where it is undecided.
     #[serde(rename = "holds")]
     pub ruling: Ruling,
-    /// What was found: when it broke, or the value at the end.
+    /// The value found when it broke, or at the end.
     pub found: String,
 }
 
-/// Whether an assertion holds.
+/// The ruling on an assertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
     Holds,
@@ -140,7 +140,7 @@ struct Watched {
     within_rounds: Option<u32>,
     /// The first slot from which it counts, once that has come.
     since: Option<Slot>,
-    /// When it was decided, and what was found then.
+    /// The verdict, once it is decided, and the value found then.
     decided: Option<(bool, String)>,
     last: String,
 }
@@ -219,14 +219,14 @@ impl Judge {
         Self(Arc::new(Mutex::new(self.lock().clone())))
     }
 
-    /// What has to watch the run for it: nothing, where nothing is asserted.
+    /// Returns the observer that the assertions need; none if nothing is asserted.
     pub fn observer(&self) -> Option<Box<dyn Observer>> {
         let asserts = !self.lock().assertions.is_empty();
         asserts.then(|| Box::new(self.clone()) as Box<dyn Observer>)
     }
 
-    /// What became of each assertion in a run that ended at this instant, and so. Of a run that was ended before its end,
-    /// what its end was to decide is undecided.
+    /// Returns the verdict on each assertion in a run that ended at this instant and in this way. A run that was ended before
+    /// its end leaves undecided what its end would have decided.
     pub fn verdicts(&self, end: SimTime, ended: Ended) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);
@@ -234,7 +234,7 @@ impl Judge {
         case.assertions.iter().map(|watched| watched.verdict(ended.is_decided())).collect()
     }
 
-    /// Those that do not hold at the end of a slot that is over, whatever comes after it.
+    /// Returns the assertions that do not hold at the end of a slot that is over, whatever comes after it.
     pub fn broken(&self, end: SimTime) -> Vec<Verdict> {
         let mut case = self.lock();
         case.look_until(end);

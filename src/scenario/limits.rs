@@ -1,17 +1,18 @@
-//! What the types of a scenario do not say: ranges, names that must exist, what goes together.
+//! Checks that the types of a scenario do not make: ranges, names that must exist, members that go together.
 
 use super::{
     Scenario,
     assertion::Claim,
     file::StallRule,
     ground::{Ground, Usernames},
+    mistake::{Checked, Mistake, join, rate, ratio, within},
     testnet::{ACCOUNTS_LIMIT, DELEGATES_LIMIT},
+    workload::{WALLETS_LIMIT, Workload, WorkloadKind},
 };
 use crate::{
     ledger::Rules,
     sim::{Fault, Trigger, fault::Nodes, network::topology::TopologyError},
 };
-use std::{fmt::Display, ops::RangeInclusive};
 
 /// The version of the file format this build reads.
 const VERSION: u32 = 1;
@@ -19,28 +20,10 @@ const VERSION: u32 = 1;
 const ROUNDS_LIMIT: u32 = 100_000;
 /// Nodes a scenario can have.
 pub const NODES_LIMIT: u32 = 10_000;
-/// What a block can pay: a million coins \[arktoshi\].
+/// The greatest reward of a block: a million coins \[arktoshi\].
 const REWARD_LIMIT: u64 = 100_000_000_000_000;
 /// Seconds a duration can last: a century.
 const TIME_LIMIT: u32 = 3_200_000_000;
-
-/// A value that is not allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// Its path in the file.
-    pub key: String,
-    pub found: String,
-    pub allowed: String,
-}
-
-pub(super) type Checked = Result<(), Mistake>;
-
-impl Mistake {
-    /// Of a key: what was found, what is allowed.
-    pub fn new(key: impl Into<String>, found: impl Display, allowed: impl Into<String>) -> Self {
-        Self { key: key.into(), found: found.to_string(), allowed: allowed.into() }
-    }
-}
 
 impl Scenario {
     /// Returns true if a file that says this could be played: a scenario made or changed in code may name what there is not.
@@ -59,7 +42,7 @@ impl Scenario {
             self.check_fault(&format!("fault[{index}]"), fault)?;
         }
         for (index, workload) in self.workloads.iter().enumerate() {
-            workload.check(&format!("workload[{index}]"), self)?;
+            self.check_workload(&format!("workload[{index}]"), workload)?;
         }
         for (index, assertion) in self.assertions.iter().enumerate() {
             let key = format!("assert[{index}]");
@@ -167,7 +150,48 @@ impl Scenario {
         self.ground().check_trigger(key, trigger, begins)
     }
 
-    /// What its faults can name.
+    /// Checks the members whose types allow more than a workload does.
+    fn check_workload(&self, key: &str, workload: &Workload) -> Checked {
+        self.check_trigger(&format!("{key}.from"), &workload.from, true)?;
+        if let Some(until) = &workload.until {
+            self.check_trigger(&format!("{key}.until"), until, false)?;
+        }
+        if let Some(nodes) = workload.nodes() {
+            self.check_nodes(&format!("{key}.nodes"), nodes, false)?;
+        }
+        match &workload.kind {
+            WorkloadKind::Generate(generate) => {
+                rate(&format!("{key}.per_second"), generate.per_second)?;
+                within(&format!("{key}.wallets"), generate.wallets, 1..=WALLETS_LIMIT)?;
+                within(&format!("{key}.funding"), generate.funding, 1..=1_000_000)?;
+                if let Some((name, share)) =
+                    generate.mix.iter().find(|(_, share)| !(share.is_finite() && **share >= 0.0))
+                {
+                    return Err(Mistake::new(format!("{key}.mix"), format!("{name:?} = {share}"), "0 or more"));
+                }
+                if !generate.mix.is_empty() && generate.mix.values().sum::<f64>() <= 0.0 {
+                    return Err(Mistake::new(format!("{key}.mix"), "nothing but 0", "a share above 0"));
+                }
+                generate.amount.check(&format!("{key}.amount"))?;
+                generate.fee.check(&format!("{key}.fee"))
+            }
+            WorkloadKind::List(list) => {
+                rate(&format!("{key}.per_second"), list.per_second)?;
+                for (index, text) in list.transactions.iter().enumerate() {
+                    if let Err(why) = hex::decode(text) {
+                        let key = format!("{key}.transactions[{index}]");
+                        return Err(Mistake::new(key, why, "the bytes of a transaction in hex"));
+                    }
+                }
+                ratio(&format!("{key}.transactions"), f64::from(u8::from(!list.transactions.is_empty())))
+            }
+            WorkloadKind::Chain(chain) => chain.check().map_err(|why| {
+                Mistake::new(format!("{key}.file"), format!("'{}': {why}", chain.file), "a chain of blocks")
+            }),
+        }
+    }
+
+    /// Returns the things that its faults can name.
     fn ground(&self) -> Ground<'static> {
         let network = &self.network;
         Ground {
@@ -179,28 +203,4 @@ impl Scenario {
             last_height: self.last_height().0,
         }
     }
-}
-
-pub(super) fn join(key: &str, part: &str) -> String {
-    if part.is_empty() { key.to_owned() } else { format!("{key}.{part}") }
-}
-
-/// A number within limits.
-pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
-    if allowed.contains(&found) {
-        return Ok(());
-    }
-    let (low, high) = allowed.into_inner();
-    Err(Mistake::new(key, found, if low == high { low.to_string() } else { format!("{low} to {high}") }))
-}
-
-/// A part of a whole.
-pub fn ratio(key: &str, found: f64) -> Checked {
-    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
-}
-
-/// How many a second.
-pub fn rate(key: &str, found: f64) -> Checked {
-    let allowed = 1e-6..=1e6;
-    if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 1000000 a second")) }
 }

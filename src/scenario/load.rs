@@ -4,7 +4,13 @@
 //! All of it becomes one table, which is read as a whole. Where that fails, the path of the key leads back to the file
 //! and line it came from, or to the value that replaced it.
 
-use super::{Override, Scenario, ScenarioError, file::Place, limits::Mistake, schema::keys_beside};
+use super::{
+    Override, Scenario, ScenarioError,
+    file::SourcePosition,
+    mistake::Mistake,
+    path::{PathStep, join, split},
+    schema::keys_beside,
+};
 use crate::{
     files::{self, Identity, TEXT_LIMIT},
     sim::Fault,
@@ -18,11 +24,12 @@ use toml::{
 /// Lists whose entries add up over included files.
 const LISTS: [&str; 4] = ["fault", "workload", "action", "assert"];
 
-/// How deep files can include each other.
+/// The greatest depth of includes.
 const DEPTH_LIMIT: usize = 16;
 /// Files of a scenario, one that is included twice counted twice.
 const FILES_LIMIT: usize = 256;
-/// Of so many keys of a table or entries of a list each is tried in the search for a mistake; of more, halves are tried first.
+/// The number of keys of a table or entries of a list up to which the search for a mistake tries each. Of more it tries halves
+/// first.
 const TRIED_EACH: usize = 32;
 
 /// One file that was read.
@@ -43,15 +50,50 @@ struct Sources {
     bytes: u64,
 }
 
-/// A step of a path into a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Key(String),
-    Index(usize),
+impl Scenario {
+    /// Reads and checks a file and what it includes.
+    ///
+    /// # Errors
+    /// A file cannot be read, is not TOML of this format, or names what does not exist.
+    pub fn load(file: &Path) -> Result<Self, ScenarioError> {
+        load(file, None, &[])
+    }
+
+    /// Reads a file, replaces values in it, and checks what comes of that.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`]; where a replaced value is at fault, the error names it instead of a line.
+    pub fn load_with(file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        load(file, None, overrides)
+    }
+
+    /// The files that a scenario is made of: its own first, then those that it includes.
+    ///
+    /// # Errors
+    /// A file cannot be read or is not TOML.
+    pub fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+        files_of(file)
+    }
+
+    /// [`Scenario::load_with`] on the text of a file; `file` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Scenario::load_with`].
+    pub fn parse_with(text: &str, file: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        load(file, Some(text), overrides)
+    }
+
+    /// Checks the text of a file; `file` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ScenarioError> {
+        load(file, Some(text), &[])
+    }
 }
 
 /// Reads the scenario of a file, whose text may be given.
-pub fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
     let mut sources = Sources::default();
     let mut table = sources.read(file, text)?;
     for set in overrides {
@@ -60,19 +102,19 @@ pub fn load(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<S
     let scenario: Scenario = match deserialize(&table) {
         Ok(scenario) => scenario,
         Err((path, message)) => {
-            let key = Some(text_of(&path)).filter(|key| !key.is_empty());
+            let key = Some(join(&path)).filter(|key| !key.is_empty());
             return Err(ScenarioError::Malformed { place: sources.place(&path, file, overrides), key, message });
         }
     };
     scenario.check().map_err(|Mistake { key, found, allowed }| {
-        let place = sources.place(&parse(&key), file, overrides);
+        let place = sources.place(&split(&key), file, overrides);
         ScenarioError::NotAllowed { place, key, found, allowed }
     })?;
     Ok(scenario)
 }
 
 /// The files that a scenario is made of: its own, then those that are included, each as it was found.
-pub fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+fn files_of(file: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     let mut sources = Sources::default();
     sources.read(file, None)?;
     Ok(sources.files.into_iter().map(|source| source.file).collect())
@@ -120,8 +162,8 @@ impl Sources {
     fn check_include(&self, file: &Path, included: &Path) -> Result<(), ScenarioError> {
         let place = || {
             let including = self.files.iter().rev().find(|source| source.file == file);
-            let include = [Step::Key("include".to_owned())];
-            including.map_or_else(|| Place::File(file.to_path_buf()), |source| source.place(&include).0)
+            let include = [PathStep::Key("include".to_owned())];
+            including.map_or_else(|| SourcePosition::File(file.to_path_buf()), |source| source.place(&include).0)
         };
         let included_by = Identity::at(included).is_some_and(|found| self.open.contains(&Some(found)));
         if included_by {
@@ -145,48 +187,48 @@ impl Sources {
         }
     }
 
-    /// Where the value at a path came from.
-    fn place(&self, path: &[Step], file: &Path, overrides: &[Override]) -> Place {
-        let text = text_of(path);
+    /// Returns the position from which the value at a path came.
+    fn place(&self, path: &[PathStep], file: &Path, overrides: &[Override]) -> SourcePosition {
+        let text = join(path);
         let touches = |set: &&Override| {
             let of = set.path();
             !text.is_empty() && (text.starts_with(&of) || of.starts_with(&text))
         };
         if let Some(set) = overrides.iter().rev().find(touches) {
-            return Place::Override { file: file.to_path_buf(), set: set.to_string() };
+            return SourcePosition::Override { file: file.to_path_buf(), set: set.to_string() };
         }
-        if let [Step::Key(list), Step::Index(index), rest @ ..] = path
+        if let [PathStep::Key(list), PathStep::Index(index), rest @ ..] = path
             && let Some((list, of, entry)) = self.entries.iter().filter(|(of, ..)| of == list).nth(*index)
         {
-            let mut local = vec![Step::Key((*list).to_owned()), Step::Index(*entry)];
+            let mut local = vec![PathStep::Key((*list).to_owned()), PathStep::Index(*entry)];
             local.extend_from_slice(rest);
             return self.files[*of].place(&local).0;
         }
         // The file that says the most of the path, the including one first.
         let places = self.files.iter().map(|source| source.place(path));
-        let mut best: Option<(Place, usize)> = None;
+        let mut best: Option<(SourcePosition, usize)> = None;
         for (place, depth) in places {
             if best.as_ref().is_none_or(|(_, deepest)| depth > *deepest) {
                 best = Some((place, depth));
             }
         }
-        best.map_or_else(|| Place::File(file.to_path_buf()), |(place, _)| place)
+        best.map_or_else(|| SourcePosition::File(file.to_path_buf()), |(place, _)| place)
     }
 }
 
 impl Source {
     /// The line on which the deepest key of a path stands that the file has, and how deep that is.
-    fn place(&self, path: &[Step]) -> (Place, usize) {
-        let whole = Place::File(self.file.clone());
+    fn place(&self, path: &[PathStep]) -> (SourcePosition, usize) {
+        let whole = SourcePosition::File(self.file.clone());
         let Ok(table) = DeTable::parse(&self.text) else { return (whole, 0) };
         let mut depth = 0;
         let mut at = None;
         let mut value: Option<&DeValue<'_>> = None;
         for step in path {
             let next = match (step, value) {
-                (Step::Key(key), None) => find(table.get_ref(), key),
-                (Step::Key(key), Some(DeValue::Table(table))) => find(table, key),
-                (Step::Index(index), Some(DeValue::Array(list))) => {
+                (PathStep::Key(key), None) => find(table.get_ref(), key),
+                (PathStep::Key(key), Some(DeValue::Table(table))) => find(table, key),
+                (PathStep::Index(index), Some(DeValue::Array(list))) => {
                     list.get(*index).map(|entry| (entry.span().start, entry.get_ref()))
                 }
                 _ => None,
@@ -195,7 +237,7 @@ impl Source {
             (at, value, depth) = (Some(start), Some(found), depth + 1);
         }
         match at {
-            Some(start) => (Place::Line { file: self.file.clone(), line: line_of(&self.text, start) }, depth),
+            Some(start) => (SourcePosition::Line { file: self.file.clone(), line: line_of(&self.text, start) }, depth),
             None => (whole, 0),
         }
     }
@@ -224,7 +266,7 @@ fn merge_at(below: &mut Table, above: Table, top: bool) {
 }
 
 /// The scenario in a table, or the path of what is wrong and the message.
-fn deserialize(table: &Table) -> Result<Scenario, (Vec<Step>, String)> {
+fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
     let error = match attempt(table) {
         Ok(scenario) => return Ok(scenario),
         Err(message) => message,
@@ -250,7 +292,7 @@ pub fn fault(json: &serde_json::Value) -> Result<Fault, String> {
     table.insert("fault".to_owned(), vec![Value::Table(fault)].into());
     match deserialize(&table) {
         Ok(mut scenario) => scenario.faults.pop().ok_or_else(|| "found no fault".to_owned()),
-        Err((path, message)) => Err(match path.get(2..).map(text_of).filter(|key| !key.is_empty()) {
+        Err((path, message)) => Err(match path.get(2..).map(join).filter(|key| !key.is_empty()) {
             Some(key) => format!("key '{key}': {message}"),
             None => message,
         }),
@@ -258,7 +300,7 @@ pub fn fault(json: &serde_json::Value) -> Result<Fault, String> {
 }
 
 /// A message about an unknown key with those that there are, which the derived readers know of some tables only.
-fn with_known_keys(table: &Table, path: &[Step], message: String) -> String {
+fn with_known_keys(table: &Table, path: &[PathStep], message: String) -> String {
     let Some((unknown, _)) = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) else {
         return message;
     };
@@ -275,14 +317,14 @@ fn attempt(table: &Table) -> Result<Scenario, String> {
 
 /// The path of the key a message is about: left out, it changes the message. One whose absence mends everything is
 /// preferred, and a `kind` is suspected last, for without it the rest means nothing.
-fn culprit(table: &Table, message: &str) -> Vec<Step> {
+fn culprit(table: &Table, message: &str) -> Vec<PathStep> {
     let whole = Value::Table(table.clone());
     let mut path = Vec::new();
     loop {
         let steps = narrowed(&whole, &path, message);
         let found = steps.into_iter().filter_map(|step| {
             let rank = rank_without(&whole, &path, std::slice::from_ref(&step), message)?;
-            Some((if rank == 1 && step == Step::Key("kind".to_owned()) { 2 } else { rank }, step))
+            Some((if rank == 1 && step == PathStep::Key("kind".to_owned()) { 2 } else { rank }, step))
         });
         match found.min_by_key(|(rank, _)| *rank) {
             Some((_, step)) => path.push(step),
@@ -293,7 +335,7 @@ fn culprit(table: &Table, message: &str) -> Vec<Step> {
 
 /// The steps on from a path among which the culprit is: of many, the half without which the message changes, again and
 /// again, since each try reads everything.
-fn narrowed(whole: &Value, path: &[Step], message: &str) -> Vec<Step> {
+fn narrowed(whole: &Value, path: &[PathStep], message: &str) -> Vec<PathStep> {
     let mut steps = steps(at(&mut whole.clone(), path));
     while steps.len() > TRIED_EACH {
         let second = steps.split_off(steps.len() / 2);
@@ -304,9 +346,9 @@ fn narrowed(whole: &Value, path: &[Step], message: &str) -> Vec<Step> {
     steps
 }
 
-/// What becomes of a message without some of the steps on from a path: 0 if nothing is wrong then, 1 if something else is,
+/// Tries the table without some of the steps on from a path. Returns 0 if nothing is wrong then, 1 if another message comes,
 /// and `None` if the message stays.
-fn rank_without(whole: &Value, path: &[Step], steps: &[Step], message: &str) -> Option<u8> {
+fn rank_without(whole: &Value, path: &[PathStep], steps: &[PathStep], message: &str) -> Option<u8> {
     let mut without = whole.clone();
     let container = at(&mut without, path);
     // From the last one on, for those behind an entry of a list move up.
@@ -321,54 +363,27 @@ fn rank_without(whole: &Value, path: &[Step], steps: &[Step], message: &str) -> 
     }
 }
 
-fn steps(value: &Value) -> Vec<Step> {
+fn steps(value: &Value) -> Vec<PathStep> {
     match value {
-        Value::Table(table) => table.keys().cloned().map(Step::Key).collect(),
-        Value::Array(list) => (0..list.len()).map(Step::Index).collect(),
+        Value::Table(table) => table.keys().cloned().map(PathStep::Key).collect(),
+        Value::Array(list) => (0..list.len()).map(PathStep::Index).collect(),
         _ => Vec::new(),
     }
 }
 
-fn at<'a>(value: &'a mut Value, path: &[Step]) -> &'a mut Value {
+fn at<'a>(value: &'a mut Value, path: &[PathStep]) -> &'a mut Value {
     path.iter().fold(value, |value, step| match step {
-        Step::Key(key) => value.get_mut(key.as_str()).expect("the path was followed before"),
-        Step::Index(index) => value.get_mut(*index).expect("the path was followed before"),
+        PathStep::Key(key) => value.get_mut(key.as_str()).expect("the path was followed before"),
+        PathStep::Index(index) => value.get_mut(*index).expect("the path was followed before"),
     })
 }
 
-fn remove(value: &mut Value, step: &Step) {
+fn remove(value: &mut Value, step: &PathStep) {
     match (value, step) {
-        (Value::Table(table), Step::Key(key)) => drop(table.remove(key)),
-        (Value::Array(list), Step::Index(index)) => drop(list.remove(*index)),
+        (Value::Table(table), PathStep::Key(key)) => drop(table.remove(key)),
+        (Value::Array(list), PathStep::Index(index)) => drop(list.remove(*index)),
         _ => {}
     }
-}
-
-/// `fault[2].share`.
-fn text_of(path: &[Step]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Key(key) if text.is_empty() => text.push_str(key),
-            Step::Key(key) => {
-                text.push('.');
-                text.push_str(key);
-            }
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-        }
-    }
-    text
-}
-
-/// The path of a text made by [`text_of`].
-fn parse(text: &str) -> Vec<Step> {
-    let mut path = Vec::new();
-    for part in text.split('.') {
-        let mut pieces = part.split('[');
-        path.extend(pieces.next().filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
-        path.extend(pieces.filter_map(|piece| piece.trim_end_matches(']').parse().ok()).map(Step::Index));
-    }
-    path
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -379,7 +394,7 @@ fn line_of(text: &str, at: usize) -> usize {
 fn syntax(text: &str, file: &Path, error: &toml::de::Error) -> ScenarioError {
     let line = line_of(text, error.span().map_or(0, |span| span.start));
     let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map(|(key, _)| key.trim().to_owned());
-    let place = Place::Line { file: file.to_path_buf(), line };
+    let place = SourcePosition::Line { file: file.to_path_buf(), line };
     ScenarioError::Malformed { place, key, message: error.message().replace('\n', " ") }
 }
 

@@ -1,15 +1,14 @@
-//! How much memory a run will need, said before it is played.
+//! The memory that a run will need, computed before it is played.
 //!
-//! 1. A run is counted: nodes, whom each knows, whom it asks beside, messages that are under way at once, pending
-//!    transactions, blocks and the states that are kept of them ([`Need`]).
-//! 2. Each of these takes what its records take, by their own sizes ([`Need::parts`]). What lies in a table that grows has
-//!    up to twice its room: `GROWN`.
-//! 3. The process itself and the rows of a run's tables were measured.
+//! 1. Count the parts of the run: nodes, the peers that each knows, the others that it asks, messages under way at once, pending
+//!    transactions, blocks and the kept states ([`Need`]).
+//! 2. Multiply each count by the size of its records ([`Need::parts`]). A table that grows takes up to twice that: `GROWN`.
+//! 3. Add the process itself and the rows of a run's tables, which were measured.
 //!
-//! How much is under way at once, and who is asked, is decided by what goes wrong. The count takes the busiest instant that a
-//! run of its kind has: on a full mesh on which nothing is to go wrong a block on its way to all, otherwise all nodes asking all
-//! they know. What clients hand in waits while faults may hold blocks up. `tests/protocol/memory.rs` holds the sum against what
-//! runs really take.
+//! Faults decide how many messages are under way at once and which peers are asked. The count takes the busiest instant of such
+//! a run: on a full mesh without faults one block on its way to all, otherwise all nodes asking all they know. Submitted
+//! transactions wait while faults may hold blocks up. `tests/protocol/memory.rs` compares the sum with the memory that runs
+//! take.
 
 use super::{
     Scenario,
@@ -25,7 +24,7 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// What a run is made of, in numbers.
+/// The parts of a run, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
     pub nodes: u64,
@@ -43,7 +42,7 @@ pub struct Need {
     pub blocks: u64,
     /// Transactions that are handed in at most.
     pub transactions: u64,
-    /// Of those, pending at once, counted in each pool.
+    /// The number of them that are pending at once, counted in each pool.
     pub pending: u64,
     /// Ids that pools have been handed since the last block, counted in each pool; those of a slot are too few to count.
     pub recent: u64,
@@ -59,7 +58,8 @@ const ROWS: u64 = 900;
 const CONTENT: usize = 600;
 /// The places of a table that has grown by doubling, by the values in it: from one to two.
 const GROWN: (u64, u64) = (3, 2);
-/// Wallets that a block changes at least, of its forger and of whom that votes for, and levels of the trie above each.
+/// The least number of wallets that a block changes, those of its forger and of the delegate that the forger votes for, and the
+/// levels of the trie above each.
 const WALLETS: (u64, u64) = (2, 6);
 /// Bytes of a level of the trie of wallets.
 const LEVEL: u64 = 8 * 16;
@@ -77,7 +77,7 @@ impl Need {
         self.parts().iter().fold(PROCESS + TABLES, |sum, (_, _, bytes)| sum.saturating_add(*bytes))
     }
 
-    /// What it is made of: how many, of what, and the bytes of all of them.
+    /// Returns its parts: how many, of which kind, and the bytes of all of them.
     pub fn parts(&self) -> [(u64, &'static str, u64); 9] {
         let part = |count: u64, what, each: u64| (count, what, count.saturating_mul(each));
         let of = |bytes: usize| bytes as u64;
@@ -123,7 +123,7 @@ impl fmt::Display for Need {
 }
 
 impl Scenario {
-    /// What its runs will need. The seed changes nothing in it.
+    /// Returns the memory that its runs will need. The seed changes nothing in it.
     pub fn memory(&self) -> Need {
         let nodes = u64::from(self.network.nodes());
         let topology = &self.network.model.topology;
@@ -172,7 +172,7 @@ impl Scenario {
         }
     }
 
-    /// Who hands in transactions.
+    /// Returns the clients that hand in transactions.
     fn clients(&self) -> impl Iterator<Item = Clients> {
         let last = self.last_second();
         let each = self.rules(u32::MAX).pool.max_transactions_per_sender as u64;
@@ -247,12 +247,12 @@ impl Scenario {
     }
 }
 
-/// Those who hand in transactions at a rate.
+/// Clients that hand in transactions at a rate.
 struct Clients {
     per_second: f64,
-    /// How long they do.
+    /// The time for which they do.
     seconds: f64,
-    /// What they leave pending at most.
+    /// The greatest number of transactions that they leave pending.
     pending_most: u64,
 }
 

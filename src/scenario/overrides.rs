@@ -4,13 +4,14 @@
 //! is written as in the file; text that is no TOML value stands for itself, so `network.gossip=reference` needs no quotes
 //! that a shell would eat.
 
+use super::path::{PathStep, join};
 use std::{fmt, str::FromStr};
 use toml::{Table, Value};
 
 /// A path into a scenario file and the value to put there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    path: Vec<Step>,
+    path: Vec<PathStep>,
     value: Value,
 }
 
@@ -23,16 +24,10 @@ pub struct Variation {
     pub values: Vec<Override>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Key(String),
-    Index(usize),
-}
-
 /// Keys and indexes of a path: more than any value of a scenario is deep.
 const PATH_LIMIT: usize = 32;
 
-/// Why a text is no override, or why it does not fit a file.
+/// The reason why a text is no override, or why it does not fit a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum OverrideError {
@@ -110,11 +105,11 @@ impl Override {
         for (depth, step) in self.path.iter().enumerate() {
             let here = || join(&self.path[..depth]);
             at = match step {
-                Step::Key(key) => match at {
+                PathStep::Key(key) => match at {
                     Value::Table(table) => table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new())),
                     _ => return Err(OverrideError::NoTable { path: self.path(), at: here(), key: key.clone() }),
                 },
-                Step::Index(index) => {
+                PathStep::Index(index) => {
                     let found = at.as_array().map_or(0, Vec::len);
                     let missing = OverrideError::NoEntry { path: self.path(), at: here(), index: *index, found };
                     at.as_array_mut().and_then(|list| list.get_mut(*index)).ok_or(missing)?
@@ -133,22 +128,7 @@ impl fmt::Display for Override {
     }
 }
 
-fn join(path: &[Step]) -> String {
-    let mut joined = String::new();
-    for step in path {
-        match step {
-            Step::Key(key) if joined.is_empty() => joined.push_str(key),
-            Step::Key(key) => {
-                joined.push('.');
-                joined.push_str(key);
-            }
-            Step::Index(index) => joined.push_str(&format!("[{index}]")),
-        }
-    }
-    joined
-}
-
-fn parse_path(text: &str) -> Result<Vec<Step>, OverrideError> {
+fn parse_path(text: &str) -> Result<Vec<PathStep>, OverrideError> {
     let bad = || OverrideError::BadPath(text.to_owned());
     let mut path = Vec::new();
     for part in text.split('.') {
@@ -157,14 +137,14 @@ fn parse_path(text: &str) -> Result<Vec<Step>, OverrideError> {
         if key.is_empty() || !key.chars().all(is_word) {
             return Err(bad());
         }
-        path.push(Step::Key(key.to_owned()));
+        path.push(PathStep::Key(key.to_owned()));
         if path.len() > PATH_LIMIT {
             return Err(OverrideError::LongPath(text.chars().take(40).collect()));
         }
         let mut rest = indexes;
         while !rest.is_empty() {
             let (index, after) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).ok_or_else(bad)?;
-            path.push(Step::Index(index.parse().map_err(|_| bad())?));
+            path.push(PathStep::Index(index.parse().map_err(|_| bad())?));
             if path.len() > PATH_LIMIT {
                 return Err(OverrideError::LongPath(text.chars().take(40).collect()));
             }

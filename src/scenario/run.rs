@@ -23,7 +23,7 @@ use crate::{
 use std::sync::Arc;
 use tokio::runtime::Builder;
 
-/// Which stage hosts the actors; the outcome is the same.
+/// The stage that hosts the actors; the outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StageKind {
     /// One plain loop in one thread: about five times as fast.
@@ -33,7 +33,7 @@ pub enum StageKind {
     Ractor,
 }
 
-/// What came of a run, beside what its observers saw.
+/// The result of a run, beside what its observers saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Digest of all events.
@@ -66,8 +66,8 @@ impl Scenario {
         rules
     }
 
-    /// What a reader of the file would not expect of the run: that nodes forge with fewer peers than the rules ask for,
-    /// because the topology gives them no more, or that nodes cannot forge, because the file asks for more.
+    /// Returns notes on what a reader of the file would not expect: nodes forge with fewer peers than the rules demand, because
+    /// the topology gives them no more, or nodes cannot forge, because the file demands more.
     pub fn notes(&self) -> Vec<String> {
         let (model, nodes) = (&self.network.model, self.network.nodes());
         // How many neighbours nodes have does not depend on the seed.

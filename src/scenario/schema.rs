@@ -1,6 +1,6 @@
 //! The format of scenario files as a JSON Schema, and what that allows beside a key.
 
-use super::{Scenario, assertion::Metric, load::Step};
+use super::{Scenario, assertion::Metric, path::PathStep};
 use crate::ledger::Rules;
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
@@ -24,20 +24,20 @@ impl Scenario {
 }
 
 /// The keys that the table in which a path ends may have; of a table that says its kind, those of that kind.
-pub(super) fn keys_beside(scenario: &toml::Value, path: &[Step]) -> BTreeSet<String> {
+pub(super) fn keys_beside(scenario: &toml::Value, path: &[PathStep]) -> BTreeSet<String> {
     let root = Scenario::schema();
     let Some((_, above)) = path.split_last() else { return BTreeSet::new() };
     let mut schemas = parts(&root, &root, scenario);
     let mut value = scenario;
     for step in above {
         let found = match step {
-            Step::Key(key) => value.get(key.as_str()),
-            Step::Index(index) => value.get(*index),
+            PathStep::Key(key) => value.get(key.as_str()),
+            PathStep::Index(index) => value.get(*index),
         };
         let Some(found) = found else { return BTreeSet::new() };
         let below = schemas.into_iter().filter_map(|schema| match step {
-            Step::Key(key) => schema["properties"].get(key),
-            Step::Index(_) => schema.get("items"),
+            PathStep::Key(key) => schema["properties"].get(key),
+            PathStep::Index(_) => schema.get("items"),
         });
         schemas = below.flat_map(|schema| parts(&root, schema, found)).collect();
         value = found;
@@ -55,7 +55,7 @@ fn parts<'a>(root: &'a Value, schema: &'a Value, value: &toml::Value) -> Vec<&'a
     [schema].into_iter().chain(below.flat_map(|schema| parts(root, schema, value))).collect()
 }
 
-/// What a value's place may hold: the same keys with values of the same types, each with its default.
+/// The schema of a value: the same keys with values of the same types, each with its default.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

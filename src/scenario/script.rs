@@ -22,7 +22,10 @@ use crate::{
         keys::multisignature_key,
         transaction::{Expiration, Payment, TransactionBuilder, UnsignedTransaction},
     },
-    sim::source::{Poll, Source},
+    sim::{
+        fault::is_zero,
+        source::{Poll, Source},
+    },
 };
 use dashmap::DashMap;
 use indexmap::IndexMap;
@@ -40,27 +43,27 @@ pub struct Action {
     /// The number of the node it is handed in at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub node: u32,
-    /// Who sends it: an account, a delegate, or `shared_NAME`, the multisignature wallet that was made by this name. Of
-    /// one whose name ends in `-K-of-N` any K of N keys dispose, of another any two of three.
+    /// The sender: an account, a delegate, or `shared_NAME`, the multisignature wallet that was made by this name. Any K of N
+    /// keys dispose of one whose name ends in `-K-of-N`, and any two of three of another.
     pub by: String,
-    /// What it does.
+    /// The deed.
     pub does: Deed,
     /// Whom it is for: an account, a delegate, or `shared_NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How much, in arktoshi; a coin, if absent.
+    /// The amount, in arktoshi; a coin, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<u64>,
     /// The fee, in arktoshi; the static fee, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee: Option<u64>,
-    /// Of what: the name of a lock, a username, a hash, a multisignature wallet, a bridgechain.
+    /// The name of its object: a lock, a username, a hash, a multisignature wallet, a bridgechain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// For so many blocks beyond the shortest time a lock must last.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blocks: u32,
-    /// Who of a shared wallet's owners sign, in this order, counted from 0; as many as must, if empty.
+    /// The owners of a shared wallet that sign, in this order, counted from 0; as many as must, if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signers: Vec<u8>,
     /// A lock ends at a time and not at a height.
@@ -75,7 +78,7 @@ pub struct Action {
     /// A text for a transfer, a multipayment or a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor_field: Option<String>,
-    /// What is wrong with it.
+    /// The flaw, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<Wrong>,
 }
@@ -94,18 +97,13 @@ pub enum Member {
 }
 
 impl Member {
-    /// Those of a business.
+    /// The members of a business.
     pub const OF_BUSINESS: [Self; 4] = [Self::Name, Self::Website, Self::Vat, Self::Repository];
-    /// Those of a bridgechain.
+    /// The members of a bridgechain.
     pub const OF_BRIDGECHAIN: [Self; 4] = [Self::Repository, Self::AssetRepository, Self::SeedNodes, Self::Ports];
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-/// What an action does.
+/// The deed of an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deed {
@@ -172,7 +170,7 @@ impl Deed {
     ];
 }
 
-/// What is wrong with an action's transaction.
+/// The flaw of an action's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wrong {
@@ -284,7 +282,7 @@ impl Parties {
 pub(super) struct Script {
     tree: Arc<BlockTree>,
     parties: Parties,
-    /// Those to come, by height, the next one last.
+    /// The actions to come, by height, the next one last.
     actions: Vec<Action>,
     /// Nonces handed in and not forged yet, with the height they were handed in at.
     pending: BTreeMap<Address, BTreeMap<u64, (TransactionId, u32)>>,
@@ -430,7 +428,7 @@ impl Script {
         unsigned.finish()
     }
 
-    /// By those whom the action names, or by the first so many.
+    /// Signs by the owners that the action names, or by the first so many.
     fn signed_by_owners(
         &self,
         mut unsigned: UnsignedTransaction,
@@ -469,7 +467,7 @@ impl Script {
 /// The port that every bridgechain names.
 const API: &str = "@arkecosystem/core-api";
 
-/// What a business or bridgechain says of itself, of the members an action lists: other words at another height.
+/// The members of a business or bridgechain that an action lists: other words at another height.
 struct Says<'a> {
     members: &'a [Member],
     name: String,
@@ -522,7 +520,7 @@ impl<'a> Says<'a> {
     }
 }
 
-/// How many of how many keys dispose of a shared wallet: by a name that ends in `-K-of-N`, or two of three.
+/// Returns the threshold and the number of keys of a shared wallet: by a name that ends in `-K-of-N`, or two of three.
 fn threshold(name: &str) -> (u8, u8) {
     let by_name = || {
         let (rest, count) = name.rsplit_once("-of-")?;

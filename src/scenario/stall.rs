@@ -1,4 +1,4 @@
-//! When a run is ended before its last round.
+//! The end of a run before its last round.
 
 use super::{Ended, Scenario, StallRule};
 use crate::{actors::SimTime, protocol::Height, sim::Plan};

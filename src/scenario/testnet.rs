@@ -1,8 +1,8 @@
 //! A network made from a seed: real keys, a really signed genesis, funded accounts. Source: protocol.md 6.
 
 use super::{
-    file::{Change, NetworkSection},
     script::DerivedKeys,
+    section::{Change, NetworkSection},
 };
 use crate::{
     ledger::{BlockRejected, BlockTree, Rules},
@@ -19,9 +19,9 @@ use std::sync::Arc;
 const TOTAL: Arktoshi = Arktoshi::coins(125_000_000);
 /// Funded accounts of a generated network.
 pub const ACCOUNTS_LIMIT: u32 = 10;
-/// What an active delegate of a generated network has more than one that stands by.
+/// The amount by which an active delegate of a generated network is ahead of one that stands by.
 const LEAD: Arktoshi = Arktoshi::coins(1);
-/// What each of them begins with.
+/// The balance with which each account begins.
 const ACCOUNT_BALANCE: Arktoshi = Arktoshi::coins(1_000_000);
 /// Delegates a generated network can have.
 pub const DELEGATES_LIMIT: u32 = 1_000;
@@ -128,13 +128,13 @@ pub fn rules_for(nodes: usize) -> Rules {
     Rules { minimum_network_reach: reach, ..reference }
 }
 
-/// What is left of the coin once these are funded and so many delegates, at least one, have got equal whole shares.
+/// The coin left once these are funded and so many delegates, at least one, have got equal whole shares.
 fn indivisible(funded: &[(Address, Arktoshi)], delegates: usize) -> Arktoshi {
     let paid: u64 = funded.iter().map(|(_, amount)| amount.value()).sum();
     Arktoshi::new((TOTAL.value() - paid) % delegates as u64).expect("it is less than the number of delegates")
 }
 
-/// Those of the preset, with other numbers in each and further ones between.
+/// Returns the milestones of the preset, with other numbers in each and further ones between.
 fn milestones(delegates: u32, reward: Option<u64>, changes: &[Change]) -> Milestones {
     let testnet = Milestones::testnet();
     let mut list: Vec<_> = testnet.all().iter().map(|milestone| milestone.json.clone()).collect();

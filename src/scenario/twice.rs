@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What came of playing a scenario twice.
+/// The result of playing a scenario twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Twice {
     Same {
@@ -41,7 +41,7 @@ pub struct Seen {
     pub now: SimTime,
     pub node: NodeId,
     pub kind: EventKind,
-    /// Of everything the trace digest holds of it.
+    /// A digest of everything the trace digest holds of it.
     pub fingerprint: u64,
 }
 

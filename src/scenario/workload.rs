@@ -1,4 +1,4 @@
-//! Who hands in transactions: generators of real, signed ones of every type, fixed lists, recorded chains, and the
+//! Sources of transactions: generators of real, signed ones of every type, fixed lists, recorded chains, and the
 //! clients of faults (spam, floods, vote swings, resignations).
 
 mod blocks;
@@ -7,11 +7,7 @@ mod draw;
 mod generate;
 mod make;
 
-use super::{
-    Scenario,
-    limits::{Mistake, rate, ratio, within},
-    testnet::Testnet,
-};
+use super::{Scenario, testnet::Testnet};
 use crate::{
     actors::NodeId,
     ledger::{BlockTree, Link},
@@ -30,22 +26,22 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use draw::Amounts;
 
 /// Wallets a generator can have.
-const WALLETS_LIMIT: u32 = 10_000;
+pub(super) const WALLETS_LIMIT: u32 = 10_000;
 
 /// Transactions handed in, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     #[serde(flatten)]
     pub kind: WorkloadKind,
-    /// When it begins; at the start of the run if nothing is said.
+    /// The beginning; the start of the run if nothing is said.
     #[serde(default)]
     pub from: Trigger,
-    /// When it ends; never if nothing is said.
+    /// The end; none if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Trigger>,
 }
 
-/// Where transactions come from.
+/// The origin of the transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadKind {
@@ -63,30 +59,30 @@ pub enum WorkloadKind {
 pub struct Generate {
     /// Transactions a second, on average.
     pub per_second: f64,
-    /// Whether they come at random instants or evenly spaced.
+    /// The spacing of arrivals: random or even.
     #[serde(default)]
     pub arrivals: Arrivals,
     /// Wallets that send; each is funded by one of the network's accounts first.
     #[serde(default = "ten")]
     pub wallets: u32,
-    /// What each wallet is funded with, in coins.
+    /// The coins that each wallet is funded with.
     #[serde(default = "thousand")]
     pub funding: u32,
     /// The share of each type, in any unit; transfers only, if empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mix: BTreeMap<Kind, f64>,
-    /// What is sent, in coins.
+    /// The amount sent, in coins.
     #[serde(default)]
     pub amount: Amounts,
-    /// What is paid, as a multiple of the type's static fee.
+    /// The fee, as a multiple of the type's static fee.
     #[serde(default = "Amounts::one")]
     pub fee: Amounts,
-    /// Where they are handed in, each at one of them at random; at all nodes, if absent.
+    /// The nodes at which they are handed in, each at one of them at random; all nodes, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
 }
 
-/// How arrivals are spaced.
+/// The spacing of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
@@ -125,64 +121,30 @@ fn thousand() -> u32 {
     1_000
 }
 
-/// What a source needs to know of the network it works on.
+/// The parts of the network that a source works with.
 #[derive(Clone)]
-struct Network {
+struct SourceContext {
     tree: Arc<BlockTree>,
     testnet: Arc<Testnet>,
     seeds: SeedTree,
-    /// Where transactions are handed in; at least one.
+    /// The nodes at which transactions are handed in; at least one.
     nodes: Arc<[NodeId]>,
 }
 
 impl Workload {
-    /// What its types do not say.
-    pub(super) fn check(&self, key: &str, scenario: &Scenario) -> Result<(), Mistake> {
-        scenario.check_trigger(&format!("{key}.from"), &self.from, true)?;
-        if let Some(until) = &self.until {
-            scenario.check_trigger(&format!("{key}.until"), until, false)?;
-        }
-        if let Some(nodes) = self.nodes() {
-            scenario.check_nodes(&format!("{key}.nodes"), nodes, false)?;
-        }
-        match &self.kind {
-            WorkloadKind::Generate(generate) => {
-                rate(&format!("{key}.per_second"), generate.per_second)?;
-                within(&format!("{key}.wallets"), generate.wallets, 1..=WALLETS_LIMIT)?;
-                within(&format!("{key}.funding"), generate.funding, 1..=1_000_000)?;
-                if let Some((name, share)) =
-                    generate.mix.iter().find(|(_, share)| !(share.is_finite() && **share >= 0.0))
-                {
-                    return Err(Mistake::new(format!("{key}.mix"), format!("{name:?} = {share}"), "0 or more"));
-                }
-                if !generate.mix.is_empty() && generate.mix.values().sum::<f64>() <= 0.0 {
-                    return Err(Mistake::new(format!("{key}.mix"), "nothing but 0", "a share above 0"));
-                }
-                generate.amount.check(&format!("{key}.amount"))?;
-                generate.fee.check(&format!("{key}.fee"))
-            }
-            WorkloadKind::List(list) => {
-                rate(&format!("{key}.per_second"), list.per_second)?;
-                for (index, text) in list.transactions.iter().enumerate() {
-                    if let Err(why) = hex::decode(text) {
-                        let key = format!("{key}.transactions[{index}]");
-                        return Err(Mistake::new(key, why, "the bytes of a transaction in hex"));
-                    }
-                }
-                ratio(&format!("{key}.transactions"), f64::from(u8::from(!list.transactions.is_empty())))
-            }
-            WorkloadKind::Chain(chain) => blocks::read(&chain.file).map(drop).map_err(|why| {
-                Mistake::new(format!("{key}.file"), format!("'{}': {why}", chain.file), "a chain of blocks")
-            }),
-        }
-    }
-
-    fn nodes(&self) -> Option<&Nodes> {
+    pub(super) fn nodes(&self) -> Option<&Nodes> {
         match &self.kind {
             WorkloadKind::Generate(generate) => generate.nodes.as_ref(),
             WorkloadKind::List(list) => list.nodes.as_ref(),
             WorkloadKind::Chain(chain) => chain.nodes.as_ref(),
         }
+    }
+}
+
+impl Chain {
+    /// Checks that its file is a chain of blocks.
+    pub(super) fn check(&self) -> Result<(), String> {
+        blocks::read(&self.file).map(drop)
     }
 }
 
@@ -222,7 +184,7 @@ impl Scenario {
     }
 }
 
-/// What sources are made with.
+/// The parts of a run that sources are made with.
 pub(super) struct Stand<'a> {
     pub plan: &'a Plan,
     pub names: &'a Names,
@@ -232,13 +194,13 @@ pub(super) struct Stand<'a> {
 }
 
 impl Stand<'_> {
-    fn network(&self, name: &str, nodes: Option<&Nodes>) -> Network {
+    fn network(&self, name: &str, nodes: Option<&Nodes>) -> SourceContext {
         let plan = self.plan;
         let resolved = nodes.map(|nodes| self.names.resolve(nodes, self.tip)).filter(|nodes| !nodes.is_empty());
         let nodes = resolved.unwrap_or_else(|| (0..plan.nodes.len() as u32).map(NodeId).collect());
         // Each source draws from streams of its own.
         let seeds = SeedTree::new(u64::from_le_bytes(plan.seeds.bytes(name)[..8].try_into().expect("8 of 32 bytes")));
-        Network { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
+        SourceContext { tree: plan.tree.clone(), testnet: self.testnet.clone(), seeds, nodes: nodes.into() }
     }
 
     /// The source of the fault of an index, if it is clients' doing.
@@ -257,7 +219,7 @@ impl Stand<'_> {
     }
 }
 
-fn source<P, S>(network: Network, parameters: P, make: fn(Network, P) -> S) -> MakeSource
+fn source<P, S>(network: SourceContext, parameters: P, make: fn(SourceContext, P) -> S) -> MakeSource
 where
     P: Clone + Send + Sync + 'static,
     S: Source + 'static,

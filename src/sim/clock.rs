@@ -19,12 +19,12 @@ impl Clock {
         Self { since: now, offset, drift_ppm }
     }
 
-    /// Whether it shows the true time.
+    /// Returns true if it shows the true time.
     pub fn is_true(&self) -> bool {
         self.offset == 0 && self.drift_ppm == 0
     }
 
-    /// What it shows at a true instant; not below the epoch.
+    /// Returns its time at a true instant; not below the epoch.
     pub fn local(&self, now: SimTime) -> SimTime {
         if self.is_true() {
             return now;

@@ -1,4 +1,4 @@
-//! What goes wrong in a run: a closed vocabulary of values, so that a plan can be printed, counted, shrunk and replayed.
+//! The faults of a run: a closed vocabulary of values, so that a plan can be printed, counted, shrunk and replayed.
 //!
 //! A [`Fault`] is a kind with its parameters, the moment it begins and, unless it is over at once or lasts to the end,
 //! the moment it ends. The world carries them out.
@@ -14,6 +14,7 @@ pub mod who;
 
 pub use facts::{Facts, Lasting, Timing};
 pub use kind::{ByClients, FaultKind};
+pub(crate) use parameters::is_zero;
 pub use parameters::{
     Boundary, Censor, ClockSkew, Crash, DelayMessages, DropMessages, DuplicateMessages, Eclipse, ForgeInvalid,
     ForgeOutOfTurn, Heal, LateForging, LieAboutTip, LowFeeFlood, MessageKind, Messages, Offline, Partition, Restart,
@@ -35,10 +36,10 @@ use std::{fmt, sync::Arc};
 pub struct Fault {
     #[serde(flatten)]
     pub kind: FaultKind,
-    /// When it begins; at the start of the run if nothing is said.
+    /// The beginning; the start of the run if nothing is said.
     #[serde(default)]
     pub from: Trigger,
-    /// When it ends; never if nothing is said.
+    /// The end; none if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Trigger>,
 }

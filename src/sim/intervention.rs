@@ -1,4 +1,4 @@
-//! What comes into a live run from outside.
+//! Inputs of a live run from outside.
 
 use super::fault::AddedFault;
 use crate::{
@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, sync::Arc};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnapshotId(pub u64);
 
-/// A snapshot as it is told of.
+/// The description of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotInfo {
     pub id: SnapshotId,
@@ -27,7 +27,7 @@ pub struct SnapshotInfo {
     pub tip: BlockId,
 }
 
-/// What comes into a live run from outside and changes what happens. Each is written down before it is played
+/// An input of a live run from outside that changes what happens. Each is written down before it is played
 /// ([`super::live::Journal`]), so that a recording repeats it.
 #[derive(Clone, Debug)]
 pub enum Intervention {
@@ -52,7 +52,7 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Whether it changes what happens in the run: a snapshot is taken of it, and rules for clients are unknown to it.
+    /// Returns true if it changes what happens in the run. Snapshots do not, and the run does not know of rules for clients.
     pub fn is_of_run(&self) -> bool {
         match self {
             Self::TakeSnapshot { .. } | Self::Revert { .. } | Self::DeleteSnapshot { .. } | Self::Chaos(_) => false,
@@ -62,7 +62,7 @@ impl Intervention {
     }
 }
 
-/// What became of the rules between a served node and its clients. Each node numbers its rules from 1 on.
+/// A change of the rules between a served node and its clients. Each node numbers its rules from 1 on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ChaosChange {
@@ -83,7 +83,7 @@ impl ChaosChange {
     }
 }
 
-/// What came of an [`Intervention`].
+/// The outcome of an [`Intervention`].
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The pool has decided.
@@ -104,15 +104,15 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Whose chain is meant.
+    /// The node whose chain is meant.
     pub node: NodeId,
-    /// So many blocks of it are reverted: 1 at least.
+    /// The number of its blocks that are reverted, at least 1.
     pub depth: u32,
-    /// Which of their transactions go back to the pools; the others are gone from them.
+    /// The transactions that go back to the pools; the others are gone from them.
     pub transactions: Returned,
 }
 
-/// Which reverted transactions go back to the pools.
+/// The reverted transactions that go back to the pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Returned {
@@ -122,29 +122,29 @@ pub enum Returned {
     These(BTreeSet<TransactionId>),
 }
 
-/// What a reorganisation did.
+/// The result of a reorganisation.
 #[derive(Clone, Debug)]
 pub struct Reorganised {
     pub node: NodeId,
-    /// Where the observed node stood.
+    /// The tip of the observed node before.
     pub from: Arc<Link>,
-    /// Where it stands now.
+    /// The tip of the observed node now.
     pub to: Arc<Link>,
     /// The last block that both chains have.
     pub common: Arc<Link>,
     /// The blocks it left, the highest first.
     pub reverted: Vec<Arc<Link>>,
-    /// Those it stands on instead, the lowest first.
+    /// The blocks it stands on instead, the lowest first.
     pub blocks: Vec<Arc<Link>>,
-    /// What became of each transaction of the reverted blocks, in their order on the reverted chain.
+    /// The outcome of each transaction of the reverted blocks, in their order on the reverted chain.
     pub transactions: Vec<(TransactionId, Became)>,
     /// The nodes that went along, ascending.
     pub moved: Vec<NodeId>,
-    /// Those that did not: they are down, cut off, or on another chain.
+    /// The nodes that did not: they are down, cut off, or on another chain.
     pub left: Vec<NodeId>,
 }
 
-/// What became of a reverted transaction at the observed node.
+/// The outcome of a reverted transaction at the observed node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Became {
@@ -156,7 +156,7 @@ pub enum Became {
     Dropped,
 }
 
-/// Why nodes cannot leave their chain as asked.
+/// The reason why nodes cannot leave their chain as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReorgError {
     #[error("key 'node': found {}, allowed is 0 to {}", node.0, nodes - 1)]

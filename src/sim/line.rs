@@ -50,7 +50,7 @@ pub struct Line<'a> {
     pub payload: Payload<'a>,
 }
 
-/// What happened; the kind is the member `kind`.
+/// The event; the kind is the member `kind`.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind")]
 #[rustfmt::skip]
@@ -511,7 +511,7 @@ mod tests {
         ]
     }
 
-    /// What docs/trace.md calls a value of this form.
+    /// Returns true if a value has the form that docs/trace.md calls by this name.
     fn form(name: &str, value: &Value) -> bool {
         let members = |value: &Value| -> Vec<String> {
             value.as_object().map(|object| object.keys().cloned().collect()).unwrap_or_default()

@@ -58,10 +58,10 @@ pub struct Live {
     pace: Pace,
     /// Advances asked for and not begun yet: one runs after the other.
     advances: VecDeque<Asked>,
-    /// What the one that goes on is to come to; `None` while none does.
+    /// The goal of the advance that goes on; `None` while none does.
     goal: Option<Goal>,
     lookout: Lookout,
-    /// Who waits for a block, at the pace that forges on demand.
+    /// The requests that wait for a block, at the pace that forges on demand.
     demands: Vec<Demand>,
     dropped: Dropped,
     /// Set while an advance goes on, by whoever sets the pace or goes back: it ends.

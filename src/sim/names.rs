@@ -1,4 +1,4 @@
-//! Which nodes a fault means: by number, by delegate, by share.
+//! The nodes that a fault means: by number, by delegate, by share.
 
 use super::fault::{NodeRef, Nodes, Share, ShareOf};
 use crate::{

@@ -45,7 +45,7 @@ pub struct NetworkModel {
     /// Bytes a second that each link carries in each direction, one message after the other; without limit, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
-    /// How wrong clocks are.
+    /// The errors of clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
 }
@@ -78,11 +78,11 @@ pub struct LinkLatency {
 pub struct Reordering {
     /// The part of all messages, from 0 to 1.
     pub chance: f64,
-    /// How much later they arrive at most, in milliseconds.
+    /// The greatest delay of their arrival, in milliseconds.
     pub by_ms: u32,
 }
 
-/// How wrong clocks are: each node draws evenly between minus and plus the limit.
+/// The errors of clocks: each node draws evenly between minus and plus the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clocks {
@@ -92,7 +92,7 @@ pub struct Clocks {
     pub drift_ppm: u32,
 }
 
-/// What becomes of a message.
+/// The fate of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     Lost,
@@ -101,8 +101,8 @@ pub enum Route {
     ArrivesAt(Vec<SimTime>),
 }
 
-/// What became of messages beside arriving; of a network in which nothing is lost, doubled, reordered or limited, and no
-/// fault interferes, nobody counts it.
+/// The fates of messages beside arriving. Nobody counts them in a network in which nothing is lost, doubled, reordered or
+/// limited and no fault interferes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Lost on the way by chance; what a fault loses does not count.
@@ -132,15 +132,15 @@ pub struct Network {
     random: Vec<Xoshiro256PlusPlus>,
     /// Latencies of the links of a small network that were asked for before.
     known: Known,
-    /// Until when a link is busy with what was sent before.
+    /// The time until which a link is busy with earlier messages.
     busy: BTreeMap<(u32, u32), Busy>,
     /// Nothing is drawn or counted for a message but its latency.
     plain: bool,
     config: Arc<NetworkConfig>,
     tally: Tally,
-    /// When the last message of each link arrives, in small networks.
+    /// The arrival of the last message of each link, in small networks.
     last: Vec<SimTime>,
-    /// What faults do to messages.
+    /// The effects of faults on messages.
     pub interference: Interference,
 }
 
@@ -178,17 +178,17 @@ impl Network {
         self.interference.draw_anew(seeds);
     }
 
-    /// What became of messages so far.
+    /// Returns the fates of messages so far.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Who is connected to whom.
+    /// Returns the links between nodes.
     pub fn links(&self) -> &Links {
         &self.links
     }
 
-    /// What becomes of a message sent now; within a node it arrives at once.
+    /// Decides the fate of a message sent now; within a node it arrives at once.
     #[inline]
     pub fn route(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> Route {
         if from == to {
@@ -224,7 +224,7 @@ impl Network {
         special.unwrap_or(self.model.latency).draw(&mut self.of_link(from, to))
     }
 
-    /// When one message arrives that leaves now.
+    /// Returns the arrival of one message that leaves now.
     #[inline]
     fn arrival(&mut self, now: SimTime, from: NodeId, to: NodeId) -> SimTime {
         let micros = match self.known.get(from, to) {
@@ -288,7 +288,7 @@ impl Network {
         Route::ArrivesAt([at].into_iter().chain(again).chain(copies).collect())
     }
 
-    /// When the last byte of a message has left: a link carries one message after the other.
+    /// Returns the time at which the last byte of a message has left: a link carries one message after the other.
     fn transmitted(&mut self, now: SimTime, from: NodeId, to: NodeId, message: &Message) -> SimTime {
         let Some(bandwidth) = self.model.bandwidth else { return now };
         let size = size_of(message, &self.config.milestones);
@@ -317,17 +317,17 @@ impl Network {
     }
 }
 
-/// Until when one direction of a link is busy.
+/// The time until which one direction of a link is busy.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     until: SimTime,
-    /// What is left over of a microsecond, in parts of which the bandwidth makes a whole one: many small messages take as
+    /// The rest of a microsecond, in parts of which the bandwidth makes a whole one: many small messages take as
     /// long as a large one.
     part: u64,
 }
 
 impl Busy {
-    /// When the last byte of a message has left that is sent now, in whole microseconds.
+    /// Returns the time at which the last byte of a message sent now has left, in whole microseconds.
     fn send(&mut self, now: SimTime, size: u64, bandwidth: u64) -> SimTime {
         if self.until < now {
             *self = Self { until: now, part: 0 };
@@ -384,7 +384,7 @@ impl NetworkModel {
             && self.links.is_empty()
     }
 
-    /// Whether random numbers are drawn for each message.
+    /// Returns true if random numbers are drawn for each message.
     fn draws_for_messages(&self) -> bool {
         let special = self.links.iter().map(|link| link.latency);
         let per_message = special.chain([self.latency]).any(|latency| latency.per == Per::Message);

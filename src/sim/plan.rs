@@ -1,4 +1,4 @@
-//! What a run begins with, and the actors made from it.
+//! The beginning of a run, and the actors made from it.
 
 use super::{
     Fault, Names, NetworkModel, PlannedSource, SeedTree,
@@ -31,9 +31,9 @@ pub struct Plan {
     pub(super) network: NetworkModel,
     /// Those of the network's topology between these nodes.
     links: Links,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
-    /// Who hands in transactions.
+    /// The sources of transactions.
     pub sources: Vec<PlannedSource>,
     pub seeds: SeedTree,
     /// The instant the run begins at.
@@ -118,7 +118,7 @@ impl Plan {
         }
     }
 
-    /// An actor of a node that starts again, for the so-manieth time, on the block it had stored.
+    /// Returns an actor of a node that starts again on the block it had stored. `times` counts its starts.
     pub(super) fn actor_again(&self, id: ActorId, tip: &Arc<Link>, times: u32, given: Arc<[NodeId]>) -> Actor {
         let (node, tree, tip) = (id.node, self.tree.clone(), tip.clone());
         let plan = &self.nodes[node.0 as usize];

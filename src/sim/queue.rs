@@ -13,10 +13,10 @@
 use crate::actors::SimTime;
 use std::mem;
 
-/// How soon an event comes up.
+/// The nearness of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soon {
-    /// After so many others that the processor has the time to fetch what it is for …
+    /// So many others come first that the processor has the time to fetch the actor's record …
     Near,
     /// … and then what that leads to.
     Next,
@@ -25,7 +25,7 @@ pub enum Soon {
 /// Events to come. They are moved about, so they should be small: where others are kept, for one.
 #[derive(Debug)]
 pub struct EventQueue<T> {
-    /// When the last event that was taken was due; nothing earlier can come.
+    /// The time at which the last event taken was due; nothing earlier can come.
     last: u64,
     /// Events due by `until`, in descending order, so that the next one is the last.
     front: Vec<(u64, T)>,
@@ -35,9 +35,9 @@ pub struct EventQueue<T> {
     filled: u64,
     /// Kept for its room.
     keys: Vec<u32>,
-    /// How many of the next events had been told of when they were last told of …
+    /// The number of the next events that had been announced when the last announcement was made …
     told: [usize; TOLD.len()],
-    /// … and how many have been taken since.
+    /// … and the number of events taken since.
     since: usize,
 }
 
@@ -56,9 +56,9 @@ struct Level<T> {
 const DIGIT: u32 = 6;
 /// Digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
-/// So many events are put in order one by one.
+/// The number of events up to which they are put in order one by one.
 const VERY_FEW: usize = 8;
-/// So many events are sorted …
+/// The number of events up to which they are sorted …
 const FEW: usize = 512;
 /// … of a bucket no higher than this: four milliseconds.
 const SORTED: usize = 2;
@@ -66,9 +66,9 @@ const SORTED: usize = 2;
 const ENOUGH: usize = 21;
 /// Bits of a place among all that are sorted at once.
 const PLACE: u32 = (ENOUGH + FEW).ilog2() + 1;
-/// So many events are told of at once.
+/// The number of events that are announced at once.
 const AT_ONCE: usize = 8;
-/// How many events behind the next one each is told of, or a few more.
+/// The number of events behind the next one at which each is announced, or a few more.
 const TOLD: [(usize, Soon); 2] = [(28, Soon::Near), (12, Soon::Next)];
 
 impl<T: Copy> EventQueue<T> {
@@ -253,7 +253,7 @@ impl<T: Copy> EventQueue<T> {
         Some(())
     }
 
-    /// Whether all of a bucket is put in order at once.
+    /// Returns true if all of a bucket is put in order at once.
     fn is_sorted(&self, level: usize, digit: usize) -> bool {
         level <= SORTED && self.levels[level].buckets[digit].len() <= FEW
     }

@@ -5,7 +5,7 @@ use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use std::{cell::RefCell, panic::Location};
 
 thread_local! {
-    /// What was asked for, while somebody listens.
+    /// The streams asked for, while somebody listens.
     static ASKED: RefCell<Option<Vec<Asked>>> = const { RefCell::new(None) };
 }
 

@@ -28,12 +28,12 @@ pub trait Source: Send + DynClone {
 
 dyn_clone::clone_trait_object!(Source);
 
-/// What a [`Source`] wants.
+/// The answer of a [`Source`] to a call.
 #[derive(Default)]
 pub struct Poll {
     /// Handed in now, each at a node.
     pub submissions: Vec<(NodeId, Transactions)>,
-    /// When it wants to be called again; never, if `None`.
+    /// The time of the next call; never, if `None`.
     pub again: Option<SimTime>,
 }
 
@@ -48,7 +48,7 @@ pub struct PlannedSource {
     /// The fault of the plan that it carries out, with which it ends.
     pub fault: Option<usize>,
     pub make: MakeSource,
-    /// What became of what it handed in, in the last run of the plan.
+    /// The outcome of the transactions that it handed in, in the last run of the plan.
     pub tally: Tally,
 }
 
@@ -56,7 +56,7 @@ pub struct PlannedSource {
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<Mutex<Counts>>);
 
-/// What became of transactions handed in.
+/// The outcomes of transactions handed in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub submitted: u64,

@@ -1,4 +1,4 @@
-//! Where the nodes of a run stand: which block most live nodes stand on, how many of them agree, and how far their chains
+//! The tips of a run's nodes: the block that most live nodes stand on, the number of nodes that agree, and how far their chains
 //! have parted. The reports, the assertions, the checker and the end of a run read these figures here and nowhere else.
 //!
 //! A node is *down* while it is crashed or paused, otherwise *live*; [`NetworkEvent::NodeDown`] and
@@ -25,7 +25,7 @@ pub struct Tips {
     last: Arc<Link>,
 }
 
-/// How far the live nodes are from one chain.
+/// The distance of the live nodes from one chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Branches {
     /// Tips of live nodes that no other live node's chain goes through; 1 where all are on one chain, 0 while no node is
@@ -37,7 +37,7 @@ pub struct Branches {
 }
 
 impl Tips {
-    /// So many live nodes, all on one block.
+    /// Starts with so many live nodes, all on one block.
     pub fn new(nodes: usize, tip: &Arc<Link>) -> Self {
         let live = u32::try_from(nodes).unwrap_or(u32::MAX);
         let counts = if live == 0 { Vec::new() } else { vec![(tip.clone(), live)] };
@@ -135,7 +135,7 @@ impl Tips {
         self.tips.len() as u32 - self.live
     }
 
-    /// Whether a node is live.
+    /// Returns true if a node is live.
     pub fn is_live(&self, node: NodeId) -> bool {
         self.down.get(node.0 as usize).is_some_and(|down| !down)
     }
@@ -178,7 +178,7 @@ impl Tips {
         (self.live > 0).then(|| f64::from(self.agreeing()) / f64::from(self.live))
     }
 
-    /// Whether at least one node is live and all live nodes stand on one block. A node one block behind is not there yet.
+    /// Returns true if at least one node is live and all live nodes stand on one block. A node one block behind is not there yet.
     pub fn is_converged(&self) -> bool {
         self.counts.len() == 1
     }

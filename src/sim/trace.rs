@@ -47,10 +47,10 @@ pub struct TraceDigest {
 #[derive(Default)]
 struct Records {
     bytes: Vec<u8>,
-    /// How many are in `bytes`.
+    /// The number of events in `bytes`.
     count: u64,
     moment: Option<(SimTime, NodeId)>,
-    /// The moment stands in `bytes` already.
+    /// True if `bytes` holds the moment already.
     is_told: bool,
     block: Option<BlockId>,
     notable: Option<Arc<Notable>>,
@@ -58,7 +58,7 @@ struct Records {
 
 /// At the instant and the node of the record before.
 const SAME_MOMENT: u8 = 0x20;
-/// What is to be noted of the block was said of the last notable block.
+/// The last notable block has said already what is to be noted of the block.
 const SAME_NOTABLE: u8 = 0x40;
 /// Of the block of which the last record of any block was.
 const SAME_BLOCK: u8 = 0x80;
@@ -69,7 +69,7 @@ struct Hasher {
     events: u64,
 }
 
-/// So many bytes are hashed at once, even if the run does not rest for long.
+/// The number of bytes that are hashed at once, even if the run does not rest for long.
 const GATHERED: usize = 1 << 16;
 
 impl TraceDigest {
@@ -243,7 +243,7 @@ impl Records {
         }
     }
 
-    /// Whether this was noted last.
+    /// Returns true if this was noted last.
     fn knows(&self, notable: &Arc<Notable>) -> bool {
         self.notable.as_ref().is_some_and(|last| Arc::ptr_eq(last, notable) || last == notable)
     }

@@ -6,7 +6,7 @@ copy=$root/target/extended
 rm -rf "$copy"
 mkdir -p "$copy"
 cd "$root"
-cp -r Cargo.toml Cargo.lock README.md src benches tests docs scenarios "$copy"
+cp -r Cargo.toml Cargo.lock README.md src crates benches tests docs scenarios "$copy"
 cd "$copy"
 # Otherwise git would take the checkout around the copy for what is patched, and pass over all files.
 git init --quiet

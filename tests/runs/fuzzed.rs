@@ -12,13 +12,13 @@ use dposlab::{
     report::{
         session::{Came, Entry, Session},
         sweep::{
-            Place,
+            SweepRun,
             columns::{FIGURES, Status},
             handed,
             rows::Row,
         },
     },
-    scenario::{Scenario, Testnet, file::NetworkSection, testnet::rules_for},
+    scenario::{Scenario, Testnet, section::NetworkSection, testnet::rules_for},
     sim::{NodePlan, Plan, SeedTree, stage::inline::InlineStage},
 };
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
@@ -255,7 +255,7 @@ fn seeds_are_as_code_makes_them() {
     let played_row = |run| {
         let figures = vec![Some(0.25); FIGURES.len()];
         let row = Row { status: Status::Ok, ended: 0, broken: 0, undecided: 0, figures, digest: [7; 32] };
-        handed::line(Place { run, cell: 0, seed: run }, &row)
+        handed::line(SweepRun { run, cell: 0, seed: run }, &row)
     };
     let died = r#"{"run":5,"status":"died","by":"signal 9"}"#;
     let played: Vec<String> = (0..6).map(played_row).collect();

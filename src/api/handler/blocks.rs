@@ -81,7 +81,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let mut rows = candidates(call, generator);
     rows.retain(|link| field::matches(block::FIELDS, &call.parameters, link, &frame));
     if let Some((name, descending)) = call.parameters.order() {
-        // Equals stand in the order of the chain, in the same direction.
+        // Equal rows keep the order of the chain, in the same direction.
         if !descending {
             rows.reverse();
         }

@@ -27,7 +27,7 @@ const BLOCKS_MAX: usize = 1_000;
 /// Slots of a round that are shown at most: the newest.
 const SLOTS_MAX: usize = 2_000;
 
-/// Where the tree begins.
+/// The height at which the tree begins.
 pub const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
 
 const BLOCK: Shape = Shape::Members(&[

@@ -21,7 +21,7 @@ const LIVE: &str = include_str!("../live/index.html");
 /// drawings that are saved.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// The parts of the live page, by name. `drawing.js` and `drawing.css` stand in `drawing`.
+/// The parts of the live page, by name. `drawing` holds `drawing.js` and `drawing.css`.
 const PARTS: [(&str, &str); 15] = [
     ("live.css", include_str!("../live/live.css")),
     ("main.js", include_str!("../live/main.js")),
@@ -50,9 +50,9 @@ pub enum Wanted {
     About,
 }
 
-/// Which page a request is for: a browser's `/` the live page, that of a program that shows whatever comes, as curl does, the one
-/// that can be read without scripts. A program that takes nothing in particular, or JSON, gets the reference's greeting, under
-/// `core-2.6` also one that takes anything.
+/// Returns the page that a request is for. A browser gets the live page at `/`. A program that shows whatever comes, as curl does,
+/// gets the page that needs no scripts. A program that accepts JSON, or that does not say what it accepts, gets the reference's
+/// greeting; under `core-2.6` so does a program that accepts anything.
 pub fn wanted(request: &Request, route: &Route, dialect: Dialect) -> Option<Wanted> {
     if route.verb != Verb::Get || route.path != "/" {
         return None;
@@ -121,7 +121,7 @@ fn about_node(context: &ApiContext, host: &str) -> Reply {
     Reply::page(values.iter().fold(ABOUT.to_owned(), |page, (mark, value)| page.replace(mark, &escape(mark, value))))
 }
 
-/// A loaded network's names are the user's own text. What stands in `lab` is ours, and HTML.
+/// A loaded network's names are the user's own text. The text in `lab` is ours, and HTML.
 fn escape(mark: &str, value: &str) -> String {
     match mark {
         "{lab}" => value.to_owned(),

@@ -20,7 +20,7 @@ use crate::{
 use serde_json::{Value, json};
 use until::Wanted;
 
-/// What came of an advance: whole slots that were played, and why it ended before all were, if it did.
+/// The result of an advance: the whole slots played, and the reason if it ended before all were.
 pub const ADVANCED_SHAPE: Shape = Shape::Members(&[
     ("slots", Shape::Integer, true),
     ("height", Shape::Integer, true),

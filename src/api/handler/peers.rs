@@ -3,7 +3,7 @@
 use crate::api::{
     http::{error::ApiError, reply::Reply},
     resource::peer::{self, PeerRow},
-    table::{field, route::Call, version::Range},
+    table::{field, route::Call, version::VersionRange},
     view::VERSION,
 };
 
@@ -11,10 +11,11 @@ use crate::api::{
 pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
     let frame = call.frame();
     let range = call.parameters.text("version").unwrap_or("*");
-    let range = Range::parse(range).ok_or(ApiError::NotFound("Invalid version range provided"))?;
+    let range = VersionRange::parse(range).ok_or(ApiError::NotFound("Invalid version range provided"))?;
+    let version = VERSION.parse().expect("it is a version");
     let mut rows = all(call);
     // Every node is of the same version.
-    rows.retain(|row| range.contains(VERSION) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| range.contains(&version) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
     rows = match call.parameters.order().unwrap_or(("latency", false)) {
         ("ip", descending) => {
             rows.sort_by_key(PeerRow::ip);

@@ -5,7 +5,7 @@ use crate::{
     api::{
         http::{error::ApiError, reply::Reply},
         table::{
-            json::{self, Slot},
+            json::{self, MemberWriter},
             route::{Answer, Call},
             shape::{self, Shape},
         },
@@ -90,7 +90,7 @@ fn write(done: &Reorganised) -> Vec<u8> {
     })
 }
 
-fn put_block(slot: Slot<'_, '_>, link: &Link) {
+fn put_block(slot: MemberWriter<'_, '_>, link: &Link) {
     slot.value_with(|out| write_block(out, link));
 }
 

@@ -39,7 +39,7 @@ pub fn find(verb: Verb, path: &str, dialect: Dialect) -> Option<Match<'_>> {
 
 /// True if only some may ask what is at a path, whatever the verb: `/lab` and the webhooks.
 pub fn is_guarded(path: &str) -> bool {
-    /// Those that are not below `/lab`: every request is held against them.
+    /// The routes that are not below `/lab`: every request is compared with them.
     static OTHERS: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         ROUTES.iter().filter(|route| route.access != Access::Everyone && !is_of_lab(route.path)).collect()
     });
@@ -224,7 +224,7 @@ mod tests {
         assert!(asked.iter().any(|(_, path)| path.starts_with("/chains/1/api")), "nor of a chain's API");
     }
 
-    /// What a call of curl asks.
+    /// Returns the request that a call of curl makes.
     fn shown(arguments: &str) -> (Verb, String) {
         let verb = match arguments {
             _ if arguments.contains("-X DELETE") => Verb::Delete,

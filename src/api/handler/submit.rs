@@ -37,7 +37,7 @@ pub const SHAPE: Shape = Shape::Members(&[
 
 const ERROR: Shape = Shape::Members(&[("type", Shape::Text, true), ("message", Shape::Text, true)]);
 
-/// What the reference says of an item that no schema fits, whatever else it says.
+/// The reference's words for an item that no schema fits, whatever else it says.
 const NO_SCHEMA: &str = "should match some schema in anyOf";
 
 /// `POST /api/transactions`.
@@ -48,10 +48,6 @@ pub fn submit(call: Call<'_>) -> Answer<'_> {
         let submission = if batch.transactions.is_empty() {
             Submission::default()
         } else {
-            // On this thread, so that the simulation finds the answer ready.
-            for transaction in &batch.transactions {
-                transaction.verified();
-            }
             call.context.live.submit(call.context.view.node(), batch.transactions.into()).await?
         };
         Ok(Reply::json(write(&call, &submission, batch.refused, &sent_as)))
@@ -64,17 +60,17 @@ struct Batch {
     transactions: Vec<Arc<SignedTransaction>>,
     /// Items that are refused before the pool sees them, by the id they were sent with.
     refused: IndexMap<String, Refusal>,
-    /// What those were sent as whose own signature does not hold.
+    /// The ids with which the transactions were sent whose own signature does not hold.
     sent_as: BTreeMap<TransactionId, String>,
 }
 
-/// Why a transaction is invalid.
+/// The reason why a transaction is invalid.
 struct Refusal {
     code: &'static str,
     message: String,
 }
 
-/// What is wrong with an item.
+/// The error of an item.
 enum ItemError {
     /// It fits no transaction's schema, so the whole request is refused.
     Request(String),
@@ -101,7 +97,7 @@ fn decode_all(call: &Call<'_>) -> Result<Batch, ApiError> {
             }
         }
     }
-    // On this thread and its like, so that the pool, which is one actor, finds every signature looked at.
+    // On this thread and its like, so that the pool, which is one actor, finds every signature verified.
     SignedTransaction::verify_all(&batch.transactions);
     let unverified = batch.transactions.iter().zip(sent).filter(|(transaction, _)| !transaction.verified());
     batch.sent_as = unverified.map(|(transaction, item)| (transaction.id(), sent_id(item))).collect();
@@ -244,7 +240,7 @@ fn write(
     out
 }
 
-/// Who shows `errors` as null when there are none. Source: api.md 4.10 row 5.
+/// The dialects that show `errors` as null when there are none. Source: api.md 4.10 row 5.
 const NO_ERRORS_SHOWN: Spoken = Spoken::DOCUMENTED;
 
 fn write_refusal(out: &mut Vec<u8>, refusal: &Refusal) {

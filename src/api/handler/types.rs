@@ -5,7 +5,7 @@ use crate::{
         http::{error::ApiError, reply::Reply},
         resource::schema,
         table::{
-            json::{self, Object, Slot},
+            json::{self, MemberWriter, Object},
             route::Call,
             shape::{self, Shape},
         },
@@ -42,7 +42,7 @@ fn by_group(call: &Call<'_>, write: impl Fn(&mut Object<'_>, Kind, &Milestone)) 
         let kinds = Kind::ALL.into_iter().filter(move |kind| kind.numbers().0 == group);
         kinds.filter(|kind| is_in_force(*kind, milestone)).collect::<Vec<_>>()
     };
-    let fill = |slot: Slot<'_, '_>, kinds: Vec<Kind>| {
+    let fill = |slot: MemberWriter<'_, '_>, kinds: Vec<Kind>| {
         slot.object(|object| kinds.into_iter().for_each(|kind| write(object, kind, milestone)));
     };
     Reply::json(json::data_object(|data| {

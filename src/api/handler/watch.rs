@@ -33,7 +33,7 @@ const NODE: Shape = Shape::Members(&[
     ("peers", Shape::List(&Shape::Integer), false),
 ]);
 
-/// What is told of the network on top of the rest: `peers=true` names those of each node. All actors are copied for it.
+/// The option to show more of the network: `peers=true` names those of each node. All actors are copied for it.
 pub const LAB: &[Parameter] = &[both("peers", Rule::Boolean)];
 const FAULT: Shape =
     Shape::Members(&[("fault", Shape::Integer, true), ("kind", Shape::Text, true), ("since", Shape::Integer, true)]);
@@ -135,7 +135,7 @@ pub fn events(call: &Call<'_>) -> Result<Reply, ApiError> {
     };
     Ok(Reply::events(Subscription {
         feed: call.context.feed.clone(),
-        // What a client that comes back says itself is newer than what stands in its address.
+        // The header of a client that reconnects is newer than the parameter in its address.
         after: last_event_id(call)?.or_else(|| number("last_event_id")),
         filter: Arc::new(filter),
         limit: number("limit"),

@@ -1,4 +1,4 @@
-//! Webhooks: who is told of what. Source: api.md 6.1.
+//! The routes of webhooks. Source: api.md 6.1.
 
 use crate::{
     actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
@@ -137,7 +137,7 @@ fn webhooks<'c>(call: &Call<'c>) -> Result<&'c Webhooks, ApiError> {
     call.context.webhooks.as_ref().ok_or(ApiError::NO_ROUTE)
 }
 
-/// What the body says, which has passed all checks but that of its length.
+/// Reads a body that has passed all checks but that of its length.
 fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     let text = |name| call.parameters.text(name).map(str::to_owned);
     let enabled = match call.parameters.get("enabled") {

@@ -17,7 +17,7 @@ const PREFIX: &str = "/chains/";
 /// The chain that is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainWish {
-    /// That of the testnet, if none is given.
+    /// The seed; the testnet's, if none is given.
     pub seed: Option<u64>,
     /// The text of a scenario file; that of the testnet, if none is given.
     pub scenario: Option<String>,
@@ -143,7 +143,7 @@ pub fn split(path: &str) -> Option<(Option<u64>, &str)> {
     split_below(PREFIX, path)
 }
 
-/// The number that stands in a path behind a prefix, if it can be one, and the path behind it.
+/// Returns the number behind a prefix of a path, if there is one, and the rest of the path.
 pub fn split_below<'p>(prefix: &str, path: &'p str) -> Option<(Option<u64>, &'p str)> {
     let rest = path.strip_prefix(prefix)?;
     let end = rest.find('/').unwrap_or(rest.len());

@@ -20,7 +20,7 @@ use warp::http::Method;
 
 /// Shares are counted in millionths.
 pub const MILLION: u32 = 1_000_000;
-/// So many rules are there at most.
+/// The greatest number of rules.
 pub const RULES_MAX: usize = 1_000;
 
 /// The rules of one served node. Cheap to clone; clones share everything.
@@ -69,7 +69,7 @@ pub enum Treatment {
     Lost,
 }
 
-/// What a rule is to be.
+/// A rule as a client states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleLine {
     /// The pattern of a route, or the beginning of patterns with `*` behind it; `None` for all of the public API.

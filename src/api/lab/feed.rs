@@ -24,9 +24,9 @@ use std::{
 };
 use tokio::sync::{Notify, futures::Notified};
 
-/// So many events are kept for those who come back or fall behind.
+/// The number of events kept for clients that come back or fall behind.
 pub const KEPT: usize = 65_536;
-/// So many are taken from the ring at once.
+/// The number of events taken from the ring at once.
 pub(super) const BATCH: usize = 256;
 
 /// The events. Cheap to clone; clones share everything.

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 /// The longest silence of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// What happens within this time after something was sent is sent together.
+/// The time within which events are sent together with the first of them.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// The request of a client.
@@ -32,7 +32,7 @@ pub struct Subscription {
     pub limit: Option<u64>,
 }
 
-/// Which events are wanted.
+/// The events that a client wants.
 #[derive(Debug, Default)]
 pub struct Filter {
     /// All kinds, if it is none.
@@ -80,7 +80,7 @@ impl Reader {
         Self { listening, filter, next, left: limit, greeting: Some(greeting), has_all: false, stopped }
     }
 
-    /// What comes next; `None` at the end.
+    /// Returns the next part; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(greeting) = self.greeting.take() {
             return Some(greeting.into());
@@ -157,12 +157,12 @@ fn gap(out: &mut String, after: u64, next: u64, missed: Option<u64>) {
     writeln!(out, "event: gap\nid: {}\ndata: {data}\n", next - 1).expect("a text takes all");
 }
 
-type Step = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
+type NextRead = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
 
 /// The body. As long as it is there, its connection is at work.
 pub struct EventBody {
     /// `None` at the end.
-    step: Option<Step>,
+    step: Option<NextRead>,
     _work: AtWork,
 }
 
@@ -173,7 +173,7 @@ impl EventBody {
     }
 }
 
-fn step(mut reader: Reader) -> Step {
+fn step(mut reader: Reader) -> NextRead {
     Box::pin(async move {
         let bytes = reader.next().await;
         (reader, bytes)

@@ -4,7 +4,7 @@ use super::block;
 use crate::{
     api::table::{
         frame::Frame,
-        json::{Object, Slot},
+        json::{MemberWriter, Object},
         row::Member,
         shape::{self, Shape},
     },
@@ -110,7 +110,7 @@ pub const ATTRIBUTES: &[Member<Arc<Wallet>>] = &[
 ];
 
 /// `{"publicKeys":[…],"min":n}`, or nothing.
-pub fn write_multi_signature(slot: Slot<'_, '_>, wallet: &Arc<Wallet>) {
+pub fn write_multi_signature(slot: MemberWriter<'_, '_>, wallet: &Arc<Wallet>) {
     let Some(multi_signature) = &wallet.multi_signature else { return };
     slot.object(|object| {
         object.slot("publicKeys").put(&multi_signature.public_keys);

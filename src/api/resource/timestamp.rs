@@ -1,7 +1,7 @@
 //! An instant as the API shows it: seconds since the epoch, Unix seconds, and ISO 8601. Source: api.md 4.1.
 
 use crate::{
-    api::table::{json::Slot, shape::Shape},
+    api::table::{json::MemberWriter, shape::Shape},
     protocol::{Timestamp, slots::Slots},
 };
 use std::fmt;
@@ -14,7 +14,7 @@ pub const SHAPE: Shape = Shape::Members(&[
 ]);
 
 /// `{"epoch":…,"unix":…,"human":"…"}`.
-pub fn write(slot: Slot<'_, '_>, slots: &Slots, timestamp: Timestamp) {
+pub fn write(slot: MemberWriter<'_, '_>, slots: &Slots, timestamp: Timestamp) {
     let unix = slots.epoch_unix() + i64::from(timestamp.0);
     slot.object(|object| {
         object.slot("epoch").put(&timestamp);

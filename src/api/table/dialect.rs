@@ -44,7 +44,7 @@ impl Spoken {
     pub const DOCUMENTED: Self = Self::Only(Dialect::Documented);
     pub const CORE26: Self = Self::Only(Dialect::Core26);
 
-    /// True if the row stands in this dialect.
+    /// Returns true if this dialect has the row.
     pub fn holds(self, dialect: Dialect) -> bool {
         match self {
             Self::Always => true,

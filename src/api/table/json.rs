@@ -17,8 +17,8 @@ impl<'o> Object<'o> {
     }
 
     /// The place of the next member.
-    pub fn slot<'s>(&'s mut self, name: &'s str) -> Slot<'s, 'o> {
-        Slot { object: self, name }
+    pub fn slot<'s>(&'s mut self, name: &'s str) -> MemberWriter<'s, 'o> {
+        MemberWriter { object: self, name }
     }
 
     /// Ends it.
@@ -38,12 +38,12 @@ impl<'o> Object<'o> {
 }
 
 /// The place of one member in an object; dropped unused, the member is left out.
-pub struct Slot<'s, 'o> {
+pub struct MemberWriter<'s, 'o> {
     object: &'s mut Object<'o>,
     name: &'s str,
 }
 
-impl Slot<'_, '_> {
+impl MemberWriter<'_, '_> {
     /// Any value.
     pub fn put(self, value: &(impl Serialize + ?Sized)) {
         write_value(self.object.key(self.name), value);

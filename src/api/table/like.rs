@@ -1,6 +1,6 @@
 //! Patterns of SQL's `LIKE` as the reference's database reads them, over bytes. Source: api.md 4.2.
 
-/// What of a pattern stands for what.
+/// A part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Byte(u8),
@@ -18,9 +18,9 @@ impl Pattern {
         text.bytes().any(|byte| b"%_\\".contains(&byte))
     }
 
-    /// What has this pattern anywhere in it. The database reads a value of bytes first, in which two backslashes are one
-    /// and three octal digits behind one are a byte; a backslash that is left then makes the next byte stand for itself.
-    /// One alone, at which the reference answers 500, is a backslash.
+    /// Matches texts with this pattern anywhere in them. The database first reads the pattern as a value of bytes: two
+    /// backslashes are one, and a backslash with three octal digits is a byte. A backslash that is left then takes the next
+    /// byte literally. A single backslash at the end, at which the reference answers 500, is a backslash.
     pub fn containing(text: &str) -> Self {
         let mut tokens = vec![Token::Any];
         let mut rest = text.as_bytes();

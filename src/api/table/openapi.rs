@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 /// The part of a request that holds a value: a value that is a text elsewhere may be more in a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Location {
     Path,
     Query,
     Body,
@@ -101,7 +101,7 @@ fn operation(route: &Route, dialect: Dialect, transactions_max: usize, named: &m
 fn parameters(route: &Route, dialect: Dialect) -> Vec<Value> {
     let mut parameters: Vec<Value> = spoken(&[route.arguments], dialect)
         .map(|parameter| {
-            let schema = schema(parameter.rule, dialect, Place::Path);
+            let schema = schema(parameter.rule, dialect, Location::Path);
             json!({"name": parameter.name, "in": "path", "required": true, "schema": schema})
         })
         .collect();
@@ -110,13 +110,13 @@ fn parameters(route: &Route, dialect: Dialect) -> Vec<Value> {
         Query::Ignored => &[],
     };
     for parameter in spoken(tables, dialect) {
-        let schema = schema(parameter.rule, dialect, Place::Query);
+        let schema = schema(parameter.rule, dialect, Location::Query);
         parameters.push(json!({
             "name": parameter.name, "in": "query", "required": parameter.is_required, "schema": schema,
         }));
         if dialect == Dialect::Documented && parameter.rule.is_range() {
             for (end, about) in [("from", "at least"), ("to", "at most")] {
-                let schema = end_schema(parameter.rule, dialect, Place::Query);
+                let schema = end_schema(parameter.rule, dialect, Location::Query);
                 parameters.push(json!({
                     "name": format!("{}.{end}", parameter.name), "in": "query", "required": false,
                     "description": format!("`{}` is {about} this.", parameter.name), "schema": schema,
@@ -131,7 +131,7 @@ fn spoken(tables: &[&'static [Parameter]], dialect: Dialect) -> impl Iterator<It
     tables.iter().copied().flatten().filter(move |parameter| parameter.spoken.holds(dialect))
 }
 
-/// What a route reads from the body; what it reads from a GET's is said of its query.
+/// Describes the body that a route reads. The members that a GET reads are described in its query.
 fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Named) -> Option<Value> {
     if route.path == "/api/transactions" && method(route) == "post" {
         let items = json!({"$ref": "#/components/schemas/SignedTransaction"});
@@ -144,13 +144,13 @@ fn body(route: &Route, dialect: Dialect, transactions_max: usize, named: &mut Na
     let tables = route.body.filter(|_| method(route) != "get")?;
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in spoken(tables, dialect) {
-        properties.insert(parameter.name.to_owned(), schema(parameter.rule, dialect, Place::Body));
+        properties.insert(parameter.name.to_owned(), schema(parameter.rule, dialect, Location::Body));
         required.extend(parameter.is_required.then_some(parameter.name));
     }
     Some(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
 }
 
-/// What every transaction that is posted has; the rest depends on its type, see `/api/transactions/schemas`.
+/// Describes the members that every posted transaction has; the rest depends on its type, see `/api/transactions/schemas`.
 fn signed_transaction() -> Value {
     let number = json!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,19}$"}]});
     json!({
@@ -288,7 +288,7 @@ fn problem(about: &str, example: Option<&Value>) -> Value {
 }
 
 /// The schema of the values that pass a rule.
-fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
+fn schema(rule: Rule, dialect: Dialect, place: Location) -> Value {
     match rule {
         Rule::Integer(bound) => integer(bound, SAFE_MAX, place),
         Rule::Quantity(_) | Rule::Range(_) | Rule::Percents => {
@@ -298,13 +298,13 @@ fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
             });
             let is_range_only = dialect == Dialect::Core26 && !matches!(rule, Rule::Quantity(_));
             match (place, dialect) {
-                (Place::Body, _) if is_range_only => range,
-                (Place::Body, Dialect::Documented) => json!({ "anyOf": [one, range] }),
+                (Location::Body, _) if is_range_only => range,
+                (Location::Body, Dialect::Documented) => json!({ "anyOf": [one, range] }),
                 _ => one,
             }
         }
         Rule::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
-        Rule::Boolean if place == Place::Body => {
+        Rule::Boolean if place == Location::Body => {
             let word = "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$";
             json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": word}]})
         }
@@ -345,11 +345,11 @@ fn schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
 
 const IPV4: &str = "^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])$";
 
-/// What one end of a range must be, or the number itself.
-fn end_schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
+/// Describes one end of a range, or the number itself.
+fn end_schema(rule: Rule, dialect: Dialect, place: Location) -> Value {
     let greatest = if dialect == Dialect::Documented { i64::MAX } else { SAFE_MAX };
     match rule {
-        Rule::Percents if place == Place::Body => {
+        Rule::Percents if place == Location::Body => {
             let text = json!({"type": "string", "pattern": "^[0-9]{1,2}(\\.[0-9]{1,9})?$"});
             json!({"anyOf": [{"type": "number", "minimum": 0, "maximum": 100}, text]})
         }
@@ -359,7 +359,7 @@ fn end_schema(rule: Rule, dialect: Dialect, place: Place) -> Value {
     }
 }
 
-fn integer(bound: Bound, greatest: i64, place: Place) -> Value {
+fn integer(bound: Bound, greatest: i64, place: Location) -> Value {
     let (least, most) = match bound {
         Bound::Any => (-greatest, greatest),
         Bound::Positive => (1, greatest),
@@ -375,8 +375,8 @@ fn integer(bound: Bound, greatest: i64, place: Place) -> Value {
         Bound::Least(_) | Bound::Between(..) => return number,
     };
     match place {
-        Place::Body => json!({"anyOf": [number, {"type": "string", "pattern": pattern}]}),
-        Place::Path | Place::Query => number,
+        Location::Body => json!({"anyOf": [number, {"type": "string", "pattern": pattern}]}),
+        Location::Path | Location::Query => number,
     }
 }
 

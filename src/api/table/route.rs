@@ -140,7 +140,7 @@ impl Route {
         Self::new(verb, path, query, Handle::Later(handle))
     }
 
-    /// A search: what is looked for stands in the body.
+    /// A search: its parameters are in the body.
     pub const fn search(
         path: &'static str,
         query: Query,

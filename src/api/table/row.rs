@@ -3,7 +3,7 @@
 use super::{
     dialect::{Dialect, Spoken},
     frame::Frame,
-    json::{Object, Slot},
+    json::{MemberWriter, Object},
     shape::{self, Named, Shape},
 };
 use serde_json::Value;
@@ -17,17 +17,17 @@ pub struct Member<R> {
     /// True if a resource may have none.
     pub is_optional: bool,
     /// Writes the value, or nothing if the resource has none.
-    pub write: fn(&R, &Frame<'_>, Slot<'_, '_>),
+    pub write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>),
 }
 
 impl<R> Member<R> {
     /// A member of both dialects.
-    pub const fn new(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
+    pub const fn new(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>)) -> Self {
         Self { name, spoken: Spoken::Always, shape, is_optional: false, write }
     }
 
     /// A member of both dialects that not every resource has.
-    pub const fn some(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, Slot<'_, '_>)) -> Self {
+    pub const fn some(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>)) -> Self {
         Self { is_optional: true, ..Self::new(name, shape, write) }
     }
 
@@ -36,7 +36,7 @@ impl<R> Member<R> {
         name: &'static str,
         spoken: Spoken,
         shape: Shape,
-        write: fn(&R, &Frame<'_>, Slot<'_, '_>),
+        write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>),
     ) -> Self {
         Self { spoken, ..Self::new(name, shape, write) }
     }
@@ -46,7 +46,7 @@ impl<R> Member<R> {
         name: &'static str,
         spoken: Spoken,
         shape: Shape,
-        write: fn(&R, &Frame<'_>, Slot<'_, '_>),
+        write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>),
     ) -> Self {
         Self { spoken, ..Self::some(name, shape, write) }
     }
@@ -67,7 +67,7 @@ pub fn of_table<R>(table: &[Member<R>], dialect: Dialect, named: &mut Named) -> 
     shape::object(members.map(|member| (member.name, member.shape, !member.is_optional)), dialect, named)
 }
 
-impl Slot<'_, '_> {
+impl MemberWriter<'_, '_> {
     /// A nested resource with a table of its own.
     pub fn members<R>(self, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
         self.value_with(|out| write_members(out, table, row, frame));

@@ -76,7 +76,7 @@ impl Rule {
         }
     }
 
-    /// Where an object or a list is wanted, the JSON text of one is one, as in the reference.
+    /// Reads the JSON text of an object or a list where one is wanted, as the reference does.
     fn read_text(self, value: &Value) -> Option<Value> {
         let first = match self {
             Self::Range(_) | Self::Percents | Self::Object => '{',

@@ -42,7 +42,7 @@ pub const ADDRESS: Shape = Shape::Pattern("^[1-9A-HJ-NP-Za-km-z]{34}$");
 pub const BLOCK_ID: Shape = Shape::Pattern("^([0-9]{1,20}|[0-9a-f]{64})$");
 
 impl Shape {
-    /// As JSON Schema. Resources are added to `named` and referred to.
+    /// Returns the shape as JSON Schema. Resources are added to `named` and referred to.
     pub fn schema(self, dialect: Dialect, named: &mut Named) -> Value {
         match self {
             Self::Text => json!({"type": "string"}),

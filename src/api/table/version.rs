@@ -1,119 +1,79 @@
 //! Ranges of versions as npm writes them: `2.6.57`, `2.5.*`, `^2.5.0`, `~2.6`, `>=2.5 <3`, `2.5.1 - 2.5.2`, `a || b`.
 //! Source: api.md 8.
+//!
+//! The crate `semver` reads and compares. Its ranges are Cargo's, so each part is first written as Cargo writes it: a bare
+//! version means exactly that one, parts are joined by commas, and a range has its ends as two parts.
 
-/// Major, minor and patch number.
-type Version = (u64, u64, u64);
+use semver::{Version, VersionReq};
 
-/// A range: any of these alternatives, each from a version on and below another one.
+/// A range: a version lies in it if it lies in one of the alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Range(Vec<(Version, Version)>);
+pub struct VersionRange(Vec<VersionReq>);
 
-const ALL: (Version, Version) = ((0, 0, 0), (u64::MAX, 0, 0));
-
-impl Range {
-    /// `None` if the text is no range.
+impl VersionRange {
+    /// Reads a range. `None` if the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         text.split("||").map(|alternative| all_of(alternative.trim())).collect::<Option<_>>().map(Self)
     }
 
-    /// True if a version, without anything after its patch number, lies in the range.
-    pub fn contains(&self, version: &str) -> bool {
-        let Some(version) = Partial::parse(version).map(|partial| partial.first()) else { return false };
-        self.0.iter().any(|(from, below)| *from <= version && version < *below)
+    /// Returns true if a version lies in the range.
+    pub fn contains(&self, version: &Version) -> bool {
+        self.0.iter().any(|alternative| alternative.matches(version))
     }
 }
 
 /// The range that lies in all ranges written one after another.
-fn all_of(text: &str) -> Option<(Version, Version)> {
+fn all_of(text: &str) -> Option<VersionReq> {
+    let mut parts = Vec::new();
     if let Some((from, to)) = text.split_once(" - ") {
-        return Some((Partial::parse(from.trim())?.first(), Partial::parse(to.trim())?.after()));
-    }
-    let mut meet = ALL;
-    // An operator may stand apart from its version.
-    let mut operator = "";
-    for word in text.split_whitespace() {
-        if word.bytes().all(|byte| b"<>=^~".contains(&byte)) && operator.is_empty() {
-            operator = word;
-            continue;
-        }
-        let (from, below) = one(&format!("{operator}{word}"))?;
-        operator = "";
-        meet = (meet.0.max(from), meet.1.min(below));
-    }
-    operator.is_empty().then_some(meet)
-}
-
-fn one(text: &str) -> Option<(Version, Version)> {
-    let version = text.trim_start_matches(['<', '>', '=', '^', '~']);
-    let partial = Partial::parse(version)?;
-    let (first, after) = (partial.first(), partial.after());
-    match &text[..text.len() - version.len()] {
-        "" | "=" => Some((first, after)),
-        "^" => Some((first, partial.caret())),
-        "~" | "~>" => Some((first, partial.tilde())),
-        ">=" => Some((first, ALL.1)),
-        ">" => Some((after, ALL.1)),
-        "<" => Some((ALL.0, first)),
-        "<=" => Some((ALL.0, after)),
-        _ => None,
-    }
-}
-
-/// A version of which the last numbers may be left open.
-struct Partial {
-    major: Option<u64>,
-    minor: Option<u64>,
-    patch: Option<u64>,
-}
-
-impl Partial {
-    fn parse(text: &str) -> Option<Self> {
-        let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
-        let mut numbers = [None; 3];
-        let mut is_open = text.is_empty();
-        let mut parts = text.split('.');
-        for number in &mut numbers {
-            match parts.next() {
-                None | Some("*" | "x" | "X") => is_open = true,
-                Some("") if text.is_empty() => is_open = true,
-                Some(part) => {
-                    let parsed: u64 = part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())??;
-                    *number = (!is_open).then_some(parsed);
+        parts.extend(part(">=", from.trim())?);
+        parts.extend(part("<=", to.trim())?);
+    } else {
+        // An operator may stand apart from its version.
+        let mut operator = "";
+        for word in text.split_whitespace() {
+            let version = word.trim_start_matches(['<', '>', '=', '^', '~']);
+            let here = &word[..word.len() - version.len()];
+            if !here.is_empty() {
+                if !operator.is_empty() {
+                    return None;
                 }
+                operator = here;
+            }
+            if !version.is_empty() {
+                parts.extend(part(operator, version)?);
+                operator = "";
             }
         }
-        let [major, minor, patch] = numbers;
-        // The greatest numbers have none after them.
-        let is_in_reach = numbers.iter().flatten().all(|number| *number < u64::MAX);
-        (parts.next().is_none() && is_in_reach).then_some(Self { major, minor, patch })
-    }
-
-    fn first(&self) -> Version {
-        (self.major.unwrap_or(0), self.minor.unwrap_or(0), self.patch.unwrap_or(0))
-    }
-
-    /// The first version that is none of these.
-    fn after(&self) -> Version {
-        match (self.major, self.minor, self.patch) {
-            (None, ..) => ALL.1,
-            (Some(major), None, _) => (major + 1, 0, 0),
-            (Some(major), Some(minor), None) => (major, minor + 1, 0),
-            (Some(major), Some(minor), Some(patch)) => (major, minor, patch + 1),
+        if !operator.is_empty() {
+            return None;
         }
     }
+    if parts.is_empty() { Some(VersionReq::STAR) } else { VersionReq::parse(&parts.join(", ")).ok() }
+}
 
-    /// The first version whose patches do not count as the same.
-    fn tilde(&self) -> Version {
-        Self { patch: None, ..*self }.after()
+/// One part as Cargo writes it. Nothing remains of one that any version meets; `None` if it is no part of a range.
+fn part(operator: &str, version: &str) -> Option<Option<String>> {
+    let version = version.strip_prefix(['v', 'V']).unwrap_or(version);
+    let numbers: Vec<&str> = version.split('.').collect();
+    let is_open = |number: &&str| matches!(*number, "*" | "x" | "X");
+    let is_number = |number: &&str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if numbers.len() > 3 || !numbers.iter().all(|number| is_open(number) || is_number(number)) {
+        return None;
     }
-
-    /// The first version in which the leftmost number that is not 0 is greater.
-    fn caret(&self) -> Version {
-        match (self.major, self.minor, self.patch) {
-            (Some(0), Some(0), Some(_)) => self.after(),
-            (Some(0), Some(_), _) => self.tilde(),
-            _ => Self { minor: None, patch: None, ..*self }.after(),
-        }
+    // What follows an open number is open, too.
+    let fixed: Vec<&str> = numbers.into_iter().take_while(|number| !is_open(number)).collect();
+    let operator = match operator {
+        "" | "=" => "=",
+        "~>" => "~",
+        "^" | "~" | ">=" | "<=" | ">" | "<" => operator,
+        _ => return None,
+    };
+    match (fixed.is_empty(), operator) {
+        (false, _) => Some(Some(format!("{operator}{}", fixed.join(".")))),
+        // No version is beside all.
+        (true, ">" | "<") => Some(Some("<0.0.0".to_owned())),
+        (true, _) => Some(None),
     }
 }
 
@@ -123,7 +83,8 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_npm() {
-        let holds = |range: &str, version: &str| Range::parse(range).unwrap().contains(version);
+        let holds =
+            |range: &str, version: &str| VersionRange::parse(range).unwrap().contains(&version.parse().unwrap());
         for range in [
             "2.6.57",
             "=2.6.57",
@@ -153,7 +114,7 @@ mod tests {
     #[test]
     fn anything_else_is_none() {
         for text in ["latest", "2.6.57.1", "2..6", "><2", ">", "1 - ", "2.-1", "99999999999999999999"] {
-            assert_eq!(Range::parse(text), None, "{text}");
+            assert_eq!(VersionRange::parse(text), None, "{text}");
         }
     }
 }

@@ -61,11 +61,11 @@ pub struct HostArguments {
     pub dispatcher: WebhookDispatcher,
     pub targets: Arc<Targets>,
     pub timeout: Duration,
-    /// Where they are kept, with the posts that were not over.
+    /// The folder that keeps them, with the posts that were not over.
     pub kept: Option<(Store, Outbox, Vec<Waiting>)>,
     pub node: NodeId,
     pub numbers: EventNumbers,
-    /// What events fired that were not heard of.
+    /// The deliveries of events that were not heard of.
     pub unheard: Vec<Fired>,
     pub report: Report,
     pub inbox: Arc<Inbox>,

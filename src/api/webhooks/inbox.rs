@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// What observers and the actor share: whether anybody asks for events, and how many are on their way.
+/// The state that observers and the actor share: whether anybody asks for events, and how many are on their way.
 #[derive(Default)]
 pub struct Inbox {
     pub is_wanted: AtomicBool,
     pub waiting: AtomicU64,
-    /// Events nobody was told of, because too many were on their way.
+    /// The number of dropped events: too many were on their way.
     pub overlooked: AtomicU64,
     /// Posts of all webhooks, those that were deleted included: taken, not taken, and never sent.
     pub delivered: AtomicU64,

@@ -65,7 +65,7 @@ pub(super) fn moved(event: &NetworkEvent<'_>) -> Option<(NodeId, Vec<Event>)> {
     Some((*node, left.chain(taken).collect()))
 }
 
-/// What an event fired: its number, and the deliveries.
+/// The deliveries that an event fired, with its number.
 pub type Fired = (u64, Vec<Delivery>);
 
 /// Watches the replay of a kept testnet. Events that no webhook has heard of, since the process was killed, fire here, by the
@@ -88,10 +88,10 @@ struct Hearer {
 }
 
 impl Rehearing {
-    /// For the first `nodes` nodes, by what a folder keeps.
+    /// Starts the numbers of the first `nodes` nodes from the files of a folder.
     ///
     /// # Errors
-    /// What is kept cannot be read.
+    /// The stored numbers cannot be read.
     pub fn new(data: &DataDir, nodes: u32, plan: &Plan) -> Result<Self, StoreError> {
         let (tree, network) = (&plan.tree, Arc::new(plan.network()));
         let hearer = |node: NodeId| {
@@ -104,7 +104,7 @@ impl Rehearing {
         Ok(Self { hearers: Arc::new(Mutex::new(hearers)), numbers: EventNumbers::of(nodes) })
     }
 
-    /// Where nothing was cut off.
+    /// Returns the result of a folder from which nothing was cut off.
     pub fn nothing(numbers: EventNumbers) -> Self {
         Self { hearers: Arc::default(), numbers }
     }
@@ -114,7 +114,7 @@ impl Rehearing {
         self.numbers.clone()
     }
 
-    /// What a node's unheard events fired, in their order.
+    /// Returns the deliveries of a node's unheard events, in their order.
     ///
     /// # Panics
     /// A thread has panicked while it watched.

@@ -183,7 +183,7 @@ impl Outbox {
     }
 }
 
-/// What a log holds; `None` where its first record is not whole.
+/// Reads a log; `None` where its first record is not whole.
 fn read(folder: &Path, path: &Path, generation: u64) -> Result<Option<(Outbox, Vec<Waiting>)>, LogError> {
     let Some(mut records) = Records::open(path)? else { return Ok(None) };
     let (mut found, mut heard, mut written) = (BTreeMap::new(), None, 0);

@@ -52,7 +52,7 @@ pub struct Poster {
 
 /// Host and port of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct Authority {
     host: String,
     port: u16,
 }
@@ -84,8 +84,8 @@ impl Poster {
     }
 
     /// Connects to the first address of a host that is allowed and answers. What was looked at is what is connected to.
-    async fn connect(&self, place: &Place) -> Result<SendRequest<Full<Bytes>>, PostError> {
-        let Place { host, port } = place;
+    async fn connect(&self, place: &Authority) -> Result<SendRequest<Full<Bytes>>, PostError> {
+        let Authority { host, port } = place;
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let unknown = |source| PostError::Unknown { host: host.clone(), source };
         let addresses: Vec<SocketAddr> = lookup_host((name, *port)).await.map_err(unknown)?.collect();
@@ -117,7 +117,12 @@ async fn handshake(stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, PostEr
 }
 
 /// The request, and where it goes.
-fn prepare(target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(Place, Request<Full<Bytes>>), PostError> {
+fn prepare(
+    target: &str,
+    secret: &str,
+    id: &str,
+    body: &Arc<[u8]>,
+) -> Result<(Authority, Request<Full<Bytes>>), PostError> {
     let uri = Uri::parse(target).map_err(|_| PostError::NotHttp)?;
     let is_http = uri.scheme().as_str().eq_ignore_ascii_case("http");
     let authority = uri.authority().filter(|_| is_http).ok_or(PostError::NotHttp)?;
@@ -125,7 +130,7 @@ fn prepare(target: &str, secret: &str, id: &str, body: &Arc<[u8]>) -> Result<(Pl
         return Err(PostError::NotHttp);
     }
     let port = authority.port_to_u16().map_err(|_| PostError::NotHttp)?;
-    let place = Place { host: authority.host().to_owned(), port: port.unwrap_or(80) };
+    let place = Authority { host: authority.host().to_owned(), port: port.unwrap_or(80) };
     let named = port.map_or_else(|| place.host.clone(), |port| format!("{}:{port}", place.host));
     let path = if uri.path().as_str().is_empty() { "/" } else { uri.path().as_str() };
     let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));

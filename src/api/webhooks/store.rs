@@ -27,10 +27,10 @@ pub struct DataDir {
     _lock: Arc<File>,
 }
 
-/// What is kept of one node's webhooks.
+/// The stored webhooks of one node.
 #[derive(Debug)]
 pub struct KeptWebhooks {
-    /// Where they are kept.
+    /// The folder that keeps them.
     pub store: Store,
     /// Oldest first.
     pub hooks: Vec<Webhook>,
@@ -39,7 +39,7 @@ pub struct KeptWebhooks {
     pub waiting: Vec<Waiting>,
 }
 
-/// Where the webhooks of one node are kept.
+/// The folder that keeps the webhooks of one node.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -90,12 +90,12 @@ impl DataDir {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// What is kept of a node's webhooks.
+    /// Reads the stored webhooks of a node.
     ///
     /// # Errors
     /// There is a file that is not understood or damaged, or there are too many.

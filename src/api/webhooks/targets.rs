@@ -5,20 +5,21 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 /// Addresses that webhooks may be posted to; none if there is no range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Targets(Vec<Range>);
+pub struct Targets(Vec<AddressRange>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Range {
+enum AddressRange {
     /// This machine.
     Loopback,
-    /// What anybody on the internet can reach.
+    /// All addresses that anybody on the internet can reach.
     Public,
     Any,
     Net(IpNet),
 }
 
-/// What of the internet's address space is no public host's: the registries of special-purpose addresses, RFC 6890.
-/// Of IPv6 all outside 2000::/3 comes on top, with the ranges that lead to IPv4 addresses in disguise.
+/// Address ranges of the internet that belong to no public host: the registries of special-purpose addresses, RFC 6890.
+/// Among them are the ranges of IPv6 that lead to IPv4 addresses in disguise. [`is_public`] also excludes all of IPv6 outside
+/// 2000::/3.
 const SPECIAL: [&str; 19] = [
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -44,7 +45,7 @@ const SPECIAL: [&str; 19] = [
 impl Targets {
     /// This machine only.
     pub fn loopback() -> Self {
-        Self(vec![Range::Loopback])
+        Self(vec![AddressRange::Loopback])
     }
 
     /// Nothing at all.
@@ -56,10 +57,10 @@ impl Targets {
     pub fn allow(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|range| match range {
-            Range::Loopback => address.is_loopback(),
-            Range::Public => is_public(address),
-            Range::Any => true,
-            Range::Net(net) => net.contains(&address),
+            AddressRange::Loopback => address.is_loopback(),
+            AddressRange::Public => is_public(address),
+            AddressRange::Any => true,
+            AddressRange::Net(net) => net.contains(&address),
         })
     }
 }
@@ -79,12 +80,12 @@ impl FromStr for Targets {
             return Ok(Self::none());
         }
         let range = |part: &str| match part {
-            "loopback" => Ok(Range::Loopback),
-            "public" => Ok(Range::Public),
-            "any" => Ok(Range::Any),
+            "loopback" => Ok(AddressRange::Loopback),
+            "public" => Ok(AddressRange::Public),
+            "any" => Ok(AddressRange::Any),
             part => {
                 let net = part.parse().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
-                net.map(Range::Net).map_err(|_| {
+                net.map(AddressRange::Net).map_err(|_| {
                     format!(
                         "'{part}' is no range of addresses: give 'loopback', 'public', 'any', 'none', an address, or a \
                          range like 10.1.0.0/16; host names are not taken, because they can be made to lead anywhere"
@@ -104,10 +105,10 @@ impl fmt::Display for Targets {
         for (index, range) in self.0.iter().enumerate() {
             f.write_str(if index > 0 { "," } else { "" })?;
             match range {
-                Range::Loopback => f.write_str("loopback"),
-                Range::Public => f.write_str("public"),
-                Range::Any => f.write_str("any"),
-                Range::Net(net) => net.fmt(f),
+                AddressRange::Loopback => f.write_str("loopback"),
+                AddressRange::Public => f.write_str("public"),
+                AddressRange::Any => f.write_str("any"),
+                AddressRange::Net(net) => net.fmt(f),
             }?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a pool takes: the checks of the contract in their order, and what follows from them. Source: consensus.md 5.1 to
+//! Admission to a pool: the checks of the contract in their order, and their consequences. Source: consensus.md 5.1 to
 //! 5.4.
 
 use super::{
@@ -16,11 +16,11 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
-/// Of these a sender has one pending at most.
+/// The types of which a sender has at most one pending transaction.
 const ONCE: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
     accept: Vec<TransactionId>,

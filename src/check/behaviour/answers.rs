@@ -1,9 +1,9 @@
-//! What a peer is asked by other nodes, and whether it answers right. Source: consensus.md 3.5, 6.
+//! Questions of other nodes to a peer, and its answers. Source: consensus.md 3.5, 6.
 
 use super::{
     Case, Known,
     limits::Endpoint,
-    node::{PeerModel, message_is_push, name},
+    state::{PeerModel, message_is_push, name},
 };
 use crate::{
     actors::{Message, NodeId},
@@ -43,7 +43,7 @@ impl PeerModel {
         self.meets(case, from, sure);
     }
 
-    /// Whether a question was answered, which it must be if it was heard for sure.
+    /// Returns true if a question was answered. A question that was certainly heard has to be answered.
     pub(super) fn answers(&self, case: &mut Case<'_>, from: NodeId, question: &Message, sure: bool) -> bool {
         let answer = case.left.take_to(|to, message| {
             let fits = matches!(

@@ -1,10 +1,9 @@
-//! Blocks that are pushed: what a peer takes in, and whom it passes it on to. Source: consensus.md 3.1 to 3.3, 6.
+//! Pushed blocks: those that a peer takes in, and the peers to which it passes them on. Source: consensus.md 3.1 to 3.3, 6.
 
 use super::{
     Case, Known,
     limits::Endpoint,
-    node::{GRACE, PeerModel, chains},
-    sync::Phase,
+    state::{GRACE, Passing, PeerModel, Phase, chains},
 };
 use crate::{
     actors::{Event, Message, NodeId, SimTime},
@@ -13,17 +12,6 @@ use crate::{
     protocol::{Block, BlockId, Slot},
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
-
-/// The block that is being passed around.
-#[derive(Clone)]
-pub(super) struct Passing {
-    pub id: BlockId,
-    block: Arc<Block>,
-    /// How often it was seen, at least and at most.
-    seen: (u32, u32),
-    first: SimTime,
-    last: SimTime,
-}
 
 const WAIT: Duration = Duration::from_millis(500);
 const HOPS: u32 = 4;
@@ -157,7 +145,7 @@ impl PeerModel {
         }
     }
 
-    /// Whether this block was applied; the model follows.
+    /// Returns true if this block was applied. The model then follows.
     pub(super) fn takes_applied(&mut self, case: &mut Case<'_>, block: &Arc<Block>) -> bool {
         if !chains(case.known, &self.tip, block) {
             return false;
@@ -197,7 +185,7 @@ impl PeerModel {
         self.sends_block(case, block, (count, count), sure);
     }
 
-    /// So many peers get the block, by lot.
+    /// Judges the sending of a block to so many peers, drawn by lot.
     fn sends_block(&mut self, case: &mut Case<'_>, block: &Block, (least, most): (usize, usize), sure: bool) {
         let to = case.left.take_all_to(|to, message| match message {
             Message::Block(sent) if sent.id == block.id => Some(to),
@@ -251,7 +239,7 @@ impl PeerModel {
     }
 }
 
-/// Whether some node has taken the block in on this tip.
+/// Returns true if some node has taken the block in on this tip.
 fn is_valid(known: &Known, tip: &Arc<Link>, block: &Block) -> bool {
     known.tree.link(&block.id).is_some_and(|link| link.parent().is_some_and(|parent| parent.is(tip)))
 }

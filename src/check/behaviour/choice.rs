@@ -1,4 +1,4 @@
-//! What of a pool goes into a block. Source: consensus.md 2.3, 5.5.
+//! The choice of a pool's transactions for a block. Source: consensus.md 2.3, 5.5.
 
 use super::{
     Case,
@@ -76,10 +76,10 @@ impl PoolModel {
     }
 }
 
-/// What was chosen for a block so far, on top of the state that the block follows. Source: consensus.md 2.3, 8.
+/// The transactions chosen for a block so far, on top of the state that the block follows. Source: consensus.md 2.3, 8.
 enum Chosen<'a> {
     State(Box<State>),
-    /// Where the rules have the forger overlook something (Q2, Q3, Q23).
+    /// The choice under rules by which the forger overlooks something (Q2, Q3, Q23).
     Scratch(Box<Scratch<'a>>),
 }
 

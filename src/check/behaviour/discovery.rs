@@ -1,11 +1,10 @@
-//! Who comes and goes: callers are pinged back, peers are looked for. Source: consensus.md 3.5, 6.
+//! Peers that come and go: a node pings its callers back and looks for more peers. Source: consensus.md 3.5, 6.
 
 use super::{
     Case,
     limits::Endpoint,
-    node::{GRACE, PeerModel, looks_for_peers},
     peers::minimum,
-    pings::PingFor,
+    state::{GRACE, PeerModel, PingFor, looks_for_peers},
 };
 use crate::{
     actors::{Event, Message, NodeId, SimTime},
@@ -88,7 +87,7 @@ impl PeerModel {
         }
     }
 
-    /// What a node must have done by now.
+    /// Checks that the node has done what was due by now.
     pub(super) fn judge_deadlines(&mut self, case: &mut Case<'_>) {
         let now = case.step.local;
         if let Some(by) = self.looks_at.filter(|by| now > *by + GRACE) {

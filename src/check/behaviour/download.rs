@@ -1,10 +1,11 @@
-//! A download: which chunks are asked of whom, asked again of another, and taken in. Source: consensus.md 3.2, 6.
+//! A download: chunks that a node requests from a peer, requests again from another one, and takes in. Source: consensus.md
+//! 3.2, 6.
 
 use super::{
     Case,
     limits::Endpoint,
-    node::{PeerModel, chains},
-    sync::{CHUNK, PARALLEL, Phase, answer_time},
+    state::{CHUNK, Chunk, Download, PeerModel, Phase, chains},
+    sync::{PARALLEL, answer_time},
 };
 use crate::{
     actors::{Event, Message, NodeId, RollbackCause, SimTime, message::Inquiry},
@@ -14,34 +15,8 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Chunks on their way.
-#[derive(Clone, PartialEq)]
-pub(super) struct Download {
-    pub above: Height,
-    /// Peers on this chain when it began.
-    pub friendly: BTreeSet<NodeId>,
-    pub chunks: Vec<Chunk>,
-}
-
-#[derive(Clone, PartialEq)]
-pub(super) struct Chunk {
-    pub first: Option<NodeId>,
-    /// Peers asked so far.
-    pub asked: BTreeSet<NodeId>,
-    /// Peers that were gone when this chunk was last asked for.
-    pub passed_over: BTreeSet<NodeId>,
-    /// The number of a question that was asked before the one that is open.
-    pub after: Inquiry,
-    /// The question that is open; without a number while the limits hold it back.
-    pub open: Option<(Option<(NodeId, Inquiry)>, SimTime)>,
-    /// Whom a question that is held back may be for.
-    pub possible: BTreeSet<NodeId>,
-    pub came: Option<Vec<Arc<Block>>>,
-    pub over: bool,
-}
-
 impl PeerModel {
-    /// Which of a peer's friends may be over the limit of questions for blocks.
+    /// Returns those of a peer's friends that may be over the limit of questions for blocks.
     pub(super) fn full_of(&self, now: SimTime, friendly: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         friendly.iter().copied().filter(|peer| self.calls.may_be_full(now, *peer, Endpoint::Blocks)).collect()
     }
@@ -289,7 +264,7 @@ impl PeerModel {
         }
     }
 
-    /// Whether a peer may have been asked for a chunk and not have answered yet.
+    /// Returns true if a peer may have been asked for a chunk and not have answered yet.
     pub(super) fn waits_for(&self, node: NodeId) -> bool {
         let Phase::Downloading(download) = &self.sync.phase else { return false };
         download.chunks.iter().any(|chunk| match chunk.open {

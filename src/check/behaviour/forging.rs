@@ -2,7 +2,7 @@
 
 use super::{
     Case, Known,
-    node::{PeerModel, name},
+    state::{PeerModel, name},
     step::Cause,
 };
 use crate::{
@@ -16,13 +16,13 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// What the forger of a node knows.
+/// A model of the knowledge of a node's forger.
 #[derive(Clone)]
 pub(super) struct DelegateModel {
     key: Option<PublicKey>,
     /// The slot it asked for the state of the network in, the height of the round it knew, and when.
     asked: Option<(Slot, Height, SimTime)>,
-    /// What it was told then, and that it may forge.
+    /// The last report by which it may forge.
     may: Option<NetworkState>,
     /// It may have given up waiting for what it asked for.
     gives_up: bool,
@@ -30,7 +30,7 @@ pub(super) struct DelegateModel {
     turn: Option<Turn>,
     /// The last slot looked at.
     slot: Option<Slot>,
-    /// Until then something may come that it asked for while it deviated.
+    /// The time until which answers may come to questions that it asked while it deviated.
     quiet_until: SimTime,
 }
 
@@ -220,7 +220,7 @@ impl DelegateModel {
     }
 }
 
-/// Whether a slot after the tip's belongs to a delegate.
+/// Returns true if a slot after the tip's belongs to a delegate.
 fn owns(known: &Known, tip: &Arc<Link>, slot: Slot, key: &PublicKey) -> bool {
     let tip_slot = known.tree.slots().slot(tip.block().header.timestamp);
     slot > tip_slot && known.tree.applied(tip).state.round().owner(slot).public_key == *key

@@ -1,6 +1,10 @@
-//! Whether a peer doubts its chain, and how far back it goes. Source: consensus.md 3.5, 8 Q17.
+//! The doubts of a peer about its chain, and the depth of the rollback that follows. Source: consensus.md 3.5, 8 Q17.
 
-use super::{Case, Known, limits::Endpoint, node::PeerModel, pings::PingFor, sync::Phase};
+use super::{
+    Case, Known,
+    limits::Endpoint,
+    state::{PeerModel, Phase, PingFor},
+};
 use crate::{
     actors::{Event, Message, NodeId, Role, RollbackCause, SimTime},
     check::conduct,
@@ -60,7 +64,7 @@ impl PeerModel {
         self.recovers(case);
     }
 
-    /// Whether a health check's rollback ends where it should.
+    /// Returns true if a health check's rollback ends where it should.
     pub(super) fn right_depth(&self, known: &Known, to: Option<&Arc<Link>>) -> bool {
         let rules = &known.rules().node;
         let (from, to) = (self.tip.height().0, to.map_or(self.tip.height().0, |to| to.height().0));
@@ -152,7 +156,7 @@ impl PeerModel {
         }
     }
 
-    /// Whether it may be checking its health.
+    /// Returns true if it may be checking its health.
     pub(super) fn may_doubt(&self, now: SimTime) -> bool {
         now <= self.doubts_until || self.doubts_by.is_some() || !self.sync.counted || self.sync.phase == Phase::Unknown
     }

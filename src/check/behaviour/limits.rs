@@ -1,6 +1,6 @@
-//! Who may call how often. The contract gives numbers and seconds and does not say where a second begins, so the model
-//! asks for what holds wherever it does: whoever has called no more than the limit in the time that ends now is heard, and
-//! in no such time are more than twice as many calls heard. Source: consensus.md 6.
+//! Limits on calls. The contract gives numbers and seconds and does not say where a second begins. So the model demands what
+//! holds wherever it begins: a caller that has called no more than the limit in the time that ends now is heard, and no more
+//! than twice as many calls are heard in such a time. Source: consensus.md 6.
 
 use crate::actors::{Message, NodeId, SimTime};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// What a limit is on.
+/// The kind of message that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Endpoint {
     Block,
@@ -21,17 +21,17 @@ pub(super) enum Endpoint {
 
 /// Calls of any kind in a second.
 const ALL_PER_SECOND: usize = 100;
-/// How long who breaks that is refused; a little more, to be sure.
+/// The longest time for which a node that breaks that limit is refused, with a little to spare.
 const REFUSED: Duration = Duration::from_millis(61_000);
-/// How long it is refused at least: it may have broken it in the second before.
+/// The shortest time for which it is refused: it may have broken the limit in the second before.
 const SURELY_REFUSED: Duration = Duration::from_millis(58_500);
-/// What a node's clock may be read to.
+/// The precision of a node's clock.
 const GRAIN: Duration = Duration::from_millis(30);
 /// Longer than any time of a limit.
 const LONGEST: Duration = Duration::from_millis(4_100);
 
 impl Endpoint {
-    /// What a message calls; `None` of an answer.
+    /// Returns the endpoint that a message calls; `None` of an answer.
     pub(super) fn of(message: &Message) -> Option<Self> {
         Some(match message {
             Message::Block(_) => Self::Block,
@@ -44,7 +44,7 @@ impl Endpoint {
         })
     }
 
-    /// So many calls in such a time.
+    /// Returns the number of calls allowed, and the time in which they are counted.
     fn allowance(self) -> (usize, Duration) {
         let (count, seconds) = match self {
             Self::Block => (2, 4),
@@ -84,7 +84,7 @@ impl Calls {
         calls.push_back((now, endpoint));
     }
 
-    /// Whether a node was asked where it stands since then.
+    /// Returns true if a node was asked where it stands since then.
     pub(super) fn pinged_since(&self, node: NodeId, since: SimTime) -> bool {
         self.pinged.get(node.0 as usize).copied().flatten().is_some_and(|at| at >= since)
     }
@@ -95,7 +95,7 @@ impl Calls {
         self.lately(now, node, time).filter(|(_, of)| *of == endpoint).count()
     }
 
-    /// Whether anybody was called at an endpoint within its time.
+    /// Returns true if anybody was called at an endpoint within its time.
     pub(super) fn any_lately(&self, now: SimTime, endpoint: Endpoint) -> bool {
         (0..self.calls.len() as u32).any(|node| self.count(now, NodeId(node), endpoint) > 0)
     }
@@ -105,7 +105,7 @@ impl Calls {
         calls.filter(move |(at, _)| *at + time + GRAIN > now)
     }
 
-    /// Whether another call may be over a limit.
+    /// Returns true if another call may be over a limit.
     pub(super) fn may_be_full(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> bool {
         let (allowed, _) = endpoint.allowance();
         self.count(now, node, endpoint) >= allowed
@@ -113,14 +113,14 @@ impl Calls {
     }
 }
 
-/// What callers may expect.
+/// The calls of other nodes, and which of them may or must be refused.
 #[derive(Clone, Default)]
 pub(super) struct Callers {
     calls: Calls,
     heard: Calls,
-    /// Who may be refused, until when.
+    /// The end of the time in which a caller may be refused.
     refused: BTreeMap<NodeId, SimTime>,
-    /// Who must be, from and until when.
+    /// The beginning and end of the time in which a caller must be refused.
     shut_out: BTreeMap<NodeId, (SimTime, SimTime)>,
 }
 
@@ -142,7 +142,7 @@ impl Callers {
         !refused && self.calls.count(now, from, endpoint) <= allowed
     }
 
-    /// Whether a call cannot be heard, since its caller broke the limit of all calls within the last minute.
+    /// Returns true if a call cannot be heard, since its caller broke the limit of all calls within the last minute.
     pub(super) fn is_shut_out(&self, now: SimTime, from: NodeId) -> bool {
         self.shut_out.get(&from).is_some_and(|(since, until)| *since < now && now < *until)
     }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// What verifying a peer found.
+/// The result of verifying a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verified {
     pub mine: Height,
@@ -35,7 +35,7 @@ pub(super) struct Peer {
     pub verified: Verified,
     /// Number of the last ping it has passed.
     pub answered: u32,
-    /// When it was added.
+    /// The time at which it was added.
     pub since: SimTime,
 }
 
@@ -112,7 +112,7 @@ impl Peers {
         self.all.keys().copied()
     }
 
-    /// Those on the own chain.
+    /// Returns the peers on the own chain.
     pub(super) fn friendly(&self) -> BTreeSet<NodeId> {
         self.all.iter().filter(|(_, peer)| !peer.verified.is_forked()).map(|(node, _)| *node).collect()
     }
@@ -123,7 +123,7 @@ impl Peers {
         }
     }
 
-    /// Whether a ping of this peer is not settled.
+    /// Returns true if a ping of this peer is not settled.
     pub(super) fn is_awaited(&self, node: NodeId, last: u32) -> bool {
         self.all.get(&node).is_some_and(|peer| peer.answered < last)
     }

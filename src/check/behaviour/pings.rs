@@ -4,9 +4,8 @@
 use super::{
     Case, Known,
     limits::Endpoint,
-    node::{GRACE, PeerModel},
     peers::{Peer, Verified, minimum},
-    sync::Phase,
+    state::{GRACE, PeerModel, Phase, Ping, PingFor},
 };
 use crate::{
     actors::{
@@ -16,22 +15,6 @@ use crate::{
     check::conduct,
 };
 use std::{collections::BTreeSet, time::Duration};
-
-/// What all peers are pinged for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PingFor {
-    Forging,
-    Health,
-    Recovery,
-}
-
-/// A ping of all peers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ping {
-    pub number: u32,
-    pub purpose: PingFor,
-    pub until: SimTime,
-}
 
 impl PeerModel {
     // Pings.
@@ -65,7 +48,7 @@ impl PeerModel {
         self.pinged_at.push(case.step.local);
     }
 
-    /// Where it is not known who is there, a ping before forging tells, unless the limits may hold some of it back.
+    /// Learns from a ping before forging which peers there are, if that is unknown and the limits hold none of it back.
     fn learns_who_is_there(&mut self, case: &Case<'_>, purpose: PingFor) {
         if !self.peers.unsure || purpose != PingFor::Forging {
             return;
@@ -83,14 +66,14 @@ impl PeerModel {
         self.peers.are(&pinged, self.tip.height(), self.pinged + 1, case.step.local);
     }
 
-    /// Whether a ping may be held back. Each ping of all may be counted for a peer that came since.
+    /// Returns true if a ping may be held back. Each ping of all may be counted for a peer that came since.
     pub(super) fn may_be_pinged_enough(&self, now: SimTime, node: NodeId) -> bool {
         let lately = self.pinged_at.iter().filter(|at| now < **at + Duration::from_secs(1) + GRACE).count();
         self.calls.may_be_full(now, node, Endpoint::Status)
             || self.calls.count(now, node, Endpoint::Status) + lately >= 2
     }
 
-    /// What the limits had kept from being asked.
+    /// Judges a second ping, which asks the peers that the limits had left out.
     pub(super) fn pings_again(&mut self, case: &mut Case<'_>, number: u32) {
         if self.pings.iter().all(|ping| ping.number != number) {
             // None was asked at once, and the model did not see it begin.
@@ -137,7 +120,7 @@ impl PeerModel {
         }
     }
 
-    /// A peer is dropped, and told of; a newcomer is forgotten.
+    /// Expects the event of a dropped peer. A newcomer is dropped without one.
     pub(super) fn fails(&mut self, case: &mut Case<'_>, node: NodeId) {
         self.drop_probe(node);
         self.newcomers.remove(&node);

@@ -3,7 +3,7 @@
 
 use super::{
     Case, Known,
-    step::{Cause, Step},
+    step::{ActorStep, Cause},
 };
 use crate::{
     actors::{Event, Message, SimTime},
@@ -17,10 +17,10 @@ use std::{
     sync::Arc,
 };
 
-/// What a forger's block leaves free of the largest payload, in bytes.
+/// The bytes of the largest payload that a forger's block leaves free.
 pub(super) const MARGIN: usize = 10_240;
 
-/// What a pool holds, as far as that follows from what it heard.
+/// A model of a pool's content, as far as the messages to it determine it.
 #[derive(Clone)]
 pub(super) struct PoolModel {
     pub tip: Arc<Link>,
@@ -33,7 +33,7 @@ pub(super) struct PoolModel {
     pub now: SimTime,
 }
 
-/// What the events of a step say.
+/// The statements of a step's events about the pool.
 #[derive(Clone, Default)]
 pub(super) struct Told {
     pub removed: Vec<TransactionId>,
@@ -45,7 +45,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    fn of(step: &Step) -> Self {
+    fn of(step: &ActorStep) -> Self {
         let mut told = Self::default();
         for event in step.events() {
             match event {
@@ -129,7 +129,7 @@ impl PoolModel {
         self.judge_rest(case, &told);
     }
 
-    /// What was told and not accounted for.
+    /// Judges the events that nothing has accounted for.
     fn judge_rest(&mut self, case: &mut Case<'_>, told: &Told) {
         if let Some(id) = told.removed.first().or(told.purged.first()) {
             case.report.breach(&conduct::FOLLOWED, || format!("{id} left the pool without a cause"));
@@ -276,7 +276,7 @@ impl PoolModel {
         }
     }
 
-    /// Whether a transaction can be applied to its sender's wallet in the pool.
+    /// Returns true if a transaction can be applied to its sender's wallet in the pool.
     pub(super) fn fits(&self, known: &Known, one: &SignedTransaction) -> Result<(), crate::ledger::ApplyError> {
         let applied = known.tree.applied(&self.tip);
         let sender = one.sender_address();

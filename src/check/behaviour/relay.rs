@@ -1,6 +1,6 @@
-//! What a peer does for its own pool and delegate. Source: consensus.md 2.1, 2.2, 5.1, 6.
+//! The services of a peer to its own pool and delegate. Source: consensus.md 2.1, 2.2, 5.1, 6.
 
-use super::{Case, Known, limits::Endpoint, node::PeerModel};
+use super::{Case, Known, limits::Endpoint, state::PeerModel};
 use crate::{
     actors::{
         Message, NodeId, Role,

@@ -1,10 +1,9 @@
-//! What a step did beside what was asked for. Source: consensus.md 3, 6.
+//! The deeds of a step that no rule demanded. Source: consensus.md 3, 6.
 
 use super::{
     Case,
     limits::Endpoint,
-    node::{PeerModel, name},
-    sync::Phase,
+    state::{PeerModel, Phase, name},
 };
 use crate::{
     actors::{Event, Message, SimTime},
@@ -12,7 +11,7 @@ use crate::{
 };
 
 impl PeerModel {
-    /// What the step did beside what was asked for.
+    /// Judges the deeds of the step that no rule demanded.
     pub(super) fn look_at_rest(&mut self, case: &mut Case<'_>) {
         self.rest_of_sync(case);
         self.rest_of_pings(case);

@@ -6,7 +6,7 @@ use crate::{
 };
 use smallvec::{SmallVec, smallvec};
 
-/// What an actor heard.
+/// The input of an actor.
 #[derive(Clone, Debug)]
 pub(super) enum Cause {
     Start,
@@ -42,9 +42,9 @@ impl Did {
     }
 }
 
-/// What an actor heard, and what it did because of that, in order.
+/// An input of an actor, and the deeds that followed from it, in order.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct ActorStep {
     pub actor: ActorId,
     pub now: SimTime,
     /// By its node's clock.
@@ -53,7 +53,7 @@ pub(super) struct Step {
     pub did: Vec<Did>,
 }
 
-impl Step {
+impl ActorStep {
     /// A step that begins; `did` is empty, and its memory used again.
     pub(super) fn new(actor: ActorId, now: SimTime, local: SimTime, heard: &Heard<'_>, did: Vec<Did>) -> Self {
         let cause = match heard {
@@ -89,16 +89,16 @@ impl Step {
     }
 }
 
-/// What of a step the model has not accounted for yet.
+/// The deeds of a step that the model has not accounted for yet.
 pub(super) struct Left<'a> {
     node: NodeId,
     did: &'a [Did],
-    /// Of each, whether it is accounted for.
+    /// True for each deed that is accounted for.
     taken: SmallVec<[bool; 32]>,
 }
 
 impl<'a> Left<'a> {
-    pub(super) fn of(step: &'a Step) -> Self {
+    pub(super) fn of(step: &'a ActorStep) -> Self {
         Self { node: step.actor.node, did: &step.did, taken: smallvec![false; step.did.len()] }
     }
 
@@ -147,12 +147,12 @@ impl<'a> Left<'a> {
         self.take(|did| did.event().and_then(&wanted))
     }
 
-    /// Whether such an event is left.
+    /// Returns true if such an event is left.
     pub(super) fn has_event(&self, wanted: impl Fn(&Event) -> bool) -> bool {
         self.events().any(wanted)
     }
 
-    /// Whether such a message to the own node is left.
+    /// Returns true if such a message to the own node is left.
     pub(super) fn has_own_message(&self, wanted: impl Fn(&Message) -> bool) -> bool {
         self.sent().any(|(to, message)| to.node == self.node && wanted(message))
     }

@@ -1,88 +1,23 @@
-//! How a peer catches up: when it looks for blocks, whom it asks for which, and what it does with what comes.
+//! Synchronisation of a peer: when it looks for blocks, which peers it asks, and how it treats their answers.
 //! Source: consensus.md 3.2, 3.5, 3.6 and 6.
 
 use super::{
     Case, Known,
-    download::Download,
     limits::Endpoint,
-    node::{PeerModel, wake_up_time},
+    state::{PeerModel, Phase, wake_up_time},
 };
 use crate::{
-    actors::{Event, Message, NodeId, SimTime, message::Inquiry},
+    actors::{Event, Message},
     check::conduct,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-/// Blocks in a chunk.
-pub(super) const CHUNK: u32 = 400;
 /// Chunks at once.
 pub(super) const PARALLEL: u32 = 10;
 /// Downloads in vain after which a wake-up gives up.
 const VAIN: u32 = 5;
 /// A health check takes no longer: peers are asked for peers, new ones where they stand, all are pinged and verified.
 const HEALTH_TIME: Duration = Duration::from_secs(150);
-
-/// Where a peer is between its chain and the network's.
-#[derive(Clone)]
-pub(super) struct Sync {
-    pub phase: Phase,
-    pub chunk: u32,
-    pub vain: u32,
-    pub halted: u32,
-    /// Some chunk was kept for later, so that fewer may be asked for.
-    pub kept: bool,
-    /// How often it downloaded in vain is known.
-    pub counted: bool,
-    /// So is the size of its chunks.
-    pub sized: bool,
-    /// Questions for blocks that are open while the phase is not known, and when time is up for them.
-    pub open: BTreeMap<Inquiry, (NodeId, SimTime)>,
-    /// When the model last did not know the phase, or a question for blocks was sent since.
-    pub lost: SimTime,
-}
-
-#[derive(Clone, PartialEq)]
-pub(super) enum Phase {
-    /// The model does not know.
-    Unknown,
-    /// Looks for peers, to catch up for the first time.
-    Starting,
-    Idle,
-    Downloading(Download),
-    /// Waits for a health check.
-    Halted,
-    /// Has rolled back and pings its peers.
-    Recovering,
-}
-
-impl Sync {
-    pub(super) fn new(phase: Phase) -> Self {
-        Self {
-            phase,
-            chunk: CHUNK,
-            vain: 0,
-            halted: 0,
-            kept: false,
-            counted: true,
-            sized: true,
-            open: BTreeMap::new(),
-            lost: SimTime::default(),
-        }
-    }
-
-    pub(super) fn makes_headway(&mut self) {
-        (self.vain, self.halted) = (0, 0);
-        self.counted = true;
-    }
-
-    /// All that is under way is void.
-    pub(super) fn void(&mut self) {
-        self.counted &= self.phase != Phase::Unknown;
-        self.phase = Phase::Recovering;
-        self.open.clear();
-        self.kept = false;
-    }
-}
 
 impl PeerModel {
     /// From now on the model does not know what is being downloaded.
@@ -129,7 +64,7 @@ impl PeerModel {
         }
     }
 
-    /// What comes next: nothing, a download, or a health check.
+    /// Judges the next stage: none, a download, or a health check.
     pub(super) fn sync_step(&mut self, case: &mut Case<'_>) {
         let age = case.step.local.seconds().0.saturating_sub(self.tip.block().header.timestamp.0);
         let fresh = self.peers.len() == 0 || age < 3 * case.known.tree.slots().blocktime();
@@ -176,7 +111,7 @@ impl PeerModel {
         }
         let blind = self.peers.unsure && asks(case) && !matches!(self.sync.phase, Phase::Starting | Phase::Unknown);
         if blind {
-            // Somebody was asked whom the model did not think of.
+            // The node asked a peer that the model did not expect.
             self.lose_track(case);
         }
         if self.sync.phase == Phase::Unknown {

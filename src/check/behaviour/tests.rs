@@ -45,7 +45,7 @@ from = { seconds = 480.0 }
 until = { seconds = 640.0 }
 "#;
 
-/// What becomes of something that an actor did, before the model hears of it.
+/// A change to a deed before the model hears of it.
 enum Told {
     AsIs,
     Not,

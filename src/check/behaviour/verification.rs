@@ -1,54 +1,18 @@
-//! How a peer verifies what another one claims. Source: consensus.md 6.
+//! Verification of another peer's claim. Source: consensus.md 6.
 
-use super::{Case, limits::Endpoint, node::PeerModel, peers::Verified};
+use super::{
+    Case,
+    limits::Endpoint,
+    peers::Verified,
+    state::{Asks, LeftOpen, PeerModel, Probe},
+};
 use crate::{
-    actors::{Event, Message, NodeId, SimTime, message::Inquiry},
+    actors::{Event, Message, NodeId, message::Inquiry},
     check::conduct,
     ledger::Link,
     protocol::{Block, BlockId, Height},
 };
 use std::{sync::Arc, time::Duration};
-
-/// A peer being verified.
-#[derive(Clone)]
-pub(super) struct Probe {
-    claimed: Arc<Block>,
-    /// The own tip when the peer said where it stands.
-    own: Arc<Link>,
-    begun: SimTime,
-    /// When time is up for the answer.
-    until: SimTime,
-    /// The question; none while the limits hold it back.
-    inquiry: Option<Inquiry>,
-    /// The number of a question that was asked before.
-    after: Inquiry,
-    asks: Asks,
-}
-
-/// A question of a verification that is over otherwise.
-#[derive(Clone)]
-pub(super) struct LeftOpen {
-    node: NodeId,
-    /// The question, as in [`Probe`].
-    inquiry: Option<Inquiry>,
-    /// When time is up for the answer.
-    until: SimTime,
-}
-
-/// What a peer is asked.
-#[derive(Clone)]
-enum Asks {
-    /// For blocks at these heights; none of the heights above the last can be common.
-    Common {
-        heights: Vec<Height>,
-        low: Height,
-        high: Height,
-    },
-    Headers {
-        common: Arc<Link>,
-        last: Height,
-    },
-}
 
 const ANSWER: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(60);
@@ -212,7 +176,7 @@ impl PeerModel {
         }
     }
 
-    /// Whether these blocks are headers of a verification.
+    /// Returns true if these blocks are headers of a verification.
     pub(super) fn hears_headers(
         &mut self,
         case: &mut Case<'_>,

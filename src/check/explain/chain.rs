@@ -41,18 +41,18 @@ pub struct Row {
     pub slot: u32,
     /// As in a trace, `block.forged` and so on; `folded` for what is folded, `failure` for what is explained.
     pub kind: &'static str,
-    /// Who did it, ascending; nobody where it happened to the network.
+    /// The nodes that did it, ascending; none if it happened to the network.
     pub nodes: Vec<NodeId>,
     pub text: String,
     pub block: Option<BlockRef>,
     /// The messages that brought it about, or that were lost.
     pub arrows: Vec<Arrow>,
-    /// What it changed.
+    /// The changes that it made.
     pub changed: Vec<Change>,
     pub numbers: Vec<Number>,
     /// A letter for each node: on which of the rival branches it stands after this, `·` on what all have in common, `x` down.
     pub stands: String,
-    /// What is folded here.
+    /// The rows that this row summarises.
     pub folded: Option<Folded>,
     #[serde(skip)]
     pub(super) weight: u8,
@@ -79,7 +79,7 @@ pub struct Arrow {
     pub lost: bool,
 }
 
-/// What a step changed at a node.
+/// A change that a step made at a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub node: NodeId,
@@ -90,7 +90,7 @@ pub struct Change {
     pub reverted: u32,
 }
 
-/// What is not told one by one.
+/// Rows that are summarised in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Folded {
     pub steps: u64,
@@ -126,7 +126,7 @@ pub struct Rival {
 }
 
 impl Chain {
-    /// Of a run under a plan, up to the failure; nothing is folded.
+    /// Makes the rows of a run under a plan, up to the failure; nothing is folded.
     pub(super) fn of(record: &Record, plan: &Plan, target: &Target) -> Self {
         let upto = record.steps.partition_point(|step| step.at <= target.at);
         let last: Vec<usize> = match target.node {

@@ -1,4 +1,4 @@
-//! How probable the failure is when the run is repeated from an instant with new random numbers.
+//! The probability of the failure when the run is repeated from an instant with new random numbers.
 //!
 //! 1. The first instants are spread evenly from the start of the run to the failure.
 //! 2. At each, the run is copied so many times as there are repeats, before what is due at that instant. Each copy draws
@@ -10,7 +10,7 @@
 //! 5. Where the share rises most, the events between the two instants are the cause: before them it could still have gone
 //!    otherwise.
 //!
-//! What the run's seed has given once and for all stays as it is: keys, topology, the latency of links that delay all
+//! The values that the run's seed has given once and for all stay: keys, topology, the latency of links that delay all
 //! messages alike, clocks, and messages that are under way.
 
 use super::{Target, chain::shortened, parallel, play::Playing, record::Record};
@@ -38,7 +38,7 @@ const LEAST_RISE: f64 = 0.2;
 const INPUTS_MAX: u64 = 40_000_000;
 /// Copies of an instant at least, where the run is so long that the repeats are cut.
 const REPEATS_MIN: u64 = 8;
-/// Events told of a jump.
+/// The number of events that a jump names.
 const EVENTS: usize = 8;
 
 /// The curve.
@@ -50,13 +50,13 @@ pub struct Curve {
     pub repeats: u64,
     /// Copies played in all.
     pub runs: u64,
-    /// Where the share rises most, if it rises.
+    /// The place at which the share rises most, if it rises.
     pub jump: Option<Jump>,
     /// From this instant on every copy fails, in seconds from the start.
     pub certain_from_seconds: Option<f64>,
     /// The last instant from which a copy did not fail, in seconds from the start.
     pub last_hope_seconds: Option<f64>,
-    /// Whether it was ended before all instants were looked at, and why.
+    /// The reason for ending before all instants were looked at, if that happened.
     pub cut_short: Option<&'static str>,
 }
 
@@ -80,14 +80,14 @@ pub struct Jump {
     pub to_seconds: f64,
     pub from_share: f64,
     pub to_share: f64,
-    /// Whether the intervals of the two shares have nothing in common.
+    /// True if the intervals of the two shares have nothing in common.
     pub is_clear: bool,
-    /// What happened between, in words; the first ones, if it is much.
+    /// The events between them, in words; only the first ones if there are many.
     pub events: Vec<String>,
     pub more_events: usize,
 }
 
-/// What a curve is made of.
+/// The inputs of a curve: the failure, the run, and the numbers of copies and instants.
 pub(super) struct Asked<'a> {
     pub(super) target: &'a Target,
     pub(super) crypto: CryptoMode,
@@ -105,7 +105,7 @@ pub(super) struct Asked<'a> {
 const REPEATS: u64 = 40;
 
 impl Curve {
-    /// Of a run that `anew` gives at its first instant. `progress` hears how many copies of how many were played.
+    /// Computes the curve of a run that `anew` gives at its first instant. `progress` gets the number of copies played, and of all.
     pub(super) fn of(
         asked: &Asked<'_>,
         record: &Record,
@@ -256,7 +256,7 @@ impl Drawing<'_> {
     }
 }
 
-/// What happened from one instant on, before another.
+/// Describes the change from one instant to another.
 fn jump(record: &Record, one: &Point, other: &Point) -> Jump {
     let between = |at: SimTime| one.at <= at && at < other.at;
     let steps = record.steps.iter().filter(|step| between(step.at));

@@ -21,12 +21,12 @@ use std::{collections::BTreeMap, sync::Arc};
 /// All lines of a run, in the order in which they were left.
 pub struct Lines {
     start: SimTime,
-    /// What came in, each after another one.
+    /// The inputs, each with the one it came after.
     came: Vec<(Option<usize>, CameIn)>,
     lines: Vec<Ending>,
 }
 
-/// How a line ended.
+/// The end of a line.
 #[derive(Clone, Copy)]
 struct Ending {
     last: Option<usize>,
@@ -38,12 +38,12 @@ struct Ending {
 /// One line.
 #[derive(Clone)]
 pub struct Line {
-    /// What came in, in order: nothing else than the run knows of.
+    /// The inputs in order. The run knows of no others.
     pub inputs: Arc<[CameIn]>,
     pub end: SimTime,
 }
 
-/// Where a line was left for a snapshot.
+/// The place at which a line was left for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Left {
     /// The line, from 1 on.
@@ -85,7 +85,7 @@ impl Lines {
         lines
     }
 
-    /// How many there are, at least 1.
+    /// Returns the number of lines, at least 1.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
@@ -106,7 +106,7 @@ impl Lines {
         Line { inputs: inputs.into(), end: at }
     }
 
-    /// Where lines were left, in order.
+    /// Returns the places at which lines were left, in order.
     pub fn left(&self) -> Vec<Left> {
         let seconds = |at: SimTime| at.since(self.start).as_secs_f64();
         let left = self.lines.iter().enumerate().filter_map(|(index, line)| {

@@ -24,18 +24,18 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-/// What was changed, and what came of it.
+/// A change that was tried, and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
     /// In words.
     pub change: String,
     /// As `--set` takes it, where that can say it.
     pub set: Option<String>,
-    /// How much is changed, from 0 to 1.
+    /// The size of the change, from 0 to 1.
     pub distance: f64,
-    /// Whether the run passes; `null` where it ended before that was certain, or cannot be played so.
+    /// True if the run passes; `null` if it ended before that was certain, or cannot be played with the change.
     pub passes: Option<bool>,
-    /// How often the changed run fails when it is repeated from its start with other draws; of the first ones that pass.
+    /// The share of failures when the changed run is repeated from its start with other draws; for the first ones that pass.
     pub other_draws: Option<Repeated>,
 }
 
@@ -49,20 +49,20 @@ pub struct Repeated {
 /// All changes that were tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Nearest {
-    /// Those that pass, the least change first, then the others.
+    /// The changes that pass, the least first, then the others.
     pub tried: Vec<Tried>,
-    /// How often the run fails as it is, with the same other draws from its start as the changed ones.
+    /// The share of failures of the unchanged run, repeated from its start with the same other draws.
     pub unchanged: Option<Repeated>,
     /// Runs it took.
     pub runs: usize,
-    /// Whether there were more changes to try than runs.
+    /// True if there were more changes to try than runs.
     pub cut_short: bool,
-    /// What was not tried, and why.
+    /// The changes that were not tried, and the reason.
     pub untried: Option<&'static str>,
 }
 
 impl Nearest {
-    /// Those that pass, the least change first.
+    /// Returns the changes that pass, the least first.
     pub fn passing(&self) -> impl Iterator<Item = &Tried> {
         self.tried.iter().filter(|tried| tried.passes == Some(true))
     }
@@ -161,7 +161,8 @@ impl Changes<'_> {
         self.checked(Proposal { tried, scenario, number: None })
     }
 
-    /// What can be played and is another scenario; for a failure once all faults are over it gets the time that takes.
+    /// Returns the proposal if it can be played and is another scenario. For a failure once all faults are over it gets the
+    /// time that recovery takes.
     fn checked(&self, mut proposal: Proposal) -> Option<Proposal> {
         if proposal.scenario == *self.scenario {
             return None;
@@ -303,7 +304,7 @@ pub(super) fn remove_node(kind: &mut FaultKind, key: &str, place: usize) {
     }
 }
 
-/// Whether two scenarios have the same keys and genesis.
+/// Returns true if two scenarios have the same keys and genesis.
 fn same_network(one: &Scenario, other: &Scenario) -> bool {
     let sort = |scenario: &Scenario| {
         let network = &scenario.network;

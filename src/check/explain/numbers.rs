@@ -10,21 +10,21 @@ use serde::Serialize;
 /// A number that a rule was decided by.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Number {
-    /// The rule, as in a scenario file, or what stands in its place.
+    /// The rule, as in a scenario file, or a substitute for it.
     pub rule: &'static str,
     pub found: f64,
     /// In per cent, peers, blocks, transactions, delegates or slots.
     pub unit: &'static str,
     pub threshold: f64,
-    /// Whether the threshold was met.
+    /// True if the threshold was met.
     pub met: bool,
     /// The sentence: `3 of 5 peers = 60 % on the chain is below the 66 % to forge`.
     pub text: String,
     /// The same without its words: `3 of 5 = 60 %, 66 % needed`.
     pub brief: String,
-    /// Who found it, ascending.
+    /// The nodes that found it, ascending.
     pub nodes: Vec<NodeId>,
-    /// When it was found, the last time.
+    /// The last time at which it was found.
     #[serde(rename = "at_us")]
     pub at: SimTime,
 }

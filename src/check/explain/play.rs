@@ -22,10 +22,11 @@ pub(super) struct Playing {
     stage: Option<InlineStage>,
     watchers: Watchers,
     ending: Ending,
-    /// What comes in from outside, in order, and how much of it has.
+    /// The inputs from outside, in order, and the number of them that have been played.
     inputs: Arc<[CameIn]>,
     came: usize,
-    /// So many of them come after as many inputs as they did then: until the random numbers or the inputs are others.
+    /// The number of inputs that come in after as many inputs to actors as they did: those before the random numbers or the
+    /// inputs change.
     exact: usize,
     /// Is told when something comes in.
     recorder: Option<Recorder>,
@@ -36,7 +37,7 @@ pub(super) struct Playing {
     seen: Extremes,
 }
 
-/// When the run is over.
+/// The end of the run.
 #[derive(Clone)]
 enum Ending {
     /// As its scenario says.
@@ -45,7 +46,7 @@ enum Ending {
     At(SimTime),
 }
 
-/// What no assertion is about, at the ends of slots.
+/// Extreme values at the ends of slots that no assertion is about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extremes {
     /// The deepest fork, and the end of the slot at which it was first so deep.
@@ -226,7 +227,7 @@ impl Playing {
         self.stage().world().now()
     }
 
-    /// How the run ended, if it has.
+    /// Returns the way the run ended, if it has.
     pub(super) fn ended(&self) -> Option<Ended> {
         self.ended
     }
@@ -236,12 +237,12 @@ impl Playing {
         self.stage().world().delivered()
     }
 
-    /// What was seen of the network at the ends of slots.
+    /// Returns the extreme values at the ends of slots.
     pub(super) fn extremes(&self) -> Extremes {
         self.seen
     }
 
-    /// What was found so far, but for what a reorganisation did that was asked for: that is nobody's failure.
+    /// Returns the findings so far, without those of a requested reorganisation, which is nobody's failure.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let asked: Vec<SimTime> =
             self.inputs[..self.came].iter().filter(|input| is_asked(input)).map(|input| input.at).collect();
@@ -249,7 +250,7 @@ impl Playing {
         seen.findings().iter().filter(|finding| !asked.contains(&finding.at)).cloned().collect()
     }
 
-    /// What was found so far, among other things.
+    /// Returns the findings so far, among other things.
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.watchers.seen()
     }

@@ -1,9 +1,9 @@
-//! What a run is remembered by: each step of an actor that changed something or carried a block, what it heard, who had sent
+//! The memory of a run: each step of an actor that changed something or carried a block, with its input, the sender of
 //! that, and what the node knew of its peers.
 //!
-//! A *step* is one input of one actor and all that came of it. Most steps are questions where a peer stands and answers to
-//! that; they are counted. The others form a graph: a step comes after the step before it on the same node, and after the
-//! step that sent what it heard. What a node decides on, its peers' tips, is kept with the decision.
+//! A *step* is one input of one actor and all that came of it. Most steps are questions about a peer's tip and answers to
+//! them. These are only counted. The others form a graph: a step comes after the step before it on the same node, and after
+//! the step that sent its input. A decision is kept with its basis, the tips of the node's peers.
 
 use crate::{
     actors::{ActorId, Event, Message, NodeId, Role, SimTime},
@@ -23,37 +23,37 @@ const STEPS_MAX: usize = 400_000;
 #[derive(Clone)]
 pub(super) struct Recorder(Arc<Mutex<Record>>);
 
-/// What is remembered.
+/// The memory of a run.
 pub(super) struct Record {
     pub(super) tree: Arc<BlockTree>,
-    pub(super) steps: Vec<Step>,
-    /// What happened to the network, in order.
+    pub(super) steps: Vec<RecordedStep>,
+    /// The events of the network, in order.
     pub(super) network: Vec<Happening>,
     /// Messages sent so far, and inputs heard.
     pub(super) messages: u64,
     pub(super) heard: u64,
     nodes: Vec<Known>,
-    open: Option<Step>,
+    open: Option<RecordedStep>,
     /// By sender, receiver and what it carries: the steps that sent it.
     under_way: BTreeMap<(ActorId, ActorId, Carried), Vec<usize>>,
     /// Blocks that were lost on the way, by sender and block: when, and who did not get them.
     pub(super) lost: BTreeMap<(NodeId, BlockId), Vec<(SimTime, NodeId)>>,
 }
 
-/// What is remembered of a node as it goes.
+/// Facts about a node as the run goes on.
 #[derive(Clone, Default)]
 struct Known {
     last: Option<usize>,
-    /// Where its peers said they stand.
+    /// The tips that its peers gave.
     peers: BTreeMap<NodeId, (BlockId, Height)>,
-    /// What its relay last said of the network.
+    /// The last report of its relay about the network.
     network: Option<Quorum>,
     /// The step with which it came to stand on a block.
     stood: BTreeMap<BlockId, usize>,
     forged: BTreeMap<BlockId, usize>,
 }
 
-/// What a relay told its delegate.
+/// The report of a relay to its delegate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quorum {
     pub(super) reached: u32,
@@ -62,14 +62,14 @@ pub(super) struct Quorum {
 
 /// One input of one actor, and what came of it.
 #[derive(Clone)]
-pub(super) struct Step {
+pub(super) struct RecordedStep {
     pub(super) at: SimTime,
     pub(super) actor: ActorId,
     pub(super) cause: Cause,
     pub(super) events: Vec<Event>,
     /// The step before on the same node.
     pub(super) before: Option<usize>,
-    /// Where the node's peers stood, as far as it knew, and the steps that brought them there; where it decided on that.
+    /// The tips of the node's peers, as far as it knew, and the steps that brought them there; for a decision about them.
     pub(super) peers: Vec<(NodeId, BlockId, Height, Option<usize>)>,
     pub(super) quorum: Option<Quorum>,
     /// Messages sent in the run before it.
@@ -77,7 +77,7 @@ pub(super) struct Step {
     carries: bool,
 }
 
-/// Why a step was taken.
+/// The cause of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A message, of a node and of the step that sent it.
@@ -91,7 +91,7 @@ pub(super) enum Cause {
     Own,
 }
 
-/// What happened to the network or a whole node.
+/// An event of the network or of a whole node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Happening {
     Fault { at: SimTime, index: usize, kind: &'static str, began: bool },
@@ -106,7 +106,7 @@ impl Happening {
     }
 }
 
-/// What a message carries, as far as that tells it from others.
+/// The part of a message that tells it from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Carried {
     Block(BlockId),
@@ -129,7 +129,7 @@ fn carried(message: &Message) -> Option<Carried> {
 }
 
 impl Recorder {
-    /// Of a run that begins.
+    /// Starts the record of a run that begins.
     pub(super) fn new(plan: &Plan) -> Self {
         Self(Arc::new(Mutex::new(Record {
             tree: plan.tree.clone(),
@@ -144,7 +144,7 @@ impl Recorder {
         })))
     }
 
-    /// What is remembered.
+    /// Returns the memory of the run.
     pub(super) fn record(&self) -> MutexGuard<'_, Record> {
         let mut record = self.0.lock().expect("no one panics while holding it");
         record.close();
@@ -203,7 +203,8 @@ impl Record {
         };
         let messages = self.messages;
         let (events, peers) = (Vec::new(), Vec::new());
-        self.open = Some(Step { at: now, actor, cause, events, before: None, peers, quorum: None, messages, carries });
+        self.open =
+            Some(RecordedStep { at: now, actor, cause, events, before: None, peers, quorum: None, messages, carries });
     }
 
     fn hear_message(&mut self, to: ActorId, from: ActorId, message: &Message) -> (Cause, bool) {
@@ -236,7 +237,7 @@ impl Record {
         self.close();
         let after = block.header.previous.and_then(|parent| self.forged_at(&parent));
         let after = after.filter(|step| matches!(self.steps[*step].cause, Cause::Asked { .. }));
-        self.open = Some(Step {
+        self.open = Some(RecordedStep {
             at: now,
             actor: ActorId { node, role: Role::Delegate },
             cause: Cause::Asked { after },
@@ -364,7 +365,7 @@ impl Record {
     }
 
     /// The node of a peer's message that a step heard, if it was one of another node.
-    pub(super) fn supplier(&self, step: &Step) -> Option<NodeId> {
+    pub(super) fn supplier(&self, step: &RecordedStep) -> Option<NodeId> {
         match step.cause {
             Cause::Message { from, .. } if from.node != step.actor.node && from.role == Role::Peer => Some(from.node),
             _ => None,

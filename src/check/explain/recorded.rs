@@ -1,4 +1,4 @@
-//! Why a recorded live run failed: one of its lines is explained under the plan that the run began with.
+//! Explanations of recorded live runs: one of the lines is explained under the plan that the run began with.
 
 use super::{
     Course, Explanation, Left, Line, Lines, Options, Phase, TargetKind, explained,
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Lines that are looked at for a failure at most: the last ones.
 const LINES: usize = 20;
 
-/// What was recorded.
+/// A recorded session.
 pub struct Session<'a> {
     pub scenario: &'a Scenario,
     /// The plan it began with, as often as it is asked for.
@@ -32,17 +32,17 @@ pub struct Session<'a> {
     pub rules: u64,
 }
 
-/// What an explanation is of, where that was recorded.
+/// The recording that an explanation is of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recording {
     /// The line that is explained, of so many: each ends where the run went back to a snapshot, and the last with the run.
     pub line: usize,
     pub lines: usize,
-    /// Where lines were left, in order.
+    /// The places at which lines were left, in order.
     pub left: Vec<Left>,
-    /// What came in on the line.
+    /// The number of inputs on the line.
     pub inputs: usize,
-    /// When the line ended, in seconds from the start.
+    /// The end of the line, in seconds from the start.
     pub end_seconds: f64,
     /// Changes of the rules between nodes and their clients in the whole recording, which the run did not know of.
     pub rules: u64,

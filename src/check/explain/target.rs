@@ -1,5 +1,5 @@
-//! What is to be explained: an assertion or an invariant that breaks, a run that stands still, or, where nothing failed, what
-//! came nearest to it.
+//! The target of an explanation: an assertion or an invariant that breaks, a run that stands still, or, where nothing failed,
+//! the nearest thing to a failure.
 
 use super::play::Playing;
 use crate::{
@@ -17,27 +17,27 @@ use crate::{
 };
 use serde::Serialize;
 
-/// What a run is asked about.
+/// The property of a run that is explained.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
     pub kind: TargetKind,
-    /// The assertion or invariant, or what stands in its place.
+    /// The assertion or invariant, or a name for another failure.
     pub name: String,
-    /// Where it is stated; empty where nothing failed.
+    /// The section that states it; empty if nothing failed.
     pub source: String,
-    /// What tells it apart from other failures of the same name; may be empty.
+    /// The feature that tells it apart from other failures of the same name; may be empty.
     pub cause: String,
     pub node: Option<NodeId>,
     pub block: Option<String>,
     pub height: Option<Height>,
-    /// When it showed, in microseconds since the epoch.
+    /// The time at which it showed, in microseconds since the epoch.
     #[serde(rename = "at_us")]
     pub at: SimTime,
     /// The same, in seconds from the start of the run.
     pub after_seconds: f64,
-    /// What was found.
+    /// A sentence: the finding.
     pub what: String,
-    /// What a repeated run has to show to have failed as well, in words.
+    /// The condition under which a repeated run has failed as well, in words.
     pub fails_if: String,
     /// The figure that a fork or the missed slots have to reach.
     #[serde(skip)]
@@ -65,14 +65,14 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    /// Whether something failed.
+    /// Returns true if something failed.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Assertion | Self::Invariant | Self::Halt | Self::Stall)
     }
 }
 
 impl Target {
-    /// What a run that is over showed: an assertion that does not hold comes first, then a run that stands still, then an
+    /// Chooses the target in a run that is over: first an assertion that does not hold, then a run that stands still, then an
     /// invariant that nobody asserted.
     pub(super) fn of(scenario: &Scenario, run: &Playing, start: SimTime) -> Self {
         let findings = run.findings();
@@ -193,7 +193,7 @@ impl Target {
         }
     }
 
-    /// Whether a run has shown it by now.
+    /// Returns true if a run has shown the failure by now.
     pub(super) fn has_failed(&self, run: &Playing) -> bool {
         match self.kind {
             TargetKind::Assertion | TargetKind::Invariant => {
@@ -208,12 +208,12 @@ impl Target {
         }
     }
 
-    /// Whether a run that is over says for certain that it does not fail.
+    /// Returns true if a run that is over certainly does not fail.
     pub(super) fn is_decided(&self, run: &Playing) -> bool {
         !is_liveness(&self.invariant()) || run.seen().alive().is_none_or(Alive::is_decided)
     }
 
-    /// Whether it was asked for once all faults were over, and a run has had the time it is given then.
+    /// Returns true if the failure counts once all faults are over, and the run has had the time that it then gets.
     pub(super) fn is_answered(&self, run: &Playing) -> bool {
         is_liveness(&self.invariant()) && run.seen().alive().is_some_and(Alive::is_decided)
     }
@@ -225,7 +225,7 @@ impl Target {
     }
 }
 
-/// Whether a scenario asserts something that only the model of an honest node can judge.
+/// Returns true if a scenario asserts a condition that only the model of an honest node can judge.
 pub(super) fn asks_for_conduct(scenario: &Scenario) -> bool {
     scenario.assertions.iter().filter_map(|assertion| assertion.claim().ok()).any(|claim| {
         let (Claim::Always(condition)

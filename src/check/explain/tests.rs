@@ -224,7 +224,7 @@ fn changed_findings_are_refused_or_explained() {
     assert!(read > 30, "{read} of {cases} were read");
 }
 
-/// What came into a live run by chance: faults of all sorts, ends of faults that there are and are not, reorganisations,
+/// Draws an input of a live run: faults of all sorts, ends of faults that exist and that do not, reorganisations,
 /// snapshots, going back.
 fn came_in(random: &mut Xoshiro256PlusPlus, desk: &FaultDesk) -> Intervention {
     let faults = [

@@ -80,7 +80,7 @@ pub(super) fn why(explanation: &Explanation) -> Vec<String> {
     why
 }
 
-/// Which line of a recording is explained, where there are several.
+/// Says which line of a recording is explained, if there are several.
 fn recording(recording: &Recording) -> Option<String> {
     let Recording { line, lines, left, .. } = recording;
     let left: Vec<String> = left
@@ -100,7 +100,7 @@ fn recording(recording: &Recording) -> Option<String> {
     Some(format!("The session went back and left {}{more}. Explained is line {line} of {lines}.", told.join(", ")))
 }
 
-/// What the failure's node did last, or the few things that nodes did to their chains.
+/// Returns the last deeds of the failure's node, or the few changes of nodes to their chains.
 fn deeds(rows: &[Row], target: &Target) -> Vec<String> {
     let matters = |row: &&Row| match row.kind {
         "block.refused" => !row.text.contains("does not chain to"),
@@ -118,7 +118,7 @@ fn deeds(rows: &[Row], target: &Target) -> Vec<String> {
         .collect()
 }
 
-/// Which blocks on one parent the nodes were parted by.
+/// Names the blocks on one parent that parted the nodes.
 fn rivals(explanation: &Explanation) -> Option<String> {
     let rivals = &explanation.chain.rivals;
     let parted: Vec<_> = rivals.iter().filter(|rival| !rival.stand_on_it.is_empty()).collect();
@@ -140,7 +140,7 @@ fn rivals(explanation: &Explanation) -> Option<String> {
     Some(format!("At height {height} there are {} blocks on one parent: {}.", told.len(), told.join("; ")))
 }
 
-/// When it was decided, as the curve says.
+/// Says when it was decided, by the curve.
 fn decided(curve: &Curve, failed: bool) -> Option<String> {
     let comes = if failed { "it fails" } else { "it comes to the same" };
     let (first, last) = (curve.points.first()?, curve.points.last()?);
@@ -265,7 +265,7 @@ fn lanes(rows: &[Row], target: &Target, nodes: usize) -> Vec<NodeId> {
     lanes.into_iter().collect()
 }
 
-/// As many rows of a chain as fit so many lines of a terminal; all where there is no limit.
+/// Returns as many rows of a chain as fit so many lines of a terminal; all if there is no limit.
 pub(super) fn fitted(chain: &Chain, target: &Target, nodes: usize, lines: usize) -> Vec<Row> {
     if lines == usize::MAX {
         return chain.folded(usize::MAX);
@@ -348,7 +348,7 @@ fn broken(text: &str, room: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// What stands in the lanes: who acts, whence and whither messages went, and where everybody stands.
+/// Returns the marks in the lanes: the actor, the ends of messages, and the tips of all nodes.
 fn lane_marks(row: &Row, lanes: &[NodeId], width: usize) -> String {
     let stands: Vec<char> = row.stands.chars().collect();
     let place = |node: NodeId| lanes.iter().position(|lane| *lane == node);

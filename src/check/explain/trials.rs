@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const REPEATED: usize = 8;
 const REPEATS: usize = 8;
 
-/// What changed runs are judged by.
+/// The judge of changed runs.
 pub(super) struct Trials<'a, C> {
     pub(super) target: &'a Target,
     pub(super) crypto: CryptoMode,
@@ -23,7 +23,7 @@ pub(super) struct Trials<'a, C> {
 }
 
 impl<C: Sync> Trials<'_, C> {
-    /// Whether each of so many shows the failure no more.
+    /// Says of each of so many changes whether its run no longer shows the failure.
     pub(super) fn all_pass<'c>(
         &self,
         count: usize,
@@ -37,7 +37,7 @@ impl<C: Sync> Trials<'_, C> {
         parallel(self.jobs, count, |index| self.passes(change(index)), |done| progress(done as u64, all))
     }
 
-    /// Whether a run shows the failure no more.
+    /// Returns true if the run no longer shows the failure.
     pub(super) fn passes(&self, change: &C) -> Option<bool> {
         self.crypto.during(|| {
             let mut run = (self.playing)(change)?;
@@ -46,7 +46,7 @@ impl<C: Sync> Trials<'_, C> {
         })
     }
 
-    /// Whether a copy of its run fails that draws otherwise from the start.
+    /// Returns true if a copy of the run that draws otherwise from the start fails.
     fn repeated(&self, change: &C, copy: usize) -> Option<bool> {
         self.crypto.during(|| {
             let name = format!("explain/changed/{copy}");
@@ -56,7 +56,8 @@ impl<C: Sync> Trials<'_, C> {
         })
     }
 
-    /// What was tried in so many runs, in order: the first ones that pass are repeated, and so is the run as it is.
+    /// Describes the changes that were tried in so many runs, in order. It repeats the first ones that pass, and the unchanged
+    /// run.
     pub(super) fn told(
         &self,
         unchanged: &C,

@@ -25,15 +25,15 @@ use std::sync::Arc;
 const SUBMITTED: usize = 16;
 /// Lines looked at in place of going back, at most: the last ones.
 const LINES: usize = 8;
-/// Why no value of the scenario is changed.
+/// The reason why no value of the scenario is changed.
 const UNTRIED: &str = "values of the scenario: what came in was meant for the network as it was";
 
-/// What came in, with a change, and until when it is played.
+/// The inputs of a run with a change, and the time until which it is played.
 #[derive(Clone)]
 pub(super) struct Altered {
     inputs: Arc<[CameIn]>,
     end: SimTime,
-    /// So many inputs come in as they did.
+    /// The number of inputs that come in as they did.
     exact: usize,
 }
 
@@ -110,7 +110,7 @@ impl Without<'_> {
         self.altered(change, distance, place, |other, input| (other != place).then(|| input.clone()))
     }
 
-    /// What came in as a fault, its nodes one by one, its end, and reorganisations.
+    /// Proposes changes to the faults among the inputs, to their nodes one by one, to their ends, and to reorganisations.
     fn faults(&self, plan: &Plan) -> Vec<Proposal> {
         let (mut all, mut id) = (Vec::new(), plan.faults.len());
         for (place, input) in self.line.inputs.iter().enumerate() {
@@ -175,7 +175,7 @@ impl Without<'_> {
         all.collect()
     }
 
-    /// What clients handed in before it failed, the last first.
+    /// Proposes to leave out submissions of clients before the failure, the last first.
     fn submitted(&self, plan: &Plan, failed: SimTime) -> Vec<Proposal> {
         let inputs = self.line.inputs.iter().enumerate().filter(|(_, input)| input.at <= failed);
         let submitted = inputs.filter_map(|(place, input)| match &input.what {

@@ -1,4 +1,4 @@
-//! What a wallet says, member by member, in types of the judge's own: two accounts that are equal say the same through any
+//! The members of a wallet in types of the judge's own: two accounts that are equal look the same through any
 //! API. Order counts where the chain keeps one (hashes, bridgechains, ports). Source: consensus.md 4.1.
 
 use crate::{
@@ -40,7 +40,7 @@ pub(super) struct Account {
     pub business: Option<Firm>,
 }
 
-/// Who disposes of a multisignature wallet.
+/// The keys that dispose of a multisignature wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owners {
     pub min: u8,
@@ -99,7 +99,7 @@ pub(super) struct Firm {
 /// A bridgechain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chain {
-    /// What it is filed under.
+    /// The key under which it is filed.
     pub id: Hex<[u8; 32]>,
     pub genesis_hash: Hex<[u8; 32]>,
     pub name: String,

@@ -1,7 +1,7 @@
-//! Whether a transaction carries the signatures that its sender owes. Source: consensus.md 4.4, 4.5 type 4, 8 Q21.
+//! The check that a transaction carries the signatures that its sender owes. Source: consensus.md 4.4, 4.5 type 4, 8 Q21.
 
 use super::{
-    Step,
+    BlockStep,
     account::{Account, Owners},
 };
 use crate::protocol::{Asset, SignedTransaction};
@@ -9,8 +9,12 @@ use crate::protocol::{Asset, SignedTransaction};
 /// The signatures of the sender, as it is in the middle of the block.
 ///
 /// # Errors
-/// What is missing, or too much.
-pub(super) fn authorised(step: &Step<'_>, transaction: &SignedTransaction, sender: &Account) -> Result<(), String> {
+/// Checks the signatures of a transaction. The error says which is missing or too much.
+pub(super) fn authorised(
+    step: &BlockStep<'_>,
+    transaction: &SignedTransaction,
+    sender: &Account,
+) -> Result<(), String> {
     let content = transaction.transaction();
     if sender.key.is_some_and(|key| key != content.sender) {
         return Err("its sender's wallet is known by another key".to_owned());
@@ -33,7 +37,7 @@ pub(super) fn authorised(step: &Step<'_>, transaction: &SignedTransaction, sende
     }
 }
 
-fn signed_by_owners(step: &Step<'_>, transaction: &SignedTransaction, owners: &Owners) -> Result<(), String> {
+fn signed_by_owners(step: &BlockStep<'_>, transaction: &SignedTransaction, owners: &Owners) -> Result<(), String> {
     if !matches!(transaction.verify_multi(owners.min, &owners.keys), Ok(true)) {
         return Err(format!("fewer than {} of its sender's owners signed it", owners.min));
     }
@@ -45,11 +49,11 @@ fn signed_by_owners(step: &Step<'_>, transaction: &SignedTransaction, owners: &O
     Ok(())
 }
 
-/// What a registration of a multisignature wallet must carry.
+/// Checks the signatures of a registration of a multisignature wallet.
 ///
 /// # Errors
-/// What is wrong with its keys or signatures.
-pub(super) fn registration(step: &Step<'_>, transaction: &SignedTransaction) -> Result<(), String> {
+/// Its keys or signatures are wrong.
+pub(super) fn registration(step: &BlockStep<'_>, transaction: &SignedTransaction) -> Result<(), String> {
     let Asset::MultiSignature { min, public_keys: keys } = transaction.asset() else { return Ok(()) };
     let count = keys.len();
     if *min < 1 || usize::from(*min) > count || count > 16 {

@@ -4,7 +4,7 @@ use super::account::{Account, Chain, Firm, Hex};
 use crate::protocol::{Asset, Kind};
 use indexmap::IndexMap;
 
-/// Of these a sender has one pending at most. Source: consensus.md 5.2.
+/// The types of which a sender has at most one pending transaction. Source: consensus.md 5.2.
 pub(in crate::check) const ONCE: &[Kind] =
     &[Kind::BusinessRegistration, Kind::BusinessResignation, Kind::BusinessUpdate];
 

@@ -1,11 +1,11 @@
 //! A delegate's figures: what it forged, what it missed. Source: consensus.md 1.5, 1.6.
 
-use super::{Step, account::Delegate, equal};
+use super::{BlockStep, account::Delegate, equal};
 use crate::protocol::PublicKey;
 use std::collections::BTreeMap;
 
 /// One block more, its reward and fees, and the block as its last, for its forger and for nobody else.
-pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn statistics(step: &BlockStep<'_>) -> Result<(), String> {
     let header = &step.block.header;
     for (key, old, new) in step.delegates_with(&[header.generator]) {
         let forged = key == header.generator;
@@ -22,8 +22,8 @@ pub(super) fn statistics(step: &Step<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Each delegate's count of missed blocks grows by so many, by whom they are.
-pub(super) fn missed(step: &Step<'_>, expected: &[PublicKey]) -> Result<(), String> {
+/// Checks that each delegate's count of missed blocks grows by the number of its entries in `expected`.
+pub(super) fn missed(step: &BlockStep<'_>, expected: &[PublicKey]) -> Result<(), String> {
     let mut more: BTreeMap<PublicKey, u32> = BTreeMap::new();
     for key in expected {
         *more.entry(*key).or_default() += 1;
@@ -35,7 +35,7 @@ pub(super) fn missed(step: &Step<'_>, expected: &[PublicKey]) -> Result<(), Stri
     Ok(())
 }
 
-impl Step<'_> {
+impl BlockStep<'_> {
     /// The delegates whose wallets changed, and these, each with what it was before (nothing, if it is new) and is now.
     pub(super) fn delegates_with(&self, keys: &[PublicKey]) -> Vec<(PublicKey, Delegate, Delegate)> {
         let mut all: Vec<PublicKey> = keys.to_vec();

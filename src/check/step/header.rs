@@ -1,6 +1,6 @@
-//! What a block says of itself.
+//! The header of a block.
 
-use super::{Step, equal};
+use super::{BlockStep, equal};
 use crate::{
     ledger::Balance,
     protocol::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-pub(super) fn content(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn content(step: &BlockStep<'_>) -> Result<(), String> {
     let (block, milestones) = (step.block, &step.tree.config().milestones);
     let (header, milestone) = (&block.header, milestones.at(block.header.height));
     let hash = sha256(&header.to_bytes(milestones, true));
@@ -38,19 +38,19 @@ pub(super) fn content(step: &Step<'_>) -> Result<(), String> {
     }
 }
 
-pub(super) fn signature(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn signature(step: &BlockStep<'_>) -> Result<(), String> {
     let header = &step.block.header;
     let hash = header.hash_for_signature(&step.tree.config().milestones);
     let holds = ecdsa::verify(&hash, &header.signature, &header.generator);
     if holds { Ok(()) } else { Err(format!("its signature is not {}'s", header.generator)) }
 }
 
-pub(super) fn reward(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn reward(step: &BlockStep<'_>) -> Result<(), String> {
     let header = &step.block.header;
     equal("reward", header.reward, step.tree.config().milestones.at(header.height).reward)
 }
 
-pub(super) fn supply(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn supply(step: &BlockStep<'_>) -> Result<(), String> {
     let reward = step.tree.config().milestones.at(step.block.header.height).reward;
     equal("supply", step.after.supply(), step.before.supply() + Balance::from(reward))
 }

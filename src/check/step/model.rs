@@ -3,7 +3,7 @@
 //! ledger what a wallet said before the block, and nothing of how a block changes that.
 
 use super::{
-    Step,
+    BlockStep,
     account::{Account, Delegate, Hex, Locks, OpenLock, Owners},
     authority, business, equal,
 };
@@ -20,9 +20,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The judge's view of a block, halfway through.
 struct Model<'a> {
-    step: &'a Step<'a>,
+    step: &'a BlockStep<'a>,
     accounts: BTreeMap<Address, Account>,
-    /// Whose lock was opened in the block, and `None` where it was closed in it.
+    /// The sender of each lock that the block opened; `None` for a lock that it closed.
     locks: BTreeMap<TransactionId, Option<Address>>,
     /// Registered in the block.
     usernames: Vec<&'a str>,
@@ -32,12 +32,12 @@ struct Model<'a> {
 }
 
 /// Each transaction, held against what was before it.
-pub(super) fn allowed(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn allowed(step: &BlockStep<'_>) -> Result<(), String> {
     Model::new(step).play().map(drop)
 }
 
 /// The wallets after the block, held against the judge's.
-pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn effects(step: &BlockStep<'_>) -> Result<(), String> {
     let Ok(mut model) = Model::new(step).play() else { return Ok(()) };
     let header = &step.block.header;
     let generator = model.by_key(&header.generator);
@@ -62,7 +62,7 @@ pub(super) fn effects(step: &Step<'_>) -> Result<(), String> {
 }
 
 impl<'a> Model<'a> {
-    fn new(step: &'a Step<'a>) -> Self {
+    fn new(step: &'a BlockStep<'a>) -> Self {
         let (accounts, locks) = (BTreeMap::new(), BTreeMap::new());
         Self { step, accounts, locks, usernames: Vec::new(), hashes: Vec::new(), resigned: 0 }
     }
@@ -312,12 +312,12 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Whether a delegate of this name is registered: asked of the wallets and not of the index.
+/// Returns true if a delegate of this name is registered: by the wallets and not by the index.
 fn taken(state: &State, username: &str) -> bool {
     state.wallets().any(|wallet| wallet.username() == Some(username))
 }
 
-/// Whether a hash is registered: asked of the wallets and not of the index.
+/// Returns true if a hash is registered: by the wallets and not by the index.
 fn has_hash(state: &State, multihash: &[u8]) -> bool {
     let mut hashes = state.wallets().filter_map(|wallet| wallet.ipfs.as_ref()).flat_map(|hashes| hashes.iter());
     hashes.any(|known| known == multihash)

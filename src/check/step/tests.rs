@@ -1,7 +1,7 @@
 //! The power of the model: a state with one wrong value is found out, for each value that a wallet, a delegate or a list
 //! of the state has.
 
-use super::{Step, check_step, whole};
+use super::{BlockStep, check_step, whole};
 use crate::{
     ledger::{
         Balance, BlockTree, Link, State, Wallet,
@@ -83,7 +83,7 @@ fn key() -> PublicKey {
     PublicKey::from_bytes([2; 33])
 }
 
-/// Each value of a wallet made wrong, and what is said of it.
+/// Each value of a wallet made wrong, and the judge's words for it.
 #[expect(clippy::unit_arg, reason = "each is one expression, which says what is changed")]
 const TAMPERS: [(&str, Tamper); 49] = [
     ("balance of", |wallet| Some(wallet.balance += Arktoshi::coins(1))),
@@ -210,7 +210,7 @@ fn a_wrong_value_in_a_wallet_that_is_said_to_be_untouched_is_found_at_the_end_of
                 let true_changes = after.state.wallets_changed_since(&before.state).into_iter();
                 let changed = true_changes.map(|one| (&**one, None)).collect();
                 let (before, after, block) = (&before.state, &state, link.block());
-                let step = Step { tree: &tree, link, parent, block, before, after, changed };
+                let step = BlockStep { tree: &tree, link, parent, block, before, after, changed };
                 whole::untouched(&step).expect_err(&format!("{place}: {said}, at {link:?}"));
                 found += 1;
             }

@@ -1,6 +1,6 @@
-//! Whose slot it is, and who is next.
+//! The owner of a slot, and the members of the next round.
 
-use super::{Step, equal, figures};
+use super::{BlockStep, equal, figures};
 use crate::{
     ledger::{
         State,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The forging order of the round before the block: places of the ranking. Written from the contract's pseudocode.
-fn forging_order(step: &Step<'_>) -> Vec<PublicKey> {
+fn forging_order(step: &BlockStep<'_>) -> Vec<PublicKey> {
     let round = step.before.round();
     let mut order: Vec<PublicKey> = round.members.iter().map(|member| member.public_key).collect();
     let (members, skips) = match step.tree.rules().ledger.shuffle {
@@ -33,12 +33,12 @@ fn forging_order(step: &Step<'_>) -> Vec<PublicKey> {
     order
 }
 
-pub(super) fn slots_rise(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn slots_rise(step: &BlockStep<'_>) -> Result<(), String> {
     let (slot, before) = (step.slot(step.block.header.timestamp.0), step.slot(step.before.timestamp().0));
     if slot > before { Ok(()) } else { Err(format!("slot {slot} does not follow slot {before} of its parent")) }
 }
 
-pub(super) fn owner(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn owner(step: &BlockStep<'_>) -> Result<(), String> {
     let order = forging_order(step);
     let slot = step.slot(step.block.header.timestamp.0);
     let owner = order[slot as usize % order.len()];
@@ -47,7 +47,7 @@ pub(super) fn owner(step: &Step<'_>) -> Result<(), String> {
 
 /// `forger.missing`: one for each empty slot, at most a round of them, none after genesis. By rule, these or the members
 /// that forged nothing in a round that is over are counted.
-pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn missed(step: &BlockStep<'_>) -> Result<(), String> {
     let (first, slot) = (step.slot(step.before.timestamp().0) + 1, step.slot(step.block.header.timestamp.0));
     let mut expected = Vec::new();
     if first < slot && step.before.height().0 > 1 {
@@ -66,7 +66,7 @@ pub(super) fn missed(step: &Step<'_>) -> Result<(), String> {
 
 /// The members of the round that ends with the block who forged none of its blocks; nobody of one that goes on, or that
 /// has the genesis block alone.
-fn idle(step: &Step<'_>) -> Vec<PublicKey> {
+fn idle(step: &BlockStep<'_>) -> Vec<PublicKey> {
     let members = &step.before.round().members;
     if !step.ends_round() {
         return Vec::new();
@@ -82,7 +82,7 @@ fn idle(step: &Step<'_>) -> Vec<PublicKey> {
     members.filter(|key| !forgers.contains(key)).collect()
 }
 
-pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn round_ends(step: &BlockStep<'_>) -> Result<(), String> {
     let (ends, ended) = (step.ends_round(), step.link.round_end().is_some());
     if ends != ended {
         let said = if ended { "a round ends with it, and should not" } else { "a round should end with it" };
@@ -93,7 +93,7 @@ pub(super) fn round_ends(step: &Step<'_>) -> Result<(), String> {
 }
 
 /// Heaviest first, ties by key; resigned delegates are out and have no rank.
-pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn ranking(step: &BlockStep<'_>) -> Result<(), String> {
     let state = step.after;
     if !step.ends_round() {
         let same = state.round().members == step.before.round().members;
@@ -129,7 +129,7 @@ pub(super) fn ranking(step: &Step<'_>) -> Result<(), String> {
 }
 
 /// Between two boundaries nobody is ranked, and nobody made active.
-fn keep_ranks(step: &Step<'_>) -> Result<(), String> {
+fn keep_ranks(step: &BlockStep<'_>) -> Result<(), String> {
     for (_, old, new) in step.delegates_with(&[]) {
         equal(format_args!("rank of {}", new.username), new.rank.unwrap_or(0), old.rank.unwrap_or(0))?;
         equal(format_args!("last round of {}", new.username), new.round, old.round)?;
@@ -137,7 +137,7 @@ fn keep_ranks(step: &Step<'_>) -> Result<(), String> {
     Ok(())
 }
 
-impl Step<'_> {
+impl BlockStep<'_> {
     /// A delegate as people call it.
     pub(super) fn name(&self, key: &PublicKey) -> String {
         name(self.after, key)

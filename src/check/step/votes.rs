@@ -1,25 +1,25 @@
 //! Vote weights: anew at the end of a round, and by what has changed before that.
 
-use super::{Step, equal};
+use super::{BlockStep, equal};
 use crate::{
     ledger::{Balance, Wallet},
     protocol::{PublicKey, hashing::IdHash},
 };
 use indexmap::IndexMap;
 
-/// Coin by whom it votes for.
+/// The coin that votes for each delegate.
 type Weights = IndexMap<PublicKey, i128, IdHash>;
 
 /// A round's worth of blocks is held against what their voters had before, and its last one, as the first of all, against
 /// all voters.
-pub(super) fn weights(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn weights(step: &BlockStep<'_>) -> Result<(), String> {
     match step.ends_round() || step.before.height().0 == 1 {
         true => all(step),
         false => changed(step),
     }
 }
 
-fn all(step: &Step<'_>) -> Result<(), String> {
+fn all(step: &BlockStep<'_>) -> Result<(), String> {
     let (mut weights, mut delegates) = (Weights::default(), Vec::new());
     for wallet in step.after.wallets() {
         count(&mut weights, wallet, 1);
@@ -33,7 +33,7 @@ fn all(step: &Step<'_>) -> Result<(), String> {
 }
 
 /// The weights before the block held; so what is added to a delegate's is what its voters have more.
-fn changed(step: &Step<'_>) -> Result<(), String> {
+fn changed(step: &BlockStep<'_>) -> Result<(), String> {
     let mut gains = Weights::default();
     for (new, old) in &step.changed {
         count(&mut gains, new, 1);
@@ -64,7 +64,7 @@ fn count(weights: &mut Weights, wallet: &Wallet, sign: i128) {
     }
 }
 
-/// Of a delegate's wallet: its key, username and weight.
+/// Returns key, username and weight of a delegate's wallet.
 fn weighed(wallet: &Wallet) -> Option<(PublicKey, &str, Balance)> {
     let (delegate, key) = wallet.delegate.as_deref().zip(wallet.public_key)?;
     Some((key, &delegate.username, delegate.vote_balance))

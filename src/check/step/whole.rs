@@ -1,7 +1,7 @@
 //! The whole state at the end of a round, wallet by wallet, whether anybody touched it or not; and the lists by which
 //! wallets are found. Source: consensus.md 4.1, 4.2.
 
-use super::{Step, account::Account, equal};
+use super::{BlockStep, account::Account, equal};
 use crate::{
     ledger::{State, Wallet},
     protocol::Address,
@@ -12,9 +12,9 @@ use std::{
     sync::Arc,
 };
 
-/// What the block did not touch says what it said before. Which wallets those are is the ledger's word, and that they are
-/// whole is looked at value by value, once in a round.
-pub(super) fn untouched(step: &Step<'_>) -> Result<(), String> {
+/// Checks, at the end of each round, that the wallets that the block did not touch are unchanged. The ledger says which those
+/// are; their members are compared one by one.
+pub(super) fn untouched(step: &BlockStep<'_>) -> Result<(), String> {
     if !step.ends_round() {
         return Ok(());
     }
@@ -40,7 +40,7 @@ pub(super) fn untouched(step: &Step<'_>) -> Result<(), String> {
 }
 
 /// The lists of usernames, locks, hashes and businesses are those of the wallets, and a wallet is found by its address.
-pub(super) fn indexes(step: &Step<'_>) -> Result<(), String> {
+pub(super) fn indexes(step: &BlockStep<'_>) -> Result<(), String> {
     if !step.ends_round() {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(super) fn indexes(step: &Step<'_>) -> Result<(), String> {
     held.held_against(state)
 }
 
-/// What wallets hold, by what each of it is found.
+/// The keys under which wallets are found.
 #[derive(Default)]
 struct Held {
     usernames: Vec<(String, Address)>,

@@ -75,7 +75,7 @@ pub enum Attempt {
 }
 
 impl Attempt {
-    /// Whether it is about a business or its bridgechains.
+    /// Returns true if it is about a business or its bridgechains.
     pub(super) fn is_business(&self) -> bool {
         matches!(
             self,

@@ -31,7 +31,7 @@ pub struct Play {
     shared: Option<(Vec<usize>, u8)>,
 }
 
-/// What became of a stage.
+/// The result of a stage.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// In the new block.
@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 impl Play {
-    /// Who sends: accounts, and three of the delegates, so that one can resign when another has registered.
+    /// The senders: accounts, and three of the delegates, so that one can resign when another has registered.
     pub const SENDERS: usize = 8;
 
     /// A chain of two blocks: from then on version 2 is allowed. Locks may be short.
@@ -125,7 +125,7 @@ impl Play {
         slots.start(Slot(slots.slot(self.tip.block().header.timestamp).0 + 1 + missed))
     }
 
-    /// What later attempts refer to.
+    /// Notes what later attempts refer to.
     fn took(&mut self, one: &Try, transaction: &SignedTransaction) {
         match &one.attempt {
             Attempt::Lock { .. } => self.locks.push(transaction.id()),

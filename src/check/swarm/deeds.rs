@@ -1,7 +1,7 @@
-//! What clients do: small stories whose parts fall into one run.
+//! Deeds of clients: small stories whose parts fall into one run.
 
 use super::{Draw, near_boundary, some_of};
-use crate::scenario::{Action, Deed, Member, Wrong, file::NetworkSection};
+use crate::scenario::{Action, Deed, Member, Wrong, section::NetworkSection};
 use rand::{
     Rng,
     seq::{IndexedRandom, SliceRandom},
@@ -26,7 +26,7 @@ impl<'a> Actions<'a> {
         Self { draw, delegates, nodes: network.nodes(), last, told: 0, boundaries }
     }
 
-    /// So many deeds or a few more, by height.
+    /// Draws so many deeds or a few more, by height.
     pub(super) fn draw(mut self, count: usize) -> Vec<Action> {
         let mut actions = Vec::new();
         while actions.len() < count {
@@ -232,7 +232,7 @@ impl<'a> Actions<'a> {
         actions
     }
 
-    /// So many of a wallet's owners, in any order.
+    /// Draws so many of a wallet's owners, in any order.
     fn owners(&mut self, of: u8, count: u8) -> Vec<u8> {
         let mut all: Vec<u8> = (0..of).collect();
         all.shuffle(self.draw);

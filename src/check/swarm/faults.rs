@@ -1,9 +1,9 @@
-//! What goes wrong, and when.
+//! Random faults, and their times.
 
 use super::{Draw, near_boundary, some_of};
 use crate::{
     actors::deviation::{FalseClaim, InvalidBlock},
-    scenario::file::NetworkSection,
+    scenario::section::NetworkSection,
     sim::{
         Fault, FaultKind, Trigger,
         fault::{
@@ -24,8 +24,8 @@ const SEEN_ALONE: [InvalidBlock; 5] = [
     InvalidBlock::PayloadHash,
 ];
 
-/// What comes more than once: what a peer gets unasked. A question that does breaks the limits of who asked it, and a
-/// network that hangs up on itself for an hour says nothing and delivers hundreds of millions of messages.
+/// The kinds of messages that may come more than once: those that a peer gets unasked. A repeated question breaks the limits
+/// on its sender. The nodes then refuse each other for an hour, deliver hundreds of millions of messages and show nothing.
 const PUSHED: [MessageKind; 2] = [MessageKind::Block, MessageKind::Transactions];
 
 /// Up to five faults, all over within so many rounds' worth of slots. In one network of four they begin with one of

@@ -4,7 +4,7 @@
 use super::Draw;
 use crate::{
     ledger::rules::Gossip,
-    scenario::file::{Change, NetworkSection},
+    scenario::section::{Change, NetworkSection},
     sim::{
         Latency, NetworkModel,
         network::{Clocks, Distribution, LinkLatency, Per, Regions, Reordering, Topology},
@@ -90,7 +90,7 @@ fn distribution(draw: &mut Draw) -> Distribution {
     }
 }
 
-/// Of a link that answers late, or so late that its ends take each other for gone.
+/// Draws the latency of a link that answers late, or so late that its ends take each other for gone.
 fn slow(draw: &mut Draw) -> Distribution {
     let ms = *[600.0, 740.0, 900.0, 2_500.0].choose(draw).unwrap_or(&740.0);
     Distribution::Constant { ms }
@@ -127,8 +127,8 @@ fn change(draw: &mut Draw, network: &mut NetworkSection) {
     }
 }
 
-/// Whether a network, faults apart, is good enough to be asked for one growing chain: nothing is lost, doubled or held up
-/// for long, and clocks differ by less than what a forger waits for.
+/// Returns true if a network, faults apart, is good enough for one growing chain: it loses and doubles nothing, delays
+/// nothing for long, and its clocks differ by less than a forger waits.
 pub(super) fn is_whole(model: &NetworkModel) -> bool {
     let clocks = model.clocks.unwrap_or_default();
     let middle = |latency: &Latency| match latency.distribution {

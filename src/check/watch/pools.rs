@@ -53,7 +53,7 @@ impl Seen {
         self.nodes[node.0 as usize].removed.push(*id);
     }
 
-    /// What left a pool without having been forged, outlived or outbid, though it could still be forged.
+    /// Judges the transactions that left a pool without having been forged, outlived or outbid, though they could still be forged.
     pub(super) fn judge_removals(&mut self, now: SimTime, node: NodeId, with: &Event, beside: Option<&Block>) {
         let known = &mut self.nodes[node.0 as usize];
         if known.removed.is_empty() {
@@ -126,7 +126,7 @@ impl Seen {
     }
 }
 
-/// What a pool should not hold: looked at for the senders of what was just added.
+/// Returns the transactions that a pool should not hold, for the senders of what was just added.
 fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) -> Vec<(&'static Conduct, String)> {
     let mut broken = Vec::new();
     let limit = tree.rules().pool.max_transactions;
@@ -158,6 +158,6 @@ fn broken_pool(tree: &BlockTree, node: &Node, added: &[Arc<SignedTransaction>]) 
     broken
 }
 
-/// Of these a pool takes one of each sender at a time. Source: consensus.md 5.2.
+/// The types of which a pool takes one of each sender at a time. Source: consensus.md 5.2.
 const ONE_OF_A_KIND: [Kind; 5] =
     [Kind::SecondSignature, Kind::DelegateRegistration, Kind::Vote, Kind::MultiSignature, Kind::DelegateResignation];

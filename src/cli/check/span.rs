@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often it is looked whether somebody wants to stop.
+/// The interval at which the command looks whether somebody wants to stop.
 const LOOKS: Duration = Duration::from_millis(50);
 /// A year.
 const MOST_SECONDS: u64 = 31_536_000;

@@ -1,4 +1,4 @@
-//! What a search found, as text and as JSON.
+//! The findings of a search, as text and as JSON.
 
 use super::{Check, RUNS, Told};
 use crate::{

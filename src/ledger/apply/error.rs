@@ -1,8 +1,8 @@
-//! Why a transaction cannot be applied.
+//! Errors of transactions that cannot be applied.
 
 use crate::protocol::{Nonce, PublicKey};
 
-/// Why a transaction cannot be applied. The messages are the reference's. Source: consensus.md 4.4, 4.5.
+/// The reason why a transaction cannot be applied. The messages are the reference's. Source: consensus.md 4.4, 4.5.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum ApplyError {
@@ -10,7 +10,7 @@ pub enum ApplyError {
     UnsupportedVersion(u8),
     #[error("Transaction type {0} is deactivated.")]
     Deactivated(String),
-    /// Where the reference stumbles over its own code: the text is the runtime's. Source: consensus.md 8 Q22.
+    /// An error in the reference's own code: the text is the runtime's. Source: consensus.md 8 Q22.
     #[error("{0}")]
     TypeError(&'static str),
     #[error("Insufficient balance in database wallet. Wallet is not allowed to spend before funding is confirmed.")]

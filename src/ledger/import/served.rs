@@ -1,10 +1,9 @@
 //! Blocks and transactions as the API serves them: apart, in any order, in either shape. Source: api.md 4.1.
 //!
 //! 1. Each block and each transaction is kept by its id.
-//! 2. Of a transaction in the API's own shape it is known which block it is of. One in the raw shape does not say so: those
-//!    are handed out to the blocks in the order in which they stand in the file, or against it, for lists begin with the
-//!    newest.
-//! 3. A block's payloadHash is that of the ids of its transactions, in their order: it says whether they are the right ones.
+//! 2. A transaction in the API's own shape names its block. One in the raw shape does not: the blocks take those in the order
+//!    of the file, or in the reverse order, because lists begin with the newest.
+//! 3. A block's payloadHash is that of the ids of its transactions, in their order. It shows whether they are the right ones.
 
 use super::{ImportError, ImportReason, put_block};
 use crate::{
@@ -20,7 +19,7 @@ use std::{
 /// The content of a file so far.
 #[derive(Default)]
 pub struct Served {
-    /// By height, with the line it stands in.
+    /// By height, with its line.
     blocks: BTreeMap<u32, (usize, Value)>,
     /// The raw members of each transaction, by id.
     transactions: BTreeMap<String, Value>,

@@ -54,7 +54,7 @@ pub enum MissedBlocks {
 }
 
 impl LedgerRules {
-    /// As the reference node 2.6.57 has it, started anew on its chain.
+    /// Returns the rules of the reference node 2.6.57, started anew on its chain.
     pub fn reference() -> Self {
         Self {
             minimum_lock_expiration: true,

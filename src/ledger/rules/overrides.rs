@@ -3,7 +3,7 @@
 use super::{FORGING_PING_LIMIT_MS, Rules};
 use toml::{Table, Value};
 
-/// Why a table of rules cannot be used.
+/// The error of a table of rules that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[rustfmt::skip]
 pub enum RulesError {

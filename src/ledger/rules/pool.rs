@@ -12,7 +12,7 @@ pub struct PoolRules {
     pub max_transactions: usize,
     /// Pending transactions of one sender at most.
     pub max_transactions_per_sender: usize,
-    /// Senders to whom that limit does not apply.
+    /// Senders without that limit.
     pub allowed_senders: Vec<PublicKey>,
     /// Transactions in one request at most, at least 1.
     pub max_transactions_per_request: usize,

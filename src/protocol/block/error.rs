@@ -1,8 +1,8 @@
-//! Why bytes or JSON are no block.
+//! Errors of bytes and JSON that are no block.
 
 use crate::protocol::transaction::TransactionError;
 
-/// Why bytes or JSON are no block.
+/// The reason why bytes or JSON are no block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockDecodeError {
     #[error("block: `{field}` at byte {at} needs {needed} bytes, {available} are there")]

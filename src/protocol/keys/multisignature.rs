@@ -3,7 +3,7 @@
 use super::{KeyPair, PublicKey};
 use std::sync::OnceLock;
 
-/// Why keys and a minimum give no wallet.
+/// The reason why keys and a minimum give no wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MultiSignatureError {
     #[error("The multi signature asset is invalid. The minimum is {min}, allowed are 1 to {keys}, the number of keys")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a text is not the key, address or id it should be.
+/// The reason why a text is not the key, address or id it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("{what} is {found:?}, allowed are {digits} hex digits")]
@@ -23,7 +23,7 @@ pub enum KeyError {
     Other { what: &'static str, found: String, allowed: &'static str },
 }
 
-/// So many bytes from twice as many hex digits, upper or lower case.
+/// Reads so many bytes from twice as many hex digits, upper or lower case.
 pub fn hex_array<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], KeyError> {
     let mut bytes = [0; N];
     match decode_into(text.as_bytes(), &mut bytes) {

@@ -8,7 +8,7 @@ use crate::{
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Why a network directory is refused: always the file, mostly the key, what was found and what is allowed.
+/// The reason why a network directory is refused: always the file, mostly the key, what was found and what is allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error("{}: {source}", file.display())]

@@ -169,7 +169,7 @@ impl UnsignedTransaction {
         self
     }
 
-    /// [`UnsignedTransaction::finish`] of the one whom these keys belong to.
+    /// [`UnsignedTransaction::finish`] for the owner of these keys.
     fn finish_for(self, keys: &KeyPair) -> SignedTransaction {
         let address = keys.address(self.0.network);
         SignedTransaction::sent_from(self.0, address)

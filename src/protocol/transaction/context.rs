@@ -1,10 +1,10 @@
-//! Where and when a transaction is read.
+//! The network and the moment for which a transaction is read.
 
 use super::TransactionId;
 use crate::protocol::{Milestone, network::Exceptions};
 use std::collections::BTreeSet;
 
-/// Where and when a transaction is read. Cheap: references only.
+/// The network and the moment for which a transaction is read. Cheap: references only.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionContext<'a> {
     /// The network's address byte.

@@ -125,7 +125,7 @@ impl WireReader<'_> {
     }
 }
 
-/// What the types read their assets with. A field is the name that an error gives.
+/// The readers of the types' assets. A field is the name that an error gives.
 impl<'a> WireReader<'a> {
     pub fn is_version_one(&self) -> bool {
         self.version == 1

@@ -1,9 +1,9 @@
-//! Why a transaction is refused.
+//! Errors of transactions that are refused.
 
 use super::{Kind, SchemaError};
 use crate::protocol::{crypto::ecdsa::DerError, keys::KeyError};
 
-/// Why bytes or JSON are no transaction. The texts begin as the reference's do, so that clients recognise them.
+/// The reason why bytes or JSON are no transaction. The texts begin as the reference's do, so that clients recognise them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionError {
     /// Type group and number that no type has; `type` may be missing.

@@ -214,7 +214,7 @@ types! {
     };
 }
 
-/// What the protocol says of one type. A type without an asset states its fees and how it is read.
+/// The protocol's rules for one type. A type without an asset states its fees and how it is read.
 pub(super) trait TransactionType {
     /// The static fee, unless a milestone says otherwise. Source: protocol.md 3.9.
     fn static_fee(&self) -> Arktoshi;
@@ -227,7 +227,7 @@ pub(super) trait TransactionType {
         false
     }
 
-    /// How many of the type a sender may have pending.
+    /// Returns the number of the type that a sender may have pending.
     fn pending(&self) -> Pending {
         Pending::Any
     }
@@ -259,18 +259,18 @@ pub(super) trait TransactionType {
         &[]
     }
 
-    /// What the type adds to the members that all types publish, in the reference's order and dialect of JSON Schema.
+    /// Returns the members that the type adds to those that all types publish, in the reference's order and dialect of JSON Schema.
     fn published(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
 }
 
-/// How many transactions of a type a sender may have pending. Source: consensus.md 5.2.
+/// The number of transactions of a type that a sender may have pending. Source: consensus.md 5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
     /// As many as the pool takes.
     Any,
-    /// One; the type's name stands in the refusal.
+    /// One. The refusal gives the type's name.
     One,
     /// One; the refusal speaks of this act of a business.
     OneOfBusiness(&'static str),
@@ -297,7 +297,7 @@ impl Kind {
         self.module().addon_bytes()
     }
 
-    /// How many of the type a sender may have pending.
+    /// Returns the number of the type that a sender may have pending.
     pub fn pending(self) -> Pending {
         self.module().pending()
     }
@@ -307,7 +307,7 @@ impl Kind {
         self.module().asset_members()
     }
 
-    /// What the type adds to the members that all types publish, in the reference's order and dialect of JSON Schema.
+    /// Returns the members that the type adds to those that all types publish, in the reference's order and dialect of JSON Schema.
     /// Source: api.md 4.6.
     pub fn published_members(self) -> Vec<(&'static str, Value)> {
         self.module().published()

@@ -16,7 +16,7 @@ const LEAST_BATCH: usize = 16;
 /// More gain next to nothing by being in one batch.
 const GREATEST_BATCH: usize = 256;
 
-/// Why `signatures` cannot be counted.
+/// The reason why `signatures` cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MultiSignatureCheckError {
     #[error("Invalid multi signature, because duplicate participant found.")]
@@ -168,7 +168,7 @@ impl SignedTransaction {
         let transaction = self.transaction();
         let signature = transaction.signature.as_deref().filter(|_| self.is_open() && transaction.nonce().is_some())?;
         let signature = signature.try_into().ok()?;
-        Some(schnorr::Item { hash: self.hash_for_signature(), signature, public: transaction.sender })
+        Some(schnorr::Item { hash: self.hash_for_signature(), signature, public: *transaction.sender.as_bytes() })
     }
 
     fn verify_signature(&self) -> bool {

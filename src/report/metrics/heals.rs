@@ -1,4 +1,4 @@
-//! How long the live nodes need, after a fault has ended, until all stand on one block.
+//! The time that the live nodes need, after a fault has ended, until all stand on one block.
 
 use crate::actors::SimTime;
 use serde::Serialize;
@@ -9,7 +9,7 @@ pub struct Heal {
     /// The fault's place in the scenario, from 0.
     pub fault: usize,
     pub kind: String,
-    /// When it ended, in microseconds.
+    /// The time at which it ended, in microseconds.
     pub at_us: u64,
     /// Virtual seconds from then to the first instant at which all live nodes stood on one block; empty where the run ended
     /// before: the time is longer than `observed_seconds` (right-censored).
@@ -18,15 +18,15 @@ pub struct Heal {
     pub observed_seconds: f64,
 }
 
-/// When a fault was in force.
+/// The time for which a fault was in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InForce {
     /// The fault's place in the scenario, from 0.
     pub fault: usize,
     pub kind: String,
-    /// When it began, in microseconds.
+    /// The time at which it began, in microseconds.
     pub began_us: u64,
-    /// When it ended; empty where the run ended before. What happens at once ends when it begins.
+    /// The time at which it ended; empty if the run ended before. A fault that is over at once ends when it begins.
     pub ended_us: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Heals {
 }
 
 impl Heal {
-    /// What came of it, in words.
+    /// Returns the result in words.
     pub fn in_words(&self) -> String {
         let Self { fault, kind, converged_seconds, observed_seconds, .. } = self;
         match converged_seconds {

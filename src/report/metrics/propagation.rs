@@ -1,4 +1,4 @@
-//! How long blocks take from the forger to the chains of its cohort: the nodes that were live at the instant it was forged.
+//! The time that blocks take from the forger to the chains of its cohort: the nodes that were live at the instant it was forged.
 //! Nodes that were down then catch up later, which is no propagation.
 
 use crate::{
@@ -11,10 +11,10 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// Blocks followed at a time: a block that a node lacks while so many others are forged is given up. Fewer where the nodes
-/// are many, so that 32 MiB hold who lacks what.
+/// The number of blocks followed at a time. A block that a node still lacks after so many others is given up. With many nodes
+/// it is smaller, so that the table of missing blocks fits 32 MiB.
 const FOLLOWED: RangeInclusive<usize> = 512..=65_536;
-/// Who lacks what, in bits.
+/// The size of the greatest table of nodes and the blocks that they lack, in bits.
 const FOLLOWED_BITS: usize = 1 << 28;
 
 /// Some times in milliseconds, by how many took no longer. All 0 where there were none.
@@ -32,7 +32,7 @@ pub struct Percentiles {
 pub struct Times(Histogram<u64>);
 
 impl Default for Times {
-    /// Of nothing yet. Times above a day count as a day.
+    /// Starts with no time. Times above a day count as a day.
     fn default() -> Self {
         let day = 86_400_000_000;
         Self(Histogram::new_with_bounds(1, day, 3).expect("bounds and digits are what the crate allows"))

@@ -12,7 +12,8 @@ pub const BUCKETS: usize = 2_000;
 pub struct Bucket {
     pub first_slot: u32,
     pub slots: u32,
-    /// Of the live nodes at the end of any of these slots; this and what follows is empty where no node was live then.
+    /// The lowest height of a live node at the end of any of these slots. Members that can be empty are so if no node was live
+    /// then.
     pub height_least: Option<u32>,
     pub height_greatest: Option<u32>,
     pub branches_max: u32,

@@ -16,7 +16,7 @@ const FOLLOWED: usize = 100_000;
 
 /// Transactions on their way, and the pools they are in.
 pub struct Traffic {
-    /// When each was first in a pool.
+    /// The time at which each was first in a pool.
     first_seen: BTreeMap<TransactionId, SimTime>,
     order: VecDeque<TransactionId>,
     /// The last ones that were confirmed: another block of another fork may hold them, too.

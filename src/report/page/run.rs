@@ -89,7 +89,7 @@ fn rings(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     rings.collect()
 }
 
-/// Who missed slots in which round: the round, the delegate's place, and how many.
+/// Returns the missed slots: the round, the delegate's place, and how many.
 fn missed(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     let place = places(delegates);
     let rounds = bundle.figures.chain.iter();
@@ -98,7 +98,7 @@ fn missed(bundle: &Bundle<'_>, delegates: &[DelegateSlots]) -> Value {
     missed.map(|(round, delegate)| json!([round, place(&delegate.username), delegate.missed])).collect()
 }
 
-/// Where a delegate stands in the list, by username.
+/// A delegate's index in the list, by username.
 fn places(delegates: &[DelegateSlots]) -> impl Fn(&str) -> usize {
     let places: BTreeMap<&str, usize> =
         delegates.iter().enumerate().map(|(place, delegate)| (delegate.username.as_str(), place)).collect();

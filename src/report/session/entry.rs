@@ -21,7 +21,7 @@ pub struct Entry {
     pub at: u64,
     /// Inputs that had been delivered to actors by then.
     pub delivered: u64,
-    /// Of the events so far; absent where it is not known.
+    /// The digest of the events so far; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub came: Came,
@@ -33,7 +33,7 @@ impl From<&CameIn> for Entry {
     }
 }
 
-/// What came in.
+/// The input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Came {
@@ -79,7 +79,7 @@ impl From<&Intervention> for Came {
 }
 
 impl Came {
-    /// What it does to a run; nothing, if it is the end. `height` says where a node is.
+    /// Returns the intervention that it makes in a run; nothing, if it is the end. `height` gives the height of a node.
     ///
     /// # Errors
     /// Transactions cannot be understood.

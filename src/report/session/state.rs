@@ -26,7 +26,7 @@ const SCHEMA: u32 = 1;
 /// Bytes of a file that is read.
 pub const STATE_MAX: u64 = 1 << 30;
 
-/// Which snapshot it is, and what the rest of the file must be.
+/// The number of the snapshot, and what the rest of the file must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
@@ -77,7 +77,7 @@ pub struct StateFile {
     session: SessionFile,
 }
 
-/// Where a file leads to.
+/// The state that a file leads to.
 pub struct Arrived {
     pub moment: Moment,
     /// None; all that came in on the way has come in since the beginning.
@@ -126,7 +126,7 @@ impl StateFile {
         Ok(Self { path: file(), head, session })
     }
 
-    /// How the session began.
+    /// Returns the beginning of the session.
     pub fn session(&self) -> &Session {
         &self.session.session
     }

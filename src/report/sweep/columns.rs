@@ -1,4 +1,4 @@
-//! What a row of a sweep tells of its run.
+//! The columns that a row of a sweep has for its run.
 
 use super::Cell;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
 };
 use std::{fmt, str::FromStr};
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// To its last round, and everything asserted held.
+    /// It ran to its last round, and all assertions held.
     Ok,
     /// An assertion of the scenario did not hold.
     Broken,
@@ -27,7 +27,7 @@ pub enum Status {
 impl Status {
     const ALL: [Self; 5] = [Self::Ok, Self::Broken, Self::Halted, Self::Censored, Self::Died];
 
-    /// Of a run that ended so, and in which an assertion did not hold or not.
+    /// Returns the status of a run that ended so, and in which an assertion did not hold or not.
     pub fn new(ended: Ended, broken: bool) -> Self {
         match ended {
             _ if broken => Self::Broken,
@@ -53,7 +53,7 @@ impl Status {
         matches!(self, Self::Broken | Self::Halted | Self::Died)
     }
 
-    /// Whether the run says if its network ends well.
+    /// Returns true if the run says whether its network ends well.
     pub fn is_decided(self) -> bool {
         !matches!(self, Self::Censored | Self::Died)
     }
@@ -75,13 +75,13 @@ pub fn number_of_end(ended: Ended) -> u64 {
     ENDS.iter().position(|word| *word == ended.word()).unwrap_or(0) as u64
 }
 
-/// How a run ended or by what it died, by the number in its row; `None` where it died by a panic.
+/// Returns the end of a run, or the error it died by, by the number in its row; `None` where it died by a panic.
 pub fn end_of_number(number: u64) -> Option<String> {
     let word = usize::try_from(number).ok().and_then(|number| ENDS.get(number)).map(|word| (*word).to_owned());
     word.filter(|word| !word.is_empty()).or_else(|| Death::of(number).map(|death| death.to_string()))
 }
 
-/// By what the process of a run ended before the run did.
+/// The limit or signal by which the process of a run ended before the run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
     /// It took longer than it was given.

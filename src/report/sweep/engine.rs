@@ -1,7 +1,7 @@
 //! Plays the runs of a sweep on all cores.
 
 use super::{
-    Cell, Place, Sweep, SweepError,
+    Cell, Sweep, SweepError, SweepRun,
     columns::{self, Status},
     rows::{Row, Rows, RowsError},
 };
@@ -22,12 +22,12 @@ use std::{
     thread,
 };
 
-/// What a sweep has done so far.
+/// The progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     pub total: u64,
     pub done: u64,
-    /// Of them, those found done when this process began.
+    /// The number of them that were done when this process began.
     pub found: u64,
     /// Runs that failed.
     pub failed: u64,
@@ -92,7 +92,7 @@ pub fn hand_over(
     jobs: usize,
     stop: &AtomicBool,
     judge: MakeJudge,
-    mut take: impl FnMut(Place, &Row),
+    mut take: impl FnMut(SweepRun, &Row),
 ) -> Result<u64, SweepError> {
     check_assertions(sweep, judge)?;
     let next = Mutex::new(sweep.places_of(runs));
@@ -108,8 +108,8 @@ pub fn hand_over(
     })
 }
 
-/// What a thread has come to: a run's row, or why there are no more.
-type Finished = Result<(Place, Row), RowsError>;
+/// The result of a thread: a run's row, or why there are no more.
+type Finished = Result<(SweepRun, Row), RowsError>;
 
 /// Plays what `next` gives, on so many threads, until it gives nothing or `stop` is set; `receive` takes the rows.
 fn on_threads<T>(
@@ -117,7 +117,7 @@ fn on_threads<T>(
     jobs: usize,
     stop: &AtomicBool,
     judge: MakeJudge,
-    next: &(impl Fn() -> Result<Option<Place>, RowsError> + Sync),
+    next: &(impl Fn() -> Result<Option<SweepRun>, RowsError> + Sync),
     receive: impl FnOnce(mpsc::Receiver<Finished>) -> Result<T, SweepError>,
 ) -> Result<T, SweepError> {
     // So few that what waits for the disk is little, and so many that nobody waits for it.
@@ -162,7 +162,7 @@ fn check_assertions(sweep: &Sweep, judge: MakeJudge) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// What is done already.
+/// Returns the progress of the runs that are done already.
 fn found(sweep: &Sweep, rows: &Rows) -> Result<Progress, SweepError> {
     let mut state = Progress { total: sweep.len(), ..Progress::default() };
     let written = rows.places()?;
@@ -178,9 +178,9 @@ fn found(sweep: &Sweep, rows: &Rows) -> Result<Progress, SweepError> {
 
 fn next_undone(
     sweep: &Sweep,
-    next: &Mutex<impl Iterator<Item = Place>>,
+    next: &Mutex<impl Iterator<Item = SweepRun>>,
     rows: &Rows,
-) -> Result<Option<Place>, RowsError> {
+) -> Result<Option<SweepRun>, RowsError> {
     let mut places = next.lock().expect("no one panics while holding it");
     for place in places.by_ref() {
         if rows.read(sweep.row_of(place))?.is_none() {

@@ -13,7 +13,7 @@
 //! who deals the runs out writes it.
 
 use super::{
-    Manifest, Place, Sweep, SweepError,
+    Manifest, Sweep, SweepError, SweepRun,
     columns::{Death, Status},
     rows::{Row, Rows},
 };
@@ -49,7 +49,7 @@ pub fn head(manifest: &Manifest) -> String {
 }
 
 /// The line of a run that was played.
-pub fn line(place: Place, row: &Row) -> String {
+pub fn line(place: SweepRun, row: &Row) -> String {
     let encoded = hex::encode(row.encoded(place.run));
     let line = Line { run: place.run, status: row.status.word().to_owned(), row: Some(encoded), by: None };
     json!(line).to_string()
@@ -126,7 +126,7 @@ mod tests {
     fn third() -> (Row, String) {
         let figures = vec![Some(0.25); FIGURES.len()];
         let row = Row { status: Status::Ok, ended: 1, broken: 0, undecided: 0, figures, digest: [7; 32] };
-        let text = line(Place { run: 3, cell: 0, seed: 9 }, &row);
+        let text = line(SweepRun { run: 3, cell: 0, seed: 9 }, &row);
         (row, text)
     }
 

@@ -1,9 +1,9 @@
-//! What a sweep leaves when all of its runs are done: `runs.parquet` and `runs.csv` with a row a run, `failures.csv`,
+//! The results of a sweep when all of its runs are done: `runs.parquet` and `runs.csv` with a row a run, `failures.csv`,
 //! `summary.json` and `report.html`. All of it is a function of the rows, in the order of the runs: the same whoever
 //! played them.
 
 use super::{
-    Manifest, Place, Shard, Sweep, SweepError,
+    Manifest, Shard, Sweep, SweepError, SweepRun,
     columns::{self, FIGURES, Status},
     rows::Rows,
     summary::{AssertionSummary, CellSummary, Failed, Summary},
@@ -25,7 +25,7 @@ use std::{
 
 /// Missing parts that are named.
 const PARTS_NAMED: usize = 10;
-/// Failed runs that the summary names; the others stand in `failures.csv`.
+/// The number of failed runs that the summary names. All of them are in `failures.csv`.
 const FAILURES_NAMED: usize = 100;
 
 /// Reads all rows of the folder once and writes the results there.
@@ -169,7 +169,7 @@ fn copy(merged: &Sweep, part: Option<Shard>, folder: &Path, from: &Rows, into: &
     }
 }
 
-fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
+fn cells_of(sweep: &Sweep, place: SweepRun, row: &super::rows::Row) -> Vec<Cell> {
     let mut cells: Vec<Cell> = vec![place.run.into()];
     cells.extend(columns::varied(&sweep.cells, &sweep.cells[place.cell]));
     cells.push(place.seed.into());
@@ -189,7 +189,7 @@ fn cells_of(sweep: &Sweep, place: Place, row: &super::rows::Row) -> Vec<Cell> {
 }
 
 /// The assertions of a run that these bits stand for.
-fn assertions(sweep: &Sweep, place: Place, bits: u64) -> Vec<String> {
+fn assertions(sweep: &Sweep, place: SweepRun, bits: u64) -> Vec<String> {
     let assertions = sweep.cells[place.cell].scenario.assertions.iter().enumerate();
     let which = assertions.filter(|(index, _)| bits >> index.min(&63) & 1 == 1);
     which.map(|(_, assertion)| assertion.to_string()).collect()

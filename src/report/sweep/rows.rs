@@ -23,15 +23,15 @@ const WORDS: usize = HEAD + FIGURES.len();
 const HEAD: usize = 5;
 const DIGEST: usize = 32;
 const SIZE: usize = WORDS * 8 + DIGEST + 4;
-/// What the file begins with: these bytes, the digest of its sweep, and a checksum of both.
+/// The beginning of the file: these bytes, the digest of its sweep, and a checksum of both.
 const MAGIC: [u8; 28] = *b"dposlab rows of one sweep 4\n";
 const HEADER: usize = MAGIC.len() + DIGEST + 4;
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub status: Status,
-    /// How it ended: [`super::columns::end_of_number`].
+    /// The number of its end: [`super::columns::end_of_number`].
     pub ended: u64,
     /// One bit for each assertion that did not hold, the first one lowest; the last bit stands for all after it.
     pub broken: u64,
@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// That of a run of which nothing is known but by what it died; `None` is a panic.
+    /// Returns the row of a run of which only the cause of its death is known; `None` is a panic.
     pub fn died(by: Option<Death>) -> Self {
         Self {
             status: Status::Died,
@@ -204,7 +204,7 @@ impl Rows {
     }
 }
 
-/// Where a row begins, in bytes.
+/// Returns the byte at which a row begins.
 fn place(row: u64) -> u64 {
     HEADER as u64 + row * SIZE as u64
 }

@@ -32,7 +32,7 @@ pub struct Failed {
     pub run: u64,
     pub seed: u64,
     pub status: &'static str,
-    /// How it ended, or by what it died; empty where that was a panic.
+    /// The end of the run, or the error it died by; empty where that was a panic.
     pub ended: Option<String>,
     /// The assertions that did not hold.
     pub broken: Vec<String>,
@@ -45,12 +45,12 @@ pub struct Failed {
 pub struct CellSummary {
     /// By path; empty where nothing was varied.
     pub varied: BTreeMap<String, String>,
-    /// What a reader of the scenario would not expect of these runs.
+    /// Notes on what a reader of the scenario would not expect of these runs.
     pub notes: Vec<String>,
     pub runs: u64,
-    /// Of them, those that were ended before their end.
+    /// The number of them that were ended before their end.
     pub censored: u64,
-    /// Of them, those whose program or process ended before they did.
+    /// The number of them whose program or process ended before they did.
     pub died: u64,
     /// Runs that ended well, of those that are neither censored nor died; empty where all are.
     pub ok: Option<ShareReport>,
@@ -59,16 +59,16 @@ pub struct CellSummary {
     /// The longest time from the end of a fault until all live nodes stood on one block, in seconds; a run that ended before
     /// is right-censored. Empty where no fault ended.
     pub converged_seconds: Option<SurvivalReport>,
-    /// By figure, over the runs that have it, censored ones up to where they were ended; times to converge stand in
+    /// The distribution of each figure over the runs that have it, censored ones up to their end. Times to converge are in
     /// `converged_seconds`.
     pub figures: BTreeMap<&'static str, DistributionReport>,
 }
 
-/// How often an assertion held.
+/// The number of runs in which an assertion held.
 #[derive(Clone, Debug, Serialize)]
 pub struct AssertionSummary {
     pub assertion: String,
-    /// Of the runs in which it was decided; empty where it was in none.
+    /// The share of the runs in which it was decided; empty if it was in none.
     pub holds: Option<ShareReport>,
     /// Runs that were ended before it was decided.
     pub undecided: u64,

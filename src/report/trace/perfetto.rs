@@ -1,6 +1,6 @@
 //! A trace for viewers: the JSON array of the Trace Event Format. A node is a process, each of its actors a thread, an
-//! event a slice; a message is a slice at either end with a flow between them. Everything stands in the order of time, and
-//! slices of a thread lie in one another or apart: a viewer drops those that overlap in part.
+//! event a slice; a message is a slice at either end with a flow between them. Everything is in the order of time.
+//! Slices of a thread nest or are apart: a viewer drops those that overlap in part.
 
 use super::line::Header;
 use crate::sim::line::{ActorLine, Line, Payload};

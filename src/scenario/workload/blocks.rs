@@ -1,6 +1,6 @@
 //! Transactions that are given: a list, or those of a recorded chain.
 
-use super::{Chain, List, Network, generate::one};
+use super::{Chain, List, SourceContext, generate::one};
 use crate::{
     actors::{NodeId, SimTime, message::Transactions},
     files::{self, CHAIN_LIMIT},
@@ -14,7 +14,7 @@ use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
 /// Transactions of a list, in its order, evenly spaced.
 #[derive(Clone)]
 pub struct Listed {
-    network: Network,
+    network: SourceContext,
     plan: List,
     next: usize,
 }
@@ -22,7 +22,7 @@ pub struct Listed {
 /// Transactions of a chain, each block's at its time.
 #[derive(Clone)]
 pub struct Replayed {
-    network: Network,
+    network: SourceContext,
     blocks: VecDeque<Recorded>,
     handed_in: usize,
 }
@@ -57,7 +57,7 @@ pub fn read(file: &str) -> Result<VecDeque<Recorded>, String> {
 }
 
 impl Listed {
-    pub fn new(network: Network, plan: List) -> Self {
+    pub fn new(network: SourceContext, plan: List) -> Self {
         Self { network, plan, next: 0 }
     }
 }
@@ -77,7 +77,7 @@ impl Source for Listed {
 }
 
 impl Replayed {
-    pub fn new(network: Network, plan: Chain) -> Self {
+    pub fn new(network: SourceContext, plan: Chain) -> Self {
         // It was read when the scenario was checked; whoever has taken it away since gets a run without it.
         let blocks = read(&plan.file).unwrap_or_default();
         Self { network, blocks, handed_in: 0 }
@@ -102,7 +102,7 @@ impl Source for Replayed {
 }
 
 /// A transaction of these bytes, unless they are none on this network.
-fn decoded(network: &Network, bytes: &[u8], tip: &Arc<Link>) -> Option<Transactions> {
+fn decoded(network: &SourceContext, bytes: &[u8], tip: &Arc<Link>) -> Option<Transactions> {
     let context = network.tree.config().block_context();
     let height = Height(tip.height().0 + 1);
     SignedTransaction::from_bytes(bytes, &context.transactions_of(height)).ok().map(one)

@@ -1,7 +1,7 @@
-//! What clients do in a fault: spam, a flood, a vote swing, resignations.
+//! The clients of faults: spam, a flood, a vote swing, resignations.
 
 use super::{
-    Network,
+    SourceContext,
     generate::{nonce, one},
 };
 use crate::{
@@ -26,7 +26,7 @@ const INTO_SLOT: Duration = Duration::from_millis(300);
 /// a signature that does not hold.
 #[derive(Clone)]
 pub struct Spammer {
-    network: Network,
+    network: SourceContext,
     plan: SpamPool,
     random: ChaCha8Rng,
     made: usize,
@@ -35,7 +35,7 @@ pub struct Spammer {
 /// Transfers of the accounts that pay the least fee that pools take.
 #[derive(Clone)]
 pub struct Flooder {
-    network: Network,
+    network: SourceContext,
     plan: LowFeeFlood,
     /// The last nonce each account has used.
     nonces: Vec<u64>,
@@ -45,7 +45,7 @@ pub struct Flooder {
 /// Accounts that change sides in the same block.
 #[derive(Clone)]
 pub struct Swing {
-    network: Network,
+    network: SourceContext,
     plan: VoteSwing,
     done: bool,
 }
@@ -53,12 +53,12 @@ pub struct Swing {
 /// Delegates that resign together.
 #[derive(Clone)]
 pub struct Resignations {
-    network: Network,
+    network: SourceContext,
     who: Vec<NodeId>,
 }
 
 impl Spammer {
-    pub fn new(network: Network, plan: SpamPool) -> Self {
+    pub fn new(network: SourceContext, plan: SpamPool) -> Self {
         Self { random: network.seeds.stream("spam"), network, plan, made: 0 }
     }
 
@@ -96,7 +96,7 @@ impl Source for Spammer {
 }
 
 impl Flooder {
-    pub fn new(network: Network, plan: LowFeeFlood) -> Self {
+    pub fn new(network: SourceContext, plan: LowFeeFlood) -> Self {
         Self { nonces: vec![0; network.testnet.accounts.len()], network, plan, made: 0 }
     }
 }
@@ -131,7 +131,7 @@ impl Source for Flooder {
 }
 
 impl Swing {
-    pub fn new(network: Network, plan: VoteSwing) -> Self {
+    pub fn new(network: SourceContext, plan: VoteSwing) -> Self {
         Self { network, plan, done: false }
     }
 
@@ -178,7 +178,7 @@ impl Source for Swing {
 }
 
 impl Resignations {
-    pub fn new(network: Network, who: Vec<NodeId>) -> Self {
+    pub fn new(network: SourceContext, who: Vec<NodeId>) -> Self {
         Self { network, who }
     }
 }

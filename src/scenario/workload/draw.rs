@@ -1,6 +1,6 @@
 //! Amounts and fees as distributions.
 
-use crate::{scenario::limits::Mistake, sim::fault::table};
+use crate::{scenario::mistake::Mistake, sim::fault::table};
 use rand::Rng;
 use rand_distr::{Distribution as _, LogNormal};
 use schemars::JsonSchema;
@@ -57,7 +57,7 @@ impl Amounts {
         }
     }
 
-    pub(super) fn check(&self, key: &str) -> Result<(), Mistake> {
+    pub(in crate::scenario) fn check(&self, key: &str) -> Result<(), Mistake> {
         let fine = |number: f64| (0.0..=1e8).contains(&number);
         let (found, good) = match self {
             Self::Constant(number) => (format!("{number}"), fine(*number)),

@@ -1,7 +1,7 @@
 //! A generator: wallets that are funded first, and then send what the mix says, as fast as the rate says.
 
 use super::{
-    Arrivals, Generate, Kind, Network,
+    Arrivals, Generate, Kind, SourceContext,
     make::{LazyPair, Maker, OpenLock, Sender, holds_up},
 };
 use crate::{
@@ -35,7 +35,7 @@ const TRIES: usize = 8;
 /// Makes transactions of every type.
 #[derive(Clone)]
 pub struct Generator {
-    network: Network,
+    network: SourceContext,
     plan: Generate,
     random: ChaCha8Rng,
     senders: Vec<(Sender, Pending)>,
@@ -53,13 +53,13 @@ pub struct Generator {
 pub struct Wallets {
     /// Each one's pair, and the private key of its second pair.
     keys: Arc<[(KeyPair, PrivateKey)]>,
-    /// What is left of the stream they were drawn from.
+    /// The rest of the stream they were drawn from.
     random: ChaCha8Rng,
 }
 
 impl Wallets {
-    /// As many as a generator wants.
-    pub fn new(network: &Network, plan: &Generate) -> Self {
+    /// Makes as many wallets as a generator wants.
+    pub fn new(network: &SourceContext, plan: &Generate) -> Self {
         let mut random = network.seeds.stream("generate");
         let mut draw = || loop {
             if let Ok(key) = PrivateKey::new(random.random()) {
@@ -71,14 +71,14 @@ impl Wallets {
     }
 }
 
-/// What a sender has under way.
+/// The pending transactions of a sender.
 #[derive(Clone, Copy, Default)]
 struct Pending {
     /// The last nonce used.
     nonce: u64,
     /// Nothing more is sent before the chain has that nonce.
     held_up: bool,
-    /// When the last one was handed in.
+    /// The time at which the last one was handed in.
     last: SimTime,
     /// The last one handed in.
     id: Option<TransactionId>,
@@ -93,7 +93,7 @@ enum Funding {
 
 impl Generator {
     /// A generator that has done nothing yet.
-    pub fn new(network: Network, (plan, wallets): (Generate, Wallets)) -> Self {
+    pub fn new(network: SourceContext, (plan, wallets): (Generate, Wallets)) -> Self {
         let byte = network.tree.config().network.pub_key_hash;
         let sender = |(number, (keys, second)): (u32, &(KeyPair, PrivateKey))| {
             let (keys, second) = (keys.clone(), second.clone());

@@ -1,6 +1,6 @@
 //! One transaction of a wanted type, as its sender's wallet on the chain allows it.
 
-use super::{Kind, Network};
+use super::{Kind, SourceContext};
 use crate::{
     ledger::{State, Wallet},
     protocol::{
@@ -40,9 +40,9 @@ pub struct OpenLock {
     pub secret: [u8; 32],
 }
 
-/// What transactions are made from.
+/// The ingredients of transactions.
 pub struct Maker<'a> {
-    pub network: &'a Network,
+    pub network: &'a SourceContext,
     pub state: &'a State,
     pub random: &'a mut ChaCha8Rng,
     /// Locks made by this workload.

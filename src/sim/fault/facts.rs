@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of a kind of fault, declared beside the kind.
+//! Facts about a kind of fault that the rest of the program needs, declared beside the kind.
 
 /// The facts of a kind of fault. A new kind takes one of the constants and changes what is different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Facts {
     pub timing: Timing,
 }
 
-/// How long a fault lasts.
+/// The duration of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
     /// From its beginning to its end.
@@ -24,7 +24,7 @@ pub enum Lasting {
     Mending,
 }
 
-/// When the nodes that a fault names do what is due.
+/// The timing of the nodes that a fault names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// On time.

@@ -44,7 +44,7 @@ macro_rules! kinds {
     (@by $parameters:ident) => { None };
     (@by $parameters:ident $clients:ident) => { Some(ByClients::$clients($parameters)) };
     ($($(#[$doc:meta])* $name:literal => $variant:ident($type:ty) $(by $clients:ident)?, $facts:expr, $example:literal;)*) => {
-        /// What goes wrong. Each kind has a name, its `kind` in a file.
+        /// A fault. Each kind has a name, its `kind` in a file.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
         pub enum FaultKind {
@@ -65,7 +65,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What is known of this kind.
+            /// Returns the facts about this kind.
             pub fn facts(&self) -> Facts {
                 match self {
                     $(Self::$variant(_) => const { $facts },)*
@@ -168,7 +168,7 @@ impl FaultKind {
         self.parameters_mut().nodes_mut()
     }
 
-    /// What it says beside its lists of nodes, each under its key in a file; under none if it says that as a whole.
+    /// Returns its statements beside its lists of nodes, each under its key in a file; under none if it is one as a whole.
     pub fn said(&self) -> Vec<(&'static str, Said<'_>)> {
         self.parameters().said()
     }

@@ -9,7 +9,7 @@ use crate::actors::deviation::{FalseClaim, InvalidBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the parameters of a kind name and say.
+/// The parameters of a kind of fault: the nodes they name, and their other values.
 pub(super) trait Parameters {
     /// The lists of nodes, each under its key in a file.
     fn nodes(&self) -> Vec<(&'static str, &Nodes)>;
@@ -17,7 +17,7 @@ pub(super) trait Parameters {
     /// [`Parameters::nodes`], to be changed; in the same order.
     fn nodes_mut(&mut self) -> Vec<(&'static str, &mut Nodes)>;
 
-    /// What they say beside these, each under its key in a file.
+    /// Returns their statements beside these, each under its key in a file.
     fn said(&self) -> Vec<(&'static str, Said<'_>)>;
 }
 
@@ -57,7 +57,7 @@ impl Lists for Vec<Nodes> {
     }
 }
 
-/// Its members stand in the table of the fault itself.
+/// Its members are members of the fault itself.
 impl Lists for Messages {
     fn add<'a>(&'a self, _: &'static str, all: &mut Vec<(&'static str, &'a Nodes)>) {
         self.senders.add("senders", all);
@@ -153,11 +153,11 @@ impl Messages {
         self.chance.iter().map(|chance| ("chance", Said::Part(*chance))).collect()
     }
 }
-/// Whom a partition keeps apart: groups by list, or one cut by share.
+/// The nodes that a partition keeps apart: groups by list, or one cut by share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Partition {
-    /// Each a list of nodes; those that stand in none form a group of their own.
+    /// The groups, each a list of nodes. Nodes of no list form one more group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Nodes>,
     /// Instead of groups: the share of nodes or of vote weight in the first of two groups.
@@ -187,7 +187,7 @@ pub struct SomeDelegates {
     pub delegates: Nodes,
 }
 
-/// Who is cut off from all but whom.
+/// The victims of an eclipse, and the only nodes that they reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Eclipse {
@@ -196,7 +196,7 @@ pub struct Eclipse {
     pub attackers: Nodes,
 }
 
-/// Which messages between nodes.
+/// The messages between nodes that a fault concerns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Messages {
@@ -214,7 +214,7 @@ pub struct Messages {
     pub chance: Option<f64>,
 }
 
-/// What passes between nodes. A delegate, its relay and its pool are one node.
+/// A kind of message between nodes. A delegate, its relay and its pool are one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageKind {
@@ -240,7 +240,7 @@ impl MessageKind {
         [Self::Block, Self::Transactions, Self::Status, Self::Blocks, Self::CommonBlocks, Self::Peers, Self::HangUp];
 }
 
-/// Which messages are lost.
+/// The messages that are lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropMessages {
@@ -248,34 +248,34 @@ pub struct DropMessages {
     pub which: Messages,
 }
 
-/// How much later which messages arrive.
+/// The delay of messages, and which messages it concerns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayMessages {
     /// In milliseconds.
     pub by_ms: u32,
-    /// So many milliseconds more at most, drawn evenly for each message.
+    /// The greatest further delay in milliseconds, drawn evenly for each message.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter_ms: u32,
     #[serde(flatten)]
     pub which: Messages,
 }
 
-/// How often which messages arrive.
+/// The number of copies of messages, and which messages they are of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicateMessages {
     /// Arrivals beside the first.
     #[serde(default = "one")]
     pub copies: u32,
-    /// How long after the first the last arrives, in milliseconds; the copies lie evenly between.
+    /// The time from the first copy to the last, in milliseconds; the copies lie evenly between.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub within_ms: u32,
     #[serde(flatten)]
     pub which: Messages,
 }
 
-/// What a crashed node has when it starts again. Its chain is stored.
+/// Nodes that crash, and whether they still have their pools when they start again. Their chains are stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
@@ -285,7 +285,7 @@ pub struct Crash {
     pub keep_pool: bool,
 }
 
-/// What a restarted node still has.
+/// Nodes that restart, and whether they still have their pools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
@@ -294,16 +294,16 @@ pub struct Restart {
     pub keep_pool: bool,
 }
 
-/// How slow.
+/// Nodes that are slow, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slow {
     pub nodes: Nodes,
-    /// What one message or wake-up takes, in milliseconds; the next waits until it is done.
+    /// The time that one message or wake-up takes, in milliseconds; the next waits until it is done.
     pub step_ms: u32,
 }
 
-/// How wrong a clock is.
+/// Nodes whose clocks are wrong, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockSkew {
@@ -316,7 +316,7 @@ pub struct ClockSkew {
     pub drift_ppm: i32,
 }
 
-/// Who does not forge, and when: by rounds of their own relay's chain, or as any fault.
+/// Delegates that do not forge, and when: by rounds of their own relay's chain, or as any fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Offline {
@@ -326,7 +326,7 @@ pub struct Offline {
     pub rounds: Option<Rounds>,
 }
 
-/// Who forges how late.
+/// Delegates that forge late, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LateForging {
@@ -335,7 +335,7 @@ pub struct LateForging {
     pub by_ms: u32,
 }
 
-/// Who keeps blocks back, and for how long.
+/// Delegates that keep blocks back, and for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Withhold {
@@ -345,7 +345,7 @@ pub struct Withhold {
     pub release_ms: Option<u32>,
 }
 
-/// Who forges in slots of others.
+/// Delegates that forge in slots of others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeOutOfTurn {
@@ -355,7 +355,7 @@ pub struct ForgeOutOfTurn {
     pub every: u32,
 }
 
-/// Whose blocks break which rule.
+/// Delegates whose blocks break a rule, and which one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeInvalid {
@@ -363,7 +363,7 @@ pub struct ForgeInvalid {
     pub error: InvalidBlock,
 }
 
-/// Who leaves whose transactions out.
+/// Delegates that leave out the transactions of a sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Censor {
@@ -372,15 +372,15 @@ pub struct Censor {
     pub sender: String,
 }
 
-/// Who claims which tip.
+/// Nodes that claim another tip, and which one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LieAboutTip {
     pub nodes: Nodes,
-    /// What of the header is false: its height, if absent.
+    /// The member of the header that is false: its height, if absent.
     #[serde(default)]
     pub claim: FalseClaim,
-    /// So many blocks or slots more than it is; negative is fewer.
+    /// The number of blocks or slots more than it is; negative is fewer.
     #[serde(default = "one_more")]
     pub by: i32,
     /// The node's own delegate signs the false header, which holds together then. A relay has none and signs nothing.
@@ -392,7 +392,7 @@ pub struct LieAboutTip {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpamPool {
-    /// Where they are handed in, one node after the other; at all, if absent.
+    /// The nodes at which they are handed in, one after the other; all, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Nodes>,
     /// Transactions a second.
@@ -412,11 +412,11 @@ pub struct LowFeeFlood {
     pub fee: Option<u64>,
 }
 
-/// Who changes sides, to whom, and in which block of a round it shall be.
+/// Voters that change sides, the delegate they vote for, and the block of a round in which they do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VoteSwing {
-    /// How many of the funded accounts vote.
+    /// The number of funded accounts that vote.
     pub voters: u32,
     /// The delegate they vote for, by name.
     pub delegate: String,
@@ -425,7 +425,7 @@ pub struct VoteSwing {
     pub block: Boundary,
 }
 
-/// Which end of a round.
+/// An end of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boundary {
@@ -447,7 +447,8 @@ fn yes() -> bool {
     true
 }
 
+/// Returns true for 0: a member that files leave out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(number: &u32) -> bool {
+pub(crate) fn is_zero(number: &u32) -> bool {
     *number == 0
 }

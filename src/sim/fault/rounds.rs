@@ -1,4 +1,4 @@
-//! Which rounds a fault names.
+//! The rounds that a fault names.
 
 use super::table;
 use crate::protocol::Round;

@@ -1,4 +1,4 @@
-//! What a fault says beside its lists of nodes. A run allows it or not: `scenario::ground` checks it.
+//! Statements of a fault beside its lists of nodes. `scenario::ground` checks whether a run allows them.
 
 use super::rounds::Rounds;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! When something begins or ends.
+//! The moment at which something begins or ends.
 
 use super::NodeRef;
 use crate::{
@@ -17,9 +17,9 @@ pub enum Trigger {
     /// The start of the run.
     #[default]
     Start,
-    /// So many seconds after the start of the run.
+    /// A number of seconds after the start of the run.
     Seconds(f64),
-    /// So many seconds after the beginning; for an end only.
+    /// A number of seconds after the beginning; for an end only.
     After(f64),
     /// The first instant of the slot of this number, counted from the network's epoch.
     Slot(u32),
@@ -45,7 +45,7 @@ impl Trigger {
     }
 }
 
-/// Which event, where, and how often it must have happened.
+/// An event, the node it happens at, and how often it must have happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventTrigger {

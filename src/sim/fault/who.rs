@@ -53,7 +53,7 @@ pub struct Share {
     pub of: ShareOf,
 }
 
-/// What a share is a share of.
+/// The whole that a share is a part of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShareOf {

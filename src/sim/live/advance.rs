@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 /// Slots that one command may advance by.
 pub const ADVANCE_LIMIT: u32 = 1_000_000;
 
-/// What an advance is to come to.
+/// The goal of an advance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Until {
     /// The node's chain has this height.
@@ -35,7 +35,7 @@ pub enum Until {
     Event(EventTrigger),
 }
 
-/// What came of an advance.
+/// The result of an advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advanced {
     /// Whole slots that were played.
@@ -45,12 +45,12 @@ pub struct Advanced {
     pub ended: Ended,
 }
 
-/// Why an advance ended.
+/// The reason why an advance ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ended {
     /// All slots were played.
     Played,
-    /// What it was to come to has come.
+    /// The advance reached its goal.
     Reached,
     /// Somebody set the pace meanwhile.
     PaceSet(Pace),
@@ -73,7 +73,7 @@ pub(super) struct Asked {
     pub reply: oneshot::Sender<Result<Advanced, NoNode>>,
 }
 
-/// What the advance that goes on is to come to, looked at after each event.
+/// The goal of the advance that goes on, looked at after each event.
 pub(super) struct Goal {
     until: Option<Until>,
     /// The tip of the node in question when it was looked at last.
@@ -86,7 +86,7 @@ impl Goal {
         Self { until, tip: None, is_reached: false }
     }
 
-    /// Whether it is reached. What was reached stays so.
+    /// Returns true once the goal is reached. A goal that was reached stays so.
     pub(super) fn look(&mut self, world: &World, lookout: &Lookout) -> bool {
         let Some(until) = self.until.as_ref().filter(|_| !self.is_reached) else { return self.is_reached };
         let node = match until {
@@ -211,17 +211,17 @@ impl Live {
         Ok(played)
     }
 
-    /// Whether the advance that goes on has ended before all its slots.
+    /// Returns true if the advance that goes on has ended before all its slots.
     fn is_ended(&mut self) -> bool {
         self.stopping || self.stopped_by.is_some() || self.goal_is_reached()
     }
 
-    /// Whether an advance goes on that has come to what it was to come to.
+    /// Returns true if an advance goes on that has reached its goal.
     pub(super) fn goal_is_reached(&mut self) -> bool {
         self.goal.as_mut().is_some_and(|goal| goal.look(self.stage.world(), &self.lookout))
     }
 
-    /// Those that wait for the one that is going on are not played any more.
+    /// Ends the advances that wait for the one that is going on; they are not played any more.
     pub(super) fn end_waiting_advances(&mut self, ended: Ended) {
         let now = self.stage.world().now();
         for Asked { reply, .. } in self.advances.drain(..) {

@@ -1,4 +1,4 @@
-//! What others hold of a live run, and what they can ask of it.
+//! The handle of a live run, for its other users.
 
 use super::{ADVANCE_LIMIT, Advanced, NoNode, Pace, Until, advance::Asked};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-/// What is asked of a live run, with where the answer goes.
+/// A request to a live run, with the channel for its answer.
 pub(super) enum Command {
     Intervene { what: Intervention, reply: oneshot::Sender<Outcome> },
     Advance(Asked),
@@ -18,7 +18,7 @@ pub(super) enum Command {
     Stop,
 }
 
-/// What others hold of a live run. Cheap to clone.
+/// The handle of a live run. Cheap to clone.
 #[derive(Clone)]
 pub struct LiveHandle(pub(super) mpsc::UnboundedSender<Command>);
 

@@ -34,7 +34,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// Whether nothing is missing any more, or it takes too long.
+    /// Returns true if nothing is missing any more, or it takes too long.
     fn is_over(&mut self, world: &World, dropped: &Dropped) -> bool {
         let tip = world.tips().of(self.node);
         if !self.tip.as_ref().is_some_and(|seen| seen.is(tip)) {

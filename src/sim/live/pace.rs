@@ -1,7 +1,7 @@
-//! How virtual time follows real time.
+//! The pace of virtual time against real time.
 //!
 //! This is the one module under `sim` that reads the wall clock. It does so to decide *when* to play the next event,
-//! never *which*: what comes from outside is stamped with the virtual instant at which it came in.
+//! never *which*: each input from outside is stamped with the virtual instant at which it came in.
 #![expect(clippy::disallowed_methods, reason = "pacing a live testnet is what the wall clock is for")]
 
 use super::Live;
@@ -9,10 +9,10 @@ use crate::{actors::SimTime, sim::stage::ractor::ActorDied};
 use std::{fmt, str::FromStr, time::Duration};
 use tokio::time::Instant;
 
-/// How virtual time follows real time.
+/// The pace of virtual time against real time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// So many virtual seconds in a real second.
+    /// A number of virtual seconds in a real second.
     Speed(f64),
     /// As fast as it goes.
     Max,
@@ -24,7 +24,7 @@ pub enum Pace {
 
 /// A wait that no testnet outlives.
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// How often those who watch are told the time at least, while nothing happens.
+/// The longest time after which observers hear the time, while nothing happens.
 const TELL_TIME: Duration = Duration::from_millis(100);
 
 impl FromStr for Pace {

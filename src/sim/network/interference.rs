@@ -1,4 +1,4 @@
-//! What faults do to messages: cuts between groups, and rules by kind of message. A fault is in force from its
+//! The effects of faults on messages: cuts between groups, and rules by kind of message. A fault is in force from its
 //! beginning to its end; what was under way before is delivered.
 
 use crate::{
@@ -9,7 +9,7 @@ use rand::Rng;
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 use std::{collections::BTreeMap, time::Duration};
 
-/// What faults do to one message.
+/// The effects of faults on one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub lost: bool,
@@ -22,7 +22,7 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSet(Vec<bool>);
 
-/// Which links a fault cuts.
+/// The links that a fault cuts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Those between nodes of different groups; a group a node.
@@ -33,7 +33,7 @@ pub enum Cut {
     Eclipse { victims: NodeSet, attackers: NodeSet },
 }
 
-/// What a fault does to messages of some kinds between some nodes.
+/// The effect of a fault on messages of some kinds between some nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRule {
     /// All, if empty.
@@ -45,7 +45,7 @@ pub struct MessageRule {
     pub action: Action,
 }
 
-/// What a [`MessageRule`] does.
+/// The action of a [`MessageRule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Drop,
@@ -72,7 +72,7 @@ impl NodeSet {
         Self(set)
     }
 
-    /// Whether a node is one of them.
+    /// Returns true if a node is one of them.
     pub fn contains(&self, node: NodeId) -> bool {
         self.0[node.0 as usize]
     }
@@ -118,12 +118,12 @@ impl Interference {
         self.random.clear();
     }
 
-    /// Whether nothing is in force.
+    /// Returns true if nothing is in force.
     pub fn is_idle(&self) -> bool {
         self.cuts.is_empty() && self.rules.is_empty()
     }
 
-    /// Whether a cut in force keeps messages of one node from another.
+    /// Returns true if a cut in force keeps messages of one node from another.
     pub fn separates(&self, from: NodeId, to: NodeId) -> bool {
         self.cuts.iter().any(|(_, cut)| cut.separates(from, to))
     }
@@ -154,7 +154,7 @@ impl Interference {
         self.cuts.drain(..).map(|(fault, _)| fault).collect()
     }
 
-    /// What becomes of a message of a kind.
+    /// Decides the effects on a message of a kind.
     pub fn judge(&mut self, from: NodeId, to: NodeId, kind: Option<MessageKind>) -> Verdict {
         let mut verdict = Verdict::default();
         if self.separates(from, to) {

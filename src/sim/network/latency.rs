@@ -1,4 +1,4 @@
-//! How long a message takes: a distribution, drawn once for each link or anew for each message.
+//! The time that a message takes: a distribution, drawn once for each link or anew for each message.
 
 use rand::Rng;
 use rand_distr::{Distribution as _, LogNormal, Normal};
@@ -31,7 +31,7 @@ pub enum Distribution {
     LogNormal { median_ms: f64, sigma: f64 },
 }
 
-/// What has a latency of its own.
+/// The thing that has a latency of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
@@ -42,7 +42,7 @@ pub enum Per {
     Message,
 }
 
-/// [`Latency`] as it stands in a file.
+/// [`Latency`] in the form of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct LatencyFields {

@@ -1,4 +1,4 @@
-//! Who is connected to whom.
+//! The links between nodes.
 
 use crate::{
     actors::{
@@ -53,13 +53,13 @@ pub enum Links {
 /// The neighbours of each node, ascending. They lie close together, for each message is held against them.
 #[derive(Debug)]
 pub struct Lists {
-    /// Where in `all` the neighbours of a node begin; at last, where those of the last one end.
+    /// The index in `all` at which the neighbours of a node begin; at last, the one at which those of the last node end.
     starts: Vec<u32>,
     all: Vec<NodeId>,
 }
 
 impl Topology {
-    /// Whether so many nodes can be connected like that.
+    /// Checks that so many nodes can be connected like that.
     ///
     /// # Errors
     /// There is no such graph, or it would be another one than it says.
@@ -186,7 +186,7 @@ impl Links {
         }
     }
 
-    /// Whether two nodes are connected.
+    /// Returns true if two nodes are connected.
     #[inline]
     pub fn connects(&self, a: NodeId, b: NodeId) -> bool {
         match self {
@@ -204,7 +204,7 @@ impl Links {
     }
 }
 
-/// Whether a connected graph exists in which each of so many nodes has so many neighbours. Each edge has two ends, so
+/// Returns true if a connected graph exists in which each of so many nodes has so many neighbours. Each edge has two ends, so
 /// the product is even.
 fn is_regular(nodes: u32, degree: u32) -> bool {
     let connected = degree >= 2 || (degree, nodes) == (1, 2);

@@ -68,7 +68,7 @@ pub fn accounts(call: Call<'_>) -> Answer<'_> {
     })
 }
 
-/// What the body of the faucet may be, for the description of the API.
+/// The schema of the faucet's body, for the description of the API.
 pub fn faucet_schema() -> Value {
     let one = json!({
         "type": "object",
@@ -79,7 +79,7 @@ pub fn faucet_schema() -> Value {
     json!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": AT_ONCE}]})
 }
 
-/// What the body that asks for accounts may be.
+/// The schema of the body that asks for accounts.
 pub fn accounts_schema() -> Value {
     json!({
         "type": "object",
@@ -140,7 +140,7 @@ fn members<'b>(value: &'b Value, at: &str, names: [&str; 2]) -> Result<&'b Map<S
     value.as_object().filter(fits).ok_or_else(|| refused(key, value, &allowed))
 }
 
-/// As a number, or as a text of digits.
+/// Reads an amount: a number, or a text of digits.
 fn read_amount(value: &Value, key: &str) -> Result<Arktoshi, ApiError> {
     let number = match value {
         Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),

@@ -1,4 +1,4 @@
-//! How far an advance is to go: what the body of `POST /lab/advance` may say.
+//! The goal of an advance, as the body of `POST /lab/advance` states it.
 
 use crate::{
     actors::{NodeId, SimTime},
@@ -41,7 +41,7 @@ pub fn read(body: &Value, node: NodeId) -> Result<Wanted, ApiError> {
     read_until(&members["until"], node).map(|until| Wanted { slots, until: Some(until) })
 }
 
-/// What the body may be, for the description of the API.
+/// The schema of the body, for the description of the API.
 pub fn schema() -> Value {
     let slots = json!({"type": "integer", "minimum": 1, "maximum": ADVANCE_LIMIT});
     let number = |least: u32| json!({"type": "integer", "minimum": least, "maximum": u32::MAX});

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-/// So many ticks a second programs are told of, whatever the kernel's own are.
+/// The ticks a second in which the kernel reports times to programs, whatever its own are.
 const TICKS: f64 = 100.0;
 
-/// What the process takes; `None` of what the system does not tell.
+/// The resources that the process takes; `None` where the system does not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Process {
     /// Processor time of all its threads [s].
@@ -18,7 +18,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// As it is now.
+    /// Reads the resources as they are now.
     pub fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let member = |name: &str| -> Option<f64> {

@@ -49,9 +49,9 @@ pub struct Search<'s> {
     addresses: Vec<Address>,
     /// In any role.
     owner: Option<Address>,
-    /// Which types of transactions can match.
+    /// The types of transactions that can match.
     kinds: Kinds,
-    /// Which numbers can match.
+    /// The numbers that can match.
     numbers: Vec<Numbers>,
 }
 
@@ -96,7 +96,7 @@ impl Kinds {
 }
 
 impl Numbers {
-    /// Of a parameter: one number, or a range of them. `None` if it narrows nothing.
+    /// Reads a parameter: one number, or a range of them. `None` if it narrows nothing.
     fn asked(of: fn(&Facts) -> u64, given: &Given) -> Option<Self> {
         let (from, to) = match given {
             Given::Integer(number) => (Some(*number), Some(*number)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The greatest integer that JavaScript holds exactly, 2^53-1.
 pub const SAFE_MAX: i64 = 9_007_199_254_740_991;
 
-/// Which whole numbers.
+/// A range of whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
     Any,

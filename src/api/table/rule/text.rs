@@ -3,7 +3,7 @@
 use super::given::Given;
 use serde_json::Value;
 
-/// Of a text of which nothing is asked but that there is one.
+/// The checks of a text that may be anything but absent.
 pub const ANY_TEXT_CHECKS: &[Check] = &[];
 
 /// One check of a text, in the order of a list.
@@ -13,7 +13,7 @@ pub enum Check {
     Hex,
     Length(usize),
     AtMost(usize),
-    /// So many bytes in UTF-8 at most; the message says characters, as the reference's does.
+    /// The greatest number of bytes in UTF-8; the message says characters, as the reference's does.
     BytesAtMost(usize),
     /// Lower-case letters, digits and `!@$&_.`.
     Username,

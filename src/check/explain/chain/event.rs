@@ -1,7 +1,7 @@
 //! The row that an event makes: what it says, what it weighs, and the messages behind it.
 
 use super::{
-    super::{numbers::Number, record::Step},
+    super::{numbers::Number, record::RecordedStep},
     Arrow, Change,
     teller::{TOGETHER, Teller},
     words::{brief, shortened, texts},
@@ -10,7 +10,7 @@ use crate::{actors::Event, check::story::event_in_words, ledger::BlockRejected, 
 
 impl Teller<'_> {
     /// Tells an event, or lets it join a row that says the same.
-    pub(super) fn event(&mut self, step: &Step, event: &Event, changed: Option<Change>, found: Vec<Number>) {
+    pub(super) fn event(&mut self, step: &RecordedStep, event: &Event, changed: Option<Change>, found: Vec<Number>) {
         let (node, at) = (step.actor.node, step.at);
         let words = || event_in_words(event, &self.record.tree);
         let concerns = |ids: &[TransactionId]| ids.iter().any(|id| self.ground.concerned.contains(id));
@@ -107,8 +107,8 @@ impl Teller<'_> {
         self.tell(row, key);
     }
 
-    /// Where a block came from, and whom it never reached.
-    fn arrows(&self, step: &Step, event: &Event) -> Vec<Arrow> {
+    /// Returns the arrows of a block: from its sender, and to the nodes that it never reached.
+    fn arrows(&self, step: &RecordedStep, event: &Event) -> Vec<Arrow> {
         let node = step.actor.node;
         match event {
             Event::BlockApplied(_) | Event::BlockRefused(_) => {

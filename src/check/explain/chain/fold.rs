@@ -14,7 +14,7 @@ pub(super) fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
     for weight in weights.into_iter().filter(|weight| *weight > 0 || rows_max == usize::MAX) {
         let of_weight: Vec<usize> = (0..rows.len()).filter(|index| rows[*index].weight == weight).collect();
         let room = rows_max.saturating_sub(told.len());
-        // What is ordinary is told of the end only.
+        // Ordinary rows are told near the end only.
         let room =
             if weight <= 1 && rows_max < usize::MAX { ORDINARY.saturating_sub(told.len()).min(room) } else { room };
         if of_weight.len() <= room {

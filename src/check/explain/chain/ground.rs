@@ -1,4 +1,4 @@
-//! What is known of the whole run before rows are made.
+//! Facts about the whole run, gathered before rows are made.
 
 use super::super::{
     Target,
@@ -17,10 +17,10 @@ use std::{
 
 /// Letters for rival blocks, in the order in which they were forged.
 pub(super) const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwyz";
-/// Transactions of a run that are all told of.
+/// The number of transactions up to which a run tells all of them.
 const FEW: usize = 12;
 
-/// What is known of the whole run before rows are made.
+/// Facts about the whole run, gathered before rows are made.
 pub(super) struct Ground {
     pub(super) start: SimTime,
     pub(super) end: SimTime,
@@ -28,7 +28,7 @@ pub(super) struct Ground {
     pub(super) node: Option<NodeId>,
     /// Blocks that nodes took, as others took another one on the same parent, each with its letter.
     pub(super) rivals: BTreeMap<BlockId, char>,
-    /// Those of them that still part the nodes when the failure shows.
+    /// The rivals that still part the nodes when the failure shows.
     pub(super) parting: BTreeSet<BlockId>,
     /// Transactions of which everything is told.
     pub(super) concerned: BTreeSet<TransactionId>,

@@ -4,7 +4,7 @@ use super::{
     super::{
         Target,
         numbers::{Number, add, numbers},
-        record::{Cause, Happening, Record, Step},
+        record::{Cause, Happening, Record, RecordedStep},
     },
     BlockRef, Change, Rival, Row,
     ground::{Ground, LETTERS},
@@ -39,7 +39,7 @@ pub(super) struct Teller<'a> {
     joinable: BTreeMap<(&'static str, String), usize>,
     /// The last numbers of each node, by rule.
     last: BTreeMap<(NodeId, &'static str), Number>,
-    /// What each node has counted before.
+    /// The numbers that rows gave for each node before.
     pub(super) told: BTreeSet<(NodeId, String)>,
     messages: u64,
 }
@@ -126,7 +126,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(super) fn step(&mut self, step: &Step, within: bool) {
+    pub(super) fn step(&mut self, step: &RecordedStep, within: bool) {
         self.messages = step.messages;
         let node = step.actor.node;
         if let Cause::Submitted(ids) = &step.cause
@@ -192,7 +192,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// What a block weighs that may have a rival.
+    /// Returns the weight of a block that may have a rival.
     pub(super) fn weight_of(&self, id: &BlockId, as_rival: u8) -> u8 {
         match (self.ground.rivals.contains_key(id), self.ground.parting.contains(id)) {
             (_, true) => as_rival + 2,
@@ -280,7 +280,7 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// How much later something may be that is told in one row with what another node did.
+/// Returns the longest time between two deeds of different nodes that one row tells.
 fn together(first: &Row, next: &Row) -> Duration {
     let counts = matches!(next.kind, "health.checked" | "forger.suspended");
     if counts && first.stands == next.stands { TOGETHER_WHILE_ALL_STAND } else { TOGETHER }

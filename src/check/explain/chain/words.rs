@@ -1,4 +1,4 @@
-//! How ids, blocks and nodes are said.
+//! Words for ids, blocks and nodes.
 
 use super::super::numbers::Number;
 use crate::{ledger::Link, protocol::BlockId};
@@ -34,7 +34,7 @@ pub(in crate::check::explain) fn shortened(text: &str) -> String {
     words.join(" ")
 }
 
-/// What one node does, of several.
+/// Turns the text about one node into one about several.
 pub(super) fn of_several(text: &str) -> String {
     const VERBS: [(&str, &str); 14] = [
         ("checks its health", "check their health"),

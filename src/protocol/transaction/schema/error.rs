@@ -68,7 +68,7 @@ impl SchemaError {
     /// About as the reference's validator says it. Its long lists of tried alternatives are not reproduced.
     pub fn reference_text(&self) -> String {
         let path = &self.path;
-        // A member whose name is no identifier stands in brackets.
+        // The path writes a member whose name is no identifier in brackets.
         let bracket = path.rfind("['").filter(|_| path.ends_with("']")).map(|at| path.split_at(at));
         let (parent, member) = match bracket.or_else(|| path.rsplit_once('.')) {
             Some((parent, member)) => (format!("data.{parent}"), member),

@@ -1,18 +1,18 @@
 //! Points of the curve as pairs of field elements, with the few operations that checking many signatures needs.
 //! For public data only.
 
-use super::field::{Element, square_roots};
+use crate::field::{Element, square_roots};
 
 /// A point other than infinity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Affine {
+pub(crate) struct Affine {
     x: Element,
     y: Element,
 }
 
 /// A point whose y is not computed yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Compressed<'a> {
+pub(crate) enum Compressed<'a> {
     /// A key of 33 bytes, which says whether y is odd.
     Key(&'a [u8; 33]),
     /// The x of a point whose y is a square.
@@ -25,15 +25,15 @@ const BETA: Element =
 
 impl Affine {
     /// A place holder that is no point.
-    pub(super) const NOWHERE: Self = Self { x: Element::ZERO, y: Element::ZERO };
+    pub(crate) const NOWHERE: Self = Self { x: Element::ZERO, y: Element::ZERO };
 
-    pub(super) fn generator() -> Self {
+    pub(crate) fn generator() -> Self {
         let read = |bytes| Element::from_bytes(bytes).expect("a constant below p");
         Self { x: read(&secp256k1::constants::GENERATOR_X), y: read(&secp256k1::constants::GENERATOR_Y) }
     }
 
     /// The points, several at once because their roots are faster together; nothing where one is off the curve.
-    pub(super) fn decompress<const N: usize>(points: [Compressed<'_>; N]) -> Option<[Self; N]> {
+    pub(crate) fn decompress<const N: usize>(points: [Compressed<'_>; N]) -> Option<[Self; N]> {
         let mut xs = [Element::ZERO; N];
         for (x, point) in xs.iter_mut().zip(&points) {
             *x = Element::from_bytes(point.x())?;
@@ -46,23 +46,23 @@ impl Affine {
         Some(found)
     }
 
-    pub(super) fn negated(&self) -> Self {
+    pub(crate) fn negated(&self) -> Self {
         Self { x: self.x, y: -self.y }
     }
 
     /// λ times the point.
-    pub(super) fn endomorphism(&self) -> Self {
+    pub(crate) fn endomorphism(&self) -> Self {
         Self { x: self.x * BETA, y: self.y }
     }
 
     /// `other.x - self.x`, zero for equal and opposite points.
-    pub(super) fn x_difference(&self, other: &Self) -> Element {
+    pub(crate) fn x_difference(&self, other: &Self) -> Element {
         other.x - self.x
     }
 
     /// The sum, given the inverse of [`Self::x_difference`].
     #[inline(always)]
-    pub(super) fn add(&self, other: &Self, inverse: Element) -> Self {
+    pub(crate) fn add(&self, other: &Self, inverse: Element) -> Self {
         let slope = (other.y - self.y) * inverse;
         let x = slope.square() - self.x - other.x;
         Self { x, y: slope * (self.x - x) - self.y }
@@ -90,21 +90,21 @@ impl Compressed<'_> {
 
 /// `x = X/Z²`, `y = Y/Z³`; infinity has `Z = 0`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Jacobian {
+pub(crate) struct Jacobian {
     x: Element,
     y: Element,
     z: Element,
 }
 
 impl Jacobian {
-    pub(super) const INFINITY: Self = Self { x: Element::ONE, y: Element::ONE, z: Element::ZERO };
+    pub(crate) const INFINITY: Self = Self { x: Element::ONE, y: Element::ONE, z: Element::ZERO };
 
-    pub(super) fn is_infinity(&self) -> bool {
+    pub(crate) fn is_infinity(&self) -> bool {
         self.z.is_zero()
     }
 
     /// Twice the point; there is no point of order two.
-    pub(super) fn double(&self) -> Self {
+    pub(crate) fn double(&self) -> Self {
         let squared = self.y.square();
         let shared = (self.x * squared).double().double();
         let x_squared = self.x.square();
@@ -114,7 +114,7 @@ impl Jacobian {
         Self { x, y, z: (self.y * self.z).double() }
     }
 
-    pub(super) fn add_affine(&self, other: &Affine) -> Self {
+    pub(crate) fn add_affine(&self, other: &Affine) -> Self {
         if self.is_infinity() {
             return Self { x: other.x, y: other.y, z: Element::ONE };
         }
@@ -122,7 +122,7 @@ impl Jacobian {
         self.add_scaled(self.x, self.y, other.x * square, other.y * square * self.z, self.z)
     }
 
-    pub(super) fn add(&self, other: &Self) -> Self {
+    pub(crate) fn add(&self, other: &Self) -> Self {
         if self.is_infinity() {
             return *other;
         }

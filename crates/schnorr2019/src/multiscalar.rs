@@ -12,7 +12,7 @@
 //! Buckets rather than tables for each point, because additions in buckets can all be affine: with a shared inversion
 //! one costs six multiplications instead of eleven.
 
-use super::{
+use crate::{
     curve_point::{Affine, Jacobian},
     field::Element,
 };
@@ -27,25 +27,25 @@ const BUCKETS: usize = 1 << (WINDOW - 1);
 
 /// Points with scalars, ready to be summed.
 #[derive(Default)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// A point with its digits; the sign is in the point.
     halves: Vec<(Affine, u128)>,
 }
 
 impl Terms {
-    pub(super) fn with_capacity(count: usize) -> Self {
+    pub(crate) fn with_capacity(count: usize) -> Self {
         Self { halves: Vec::with_capacity(count) }
     }
 
     /// Adds a multiple of a point by any scalar.
-    pub(super) fn add(&mut self, scalar: &Scalar, point: Affine) {
+    pub(crate) fn add(&mut self, scalar: &Scalar, point: Affine) {
         let (here, there) = split(scalar);
         self.add_half(here, point);
         self.add_half(there, point.endomorphism());
     }
 
     /// Adds a multiple by a number of 128 bits, which is half the work.
-    pub(super) fn add_short(&mut self, number: u128, point: Affine) {
+    pub(crate) fn add_short(&mut self, number: u128, point: Affine) {
         self.add_half((number, false), point);
     }
 
@@ -57,7 +57,7 @@ impl Terms {
 
     /// Returns true if the sum is zero. Nothing if two equal or opposite points met in a bucket, which takes an attacker:
     /// then another way has to answer.
-    pub(super) fn sum_is_zero(&self) -> Option<bool> {
+    pub(crate) fn sum_is_zero(&self) -> Option<bool> {
         let mut buckets = self.sort_into_buckets();
         while buckets.add_neighbours()? {}
         let mut sum = Jacobian::INFINITY;
@@ -230,21 +230,22 @@ fn halves(scalar: &Scalar) -> (u128, u128) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::crypto::curve_point::Compressed;
-    use crate::protocol::{KeyPair, crypto::sha256};
+    use crate::{curve_point::Compressed, sha256_of, tests::keys};
     use k256::{U256, elliptic_curve::ops::Reduce};
 
     fn scalar(seed: u32) -> Scalar {
-        <Scalar as Reduce<U256>>::reduce_bytes(&sha256(&seed.to_le_bytes()).into())
+        <Scalar as Reduce<U256>>::reduce_bytes(&sha256_of(&[&seed.to_le_bytes()]).into())
     }
 
     fn number((magnitude, negative): (u128, bool)) -> Scalar {
         if negative { -scalar_of(magnitude) } else { scalar_of(magnitude) }
     }
 
-    fn point_of(keys: &KeyPair) -> Affine {
-        let [point] = Affine::decompress([Compressed::Key(keys.public().as_bytes())]).unwrap();
-        point
+    /// A private key as a scalar, and the point of its public key.
+    fn pair(text: &str) -> (Scalar, Affine) {
+        let (secret, public) = keys(text);
+        let [point] = Affine::decompress([Compressed::Key(&public)]).unwrap();
+        (<Scalar as Reduce<U256>>::reduce_bytes(&secret.secret_bytes().into()), point)
     }
 
     #[test]
@@ -272,15 +273,12 @@ mod tests {
             // Multiples of keys whose private keys are known, so that the last term can undo the others.
             let (mut terms, mut total) = (Terms::default(), Scalar::ZERO);
             for seed in 0..count {
-                let keys = KeyPair::from_passphrase(&format!("term {seed}"));
-                let private = <Scalar as Reduce<U256>>::reduce_bytes(&(*keys.private().as_bytes()).into());
-                let point = point_of(&keys);
+                let (private, point) = pair(&format!("term {seed}"));
                 let factor = scalar(seed);
                 terms.add(&factor, point);
                 total += factor * private;
-                let keys = KeyPair::from_passphrase(&format!("short term {seed}"));
-                let private = <Scalar as Reduce<U256>>::reduce_bytes(&(*keys.private().as_bytes()).into());
-                terms.add_short(u128::from(seed) << 90, point_of(&keys));
+                let (private, point) = pair(&format!("short term {seed}"));
+                terms.add_short(u128::from(seed) << 90, point);
                 total += scalar_of(u128::from(seed) << 90) * private;
             }
             assert_eq!(terms.sum_is_zero(), Some(false));
@@ -291,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn opposite_points_in_a_bucket_are_somebody_elses_business() {
+    fn opposite_points_in_a_bucket_leave_the_sum_open() {
         let mut terms = Terms::default();
         terms.add_short(5, Affine::generator());
         terms.add_short(5, Affine::generator().negated());

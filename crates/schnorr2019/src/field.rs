@@ -10,30 +10,30 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 /// A number modulo p, lowest limb first; not always below p.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Element([u64; 4]);
+pub(crate) struct Element([u64; 4]);
 
 /// 2^256 modulo p: what a carry out of the highest limb is worth.
 const FOLD: u64 = 0x1_0000_03d1;
 const P: [u64; 4] = [FOLD.wrapping_neg(), u64::MAX, u64::MAX, u64::MAX];
 
 impl Element {
-    pub(super) const ZERO: Self = Self([0; 4]);
-    pub(super) const ONE: Self = Self([1, 0, 0, 0]);
-    pub(super) const SEVEN: Self = Self([7, 0, 0, 0]);
+    pub(crate) const ZERO: Self = Self([0; 4]);
+    pub(crate) const ONE: Self = Self([1, 0, 0, 0]);
+    pub(crate) const SEVEN: Self = Self([7, 0, 0, 0]);
 
     /// From limbs, lowest first.
-    pub(super) const fn from_limbs(limbs: [u64; 4]) -> Self {
+    pub(crate) const fn from_limbs(limbs: [u64; 4]) -> Self {
         Self(limbs)
     }
 
     /// From 32 bytes, highest first; nothing for p and above.
-    pub(super) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let limbs = limbs(bytes);
         (!is_p_or_more(&limbs)).then_some(Self(limbs))
     }
 
     /// The one form below p.
-    pub(super) fn normal(self) -> [u64; 4] {
+    pub(crate) fn normal(self) -> [u64; 4] {
         if !is_p_or_more(&self.0) {
             return self.0;
         }
@@ -43,16 +43,16 @@ impl Element {
         [low, 0, 0, 0]
     }
 
-    pub(super) fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self.0 == [0; 4] || self.0 == P
     }
 
-    pub(super) fn is_odd(self) -> bool {
+    pub(crate) fn is_odd(self) -> bool {
         self.normal()[0] & 1 == 1
     }
 
     #[inline(always)]
-    pub(super) fn square(self) -> Self {
+    pub(crate) fn square(self) -> Self {
         let a = self.0;
         let mut r = [0; 8];
         // Each product of two different limbs once,
@@ -91,12 +91,12 @@ impl Element {
         (0..times).fold(self, |value, _| value.square())
     }
 
-    pub(super) fn double(self) -> Self {
+    pub(crate) fn double(self) -> Self {
         self + self
     }
 
     /// `1 / self`; zero for zero. Fermat's theorem, through the runs of ones in p - 2.
-    pub(super) fn inverse(self) -> Self {
+    pub(crate) fn inverse(self) -> Self {
         let [x2, x22, x223] = run_of_ones([self]).map(|[run]| run);
         let value = x223.squared(23) * x22;
         let value = value.squared(5) * self;
@@ -107,7 +107,7 @@ impl Element {
 
 /// For each value the root that is itself a square, if there is a root. Several at once take little longer than one,
 /// since each step of one fills the time another has to wait.
-pub(super) fn square_roots<const N: usize>(values: [Element; N]) -> [Option<Element>; N] {
+pub(crate) fn square_roots<const N: usize>(values: [Element; N]) -> [Option<Element>; N] {
     let [x2, x22, x223] = run_of_ones(values);
     let roots = multiply(&squared(x223, 23), &x22);
     let roots = squared(multiply(&squared(roots, 6), &x2), 2);
@@ -248,7 +248,7 @@ fn is_p_or_more(limbs: &[u64; 4]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::crypto::sha256;
+    use crate::sha256_of;
     use k256::{FieldBytes, FieldElement};
 
     fn theirs(value: Element) -> FieldElement {
@@ -265,7 +265,7 @@ mod tests {
                 .into_iter()
                 .flat_map(|low| [edge(low, 0), edge(low, u64::MAX)])
                 .collect();
-        values.extend((0..40u32).map(|seed| Element(limbs(&sha256(&seed.to_le_bytes())))));
+        values.extend((0..40u32).map(|seed| Element(limbs(&sha256_of(&[&seed.to_le_bytes()])))));
         values
     }
 

@@ -20,7 +20,7 @@ const MAX_ROUNDS: usize = 25;
 type Long = [u64; 4];
 
 /// Returns true if a number below p, big-endian, is a square modulo p and not 0. Nothing if the rounds did not suffice.
-pub(super) fn is_square(number: &[u8; 32]) -> Option<bool> {
+pub(crate) fn is_square(number: &[u8; 32]) -> Option<bool> {
     let mut g: Long = std::array::from_fn(|limb| {
         u64::from_be_bytes(number[24 - 8 * limb..32 - 8 * limb].try_into().expect("8 bytes"))
     });
@@ -118,7 +118,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::crypto::sha256;
+    use crate::sha256_of;
     use k256::{FieldBytes, FieldElement};
 
     /// The same by taking the root.
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_symbol_says_what_the_root_says() {
-        let mut numbers: Vec<[u8; 32]> = (0..5000u32).map(|seed| sha256(&seed.to_le_bytes())).collect();
+        let mut numbers: Vec<[u8; 32]> = (0..5000u32).map(|seed| sha256_of(&[&seed.to_le_bytes()])).collect();
         for small in 0..=255 {
             let mut number = [0; 32];
             number[31] = small;

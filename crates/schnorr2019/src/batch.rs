@@ -1,36 +1,33 @@
 //! Many signatures at once, as one sum that must be zero.
 
-use super::{Item, challenge, split};
-use crate::protocol::{
-    PublicKey,
-    crypto::{
-        curve_point::{Affine, Compressed},
-        multiscalar::Terms,
-        sha256_of,
-    },
+use crate::{
+    Item, challenge,
+    curve_point::{Affine, Compressed},
+    multiscalar::Terms,
+    sha256_of, split,
 };
 use k256::Scalar;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Returns true if all hold; nothing if the sum cannot be formed this way.
-pub(super) fn holds(items: &[Item]) -> Option<bool> {
+pub(crate) fn holds(items: &[Item]) -> Option<bool> {
     let mut coefficients = Coefficients::of(items);
     let mut generator = Scalar::ZERO;
     // Equal keys and equal R share a term: fewer terms, and equal points never meet in the sum.
-    let (mut keys, mut nonces) = (BTreeMap::<PublicKey, Scalar>::new(), BTreeMap::<[u8; 32], Vec<u128>>::new());
+    let (mut keys, mut nonces) = (BTreeMap::<[u8; 33], Scalar>::new(), BTreeMap::<[u8; 32], Vec<u128>>::new());
     for item in items {
         let Some((r, s)) = split(&item.signature) else { return Some(false) };
         let number = coefficients.next();
         let coefficient = Scalar::from(number);
-        let e = challenge(&r, item.public.as_bytes(), &item.hash);
+        let e = challenge(&r, &item.public, &item.hash);
         generator += coefficient * s;
         *keys.entry(item.public).or_insert(Scalar::ZERO) -= coefficient * e;
         nonces.entry(r).or_default().push(number);
     }
     let mut terms = Terms::with_capacity(2 + 2 * keys.len() + nonces.len());
     terms.add(&generator, Affine::generator());
-    let compressed = keys.keys().map(|key| Compressed::Key(key.as_bytes()));
+    let compressed = keys.keys().map(Compressed::Key);
     let compressed: Vec<_> = compressed.chain(nonces.keys().map(Compressed::SquareY)).collect();
     let Some(points) = decompress(&compressed) else { return Some(false) };
     let (key_points, nonce_points) = points.split_at(keys.len());
@@ -72,7 +69,7 @@ impl Coefficients {
         for item in items {
             hash.update(item.hash);
             hash.update(item.signature);
-            hash.update(item.public.as_bytes());
+            hash.update(item.public);
         }
         Self { seed: hash.finalize().into(), count: 0, ready: None }
     }
@@ -92,16 +89,13 @@ impl Coefficients {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{
-        KeyPair,
-        crypto::{schnorr, sha256},
-    };
+    use crate::{sign, tests::keys, verify_batch};
 
     fn items(count: u32, senders: u32) -> Vec<Item> {
         let item = |number: u32| {
-            let keys = KeyPair::from_passphrase(&format!("batch {}", number % senders));
-            let hash = sha256(&number.to_le_bytes());
-            Item { hash, signature: schnorr::sign(&hash, keys.private()), public: *keys.public() }
+            let (secret, public) = keys(&format!("batch {}", number % senders));
+            let hash = sha256_of(&[&number.to_le_bytes()]);
+            Item { hash, signature: sign(&hash, &secret), public }
         };
         (0..count).map(item).collect()
     }
@@ -132,9 +126,9 @@ mod tests {
     fn the_same_signature_twice_and_keys_off_the_curve_are_no_trouble() {
         let mut items = items(10, 10);
         items[3] = items[4];
-        assert!(schnorr::verify_batch(&items));
-        items[5].public = PublicKey::from_bytes([3; 33]);
-        assert!(!schnorr::verify_batch(&items));
-        assert!(schnorr::verify_batch(&[]));
+        assert!(verify_batch(&items));
+        items[5].public = [3; 33];
+        assert!(!verify_batch(&items));
+        assert!(verify_batch(&[]));
     }
 }

@@ -1,0 +1,45 @@
+//! Values that a scenario may not have, and the checks of numbers.
+
+use std::{fmt::Display, ops::RangeInclusive};
+
+/// A value that is not allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Its path in the file.
+    pub key: String,
+    pub found: String,
+    pub allowed: String,
+}
+
+pub(super) type Checked = Result<(), Mistake>;
+
+impl Mistake {
+    /// Makes the mistake of a key: what was found, what is allowed.
+    pub fn new(key: impl Into<String>, found: impl Display, allowed: impl Into<String>) -> Self {
+        Self { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+}
+
+pub(super) fn join(key: &str, part: &str) -> String {
+    if part.is_empty() { key.to_owned() } else { format!("{key}.{part}") }
+}
+
+/// A number within limits.
+pub fn within(key: &str, found: u32, allowed: RangeInclusive<u32>) -> Checked {
+    if allowed.contains(&found) {
+        return Ok(());
+    }
+    let (low, high) = allowed.into_inner();
+    Err(Mistake::new(key, found, if low == high { low.to_string() } else { format!("{low} to {high}") }))
+}
+
+/// A part of a whole.
+pub fn ratio(key: &str, found: f64) -> Checked {
+    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0 to 1")) }
+}
+
+/// Checks a rate a second.
+pub fn rate(key: &str, found: f64) -> Checked {
+    let allowed = 1e-6..=1e6;
+    if allowed.contains(&found) { Ok(()) } else { Err(Mistake::new(key, found, "0.000001 to 1000000 a second")) }
+}
