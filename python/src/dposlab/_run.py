@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _tables
 from ._errors import DposlabError
-from ._process import call, options
+from ._process import call, options, path
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -128,11 +128,12 @@ def run(
     """
     keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
     folder = Path(out) if out is not None else Path(keep.name if keep else "")
-    arguments = ["run", os.fspath(scenario), *options(seed, set), "--out", str(folder), "--json", "--progress", "json"]
+    arguments = ["run", path(scenario), *options(seed, set), "--out", path(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
     arguments += [] if memory is None else ["--allow-memory", str(memory)]
     with Progress("run", "block", progress) as bar:
         ended = call(arguments, bar.tell)
-    if not (folder / "summary.json").exists():
-        raise DposlabError(ended.stderr)
+    # It prints what came of the run when all of it is written. Before that, files in the folder may be another run's.
+    if not ended.stdout.startswith("{"):
+        raise DposlabError(ended.stderr or "dposlab run printed nothing")
     return Run(folder, ended.code == 0, ended.stderr, keep)
