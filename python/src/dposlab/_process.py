@@ -24,6 +24,7 @@ from ._errors import DposlabError, RunDied, UsageError
 LINES_TOLD = 20
 #: How long a child may take to stop in good order [s].
 PATIENCE = 10.0
+SWEEP_PATIENCE = 2.0
 
 #: Commands that end with the process that started them, however it ends. Testnets do, too, and name it themselves.
 WATCHING = ("check", "explain", "run", "sweep")
@@ -97,13 +98,12 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
     except BaseException:
         if child.stdout is not None:
             drain(child.stdout)
-        stop(child)
+        # A sweep keeps each row as it comes, and ends when the runs that it is at have; these may take long.
+        stop(child, SWEEP_PATIENCE if arguments[0] == "sweep" else PATIENCE)
         raise
     finally:
         told.join()
-        for stream in (child.stdout, child.stderr):
-            if stream is not None:
-                stream.close()
+        close(child)
     return judged(arguments, child.returncode, stdout, told.text())
 
 
@@ -152,21 +152,28 @@ def limited(memory: int) -> list[str]:
     return ["/bin/sh", "-c", 'ulimit -v "$0" 2> /dev/null; exec "$@"', str(-(-memory // 1024))]
 
 
-def stop(child: subprocess.Popen[str]) -> None:
-    """Ends a child, in good order if that takes no longer than ten seconds. A second Ctrl-C meanwhile ends it at once.
+def stop(child: subprocess.Popen[str], patience: float = PATIENCE) -> None:
+    """Ends a child, in good order if that takes no longer than so many seconds. A second Ctrl-C meanwhile ends it at once.
 
     Whatever it still prints has to be read by somebody: it waits for that. :func:`call` has :func:`drain` for it.
     """
     try:
         if child.poll() is None:
             child.send_signal(signal.SIGINT)
-            child.wait(PATIENCE)
+            child.wait(patience)
     except subprocess.TimeoutExpired:
         pass
     finally:
         if child.poll() is None:
             child.kill()
             child.wait()
+
+
+def close(child: subprocess.Popen[str]) -> None:
+    """Closes what a child that has ended printed to."""
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def drain(stream: IO[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
@@ -18,6 +17,7 @@ from ._errors import DposlabError, UsageError
 from ._process import Ended, call, literal, options, path
 from ._progress import Progress
 from ._run import Report
+from ._temporary import Temporary
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,7 +29,7 @@ RESULTS = ("runs.parquet", "runs.csv", "failures.parquet", "failures.csv", "summ
 class Sweep:
     """What a sweep left: ``docs/figures.md`` says what each member and column counts."""
 
-    def __init__(self, folder: Path, ok: bool, keep: tempfile.TemporaryDirectory[str] | None) -> None:
+    def __init__(self, folder: Path, ok: bool, keep: Temporary | None) -> None:
         #: The folder with all files.
         self.folder = folder
         #: Whether no run failed; one that is censored has not.
@@ -102,7 +102,7 @@ def sweep(
     with ``out`` no row is lost.
     """
     first, end = _seeds(seeds)
-    keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
+    keep = Temporary() if out is None else None
     folder = Path(out) if out is not None else Path(keep.name if keep else "")
     arguments = ["sweep", path(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
     for varied, values in (vary or {}).items():

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ._errors import DposlabError, HttpError, RunDied
-from ._process import Listener, judged, options, path, start, stop
+from ._process import Listener, close, judged, options, path, start, stop
 
 #: How long an answer may take [s]; an advance of many slots takes its time.
 TIMEOUT = 300.0
@@ -217,6 +217,7 @@ class Testnet(Lab):
             raise
         code = self.process.wait()
         self._told.join()
+        close(self.process)
         judged(self._arguments, code, "", self._told.text())
         raise DposlabError(self._told.text() or f"dposlab up ended with code {code} before it was ready")
 
@@ -240,9 +241,7 @@ class Testnet(Lab):
         stop(self.process)
         self._told.join()
         self._drain.join()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        close(self.process)
         if before is not None and before not in (0, 130):
             raise RunDied(self._arguments, before, self._told.text())
 

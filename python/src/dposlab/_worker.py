@@ -17,7 +17,7 @@ from typing import Any
 
 from ._errors import DposlabError, UsageError
 from ._lease import Lease
-from ._process import Listener, start
+from ._process import Listener, close, start
 
 
 #: How often a worker looks whether somebody waits for what it does [s].
@@ -90,21 +90,24 @@ def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | No
     """Runs the program. Where it prints nothing for longer than the limit [s], or nobody waits for it any more, it is killed."""
     allowed = [] if memory is None else ["--allow-memory", str(memory)]
     child = start([*arguments, *allowed], cwd=cwd, memory=memory)
+    printed: queue.Queue[str | None] = queue.Queue()
+    told = Listener(child.stderr, None)
+    reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)
+    reader.start()
     try:
-        printed: queue.Queue[str | None] = queue.Queue()
-        told = Listener(child.stderr, None)
-        reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)
-        reader.start()
         lines, late = _lines(printed, limit, wanted)
         if late:
             child.kill()
         code = child.wait()
-        reader.join()
-        told.join()
     except BaseException:
         child.kill()
         child.wait()
         raise
+    finally:
+        # Its end closes the other ends, and with them the loops of the threads.
+        reader.join()
+        told.join()
+        close(child)
     if code == 2:
         raise UsageError(told.text().removeprefix("dposlab: "))
     return Played(lines, "time limit" if late else _death(code, told.text()), code)
