@@ -3,6 +3,7 @@
 
 import type { EnvironmentContext, JestEnvironmentConfig } from "@jest/environment";
 import type { Circus } from "@jest/types";
+import { relative } from "node:path";
 import { TestEnvironment } from "jest-environment-node";
 import type { Chain } from "./chain.js";
 import { keepRecording } from "./recording.js";
@@ -30,6 +31,7 @@ export interface DposlabOptions {
 
 export default class DposlabEnvironment extends TestEnvironment {
     readonly #options: DposlabOptions;
+    readonly #file: string;
     #testnet: Promise<Testnet> | undefined;
     /** The test that runs; chains that are made outside of tests last as long as the file. */
     #test: Circus.TestEntry | undefined;
@@ -37,6 +39,7 @@ export default class DposlabEnvironment extends TestEnvironment {
 
     constructor(config: JestEnvironmentConfig, context: EnvironmentContext) {
         super(config, context);
+        this.#file = relative(config.projectConfig.rootDir, context.testPath);
         this.#options = (config.projectConfig.testEnvironmentOptions["dposlab"] ?? {}) as DposlabOptions;
     }
 
@@ -46,7 +49,9 @@ export default class DposlabEnvironment extends TestEnvironment {
     }
 
     override async teardown(): Promise<void> {
-        await (await this.#testnet)?.stop();
+        // One that did not start has said so to whoever asked for it.
+        const testnet = await this.#testnet?.catch(() => undefined);
+        await testnet?.stop();
         await super.teardown();
     }
 
@@ -74,11 +79,22 @@ export default class DposlabEnvironment extends TestEnvironment {
     }
 
     async #clear(test: Circus.TestEntry): Promise<void> {
+        let number = 0;
         for (const [chain, owner] of this.#chains) {
             if (owner !== test) continue;
-            if (test.errors.length > 0) process.stderr.write(`${await keepRecording(chain, test.name)}\n`);
+            if (test.errors.length > 0) {
+                process.stderr.write(`${await keepRecording(chain, fullName(test), this.#file, number)}\n`);
+            }
+            number += 1;
             this.#chains.delete(chain);
             await chain.delete();
         }
     }
+}
+
+/** With the names of the blocks that it is in, but for the one around all. */
+function fullName(test: Circus.TestEntry): string {
+    const names = [test.name];
+    for (let around = test.parent; around.parent !== undefined; around = around.parent) names.unshift(around.name);
+    return names.join(" > ");
 }

@@ -1,11 +1,49 @@
 // Values in place of a scenario's, as the command and the API take them.
 
+import { DposlabError } from "./errors.js";
 import type { Settings } from "./types.js";
+
+/** Texts that the program takes for texts without quotes. None of TOML's other values is like this. */
+const WORD = /^(?!(?:true|false|inf|nan)$)[A-Za-z_][A-Za-z0-9_-]*$/;
 
 /** Texts `PATH=VALUE`. */
 export function settings(set: Settings = []): string[] {
     if (isList(set)) return [...set];
-    return Object.entries(set).map(([path, value]) => `${path}=${typeof value === "object" ? JSON.stringify(value) : value}`);
+    return Object.entries(set).map(([path, value]) => {
+        const isWord = typeof value === "string" && WORD.test(value);
+        return `${path}=${isWord ? value : literal(path, value)}`;
+    });
+}
+
+/** A value as TOML has it. */
+function literal(path: string, value: unknown): string {
+    if (Array.isArray(value)) return `[${value.map((item) => literal(path, item)).join(", ")}]`;
+    switch (typeof value) {
+        case "string":
+            return quoted(value);
+        case "number":
+            return Number.isNaN(value) ? "nan" : String(value).replace("Infinity", "inf");
+        case "bigint":
+        case "boolean":
+            return String(value);
+        case "object":
+            if (isTable(value)) {
+                const members = Object.entries(value).map(([key, item]) => `${quoted(key)} = ${literal(path, item)}`);
+                return `{ ${members.join(", ")} }`;
+            }
+    }
+    throw new DposlabError(`set '${path}': found ${String(value)}, allowed are texts, numbers, truth values, lists and tables of them`);
+}
+
+/** Whether it is an object of no class, in whichever realm it was made. */
+function isTable(value: object | null): value is object {
+    const prototype: unknown = value === null ? undefined : Object.getPrototypeOf(value);
+    return prototype === null || (prototype !== undefined && Object.getPrototypeOf(prototype) === null);
+}
+
+/** A text in quotes. JSON's are TOML's, but that DEL has to be escaped. */
+function quoted(text: string): string {
+    return JSON.stringify(text).replaceAll("\x7f", "\\u007f");
 }
 
 function isList(set: Settings): set is readonly string[] {

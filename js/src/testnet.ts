@@ -26,6 +26,9 @@ interface Ready {
 /** How much of standard error is kept [characters]. */
 const STDERR_KEPT = 4_000;
 
+/** How long it may take to stop in good order [ms]. */
+const STOP_PATIENCE = 10_000;
+
 /** How long a request that failed waits for the end of the process, to say how it ended [ms]. */
 const ENDING_PATIENCE = 500;
 
@@ -85,14 +88,17 @@ export class Testnet extends Network {
     }
 
     /**
-     * Stops it as Ctrl-C does, and waits for its end, which takes three seconds at most. Harmless if it has ended.
+     * Stops it as Ctrl-C does, and waits for its end, which takes three seconds at most; one that does not answer is killed after
+     * ten. Harmless if it has ended.
      *
      * @returns how its process ended: exit code 0, if nothing went wrong
      */
     async stop(): Promise<Ending> {
         this.#child.ref();
         this.#child.kill("SIGINT");
+        const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_PATIENCE);
         const ended = await this.#ended;
+        clearTimeout(timer);
         this.client.close();
         return ended;
     }
@@ -110,10 +116,11 @@ function words(options: StartOptions): string[] {
     const timed = pace === "manual" || pace === "on-demand" ? "--pace" : "--speed";
     return [
         "up",
-        ...(path === undefined ? [] : [path]),
+        // A dash in front would begin an option.
+        ...(path === undefined ? [] : [path.startsWith("-") ? `./${path}` : path]),
         ...["--json", "--port", String(port), "--stage", stage, timed, String(pace)],
         ...(delegates === undefined ? [] : ["--delegates", String(delegates)]),
-        ...(seed === undefined ? [] : ["--seed", String(seed)]),
+        ...(seed === undefined ? [] : [`--seed=${seed}`]),
         ...settings(options.set).flatMap((value) => ["--set", value]),
         // Its standard output is a pipe to this process, whose end it notices by itself.
         `--exit-with-parent=${exitWith ?? process.pid}`,

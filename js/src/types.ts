@@ -12,8 +12,11 @@ export type Pace = number | "max" | "manual" | "on-demand";
 /** An amount in arktoshi; 1 coin is 100,000,000. Answers hold texts of digits. */
 export type Amount = bigint | number | string;
 
-/** Values in place of a scenario's: `{"network.loss": 0.05}`, or texts `PATH=VALUE`. */
-export type Settings = Record<string, boolean | number | string | (number | string)[]> | readonly string[];
+/** A value of a scenario. A text is a text, whatever it looks like. */
+export type Setting = bigint | boolean | number | string | readonly Setting[] | { readonly [key: string]: Setting };
+
+/** Values in place of a scenario's: `{"network.loss": 0.05}`, or texts `PATH=VALUE`, in which a value is as in the file. */
+export type Settings = { readonly [path: string]: Setting } | readonly string[];
 
 /** What every network can be told when it is made. */
 export interface NetworkOptions {

@@ -1,6 +1,6 @@
 // Fixtures for vitest: `import { test } from "dposlab/vitest"`.
 
-import { test as base } from "vitest";
+import { test as base, type TestContext } from "vitest";
 import type { Chain } from "./chain.js";
 import { keepRecording } from "./recording.js";
 import { startForTests } from "./runner.js";
@@ -34,9 +34,16 @@ export const test = base.extend<Fixtures>({
     chain: async ({ testnet, chainOptions, task }, use) => {
         const chain = await testnet.chain(chainOptions);
         await use(chain);
-        if (task.result?.state === "fail") console.error(await keepRecording(chain, task.name));
+        if (task.result?.state === "fail" && task.fails !== true) console.error(await keepRecording(chain, fullName(task), task.file.name));
         await chain.delete();
     },
 });
+
+/** With the names of the suites that it is in. */
+function fullName({ name, suite }: Readonly<TestContext["task"]>): string {
+    const names = [name];
+    for (let around = suite; around !== undefined; around = around.suite) names.unshift(around.name);
+    return names.filter(Boolean).join(" > ");
+}
 
 export const it = test;

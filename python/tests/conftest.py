@@ -76,6 +76,14 @@ def deadly(tmp_path: Path) -> Path:
     return file
 
 
+def program(folder: Path, case: str) -> Path:
+    """A program that does what dposlab does, but in one case of a shell's `case`, by its arguments with spaces around."""
+    file = folder / "program"
+    file.write_text(f'#!/bin/bash\ncase " $* " in\n{case}\n*) exec "{dposlab.binary()}" "$@" ;;\nesac\n')
+    file.chmod(0o755)
+    return file
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process is there and no zombie."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -54,6 +55,64 @@ def test_nothing_outlives_a_caller_that_is_killed(scenario: str, call: str) -> N
     caller.communicate()
     for pid in found:
         wait_until_gone(pid, seconds=2)
+
+
+#: Calls on executors, whose programs are started by threads or by processes of others.
+SPREAD = {
+    "sweep on threads": f"dposlab.sweep('s.toml', seeds=range(100), {LONG}, executor=pool)",
+    "check on threads": "dposlab.check(runs=1_000_000, out='findings', executor=pool)",
+    "sweep on processes": f"dposlab.sweep('s.toml', seeds=range(100), {LONG}, executor=pool)",
+    "sweep in place of an executor that is lost": f"pool.shutdown(); dposlab.sweep('s.toml', seeds=range(9), {LONG}, executor=pool)",
+}
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one that are the program."""
+    below = [pid]
+    for each in below:
+        with contextlib.suppress(OSError):
+            below += children(each)
+    found: list[int] = []
+    for each in below[1:]:
+        with contextlib.suppress(OSError):
+            found += [each] if is_dposlab(each) and threads(each) > 1 else []
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("call", SPREAD)
+def test_nothing_is_played_on_for_a_caller_that_was_interrupted_or_killed(
+    scenario: str, call: str, number: signal.Signals
+) -> None:
+    pool = "ProcessPoolExecutor" if "processes" in call else "ThreadPoolExecutor"
+    code = f"""
+import dposlab, signal, warnings
+from concurrent.futures import ThreadPoolExecutor, ProcessPoolExecutor
+warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if __name__ == "__main__":
+    with {pool}(2) as pool:
+        {SPREAD[call]}
+"""
+    caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while not (found := descendants(caller.pid)):
+        assert caller.poll() is None and time.monotonic() < end
+        os.sched_yield()
+    workers = children(caller.pid)
+    try:
+        caller.send_signal(number)
+        for pid in found:
+            wait_until_gone(pid, seconds=5)
+        assert caller.wait(timeout=20) == -number
+        assert not descendants(caller.pid)
+    finally:
+        caller.kill()
+        caller.wait()
+        # Python's own workers outlive a caller that was killed, and wait for work.
+        for pid in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def threads(pid: int) -> int:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import dposlab
 from conftest import wait_until_gone
+from dposlab._process import literal
 
 
 def test_a_run_has_its_summary_as_attributes_and_its_tables_as_arrow(scenario: str) -> None:
@@ -126,3 +129,124 @@ def test_the_version_is_that_of_the_program() -> None:
     from importlib import metadata
 
     assert dposlab.version() == metadata.version("dposlab")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (0.05, "0.05"),
+        (10**30, "1" + "0" * 30),
+        (float("inf"), "inf"),
+        ("off", "off"),
+        ("true", '"true"'),
+        ("inf", '"inf"'),
+        ("7", '"7"'),
+        ("", '""'),
+        ("a,b", '"a,b"'),
+        ("say \"no\"\n", r'"say \"no\"\n"'),
+        ("\U0001f600\x7f", '"\U0001f600\\u007f"'),
+        (Path("a b/ü.toml"), '"a b/ü.toml"'),
+        (["genesis_1", 2, ["x"]], '["genesis_1", 2, ["x"]]'),
+        (range(2), "[0, 1]"),
+        ({"min_ms": 1, "a b": {"c": "off"}}, '{ "min_ms" = 1, "a b" = { "c" = "off" } }'),
+    ],
+)
+def test_a_value_is_written_as_toml_has_it(value: object, text: str) -> None:
+    assert literal(value) == text
+
+
+@pytest.mark.parametrize("value", [None, b"x", {1, 2}, object(), [None]])
+def test_a_value_that_toml_has_no_form_for_is_a_mistake(value: object) -> None:
+    with pytest.raises(dposlab.UsageError, match="set: found .*, allowed are texts, numbers"):
+        literal(value)
+
+
+@pytest.mark.parametrize("text", ["7", "true", "a,b", "\U0001f600 ☃", "", "{ a = 1", "[1]"])
+def test_a_text_is_a_text_whatever_it_looks_like(scenario: str, text: str) -> None:
+    run = dposlab.run(scenario, set={"description": text, "rounds": 3})
+    assert run.description == text
+    # What the run says of itself can be given again.
+    command = shlex.split(run.reproduce.removeprefix("dposlab "))
+    ended = subprocess.run([dposlab.binary(), *command, "--json"], capture_output=True, text=True)
+    assert (json.loads(ended.stdout)["description"], json.loads(ended.stdout)["digest"]) == (text, run.digest)
+    sweep = dposlab.sweep(scenario, seeds=(0, 1), set={"rounds": 3}, vary={"description": [text or "-", "b"]})
+    assert [cell["varied"]["description"] for cell in sweep.cells] == [text or "-", "b"]
+
+
+@pytest.mark.parametrize("name", ["-s.toml", "with spaces/ü ☃.toml"])
+def test_names_of_files_are_any(scenario: str, name: str) -> None:
+    file = Path(name)
+    file.parent.mkdir(exist_ok=True)
+    shutil.copy(scenario, os.path.join(".", name))
+    run = dposlab.run(name, set={"rounds": 3}, out="-out ☃")
+    assert run.ok and run.report().html.startswith("<!")
+    with ThreadPoolExecutor(1) as pool:
+        spread = dposlab.sweep(name, seeds=(0, 2), set={"rounds": 3}, executor=pool)
+    assert spread.digest == dposlab.sweep(name, seeds=(0, 2), set={"rounds": 3}).digest
+
+
+def test_a_run_that_cannot_be_written_is_an_error_and_never_the_run_before_it(scenario: str) -> None:
+    before = dposlab.run(scenario, seed=1, out="out")
+    Path("out/report.html").unlink()
+    Path("out/report.html").mkdir()
+    with pytest.raises(dposlab.DposlabError, match="out/report.html: Is a directory"):
+        dposlab.run(scenario, seed=2, out="out")
+    assert before.seed == 1
+
+
+#: Tells its progress in words that nobody understands, and much else, before it does what it is asked.
+NOISY = """#!/bin/bash
+echo '{"progress": garbage' >&2
+echo '{"progress": {"x": 1}}' >&2
+head -c 300000 /dev/zero | tr '\\0' x >&2
+exec "BINARY" "$@"
+"""
+
+
+def test_progress_that_cannot_be_shown_stops_nothing(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("noisy").write_text(NOISY.replace("BINARY", dposlab.binary()))
+    Path("noisy").chmod(0o755)
+    monkeypatch.setenv("DPOSLAB_BIN", "noisy")
+    assert dposlab.run(scenario, progress=True).ok
+
+
+#: Prints more than a pipe holds when it is told to stop, and says when it has ended in good order.
+LAST_WORDS = """#!/bin/bash
+trap 'head -c 300000 /dev/zero; touch in-good-order; exit 1' INT
+touch begun
+while :; do read -t 0.05 <> <(:); done
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_a_child_that_is_stopped_may_say_its_last_words(tmp_path: Path, command: str) -> None:
+    (tmp_path / "program").write_text(LAST_WORDS)
+    (tmp_path / "program").chmod(0o755)
+    code = f"import dposlab, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\ndposlab.{command}('s.toml')"
+    environment = {**os.environ, "DPOSLAB_BIN": str(tmp_path / "program")}
+    caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    while not (tmp_path / "begun").exists():
+        assert caller.poll() is None, caller.communicate()[1]
+        os.sched_yield()
+    caller.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in caller.communicate(timeout=30)[1]
+    assert (tmp_path / "in-good-order").exists()
+
+
+def test_the_first_calls_may_be_made_in_threads(scenario: str) -> None:
+    code = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+import dposlab
+barrier, found = threading.Barrier(8), []
+def call():
+    barrier.wait()
+    found.append(dposlab.version())
+threads = [threading.Thread(target=call) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(found) == 8, found
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

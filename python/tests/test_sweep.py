@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import dposlab
-from conftest import Watched
+from conftest import Watched, program
 from dposlab._deal import Dealer, cut
 from dposlab._process import call, limited
 
@@ -261,3 +262,136 @@ def test_a_search_says_which_seed_killed_its_process(deadly: Path, tmp_path: Pat
     with ThreadPoolExecutor(2) as pool:
         search = dposlab.check(runs=4, seed=5, delegates=4, budget=0, executor=pool)
     assert search.runs + len(search.died) == 4
+
+
+def test_an_executor_must_be_one(scenario: str) -> None:
+    whole = dposlab.sweep(scenario, seeds=range(4))
+    with pytest.raises(dposlab.UsageError, match="executor: found 5, allowed is one of concurrent.futures"):
+        dposlab.sweep(scenario, seeds=range(4), executor=5)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dposlab.sweep(scenario, seeds=range(4), executor=ThreadPoolExecutor).digest == whole.digest, "a class makes them"
+
+
+@pytest.mark.parametrize("seeds", [5, [1, 2], (1,), (-1, 3), range(0, 10, 2), "0..5", (0, 1.5)])
+def test_what_are_no_seeds_is_a_mistake(scenario: str, seeds: Any) -> None:
+    with pytest.raises(dposlab.UsageError, match=r"seeds: found .*, allowed are a range in steps of one"):
+        dposlab.sweep(scenario, seeds=seeds)
+
+
+#: What becomes of a worker's rows, as a filter of lines, and what run 5 counts as then.
+SPOILED: dict[str, tuple[str, str]] = {
+    "each process prints garbage": ("head -c 400 /dev/urandom", "exit 0"),
+    "a process prints nothing": ("cat > /dev/null", "exit 0"),
+    "a process ends with 1": ("cat > /dev/null; exit 1", "exit 1"),
+    "one row is garbage each time": ("sed '/\"run\":5,/s/.*/garbage/'", "exit 0"),
+    "one row has a wrong digit each time": ("sed '/\"run\":5,/s/\"row\":\"f/\"row\":\"e/'", "exit 0"),
+    "one row is another run's": ("sed '/\"run\":5,/s/\"run\":5/\"run\":6/'", "exit 0"),
+    "one row is missing each time": ("sed '/\"run\":5,/d'", "exit 0"),
+    "a row comes twice": ("sed '2p'", ""),
+    "more is printed than was asked for": ("cat; echo []; echo '{\"run\":3}'", ""),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+@pytest.mark.filterwarnings("ignore:run .* allowed is its row:UserWarning")
+def test_rows_that_are_none_are_played_again_and_no_run_is_missing(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    filter, by = SPOILED[how]
+    whole = dposlab.sweep(scenario, seeds=range(8)).runs.to_pylist()
+    monkeypatch.setenv("DPOSLAB_BIN", str(program(tmp_path, f'*" --only "*) "{dposlab.binary()}" "$@" | {{ {filter}; }} ;;')))
+    with ThreadPoolExecutor(2) as pool:
+        sweep = dposlab.sweep(scenario, seeds=range(8), executor=pool, shards=2)
+    rows = sweep.runs.to_pylist()
+    assert [row["run"] for row in rows] == list(range(8))
+    died = [row for row in rows if row["status"] == "died"]
+    assert {row["ended"] for row in died} == ({by} if by else set()) and sweep.ok == (not by)
+    assert "one row" not in how or [row["run"] for row in died] == [5]
+    assert all(row == whole[row["run"]] for row in rows if row["status"] != "died")
+
+
+def test_rows_of_another_version_are_refused(scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = program(tmp_path, f'*" --only "*) "{dposlab.binary()}" "$@" | sed "1s/:.*/:\\"0000\\"}}/" ;;')
+    monkeypatch.setenv("DPOSLAB_BIN", str(other))
+    with ThreadPoolExecutor(2) as pool, pytest.raises(dposlab.UsageError, match="another sweep or version of dposlab, 0000, allowed"):
+        dposlab.sweep(scenario, seeds=range(8), executor=pool)
+
+
+def test_kept_rows_that_have_come_to_harm_are_played_again(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dposlab._spread import Store
+
+    whole = dposlab.sweep(scenario, seeds=range(12))
+
+    def gather(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(2) as pool:
+        with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
+            interrupted.setattr(Store, "gather", gather)
+            dposlab.sweep(scenario, seeds=range(12), out="out", executor=pool, shards=4)
+        kept = sorted(Path("out/shards").glob("*.rows"))
+        assert len(kept) == 4
+        kept[0].write_text(kept[0].read_text().replace('"row":"f', '"row":"e'))
+        kept[1].write_text("")
+        kept[2].write_bytes(kept[2].read_bytes()[:-100])
+        Path("out/shards/x.partial").write_text("torn")
+        with pytest.warns(UserWarning, match="found no rows of the runs 0 to 2: they are played again") as warned:
+            sweep = dposlab.sweep(scenario, seeds=range(12), out="out", executor=pool)
+    assert len(warned) == 3 and sweep.digest == whole.digest
+
+
+def test_a_folder_is_one_sweeps_at_a_time(scenario: str, tmp_path: Path) -> None:
+    from dposlab._spread import alone
+
+    code = "import sys; from pathlib import Path; from dposlab._spread import alone\nwith alone(Path('shards')): print('mine')"
+    with alone(Path("shards")):
+        with pytest.raises(dposlab.DposlabError, match="shards: another sweep puts its rows there"), alone(Path("shards")):
+            pass
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert other.returncode == 1 and "another sweep puts its rows there" in other.stderr
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (other.stdout, other.stderr) == ("mine\n", "")
+    with alone(Path("shards")):
+        pass
+
+
+class Refusing(Executor):
+    """An executor whose workers fail all in the same way, but for some that do what is asked."""
+
+    def __init__(self, why: BaseException, well: int) -> None:
+        self._why, self._well = why, well
+
+    def submit(self, work: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._well -= 1
+        if self._well >= 0:
+            future.set_result(work(*arguments, **named))
+        else:
+            future.set_exception(self._why)
+        return future
+
+
+@pytest.mark.parametrize("why", [dposlab.DposlabError("no program dposlab"), ModuleNotFoundError("No module named 'dposlab'")])
+def test_workers_that_cannot_do_the_work_are_an_error_and_no_dead_runs(scenario: str, why: Exception) -> None:
+    with pytest.raises(dposlab.DposlabError, match="no worker can do the work: .*dposlab"):
+        dposlab.sweep(scenario, seeds=range(4), executor=Refusing(why, 0))
+    with pytest.warns(UserWarning, match="is given up, lost with its worker 3 times, the last time by .*dposlab"):
+        sweep = dposlab.sweep(scenario, seeds=range(4), executor=Refusing(why, 1), shards=2)
+    assert [row["status"] for row in sweep.runs.to_pylist()].count("died") == 2
+
+
+def test_a_full_disk_is_an_error_that_names_the_folder(scenario: str) -> None:
+    code = """
+import resource, dposlab
+from concurrent.futures import ThreadPoolExecutor
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+with ThreadPoolExecutor(1) as pool:
+    try:
+        dposlab.sweep("s.toml", seeds=range(30), out="out", executor=pool, shards=1)
+    except dposlab.DposlabError as error:
+        print(error)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stdout == "out: File too large; rows that came in before are kept\n", ended.stderr
+    assert [file.name for file in Path("out/shards").iterdir()] == ["lock"], "nothing is left half done"

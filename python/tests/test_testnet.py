@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 
@@ -53,6 +54,47 @@ def test_mistakes_and_deaths_are_errors() -> None:
     with pytest.raises(dposlab.RunDied, match="signal 9") as died:
         net.stop()
     assert died.value.command.startswith("dposlab up ")
+
+
+def test_a_request_to_a_testnet_that_has_died_says_how() -> None:
+    net = dposlab.Testnet(delegates=4)
+    chain = net.chain(delegates=3)
+    chain.close()
+    chain.close()  # harmless
+    net.process.kill()
+    for ask in (lambda: net.advance(1), lambda: net.get("blocks"), net.recording, chain.snapshot, chain.close):
+        with pytest.raises(dposlab.RunDied, match="signal 9") as died:
+            ask()
+        assert died.value.command.startswith("dposlab up ")
+    with pytest.raises(dposlab.RunDied):
+        net.stop()
+
+
+def test_nothing_stays_open(scenario: str) -> None:
+    code = """
+import gc, os, sys, warnings
+warnings.simplefilter("error")
+import dposlab
+from concurrent.futures import ThreadPoolExecutor
+try:
+    dposlab.Testnet(delegates=0)
+except dposlab.UsageError:
+    pass
+with dposlab.Testnet(delegates=3) as net, net.chain() as chain:
+    chain.advance(1)
+with ThreadPoolExecutor(1) as pool:
+    dposlab.check(runs=2, delegates=4, budget=0, executor=pool)
+    folders = [dposlab.run("s.toml").folder, dposlab.sweep("s.toml", seeds=(0, 2), executor=pool).folder]
+assert not any(folder.exists() for folder in folders), "they go with their answers"
+run = dposlab.run("s.toml")
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+assert run.report().html, "a fork takes nothing with it"
+gc.collect()
+"""
+    ended = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 FAILING = """

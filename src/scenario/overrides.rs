@@ -121,10 +121,12 @@ impl Override {
     }
 }
 
-/// As it can be given again: `network.gossip=reference`.
+/// As it can be given again: `network.gossip=reference`. A text is in quotes where it would be another value without them.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.path(), self.value_text())
+        let text = self.value_text();
+        let text = if parse_value(&text) == self.value { text } else { self.value.to_string() };
+        write!(f, "{}={text}", self.path())
     }
 }
 
@@ -205,6 +207,24 @@ mod tests {
         assert_eq!(set("a-b.c = [1, 2]", ""), Ok(table("a-b.c = [1, 2]")));
         let faults = "[[fault]]\nrounds = 1\n[[fault]]\nrounds = 2\n";
         assert_eq!(set("fault[1].rounds={ from = 3, to = 4 }", faults).unwrap()["fault"][1]["rounds"]["to"], 4.into());
+    }
+
+    #[test]
+    fn an_override_is_shown_as_it_can_be_given_again() {
+        for (text, shown) in [
+            ("a=reference", "a=reference"),
+            ("a=\"reference\"", "a=reference"),
+            ("a=7", "a=7"),
+            ("a=\"7\"", "a=\"7\""),
+            ("a=\"true\"", "a=\"true\""),
+            ("a=\" padded \"", "a=\" padded \""),
+            ("a=\"two\\nlines\"", "a=two\nlines"),
+            ("a[1].b=[\"7\", 7]", "a[1].b=[\"7\", 7]"),
+        ] {
+            let first: Override = text.parse().expect("well formed");
+            assert_eq!(first.to_string(), shown, "{text}");
+            assert_eq!(first.to_string().parse::<Override>().as_ref(), Ok(&first), "{text}");
+        }
     }
 
     #[test]

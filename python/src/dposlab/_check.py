@@ -13,7 +13,8 @@ from typing import Any
 
 from ._deal import Dealer, MakeExecutor, Range, cut, halves, parts_for
 from ._errors import DposlabError
-from ._process import Tell, call
+from ._lease import Lease, lease
+from ._process import Tell, call, path
 from ._progress import Progress
 from ._worker import Job, Played, by_value, minimal, search
 
@@ -77,20 +78,21 @@ def check(
     findings are put together by invariant and cause, as :func:`dposlab.sweep` deals out runs; a run may take ``timeout``
     seconds there. Raises :class:`UsageError` for what cannot be searched.
     """
-    arguments = ["check"] + ([] if scenario is None else [os.fspath(scenario)]) + ["--rules", rules]
+    arguments = ["check"] + ([] if scenario is None else [path(scenario)]) + ["--rules", rules]
     arguments += [] if delegates is None else ["--delegates", str(delegates)]
     with Progress("check", "run", progress) as bar:
         if executor is not None:
-            listed = ["--known", os.fspath(known)] if known is not None else []
-            files = [os.fspath(name) for name in (scenario, known) if name is not None]
+            listed = ["--known", path(known)] if known is not None else []
+            files = [path(name) for name in (scenario, known) if name is not None]
             if scenario is not None:
-                files += call(["sweep", os.fspath(scenario), "--seeds", "0..1", "--plan"]).json()["files"]
-            spreading = _Spread([*arguments, *listed], files, Path(out), seed, runs, bar.tell)
-            return spreading.run(executor, budget, timeout, memory, patience)
-        more = ["--seed", str(seed), "--runs", str(runs), "--budget", str(budget), "--out", os.fspath(out)]
+                files += call(["sweep", path(scenario), "--seeds", "0..1", "--plan"]).json()["files"]
+            with lease() as wanted:
+                spreading = _Spread([*arguments, *listed], files, Path(out), seed, runs, wanted, bar.tell)
+                return spreading.run(executor, budget, timeout, memory, patience)
+        more = ["--seed", str(seed), "--runs", str(runs), "--budget", str(budget), "--out", path(out)]
         more += ["--json", "--progress", "json"]
         more += [] if jobs is None else ["--jobs", str(jobs)]
-        more += [] if known is None else ["--known", os.fspath(known)]
+        more += [] if known is None else ["--known", path(known)]
         more += [] if memory is None else ["--allow-memory", str(memory)]
         told = call([*arguments, *more], bar.tell).json()
     return Check(told["runs"], told["slots"], [_finding(found, found["file"]) for found in told["found"]])
@@ -112,9 +114,11 @@ def _finding(found: dict[str, Any], file: str | Path | None) -> Finding:
 class _Spread:
     """A search on an executor: first all runs, then one more work for each finding, which makes it small."""
 
-    def __init__(self, arguments: list[str], files: list[str], out: Path, seed: int, runs: int, tell: Tell) -> None:
-        names = [argument if argument not in files else os.path.relpath(argument) for argument in arguments]
-        self._arguments, self._out, self._tell = names, out, tell
+    def __init__(
+        self, arguments: list[str], files: list[str], out: Path, seed: int, runs: int, wanted: Lease, tell: Tell
+    ) -> None:
+        names = [argument if argument not in files else path(os.path.relpath(argument)) for argument in arguments]
+        self._arguments, self._out, self._wanted, self._tell = names, out, wanted, tell
         self._files, self._here = by_value(files)
         self._seeds, self._runs, self._slots = (seed, seed + runs), 0, 0
         self._found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -141,7 +145,7 @@ class _Spread:
 
     def _job(self, budget: int, timeout: float | None, memory: int | None) -> Job:
         more = ("--budget", str(budget), "--json", "--out", "findings")
-        return Job((*self._arguments, *more), self._files, self._here, timeout, memory)
+        return Job((*self._arguments, *more), self._files, self._here, timeout, memory, self._wanted)
 
     def _deal(
         self,
@@ -159,7 +163,7 @@ class _Spread:
         if played.by is not None or not played.lines:
             if work[1] - work[0] > 1:
                 return halves(work)
-            self._died.append({"seed": work[0], "by": played.by or "exit 1"})
+            self._died.append({"seed": work[0], "by": played.death()})
             return []
         told = json.loads(played.lines[0])
         self._runs += told["runs"]

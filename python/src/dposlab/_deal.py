@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar, cast
 
-from ._errors import UsageError
+from ._errors import DposlabError, UsageError
 from ._jobs import as_executor, is_executor
 
 T = TypeVar("T")
@@ -44,6 +44,9 @@ class Dealer(Generic[T]):
         lost: Callable[[int], None],
         patience: float | None,
     ) -> None:
+        if not is_executor(executor) and not callable(executor):
+            allowed = "allowed is one of concurrent.futures, what has its submit(), or a callable that makes such a one"
+            raise UsageError(f"executor: found {executor!r}, {allowed}")
         self._make: MakeExecutor | None = None if is_executor(executor) else cast(MakeExecutor, executor)
         self._executor = as_executor(executor if self._make is None else self._make())
         self._own = self._make is not None
@@ -53,6 +56,8 @@ class Dealer(Generic[T]):
         self._todo: deque[Range] = deque()
         self._waiting: dict[Future[T], Range] = {}
         self._attempts: dict[int, int] = {}
+        self._came = False
+        self._told: set[str] = set()
 
     def deal(self, ranges: Iterable[Range]) -> None:
         """Does all of it. Raises :class:`UsageError` as soon as a worker does. Whatever is still to do is cancelled then."""
@@ -65,7 +70,7 @@ class Dealer(Generic[T]):
             for future in self._waiting:
                 future.cancel()
             if self._own:
-                self._executor.shutdown(wait=self._is_local, cancel_futures=True)
+                self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _give_out(self) -> None:
         while self._todo:
@@ -96,14 +101,15 @@ class Dealer(Generic[T]):
                 # It went with others, and none of them may be the one at fault.
                 self._todo.extend(halves(work))
                 broken = error
-            except Exception:
-                self._again(work)
+            except Exception as error:
+                self._again(work, error)
             else:
+                self._came = True
                 self._todo.extend(self._take(work, played))
         if broken is not None:
             self._replace(broken)
 
-    def _again(self, work: Range) -> None:
+    def _again(self, work: Range, why: Exception) -> None:
         first, end = work
         if end - first > 1:
             self._todo.extend(halves(work))
@@ -111,8 +117,15 @@ class Dealer(Generic[T]):
         attempts = self._attempts[first] = self._attempts.get(first, 0) + 1
         if attempts < ATTEMPTS:
             self._todo.append(work)
-        else:
-            self._lost(first)
+            return
+        # Workers that have no program or not this package lose everything, which is nothing that befell a run.
+        if not self._came and isinstance(why, (DposlabError, ImportError)):
+            raise DposlabError(f"no worker can do the work: {type(why).__name__}: {why}") from why
+        told = f"{type(why).__name__}: {why}"
+        if told not in self._told:
+            self._told.add(told)
+            warnings.warn(f"number {first} is given up, lost with its worker {ATTEMPTS} times, the last time by {told}", stacklevel=5)
+        self._lost(first)
 
     def _replace(self, why: Exception) -> None:
         """Another executor, to which all is given that the old one had."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._process import call, options
+from ._process import call, options, path
 
 
 def explain(
@@ -27,10 +27,10 @@ def explain(
     played at a time, ``out`` is a file for a page, ``memory`` what the runs may need. Raises :class:`UsageError` for what is no
     scenario.
     """
-    arguments = ["explain", os.fspath(scenario), *options(seed, set), "--json"]
+    arguments = ["explain", path(scenario), *options(seed, set), "--json"]
     numbers = {"--repeats": repeats, "--budget": budget, "--jobs": jobs, "--allow-memory": memory}
     for name, value in numbers.items():
         arguments += [] if value is None else [name, str(value)]
-    arguments += [] if out is None else ["--out", os.fspath(out)]
+    arguments += [] if out is None else ["--out", path(out)]
     told: dict[str, Any] = call(arguments).json()
     return told

@@ -76,4 +76,4 @@ def as_executor(given: Any) -> Executor:
 
 def is_executor(given: Any) -> bool:
     """Whether work can be given to it; otherwise it is a callable that makes executors."""
-    return isinstance(given, Executor) or callable(getattr(given, "submit", None))
+    return isinstance(given, Executor) or (callable(getattr(given, "submit", None)) and not isinstance(given, type))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,7 +13,8 @@ import sys
 import sysconfig
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import IO, Any, Callable
 
@@ -21,11 +24,22 @@ from ._errors import DposlabError, RunDied, UsageError
 LINES_TOLD = 20
 #: How long a child may take to stop in good order [s].
 PATIENCE = 10.0
+SWEEP_PATIENCE = 2.0
 
 #: Commands that end with the process that started them, however it ends. Testnets do, too, and name it themselves.
 WATCHING = ("check", "explain", "run", "sweep")
 
+#: Texts that the program takes for texts without quotes, as they are easier to read. None of TOML's other values is like this.
+WORD = re.compile(r"(?!(?:true|false|inf|nan)$)[A-Za-z_][A-Za-z0-9_-]*")
+
 Tell = Callable[[dict[str, Any]], None]
+
+#: Where installers put programs. Found at the import: the first look-up is not safe where two threads make it.
+FOLDERS = (
+    sysconfig.get_path("scripts"),
+    str(Path(sys.executable).parent),
+    sysconfig.get_path("scripts", "posix_user"),
+)
 
 
 def binary() -> str:
@@ -38,14 +52,13 @@ def binary() -> str:
         if not os.access(named, os.X_OK):
             raise DposlabError(f"DPOSLAB_BIN: found '{named}', allowed is a program that can be started")
         return os.path.abspath(named)
-    folders = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent), sysconfig.get_path("scripts", "posix_user")]
-    for folder in folders:
+    for folder in FOLDERS:
         path = os.path.join(folder, "dposlab")
         if os.access(path, os.X_OK):
             return path
     found = shutil.which("dposlab")
     if found is None:
-        raise DposlabError(f"no program dposlab in {folders[0]} nor on the PATH; DPOSLAB_BIN names it")
+        raise DposlabError(f"no program dposlab in {FOLDERS[0]} nor on the PATH; DPOSLAB_BIN names it")
     return found
 
 
@@ -83,13 +96,14 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
         stdout = child.stdout.read()
         child.wait()
     except BaseException:
-        stop(child)
+        if child.stdout is not None:
+            drain(child.stdout)
+        # A sweep keeps each row as it comes, and ends when the runs that it is at have; these may take long.
+        stop(child, SWEEP_PATIENCE if arguments[0] == "sweep" else PATIENCE)
         raise
     finally:
         told.join()
-        for stream in (child.stdout, child.stderr):
-            if stream is not None:
-                stream.close()
+        close(child)
     return judged(arguments, child.returncode, stdout, told.text())
 
 
@@ -138,16 +152,43 @@ def limited(memory: int) -> list[str]:
     return ["/bin/sh", "-c", 'ulimit -v "$0" 2> /dev/null; exec "$@"', str(-(-memory // 1024))]
 
 
-def stop(child: subprocess.Popen[str]) -> None:
-    """Ends a child, in good order if that takes no longer than ten seconds."""
-    for number in (signal.SIGINT, signal.SIGKILL):
-        if child.poll() is not None:
-            return
-        try:
-            child.send_signal(number)
-            child.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            continue
+def stop(child: subprocess.Popen[str], patience: float = PATIENCE) -> None:
+    """Ends a child, in good order if that takes no longer than so many seconds. A second Ctrl-C meanwhile ends it at once.
+
+    Whatever it still prints has to be read by somebody: it waits for that. :func:`call` has :func:`drain` for it.
+    """
+    try:
+        if child.poll() is None:
+            child.send_signal(signal.SIGINT)
+            child.wait(patience)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+
+
+def close(child: subprocess.Popen[str]) -> None:
+    """Closes what a child that has ended printed to."""
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def drain(stream: IO[str]) -> None:
+    """Reads what a child that is told to stop still prints, on a thread, and throws it away."""
+
+    def read() -> None:
+        # Past Python's buffer, which whoever was interrupted may have left in any state.
+        while os.read(stream.fileno(), 1 << 16):
+            pass
+
+    def read_on() -> None:
+        with contextlib.suppress(OSError, ValueError):  # closed meanwhile
+            read()
+
+    threading.Thread(target=read_on, daemon=True).start()
 
 
 class Listener:
@@ -162,10 +203,19 @@ class Listener:
     def _listen(self, stream: IO[str] | None) -> None:
         for line in stream or ():
             if line.startswith('{"progress":'):
-                if self._tell is not None:
-                    self._tell(json.loads(line)["progress"])
+                self._progress(line)
             else:
                 self._lines.append(line.rstrip("\n"))
+
+    def _progress(self, line: str) -> None:
+        """Tells it. Where it cannot be shown, the rest is not: the child would wait for ever if nobody read on."""
+        if self._tell is None:
+            return
+        try:
+            self._tell(json.loads(line)["progress"])
+        except Exception as error:
+            self._tell = None
+            self._lines.append(f"the progress cannot be shown: {type(error).__name__}: {error}")
 
     def join(self) -> None:
         """Waits until the child has closed its standard error."""
@@ -178,21 +228,41 @@ class Listener:
 
 def options(seed: int | None = None, set: Mapping[str, object] | None = None) -> list[str]:
     """The options that many commands share; ``set`` is by path, such as ``{"network.loss": 0.05}``."""
-    given = [] if seed is None else ["--seed", str(seed)]
+    given = [] if seed is None else ["--seed", str(seed)] if not str(seed).startswith("-") else [f"--seed={seed}"]
     for path, value in (set or {}).items():
         given += ["--set", f"{path}={literal(value)}"]
     return given
 
 
 def literal(value: object) -> str:
-    """A value as TOML has it: texts stay as they are, which the program takes for texts where they are nothing else."""
+    """A value as TOML has it. Raises :class:`UsageError` for what TOML has no form for."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()  # a number of numpy
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(json.dumps(item) if isinstance(item, str) else literal(item) for item in value) + "]"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (str, os.PathLike)):
+        text = os.fspath(value)
+        return str(text) if WORD.fullmatch(text) else _text(text)
     if isinstance(value, Mapping):
-        inner = ", ".join(
-            f"{key} = {json.dumps(item) if isinstance(item, str) else literal(item)}" for key, item in value.items()
-        )
-        return "{ " + inner + " }"
-    return str(value)
+        return "{ " + ", ".join(f"{_text(str(key))} = {_inner(item)}" for key, item in value.items()) + " }"
+    # Sets have no order.
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, AbstractSet)):
+        return "[" + ", ".join(map(_inner, value)) + "]"
+    raise UsageError(f"set: found {value!r}, allowed are texts, numbers, truth values, lists and tables of them")
+
+
+def _inner(value: object) -> str:
+    return _text(value) if isinstance(value, str) else literal(value)
+
+
+def _text(text: object) -> str:
+    """A text in quotes. JSON's are TOML's, but for two things: TOML knows no pairs of surrogates, and DEL has to be escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def path(given: str | os.PathLike[str]) -> str:
+    """The name of a file as a word of a command, where a dash in front would begin an option."""
+    name = os.fspath(given)
+    return os.path.join(os.curdir, name) if name.startswith("-") else name

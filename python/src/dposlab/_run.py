@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _tables
 from ._errors import DposlabError
-from ._process import call, options
+from ._process import call, options, path
 from ._progress import Progress
+from ._temporary import Temporary
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,7 +50,7 @@ class Run:
     are those of ``totals``: ``run.height``, ``run.missed_slots``. ``docs/figures.md`` says what each one counts.
     """
 
-    def __init__(self, folder: Path, ok: bool, why: str, keep: tempfile.TemporaryDirectory[str] | None) -> None:
+    def __init__(self, folder: Path, ok: bool, why: str, keep: Temporary | None) -> None:
         #: The folder with all files.
         self.folder = folder
         #: Whether the last round was reached and all that is asserted holds.
@@ -126,13 +126,14 @@ def run(
     before its last round, or in which an assertion does not hold, is answered with ``ok`` false. Raises :class:`UsageError` for
     what is no scenario, and :class:`RunDied` where the process died. Ctrl-C stops it.
     """
-    keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
+    keep = Temporary() if out is None else None
     folder = Path(out) if out is not None else Path(keep.name if keep else "")
-    arguments = ["run", os.fspath(scenario), *options(seed, set), "--out", str(folder), "--json", "--progress", "json"]
+    arguments = ["run", path(scenario), *options(seed, set), "--out", path(folder), "--json", "--progress", "json"]
     arguments += [] if crypto is None else ["--crypto", crypto]
     arguments += [] if memory is None else ["--allow-memory", str(memory)]
     with Progress("run", "block", progress) as bar:
         ended = call(arguments, bar.tell)
-    if not (folder / "summary.json").exists():
-        raise DposlabError(ended.stderr)
+    # It prints what came of the run when all of it is written. Before that, files in the folder may be another run's.
+    if not ended.stdout.startswith("{"):
+        raise DposlabError(ended.stderr or "dposlab run printed nothing")
     return Run(folder, ended.code == 0, ended.stderr, keep)

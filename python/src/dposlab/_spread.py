@@ -8,18 +8,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import itertools
 import json
 import os
 import shutil
 import tempfile
+import warnings
+import zlib
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ._deal import Dealer, MakeExecutor, Range, cut, halves, parts_for
+from ._deal import ATTEMPTS, Dealer, MakeExecutor, Range, cut, halves, parts_for
 from ._errors import DposlabError, UsageError
-from ._process import Ended, Tell, call
+from ._lease import lease
+from ._process import Ended, Tell, call, path
 from ._worker import Job, Played, by_value, rows
 
 #: The folder with the rows of shards.
@@ -42,18 +50,57 @@ def spread(
     if memory is not None and most > memory:
         raise UsageError(f"memory: found {memory} bytes, allowed are {most} and more, which a run of this sweep needs")
     files, here = by_value(plan["files"])
-    job = Job(tuple(_relative(arguments)), files, here, timeout, memory)
-    store = Store(folder / SHARDS, plan, tell)
     each = plan["runs"] // len(plan["cells"])
     costs = [max(cell["cost"], 1) for cell in plan["cells"]]
-    pieces = cut(store.missing(), lambda run: costs[run // each], shards or parts_for(executor))
-    Dealer(executor, partial(rows, job), store.take, store.lost, patience).deal(pieces)
-    return store.gather(arguments, folder)
+    with _told(folder), alone(folder / SHARDS), lease() as wanted:
+        job = Job(tuple(_relative(arguments)), files, here, timeout, memory, wanted)
+        store = Store(folder / SHARDS, plan, tell)
+        pieces = cut(store.missing(), lambda run: costs[run // each], shards or parts_for(executor))
+        Dealer(executor, partial(rows, job), store.take, store.lost, patience).deal(pieces)
+        return store.gather(arguments, folder)
+
+
+@contextlib.contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """What the system refuses is an error of this package that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise DposlabError(f"{error.filename or folder}: {error.strerror or error}; rows that came in before are kept") from error
+
+
+#: Folders that threads of this process put rows into, by their real names.
+_IN_USE: set[str] = set()
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Makes the folder, and takes it for this sweep alone. Raises :class:`DposlabError` where another one has it.
+
+    A lock of the process rather than of the file: workers that were forked would hold that one after the caller's end.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name = os.path.realpath(folder)
+    in_use = DposlabError(f"{folder}: another sweep puts its rows there, allowed is one at a time")
+    if name in _IN_USE:
+        raise in_use
+    _IN_USE.add(name)
+    try:
+        with (folder / "lock").open("w", encoding="utf-8") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    raise in_use from None
+                # A file system without locks.
+            yield
+    finally:
+        _IN_USE.discard(name)
 
 
 def _relative(arguments: list[str]) -> list[str]:
     """The arguments with the scenario's file as a worker finds it."""
-    return [arguments[0], os.path.relpath(arguments[1]), *arguments[2:]]
+    return [arguments[0], path(os.path.relpath(arguments[1])), *arguments[2:]]
 
 
 class Store:
@@ -65,11 +112,25 @@ class Store:
         self._counts = {"failed": 0, "censored": 0}
         #: Runs whose process has died once.
         self._suspects: set[int] = set()
+        #: How often a run's process has ended by itself, and without its row.
+        self._empty: dict[int, int] = {}
         folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.glob("*.partial"):
+            file.unlink()
         for file in sorted(folder.glob("*.rows")):
-            head, *lines = file.read_text(encoding="utf-8").splitlines()
-            self._check(head, str(file))
-            self._count(lines)
+            self._read(file)
+
+    def _read(self, file: Path) -> None:
+        """Counts the rows of an earlier call. A file that has come to harm goes, and its runs are played again."""
+        first, _, end = file.stem.partition("-")
+        work = (int(first), int(end))
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        kept = _good(work, lines[1:])
+        if self._is_ours(lines, str(file)) and len(kept) == work[1] - work[0]:
+            self._count(kept)
+        else:
+            warnings.warn(f"{file}: found no rows of the runs {work[0]} to {work[1] - 1}: they are played again", stacklevel=5)
+            file.unlink()
 
     def missing(self) -> list[Range]:
         """The runs that have not come in, as ranges."""
@@ -85,16 +146,16 @@ class Store:
 
     def take(self, work: Range, played: Played) -> list[Range]:
         """Keeps the rows of a shard, and answers what is to be played again: the run at which the child died, alone, and the
-        rest. A run whose child dies again is a row that says by what."""
+        rest. A run whose child dies again is a row that says by what; so is one whose child ends without its row, or with what
+        is no row, three times."""
         first, end = work
-        lines = played.lines[1:]
-        if played.lines:
-            self._check(played.lines[0], "a worker")
-        if played.by is not None and len(lines) < end - first:
-            culprit = first + len(lines)
-            if culprit in self._suspects:
-                lines.append(json.dumps({"run": culprit, "status": "died", "by": played.by}))
-            self._suspects.add(culprit)
+        lines = _good(work, played.lines[1:]) if self._is_ours(played.lines, "a worker") else []
+        culprit = first + len(lines)
+        if culprit < end and (self._died(culprit) if played.by is not None else self._was_empty(culprit)):
+            lines.append(json.dumps({"run": culprit, "status": "died", "by": played.death()}))
+            if played.by is None:
+                found = played.lines[culprit - first + 1 : culprit - first + 2] or ["nothing more"]
+                warnings.warn(f"run {culprit}: found {found[0][:80]!r}, allowed is its row: it counts as died", stacklevel=6)
         self._keep(work, lines)
         rest = first + len(lines)
         if rest == end:
@@ -104,6 +165,17 @@ class Store:
         alone = [(rest, rest + 1)] if rest in self._suspects else []
         left = (rest + len(alone), end)
         return alone + (halves(left) if left[0] < end else [])
+
+    def _died(self, run: int) -> bool:
+        """Whether its process has died before. Notes that it has."""
+        before = run in self._suspects
+        self._suspects.add(run)
+        return before
+
+    def _was_empty(self, run: int) -> bool:
+        """Whether that is so for the third time. Notes that its process has given no row."""
+        self._empty[run] = self._empty.get(run, 0) + 1
+        return self._empty[run] >= ATTEMPTS
 
     def lost(self, run: int) -> None:
         """Writes down a run whose worker was lost again and again."""
@@ -127,15 +199,16 @@ class Store:
     def _keep(self, work: Range, lines: list[str]) -> None:
         if not lines:
             return
-        numbers = [json.loads(line)["run"] for line in lines]
-        if numbers != list(range(work[0], work[0] + len(lines))):
-            raise DposlabError(f"a worker: found rows of the runs {numbers}, allowed are those of {work[0]} to {work[1] - 1}")
         handle, partial_name = tempfile.mkstemp(dir=self._folder, suffix=".partial")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write("\n".join([json.dumps({"rows_of": self._rows_of}), *lines]) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial_name, self._folder / f"{work[0]:012}-{work[0] + len(lines):012}.rows")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write("\n".join([json.dumps({"rows_of": self._rows_of}), *lines]) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial_name, self._folder / f"{work[0]:012}-{work[0] + len(lines):012}.rows")
+        except BaseException:
+            os.unlink(partial_name)
+            raise
         self._count(lines)
 
     def _count(self, lines: list[str]) -> None:
@@ -146,9 +219,41 @@ class Store:
             self._counts["censored"] += row["status"] == "censored"
         self._tell({"done": len(self._done), "total": self._runs, **self._counts})
 
-    def _check(self, head: str, where: str) -> None:
-        found = json.loads(head).get("rows_of")
-        if found != self._rows_of:
+    def _is_ours(self, lines: list[str], where: str) -> bool:
+        """Whether the first line says whose rows these are; no where nothing says so. Raises :class:`UsageError` for another's."""
+        found = _object(lines[0]).get("rows_of") if lines else None
+        if found is not None and found != self._rows_of:
             raise UsageError(
                 f"{where}: found rows of another sweep or version of dposlab, {found}, allowed are those of {self._rows_of}"
             )
+        return found is not None
+
+
+def _good(work: Range, lines: list[str]) -> list[str]:
+    """The lines up to the first that is not the row of its run."""
+    runs = zip(range(*work), lines)
+    return [line for _, line in itertools.takewhile(lambda pair: _is_row_of(*pair), runs)]
+
+
+def _is_row_of(run: int, line: str) -> bool:
+    """Whether a line is a run's row, by the checksum in it (`report::sweep::rows`), or says that the run died."""
+    row = _object(line)
+    if row.get("run") != run:
+        return False
+    if row.get("status") == "died" and isinstance(row.get("by"), str):
+        return True
+    try:
+        encoded = bytes.fromhex(row["row"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    content, checksum = encoded[:-4], encoded[-4:]
+    return zlib.crc32(b"dposlab row" + run.to_bytes(8, "little") + content).to_bytes(4, "little") == checksum
+
+
+def _object(line: str) -> dict[str, Any]:
+    """A line's object; an empty one where it is none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import _tables
 from ._deal import MakeExecutor
-from ._errors import DposlabError
-from ._process import Ended, call, literal, options
+from ._errors import DposlabError, UsageError
+from ._process import Ended, call, literal, options, path
 from ._progress import Progress
 from ._run import Report
+from ._temporary import Temporary
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,7 +29,7 @@ RESULTS = ("runs.parquet", "runs.csv", "failures.parquet", "failures.csv", "summ
 class Sweep:
     """What a sweep left: ``docs/figures.md`` says what each member and column counts."""
 
-    def __init__(self, folder: Path, ok: bool, keep: tempfile.TemporaryDirectory[str] | None) -> None:
+    def __init__(self, folder: Path, ok: bool, keep: Temporary | None) -> None:
         #: The folder with all files.
         self.folder = folder
         #: Whether no run failed; one that is censored has not.
@@ -101,17 +101,15 @@ def sweep(
     Raises :class:`UsageError` for what is no sweep, :class:`RunDied` where the program itself died. Ctrl-C stops all of it;
     with ``out`` no row is lost.
     """
-    first, end = (seeds.start, seeds.stop) if isinstance(seeds, range) else seeds
-    if isinstance(seeds, range) and seeds.step != 1:
-        raise DposlabError(f"seeds: found steps of {seeds.step}, allowed are those of one")
-    keep = tempfile.TemporaryDirectory(prefix="dposlab-") if out is None else None
+    first, end = _seeds(seeds)
+    keep = Temporary() if out is None else None
     folder = Path(out) if out is not None else Path(keep.name if keep else "")
-    arguments = ["sweep", os.fspath(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
-    for path, values in (vary or {}).items():
-        arguments += ["--vary", f"{path}={','.join(literal(value) for value in values)}"]
+    arguments = ["sweep", path(scenario), "--seeds", f"{first}..{end}", *options(set=set)]
+    for varied, values in (vary or {}).items():
+        arguments += ["--vary", f"{varied}={','.join(literal(value) for value in values)}"]
     with Progress("sweep", "run", progress) as bar:
         if executor is None:
-            more = ["--out", str(folder), "--json", "--progress", "json"]
+            more = ["--out", path(folder), "--json", "--progress", "json"]
             more += [] if jobs is None else ["--jobs", str(jobs)]
             more += [] if memory is None else ["--allow-memory", str(memory)]
             ended = call([*arguments, *more], bar.tell)
@@ -120,6 +118,15 @@ def sweep(
 
             ended = spread(arguments, folder, executor, timeout, memory, patience, shards, bar.tell)
     return Sweep(folder, _is_well(ended), keep)
+
+
+def _seeds(given: Any) -> tuple[int, int]:
+    """The first seed and the one after the last."""
+    allowed = "allowed are a range in steps of one, or its first number and the one after its last, from 0 on"
+    found = (given.start, given.stop) if isinstance(given, range) and given.step == 1 else given
+    if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(seed, int) and seed >= 0 for seed in found)):
+        raise UsageError(f"seeds: found {given!r}, {allowed}")
+    return found
 
 
 def _is_well(ended: Ended) -> bool:

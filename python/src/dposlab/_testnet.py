@@ -11,14 +11,17 @@ import urllib.request
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Literal
 
 from ._errors import DposlabError, HttpError, RunDied
-from ._process import Listener, judged, options, start, stop
+from ._process import Listener, close, judged, options, path, start, stop
 
 #: How long an answer may take [s]; an advance of many slots takes its time.
 TIMEOUT = 300.0
+#: How long a request that failed waits for the end of the process, to say how it ended [s].
+ENDING_PATIENCE = 0.5
 
 Pace = Literal["manual", "on-demand", "max"] | float
 
@@ -46,11 +49,11 @@ class Lab:
 
     def get(self, path: str) -> Any:
         """``GET`` of a path of the public API, such as ``"node/status"``; the answer's JSON."""
-        return _request("GET", f"{self.url}/{path.lstrip('/')}", None)
+        return self._request("GET", f"{self.url}/{path.lstrip('/')}", None)
 
     def post(self, path: str, body: object) -> Any:
         """``POST`` of JSON to a path of the public API, such as ``"transactions"``; the answer's JSON."""
-        return _request("POST", f"{self.url}/{path.lstrip('/')}", body)
+        return self._request("POST", f"{self.url}/{path.lstrip('/')}", body)
 
     def advance(self, slots: int | None = None, *, until: Mapping[str, Any] | None = None, limit: int | None = None) -> Any:
         """Plays so many slots of eight seconds, or ``until`` something has come, such as ``{"height": 100}``, within ``limit``
@@ -113,11 +116,25 @@ class Lab:
 
     def recording(self) -> bytes:
         """All that has come in so far, as ``dposlab replay`` takes it."""
-        return _bytes("GET", f"{self.lab}/recording", None)
+        return self._bytes("GET", f"{self.lab}/recording", None)
 
     def _lab(self, method: str, path: str, body: object) -> Any:
-        answer = _request(method, f"{self.lab}/{path}", body)
+        answer = self._request(method, f"{self.lab}/{path}", body)
         return None if answer is None else answer["data"]
+
+    def _request(self, method: str, url: str, body: object) -> Any:
+        content = self._bytes(method, url, body)
+        return json.loads(content) if content else None
+
+    def _bytes(self, method: str, url: str, body: object) -> bytes:
+        try:
+            return _bytes(method, url, body)
+        except (OSError, HTTPException) as error:
+            raise self._gone() or error
+
+    def _gone(self) -> DposlabError | None:
+        """How the process has ended, if it has."""
+        raise NotImplementedError
 
 
 class Chain(Lab):
@@ -132,8 +149,15 @@ class Chain(Lab):
         self._net = net
 
     def close(self) -> None:
-        """Deletes it."""
-        self._net._lab("DELETE", f"chains/{self.id}", None)
+        """Deletes it. Harmless if that was done before."""
+        try:
+            self._net._lab("DELETE", f"chains/{self.id}", None)
+        except HttpError as error:
+            if error.status != 404:
+                raise
+
+    def _gone(self) -> DposlabError | None:
+        return self._net._gone()
 
     def __enter__(self) -> Chain:
         return self
@@ -163,11 +187,11 @@ class Testnet(Lab):
     ) -> None:
         """``set`` replaces values of the scenario by path, ``record`` is a new file for all that comes in, ``arguments`` are more
         of ``dposlab up``. Answers when the API does. Raises :class:`UsageError` for what is no testnet."""
-        given = ["up"] + ([] if scenario is None else [os.fspath(scenario)])
+        given = ["up"] + ([] if scenario is None else [path(scenario)])
         given += ["--json", "--port", "0", f"--exit-with-parent={os.getpid()}", *options(seed, set)]
         given += ["--pace", pace] if pace in ("manual", "on-demand") else ["--speed", str(pace)]
         given += [] if delegates is None else ["--delegates", str(delegates)]
-        given += [] if record is None else ["--record", os.fspath(record)]
+        given += [] if record is None else ["--record", path(record)]
         self._arguments = [*given, *arguments]
         #: The file of ``record``.
         self.record = record
@@ -193,6 +217,7 @@ class Testnet(Lab):
             raise
         code = self.process.wait()
         self._told.join()
+        close(self.process)
         judged(self._arguments, code, "", self._told.text())
         raise DposlabError(self._told.text() or f"dposlab up ended with code {code} before it was ready")
 
@@ -216,11 +241,17 @@ class Testnet(Lab):
         stop(self.process)
         self._told.join()
         self._drain.join()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        close(self.process)
         if before is not None and before not in (0, 130):
             raise RunDied(self._arguments, before, self._told.text())
+
+    def _gone(self) -> DposlabError | None:
+        try:
+            code = self.process.wait(ENDING_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return None
+        self._told.join()
+        return RunDied(self._arguments, code, self._told.text())
 
     def __enter__(self) -> Testnet:
         return self
@@ -247,8 +278,3 @@ def _bytes(method: str, url: str, body: object) -> bytes:
             return content
     except urllib.error.HTTPError as error:
         raise HttpError(method, url, error.code, error.read().decode(errors="replace")) from None
-
-
-def _request(method: str, url: str, body: object) -> Any:
-    content = _bytes(method, url, body)
-    return json.loads(content) if content else None

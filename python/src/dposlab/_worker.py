@@ -15,8 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._errors import UsageError
-from ._process import Listener, start
+from ._errors import DposlabError, UsageError
+from ._lease import Lease
+from ._process import Listener, close, start
+
+
+#: How often a worker looks whether somebody waits for what it does [s].
+EVERY = 0.5
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,21 @@ class Job:
     timeout: float | None
     #: Bytes of address space that the child may have (RLIMIT_AS).
     memory: int | None
+    #: Whether somebody waits for it.
+    wanted: Lease
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a worker hands back: the lines that the child printed, and by what it died, if it did."""
+    """What a worker hands back: the lines that the child printed, by what it died, if it did, and the code that it ended with."""
 
     lines: list[str]
     by: str | None
+    code: int = 0
+
+    def death(self) -> str:
+        """By what the child ended before it had printed all, in the program's words."""
+        return self.by or f"exit {self.code}"
 
 
 def rows(job: Job, first: int, end: int) -> Played:
@@ -67,35 +79,38 @@ def _played(job: Job, more: list[str], limit: float | None, findings: bool = Fal
             file.write_bytes(content)
         folder = Path(place, job.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        played = _child([*job.arguments, *more], str(folder), limit, job.memory)
+        played = _child([*job.arguments, *more], str(folder), limit, job.memory, job.wanted)
         if findings:
             texts = {file.name: file.read_text(encoding="utf-8") for file in (folder / "findings").glob("*.toml")}
             played.lines.append(json.dumps(texts))
         return played
 
 
-def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | None) -> Played:
-    """Runs the program. Where it prints nothing for longer than the limit [s] it is killed."""
+def _child(arguments: list[str], cwd: str, limit: float | None, memory: int | None, wanted: Lease) -> Played:
+    """Runs the program. Where it prints nothing for longer than the limit [s], or nobody waits for it any more, it is killed."""
     allowed = [] if memory is None else ["--allow-memory", str(memory)]
     child = start([*arguments, *allowed], cwd=cwd, memory=memory)
+    printed: queue.Queue[str | None] = queue.Queue()
+    told = Listener(child.stderr, None)
+    reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)
+    reader.start()
     try:
-        printed: queue.Queue[str | None] = queue.Queue()
-        told = Listener(child.stderr, None)
-        reader = threading.Thread(target=_read, args=(child.stdout, printed), daemon=True)
-        reader.start()
-        lines, late = _lines(printed, limit)
+        lines, late = _lines(printed, limit, wanted)
         if late:
             child.kill()
         code = child.wait()
-        reader.join()
-        told.join()
     except BaseException:
         child.kill()
         child.wait()
         raise
+    finally:
+        # Its end closes the other ends, and with them the loops of the threads.
+        reader.join()
+        told.join()
+        close(child)
     if code == 2:
         raise UsageError(told.text().removeprefix("dposlab: "))
-    return Played(lines, "time limit" if late else _death(code, told.text()))
+    return Played(lines, "time limit" if late else _death(code, told.text()), code)
 
 
 def _read(stream: Any, printed: queue.Queue[str | None]) -> None:
@@ -105,16 +120,24 @@ def _read(stream: Any, printed: queue.Queue[str | None]) -> None:
     printed.put(None)
 
 
-def _lines(printed: queue.Queue[str | None], limit: float | None) -> tuple[list[str], bool]:
+def _lines(printed: queue.Queue[str | None], limit: float | None, wanted: Lease) -> tuple[list[str], bool]:
     lines: list[str] = []
+    left = limit
     while True:
+        wait = EVERY if left is None else min(EVERY, max(left, 0))
         try:
-            line = printed.get(timeout=limit)
+            line = printed.get(timeout=wait)
         except queue.Empty:
-            return lines, True
+            if wanted.is_over():
+                raise DposlabError("whoever asked for these runs waits for them no more") from None
+            left = None if left is None else left - wait
+            if left is not None and left <= 0:
+                return lines, True
+            continue
         if line is None:
             return lines, False
         lines.append(line)
+        left = limit
 
 
 def _death(code: int, stderr: str) -> str | None:

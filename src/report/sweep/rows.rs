@@ -243,6 +243,7 @@ fn decode(row: u64, bytes: &[u8; SIZE]) -> Option<Row> {
 }
 
 /// The row's number is in it, so a row in another's place is none; and so a place full of zeros never passes.
+/// The Python package computes it as well (`_spread.py`), for rows on their way.
 fn checksum(row: u64, content: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(b"dposlab row");
