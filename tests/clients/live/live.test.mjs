@@ -71,6 +71,8 @@ test("the live view follows a partition, which a button begins, and its end", as
     assert.ok(count("elsewhere") > 0 && count("elsewhere") === lost.filter(({ height }) => height >= round.first).length);
     assert.ok((await page.locator(".ringed").getAttribute("aria-label")).includes(`${count("forged")} of 51 blocks forged, ${count("missed")} missed, ${count("elsewhere")} on another branch`));
     assert.ok((await page.locator(".events").innerText()).includes("fault 0 began: partition"));
+    // Whose slots they are is told of a round with missed slots, too.
+    assert.deepEqual(await page.locator(".owners text").allTextContents(), round.slots.map(({ owner }) => owner ?? "genesis blo…"));
 
     await page.getByRole("button", { name: "End fault 0, partition" }).click();
     await outcome(page, "Fault 0 has ended");
@@ -398,6 +400,18 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
         await page.getByRole("link", { name: "Pool" }).click();
         await until(page, (count) => document.querySelector("main .card .more").textContent === `${count} in all`, then.pool.length);
     }
+    // A page that begins in the past draws what was before, from the blocks, and the faults that were in force.
+    const drawn = (name) => page.locator(`.plot [data-series="${name}"] path.line`).evaluate((path) => path.getTotalLength());
+    await page.goto(`${net.origin}/?at=${seen.at(-1).lab.nowMicros}#/`);
+    await figure(page, "Transactions/s", "0\\.\\d+");
+    assert.ok((await drawn("throughput")) > 100);
+    assert.ok(!(await page.locator(".plot").textContent()).includes("milliseconds"));
+    assert.equal(await page.locator(".plot .span").count(), 0);
+    const fault = (await net.get("/lab")).faults[0].since;
+    await page.goto(`${net.origin}/?at=${fault + 24_000_000}#/`);
+    await until(page, () => document.querySelector(".plot .span") && document.querySelector(".plot").textContent.includes("crash"));
+    await page.goto(`${net.origin}/?at=${seen.at(-1).lab.nowMicros}#/pool`);
+    await until(page, () => document.querySelector("main .card .more")?.textContent.endsWith(" in all"));
     // The live network goes on meanwhile, and the page stays where it is.
     const { height } = (await net.get("/api/blockchain")).block;
     await net.advance(5);
