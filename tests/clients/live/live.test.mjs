@@ -437,7 +437,20 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
     await figure(page, "Nodes live", "6 of 7");
     assert.ok(!page.url().includes("at="));
 
-    // Another node's explorer, and a chain that goes on.
+    // The explorer of another node shows its chain: that of the crashed node ends where it crashed.
+    const { nodes, nowMicros } = await net.get("/lab");
+    assert.ok(nodes[2].height < nodes[0].height);
+    const topmost = (height) => until(page, (height) => document.querySelector("main tbody a")?.textContent === height, height.toLocaleString("en"));
+    await page.goto(`${net.origin}/?at=${nowMicros}#/blocks`);
+    await topmost(nodes[0].height);
+    await page.getByLabel("Node whose explorer is shown").fill("2");
+    await page.keyboard.press("Enter");
+    await topmost(nodes[2].height);
+    await press(page, "Back by one slot");
+    await until(page, (now) => Number(new URL(location.href).searchParams.get("at").split("-")[0]) < now, nowMicros);
+    await topmost(nodes[2].height);
+
+    // A chain that goes on.
     const then = seen.at(-1);
     await page.goto(`${net.origin}/?at=${then.lab.nowMicros}`);
     await figure(page, "Height", Math.max(...then.lab.nodes.map((node) => node.height)));
