@@ -23,7 +23,7 @@ function table(head, rows, label) {
         : element("td", {}, String(value));
   return element(
     "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${label}` },
     element(
       "table",
       {},

@@ -14,17 +14,29 @@ const HEAD = 22;
 
 /** How wide a text is in the type of the plots. */
 const ruler = document.createElement("canvas").getContext("2d");
-function widthOf(text) {
-  if (!widthOf.font) ruler.font = widthOf.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+function widthOf(text, weight = 400) {
+  widthOf.family ??= getComputedStyle(document.body).fontFamily;
+  if (widthOf.weight !== weight) ruler.font = `${(widthOf.weight = weight)} 12px ${widthOf.family}`;
   return ruler.measureText(text).width;
 }
 /** Without its middle where it is too wide: names often differ at their ends. */
-function shortened(text, width) {
-  if (widthOf(text) <= width) return text;
+function shortened(text, width, weight = 400) {
+  if (widthOf(text, weight) <= width) return text;
   const without = (kept) => `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
   let kept = text.length - 1;
-  while (kept > 2 && widthOf(without(kept)) > width) kept -= 1;
+  while (kept > 2 && widthOf(without(kept), weight) > width) kept -= 1;
   return without(kept);
+}
+
+/** Lines of whole words, none wider than this where its words are not. */
+function wrapped(text, width) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && widthOf(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 const words = (x, y, text, more = {}) => svg("text", { x: px(x), y: px(y), class: "tick", ...more }, text);
@@ -264,8 +276,13 @@ class Plot {
       nodes.push(made);
       height = Math.max(height, turned ? 22 + widthOf(text) * 0.58 : 18);
     }
-    if (sx.title) nodes.push(words((left + right) / 2, bottom + height + 18, sx.title, { class: "title", "text-anchor": "middle" }));
-    return { nodes, height: height + (sx.title ? 26 : 6) };
+    // Between the axis' ends where that has room, else across the drawing.
+    const middle = widthOf(sx.title) <= right - left ? (left + right) / 2 : this.width / 2;
+    const lines = sx.title ? wrapped(sx.title, this.width - 8) : [];
+    lines.forEach((line, index) =>
+      nodes.push(words(middle, bottom + height + 18 + 15 * index, line, { class: "title", "text-anchor": "middle" })),
+    );
+    return { nodes, height: height + (lines.length ? 11 + 15 * lines.length : 6) };
   }
 
   drawLegend() {

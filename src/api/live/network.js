@@ -179,34 +179,51 @@ export class Network {
     if (this.events.length > EVENTS) this.events.splice(0, this.events.length - EVENTS);
   }
 
-  /** What is shown of all that is kept: no more than there was then. */
+  /** What is shown of all that is kept: no more than there was then. What the page has not seen itself is read off the blocks. */
   get shown() {
     if (!this.isPast) return { samples: this.samples, spans: this.spans, events: this.events };
     const now = this.lab.nowMicros / 1e6;
+    const kept = this.samples.filter((sample) => sample.now <= now);
+    const samples = [...this.sampled(kept[0]?.now ?? now), ...kept];
+    if (samples.at(-1)?.now !== now) samples.push(this.sample(now));
     const spans = this.spans.filter(({ from }) => from <= now);
+    const known = new Set(spans.map(({ id }) => id));
+    for (const { id, state, since, fault } of this.faults)
+      if (state === "in-force" && !known.has(id)) spans.push({ id, from: since, to: null, name: fault.kind });
     return {
-      samples: this.samples.filter((sample) => sample.now <= now),
+      samples,
       spans: spans.map((span) => (span.to !== null && span.to > now ? { ...span, to: null } : span)),
       events: this.events.filter(({ at }) => at <= this.lab.nowMicros),
     };
   }
 
-  /** Keeps a sample for the plots, and when faults were in force. */
-  remember() {
-    const { lab, tree, faults } = this;
-    const now = lab.nowMicros / 1e6;
-    if (this.isPast) return;
-    const tip = tree.blocks.find((block) => block.id === tree.tip);
+  /** What the blocks tell of the time before an instant. */
+  sampled(until) {
+    const before = this.tree.blocks.filter((block) => block.winning && block.time < until);
+    return before.map((block) => ({ now: block.time, confirmed: block.confirmed, pool: null }));
+  }
+
+  /** What is looked at, as a sample. */
+  sample(now) {
+    const { lab, tree } = this;
     const live = lab.nodes.filter((node) => node.live);
     const pool = live.length ? live.reduce((sum, node) => sum + node.pool, 0) / live.length : null;
+    const tip = tree.blocks.find((block) => block.id === tree.tip);
+    return { now, confirmed: tip?.confirmed ?? this.samples.at(-1)?.confirmed ?? 0, pool };
+  }
+
+  /** Keeps a sample for the plots, and when faults were in force. */
+  remember() {
+    const { lab, faults } = this;
+    const now = lab.nowMicros / 1e6;
+    if (this.isPast) return;
+    const sample = this.sample(now);
     // Back at a snapshot, what was is not any more.
     while (this.samples.length && this.samples.at(-1).now > now) this.samples.pop();
-    if (!this.samples.length)
-      for (const block of tree.blocks)
-        if (block.winning && block.time < now) this.samples.push({ now: block.time, confirmed: block.confirmed, pool: null });
+    if (!this.samples.length) this.samples = this.sampled(now);
     const last = this.samples.at(-1);
-    if (tip && (!last || now > last.now)) this.samples.push({ now, confirmed: tip.confirmed, pool });
-    else if (last) last.pool = pool;
+    if (!last || now > last.now) this.samples.push(sample);
+    else last.pool = sample.pool;
     if (this.samples.length > SAMPLES) this.samples.splice(0, this.samples.length - SAMPLES);
     const known = new Map(this.spans.map((span) => [span.id, span]));
     this.spans = this.spans.filter((span) => span.from <= now);

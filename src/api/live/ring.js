@@ -6,7 +6,7 @@ const SIDE = 460;
 const MIDDLE = SIDE / 2;
 /** Slots that are drawn at most, and those whose owners are named. */
 const MOST = 1200;
-const NAMED = 60;
+const NAMED = 106;
 const STATES = [
   ["forged", "forged", "var(--good)", null],
   ["missed", "missed", "var(--bad)", "rising"],
@@ -84,7 +84,7 @@ export class Ring {
       return;
     }
     const wide = 360 / this.slots.length;
-    const size = Math.min(13, Math.max(8.5, 280 / this.slots.length + 3.5));
+    const size = Math.min(13, Math.max(7.5, 280 / this.slots.length + 3.5));
     this.names.replaceChildren(
       ...this.slots.map(({ owner, state }, index) => {
         const angle = (index + 0.5) * wide;

@@ -141,8 +141,9 @@ export class Travel {
       while (this.next) {
         const wanted = this.next;
         this.next = null;
-        if (wanted.step && !wanted.back && !this.view) continue;
-        await this.open(wanted);
+        if (wanted.isNow) await this.close();
+        else if (wanted.isOn) await this.leave();
+        else if (!wanted.step || wanted.back || this.view) await this.open(wanted);
       }
     } finally {
       this.busy = false;
@@ -155,6 +156,7 @@ export class Travel {
     const from = wanted.step && old ? { view: old.id, ...wanted } : wanted;
     try {
       const view = await post("lab/views", { ...from, ...(this.node === null ? {} : { node: this.node }) }, { live: true });
+      if (this.next?.isNow) return void drop(`lab/views/${view.id}`, { live: true }).catch(() => {});
       const isNow = wanted.step && !wanted.back && view.at >= this.last && old && view.at === old.at && view.delivered === old.delivered;
       this.wrong = isNow ? "This is the newest instant that the page knows; Back to now shows what comes." : null;
       await this.set(view);
@@ -162,6 +164,8 @@ export class Travel {
     } catch (why) {
       if (!(why instanceof Refused)) throw why;
       this.wrong = why.message;
+      // A node that is not there is not asked for again.
+      if (old) [this.node, this.seen.value] = [old.node, old.node];
       if (why.status !== 404 || !wanted.step || !old || isAgain) return;
       // It was closed meanwhile, so it is opened anew first.
       await this.open({ at: old.at, delivered: old.delivered, inputs: old.inputs }, true);
@@ -176,6 +180,7 @@ export class Travel {
     if (view) this.seen.value = view.node;
     setBase(view ? `views/${view.id}/` : "", async () => {
       // So many others were opened since that it was closed.
+      if (!this.view) return "";
       const { at, delivered, inputs, node } = this.view;
       this.view = await post("lab/views", { at, delivered, inputs, node }, { live: true });
       return `views/${this.view.id}/`;
@@ -190,12 +195,16 @@ export class Travel {
     this.moved();
   }
 
-  async toNow() {
-    this.next = null;
+  /** Shows the live network again, whatever is on its way. */
+  toNow() {
+    return this.go({ isNow: true });
+  }
+
+  async close() {
     const old = this.view;
     this.wrong = null;
     this.node = null;
-    if (!old) return this.draw();
+    if (!old) return;
     await this.set(null);
     drop(`lab/views/${old.id}`, { live: true }).catch(() => {});
   }
@@ -210,7 +219,11 @@ export class Travel {
   }
 
   /** Makes an isolated chain that begins here, and goes there. */
-  async goOn() {
+  goOn() {
+    return this.go({ isOn: true });
+  }
+
+  async leave() {
     if (!this.view) return;
     try {
       const { id } = await post(`lab/views/${this.view.id}/chain`, {}, { live: true });

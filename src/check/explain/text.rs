@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 const COLUMNS: usize = 100;
 /// Nodes that have a lane in the diagram at most.
 const LANES: usize = 16;
+/// Nodes that are told each by its number at most.
+const EACH: usize = 8;
 /// Columns of a bar of the curve.
 const BAR: usize = 40;
 /// Changes told at most of those that pass.
@@ -22,11 +24,21 @@ const NUMBERS: usize = 10;
 
 /// Nodes in words: `nodes 0 2 3`.
 fn nodes(all: &[NodeId]) -> String {
-    let numbers: Vec<String> = all.iter().map(|node| node.0.to_string()).collect();
-    match all {
-        [_] => format!("node {}", numbers[0]),
-        _ => format!("nodes {}", numbers.join(" ")),
+    let word = if all.len() == 1 { "node" } else { "nodes" };
+    format!("{word} {}", listed(all).join(" "))
+}
+
+/// The numbers of nodes. Of more than [`EACH`], three or more that follow on each other are one span: `0–34`.
+fn listed(all: &[NodeId]) -> Vec<String> {
+    if all.len() <= EACH {
+        return all.iter().map(|node| node.0.to_string()).collect();
     }
+    let spans = all.chunk_by(|one, next| one.0.checked_add(1) == Some(next.0));
+    let told = spans.flat_map(|span| match span {
+        [first, _, .., last] => vec![format!("{}–{}", first.0, last.0)],
+        few => few.iter().map(|node| node.0.to_string()).collect(),
+    });
+    told.collect()
 }
 
 /// Per cent, without decimals that mean nothing.
@@ -313,11 +325,11 @@ fn diagram(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
     drawn.iter().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
 }
 
-/// At most so many nodes by number: `nodes 0 1 2 and 13 more`.
+/// Nodes in few words: `nodes 0–34`, or `nodes 0 2 4 6 8 10 and 7 more`.
 fn of_nodes(all: &[NodeId]) -> String {
-    match all.len() {
-        0..=8 => nodes(all),
-        more => format!("{} and {} more", nodes(&all[..6]), more - 6),
+    match listed(all).len() {
+        0..=EACH => nodes(all),
+        _ => format!("{} and {} more", nodes(&all[..6]), all.len() - 6),
     }
 }
 
@@ -498,5 +510,23 @@ fn changes(f: &mut std::fmt::Formatter<'_>, explanation: &Explanation) -> std::f
     match nearest.untried {
         Some(untried) => wrapped(f, "  ", &format!("not tried are {untried}")),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_nodes_are_told_as_spans_and_few_one_by_one() {
+        let told = |all: &[u32]| of_nodes(&all.iter().copied().map(NodeId).collect::<Vec<_>>());
+        assert_eq!(told(&[3]), "node 3");
+        assert_eq!(told(&[0, 1, 2, 3, 4, 5, 6, 7]), "nodes 0 1 2 3 4 5 6 7");
+        let part: Vec<u32> = (0..35).collect();
+        assert_eq!(told(&part), "nodes 0–34");
+        assert_eq!(told(&[0, 1, 3, 4, 5, 9, 10, 11, 12, 20]), "nodes 0 1 3–5 9–12 20");
+        let even: Vec<u32> = (0..13).map(|half| 2 * half).collect();
+        assert_eq!(told(&even), "nodes 0 2 4 6 8 10 and 7 more");
+        assert_eq!(told(&[0, 2, 4, 6, 8, 10, 12, 14, u32::MAX]), "nodes 0 2 4 6 8 10 and 3 more");
     }
 }

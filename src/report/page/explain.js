@@ -1,6 +1,6 @@
 const { target, chain, curve, nearest } = data;
 const seconds = (value) => `${Number(value.toFixed(3))} s`;
-const nodeNames = (nodes) => (nodes.length ? `${nodes.length > 1 ? "nodes" : "node"} ${nodes.join(" ")}` : "the network");
+const nodeNames = (nodes) => (nodes.length ? `${nodes.length > 1 ? "nodes" : "node"} ${nodeList(nodes)}` : "the network");
 const passing = nearest ? nearest.tried.filter((tried) => tried.passes === true) : [];
 const failedTitle = data.failed ? `${target.name}${target.kind === "halt" || target.kind === "stall" ? "" : " does not hold"}` : target.kind === "nothing" ? "Nothing failed" : `Nothing failed; the nearest to it was ${target.name}`;
 
@@ -48,7 +48,7 @@ if (chain.numbers.length) {
 
 if (chain.rivals.length) {
   grid.append(card("half words", "Rival blocks", "Blocks on one parent, and who stands on each when the failure shows.",
-    table(["branch", "height", "slot", "forged by", "stand on it", "block"], chain.rivals.map((one) => [one.branch, number(one.height), one.slot, one.node === null ? "–" : `node ${one.node}`, one.stand_on_it.length ? one.stand_on_it.join(" ") : "nobody", one.id]), "Rival blocks")));
+    table(["branch", "height", "slot", "forged by", "stand on it", "block"], chain.rivals.map((one) => [one.branch, number(one.height), one.slot, one.node === null ? "–" : `node ${one.node}`, one.stand_on_it.length ? nodeList(one.stand_on_it) : "nobody", one.id]), "Rival blocks")));
 }
 
 if (curve && curve.points.length) {

@@ -12,6 +12,17 @@ const MARK_OF = { "block.forged": "square", "block.applied": "circle", "chain.ro
 const WIDEST_LANES = 24;
 const SIDE_BY_SIDE = 760;
 
+/** Nodes by number; of more than eight, those that follow on each other are told as spans, as the text does. */
+function nodeList(nodes) {
+  if (nodes.length <= 8) return nodes.join(" ");
+  const spans = [];
+  for (const node of nodes) {
+    if (spans.length && spans.at(-1)[1] + 1 === node) spans.at(-1)[1] = node;
+    else spans.push([node, node]);
+  }
+  return spans.flatMap(([first, last]) => (last - first > 1 ? `${first}–${last}` : first === last ? first : [first, last])).join(" ");
+}
+
 /** Which nodes have a lane: all, or those that do something in the rows. */
 function laneNodes(explanation) {
   const { nodes, target, chain } = explanation;
@@ -96,9 +107,9 @@ class Sequence {
       }
     }
     made.push(words(0, at + 4, row.folded ? "…" : row.after_seconds.toFixed(3), { class: "tick" }));
-    const who = row.nodes.length && !row.folded ? `${row.nodes.length > 1 ? "nodes" : "node"} ${row.nodes.join(" ")} ` : "";
+    const who = row.nodes.length && !row.folded ? `${row.nodes.length > 1 ? "nodes" : "node"} ${nodeList(row.nodes)} ` : "";
     const full = `${who}${row.text}`;
-    const text = words(textAt, wide ? at + 4 : at + 22, shortened(full, (this.width - textAt - 4) * (row.kind === "failure" ? 0.9 : 1)), { class: row.folded ? "tick" : row.kind === "failure" ? "failure" : "said" });
+    const text = words(textAt, wide ? at + 4 : at + 22, shortened(full, this.width - textAt - 4, row.kind === "failure" ? 700 : 400), { class: row.folded ? "tick" : row.kind === "failure" ? "failure" : "said" });
     text.append(svg("title", {}, full));
     made.push(text);
     return made;

@@ -71,6 +71,8 @@ test("the live view follows a partition, which a button begins, and its end", as
     assert.ok(count("elsewhere") > 0 && count("elsewhere") === lost.filter(({ height }) => height >= round.first).length);
     assert.ok((await page.locator(".ringed").getAttribute("aria-label")).includes(`${count("forged")} of 51 blocks forged, ${count("missed")} missed, ${count("elsewhere")} on another branch`));
     assert.ok((await page.locator(".events").innerText()).includes("fault 0 began: partition"));
+    // Whose slots they are is told of a round with missed slots, too.
+    assert.deepEqual(await page.locator(".owners text").allTextContents(), round.slots.map(({ owner }) => owner ?? "genesis blo…"));
 
     await page.getByRole("button", { name: "End fault 0, partition" }).click();
     await outcome(page, "Fault 0 has ended");
@@ -350,7 +352,7 @@ test("an isolated chain has a page of its own", async () => {
 });
 
 test("time travel shows the balances that the API gave then, by slider, keyboard and steps, and a chain goes on from there", async () => {
-    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "9", "--delegates", "5");
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "9", "--delegates", "7");
     const seen = [];
     const note = async () => seen.push({ lab: await net.get("/lab"), wallets: await net.get("/api/wallets?limit=25"), pool: await net.get("/api/transactions/unconfirmed") });
     await net.advance(6);
@@ -361,18 +363,19 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
         await note();
         await net.advance(2);
     }
+    // The other six go on: each reaches five others, which is what forging takes. With five nodes the network would halt.
     await net.post("/lab/faults", { kind: "crash", nodes: [2] });
     await net.advance(20);
     const { page, told, close } = await open(browser, net);
     const slider = page.getByLabel("Instant shown");
     const when = (text) => until(page, (text) => document.querySelector(".when").textContent.includes(text), text);
-    await figure(page, "Nodes live", "4 of 5");
+    await figure(page, "Nodes live", "6 of 7");
 
     // The slider goes by slots, and what is drawn is what was.
     await slider.focus();
     await page.keyboard.press("Home");
     await figure(page, "Height", 1);
-    await figure(page, "Nodes live", "5 of 5");
+    await figure(page, "Nodes live", "7 of 7");
     for (let slot = 2; slot <= 7; slot += 1) {
         await page.keyboard.press("ArrowRight");
         await figure(page, "Height", slot);
@@ -383,7 +386,7 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
     await page.keyboard.press("Shift+ArrowLeft");
     await figure(page, "Height", 6);
     await page.keyboard.press("PageUp");
-    await figure(page, "Round", "3, \\d of 5");
+    await figure(page, "Round", "2, \\d of 7");
     assert.ok(await page.locator(".paces").evaluate((paces) => paces.closest("[inert]") !== null), "nobody steers the past");
 
     // At each instant that was looked at, every balance is the one that was answered then: on the page that is open, and on one
@@ -397,26 +400,57 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
         await page.getByRole("link", { name: "Pool" }).click();
         await until(page, (count) => document.querySelector("main .card .more").textContent === `${count} in all`, then.pool.length);
     }
+    // A page that begins in the past draws what was before, from the blocks, and the faults that were in force.
+    const drawn = (name) => page.locator(`.plot [data-series="${name}"] path.line`).evaluate((path) => path.getTotalLength());
+    await page.goto(`${net.origin}/?at=${seen.at(-1).lab.nowMicros}#/`);
+    await figure(page, "Transactions/s", "0\\.\\d+");
+    assert.ok((await drawn("throughput")) > 100);
+    assert.ok(!(await page.locator(".plot").textContent()).includes("milliseconds"));
+    assert.equal(await page.locator(".plot .span").count(), 0);
+    const fault = (await net.get("/lab")).faults[0].since;
+    await page.goto(`${net.origin}/?at=${fault + 24_000_000}#/`);
+    await until(page, () => document.querySelector(".plot .span") && document.querySelector(".plot").textContent.includes("crash"));
+    await page.goto(`${net.origin}/?at=${seen.at(-1).lab.nowMicros}#/pool`);
+    await until(page, () => document.querySelector("main .card .more")?.textContent.endsWith(" in all"));
     // The live network goes on meanwhile, and the page stays where it is.
     const { height } = (await net.get("/api/blockchain")).block;
     await net.advance(5);
+    const { height: newest } = (await net.get("/api/blockchain")).block;
+    assert.ok(newest > height, `the network goes on from ${height}, and is at ${newest}`);
     await page.getByRole("link", { name: "Live", exact: true }).click();
-    const there = await page.locator(".when").textContent();
-    for (const kind of ["event", "block", "slot", "round"]) {
-        await page.getByRole("button", { name: `On by one ${kind}` }).click();
-        await until(page, (there) => document.querySelector(".when").textContent !== there || document.querySelector(".now").textContent, there);
-    }
-    for (const kind of ["round", "slot", "block", "event"]) await page.getByRole("button", { name: `Back by one ${kind}` }).click();
+    const instant = () => new URL(page.url()).searchParams.get("at").split("-").map(Number);
+    const isLater = ([at, delivered, inputs], [than, ...rest]) => at > than || (at === than && (delivered > rest[0] || (delivered === rest[0] && inputs > rest[1])));
+    const step = async (name, isThere) => {
+        const before = instant();
+        await press(page, name);
+        await page.waitForURL((url) => url.searchParams.get("at") !== before.join("-"));
+        assert.ok(isThere(instant(), before), `${name}: from ${before} to ${instant()}`);
+    };
+    for (const kind of ["event", "block", "slot", "round"]) await step(`On by one ${kind}`, isLater);
+    for (const kind of ["round", "slot", "block", "event"]) await step(`Back by one ${kind}`, (now, before) => isLater(before, now));
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
     assert.deepEqual(violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => [id, nodes[0].html]), []);
     await press(page, "Back to now");
     await when("Now.");
-    await figure(page, "Height", `(?!${height}$)\\d+`);
-    await figure(page, "Nodes live", "4 of 5");
+    await figure(page, "Height", newest);
+    await figure(page, "Nodes live", "6 of 7");
     assert.ok(!page.url().includes("at="));
 
-    // Another node's explorer, and a chain that goes on.
+    // The explorer of another node shows its chain: that of the crashed node ends where it crashed.
+    const { nodes, nowMicros } = await net.get("/lab");
+    assert.ok(nodes[2].height < nodes[0].height);
+    const topmost = (height) => until(page, (height) => document.querySelector("main tbody a")?.textContent === height, height.toLocaleString("en"));
+    await page.goto(`${net.origin}/?at=${nowMicros}#/blocks`);
+    await topmost(nodes[0].height);
+    await page.getByLabel("Node whose explorer is shown").fill("2");
+    await page.keyboard.press("Enter");
+    await topmost(nodes[2].height);
+    await press(page, "Back by one slot");
+    await until(page, (now) => Number(new URL(location.href).searchParams.get("at").split("-")[0]) < now, nowMicros);
+    await topmost(nodes[2].height);
+
+    // A chain that goes on.
     const then = seen.at(-1);
     await page.goto(`${net.origin}/?at=${then.lab.nowMicros}`);
     await figure(page, "Height", Math.max(...then.lab.nodes.map((node) => node.height)));
@@ -430,6 +464,44 @@ test("time travel shows the balances that the API gave then, by slider, keyboard
     await figure(page, "Height", Math.max(...then.lab.nodes.map((node) => node.height)) + 1);
     assert.ok(await page.locator("#travel").isHidden());
     assert.deepEqual(told, []);
+    await close();
+});
+
+test("who goes back to now stays there, whatever is on its way, and a node that is not there is told of once", async () => {
+    const net = await start("--pace", "manual", "--stage", "inline", "--seed", "10", "--delegates", "5");
+    await net.advance(12);
+    const { page, told, close } = await open(browser, net);
+    await figure(page, "Height", 13);
+    // Answers of views come when they are let go.
+    const held = [];
+    await page.route("**/lab/views", (route) => (route.request().method() === "POST" && held.hold ? held.push(route) : route.continue()));
+    const back = page.getByRole("button", { name: "Back by one slot" });
+    await back.click();
+    await figure(page, "Height", 12);
+    held.hold = true;
+    await back.click();
+    await press(page, "Back to now");
+    await page.waitForTimeout(0);
+    held.hold = false;
+    assert.equal(held.length, 1);
+    const [answer] = await Promise.all([page.waitForResponse((response) => response.request().method() === "POST"), held[0].continue()]);
+    assert.equal(answer.status(), 201);
+    await until(page, () => document.querySelector(".when").textContent.startsWith("Now."));
+    await figure(page, "Height", 13);
+    await net.advance(1);
+    await figure(page, "Height", 14);
+    assert.ok(!page.url().includes("at="));
+    for (let views; (views = (await net.get("/lab/views")).views).length;) assert.ok(views.length <= 2, "no view is left open");
+
+    await back.click();
+    await page.getByLabel("Node whose explorer is shown").fill("9");
+    await page.keyboard.press("Enter");
+    await until(page, () => document.querySelector(".when").textContent.includes("key 'node': found 9, allowed is 0 to 4"));
+    assert.equal(await page.getByLabel("Node whose explorer is shown").inputValue(), "0");
+    await back.click();
+    await figure(page, "Height", 12);
+    await until(page, () => !document.querySelector(".when").textContent.includes("found 9"));
+    assert.deepEqual(told.filter((line) => !line.includes("422")), []);
     await close();
 });
 

@@ -108,7 +108,7 @@ test("labels of an axis do not overlap and stay in the drawing", async () => {
             const straight = [...svg.querySelectorAll("text[data-x]:not([transform]), text[data-y]")];
             const boxes = straight.map((text) => [text, text.getBoundingClientRect()]);
             const out = [...svg.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()])
-                .filter(([, box]) => box.left < frame.left - 14 || box.right > frame.right + 14);
+                .filter(([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1);
             const over = boxes.filter(([one, box], index) => boxes.some(([other, next], place) => place > index && (one.dataset.x === undefined) === (other.dataset.x === undefined)
                 && box.left < next.right && next.left < box.right && box.top + 3 < next.bottom && next.top + 3 < box.bottom));
             return [...out, ...over].map(([text]) => `${svg.parentElement.getAttribute("aria-label").slice(0, 40)}: ${text.textContent}`);

@@ -2,7 +2,7 @@
 // code; and looking at one event after the other never takes longer than a frame or two.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -177,6 +177,50 @@ test("in every theme and width axe finds nothing serious, and nothing is cut off
         assert.deepEqual(told, []);
         await close();
     }
+});
+
+test("a trace of a million events opens in three seconds, and going through it is drawn in a frame each", async () => {
+    // The run's own events again and again, each time later, after its first line.
+    const events = lines.slice(1, -1).map((line) => JSON.parse(line).at);
+    const span = events.at(-1) - events[0];
+    const file = join(out, "million.jsonl");
+    let count = 0;
+    writeFileSync(file, `${lines[0]}\n`);
+    for (let turn = 0; count < 1_000_000; turn += 1) {
+        appendFileSync(file, lines.slice(1, -1).map((line) => line.replace(/"at":(\d+)/, (_, at) => `"at":${Number(at) + turn * span}`)).join("\n") + "\n");
+        count += events.length;
+    }
+    const { page, told, close } = await open();
+    const input = card(page).locator("input[type=file]");
+    await input.evaluate((input) => input.addEventListener("change", () => { globalThis.began = performance.now(); }, true));
+    await page.evaluate(() => new MutationObserver(() => { if (document.querySelector(".trace:not([hidden])")) globalThis.opened ??= performance.now(); }).observe(document.body, { attributes: true, subtree: true }));
+    await input.setInputFiles(file);
+    await page.waitForFunction(() => globalThis.opened, undefined, { timeout: 60_000 });
+    // On a busy machine nothing is as fast as it is; so is a page that does nothing with the file but decode it.
+    const floor = await input.evaluate(async (input) => {
+        const began = performance.now();
+        const reader = input.files[0].stream().pipeThrough(new TextDecoderStream()).getReader();
+        while (!(await reader.read()).done);
+        return performance.now() - began;
+    });
+    const took = await page.evaluate(() => opened - began);
+    assert.match(await card(page).locator("p[role=status]").textContent(), new RegExp(`${count.toLocaleString("en")} events of 51 nodes`));
+    const gaps = await page.evaluate(async () => {
+        const slider = document.querySelector(".trace input[type=range]");
+        const times = [];
+        for (let step = 0; step < 200; step += 1) {
+            slider.value = Math.floor(((step * 7919) % 201) / 200 * Number(slider.max));
+            slider.dispatchEvent(new Event("input"));
+            times.push(await new Promise(requestAnimationFrame));
+        }
+        return times.slice(1).map((time, index) => time - times[index]).sort((one, other) => one - other);
+    });
+    console.log(`${count} events opened in ${took.toFixed(0)} ms, decoded in ${floor.toFixed(0)} ms; a step takes ${gaps[gaps.length >> 1].toFixed(1)} ms in the median, ${gaps[Math.floor(gaps.length * 0.95)].toFixed(1)} ms at 95 %`);
+    assert.ok(took < Math.max(3000, 8 * floor), `opened in ${took} ms, decoded in ${floor} ms`);
+    assert.ok(gaps[gaps.length >> 1] < 50, `a step takes ${gaps[gaps.length >> 1]} ms`);
+    assert.deepEqual(told, []);
+    rmSync(file);
+    await close();
 });
 
 test("looking at 200 events far apart goes over a few events each, and is drawn in a frame each", async () => {
