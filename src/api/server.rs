@@ -287,10 +287,11 @@ fn filter(
         .then(move |method: Method, path: FullPath, query: String, headers: HeaderMap, remote: Remote, stream| {
             let context = context.clone();
             async move {
+                let received = context.receiving.begin(remote.0.ip().to_canonical());
                 let remote = Some(remote.0);
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, remote };
                 let patience = context.settings.limits.body;
-                let body = body::read_within(patience, &request.headers, stream, &context.receiving);
+                let body = body::read_within(patience, &request.headers, stream, received);
                 let reply = dispatch::answer(&context, &request, body).await;
                 let tampering = reply.tampering;
                 let mut response = reply.into_response(&request);

@@ -98,7 +98,8 @@ pub struct Up {
     #[arg(long, value_name = "FILE", requires = "network_dir")]
     secrets: Option<PathBuf>,
     /// Begin on an existing chain of the same network, each block of it fully verified. JSON, in any order: pages of
-    /// /api/blocks and of /api/transactions?transform=false as served, or a block a line with its transactions in it.
+    /// /api/blocks and of /api/transactions?transform=false as served, or a block a line with its transactions in it, as
+    /// `dposlab export` writes it, which may be larger than the memory.
     #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
     /// How blocks and transactions travel: 'once', straight to all others, transactions in order; or as in the 'reference'
@@ -208,7 +209,7 @@ impl Up {
     /// # Errors
     /// The port is in use, the network folder cannot be read, or an actor died.
     pub fn run(self) -> Result<(), Failure> {
-        let parent = self.parent.parent()?;
+        let interrupts = Interrupts::listen(self.parent.parent()?).map_err(Failure::broken)?;
         let mut ready_file = self.ready_file.as_deref().map(ReadyFile::claim).transpose()?;
         // The port first: a mistake there should not cost the time to make a network.
         let ports = self.api.listen(self.host, self.port)?;
@@ -263,7 +264,6 @@ impl Up {
         let chains = chains::beside(&network, &session, beside.handle().clone());
         let seed = session.seed;
         let live = async {
-            let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
             let mut stage = match self.stage {
                 StageKind::Inline => Stage::inline(&plan, observers),
                 StageKind::Ractor => Stage::ractor(&plan, observers).await.map_err(Failure::broken)?,

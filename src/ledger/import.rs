@@ -5,13 +5,36 @@
 //! comes first; or it comes without, in either shape of the API, and its transactions stand anywhere in the file
 //! (`import/served.rs`).
 
+//!
+//! ```text
+//!   lines ──► batches of lines ──► read, and their signatures verified ──► put on top, one after the other
+//!             a thread of its own      all cores                             the caller's thread
+//! ```
+//!
+//! A signature costs a hundred times what the rest of an empty block costs. So it is verified ahead ([`Block::check_content`]
+//! remembers what it found), while the blocks before are put on top. No more than three batches are in memory at a time.
+
+mod read;
 mod served;
 
 use super::{BlockRejected, BlockTree, Link};
-use crate::protocol::{Block, Height, SignedTransaction, transaction::TransactionContext};
+use crate::protocol::{Height, crypto::CryptoMode};
+use rayon::prelude::*;
+use read::{Read, ReadBlock, read_line};
 use serde_json::Value;
 use served::Served;
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread,
+};
+
+/// Lines of a batch, at most.
+const BATCH_LINES: usize = 512;
+/// Bytes of a batch after which no further line is added.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// The error of a line of a chain that was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -47,21 +70,86 @@ pub enum ImportReason {
     Rejected(#[from] BlockRejected),
 }
 
+/// How far an import is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Bytes of the lines that were taken, with one for the end of each.
+    pub bytes: u64,
+    /// The height of the last block.
+    pub height: Height,
+}
+
 /// Puts the blocks of a chain on top of the genesis block, and answers the last one.
 ///
 /// # Errors
-/// The first line that is not a block that follows the one before: nothing after it is looked at.
-pub fn import<L: AsRef<str>>(tree: &BlockTree, lines: impl Iterator<Item = L>) -> Result<Arc<Link>, ImportError> {
+/// The first line that is not a block that follows the one before: nothing after it is put on top.
+pub fn import<L: AsRef<str> + Send + Sync>(
+    tree: &BlockTree,
+    lines: impl Iterator<Item = L> + Send,
+) -> Result<Arc<Link>, ImportError> {
+    import_and_tell(tree, lines, |_| {})
+}
+
+/// [`import`], which tells after some hundred blocks each how far it is.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_and_tell<L: AsRef<str> + Send + Sync>(
+    tree: &BlockTree,
+    lines: impl Iterator<Item = L> + Send,
+    mut tell: impl FnMut(Imported),
+) -> Result<Arc<Link>, ImportError> {
+    // The treatment of signatures is the thread's.
+    let mode = CryptoMode::current();
     let mut tip = tree.genesis().clone();
     let mut served = Served::default();
-    for (index, text) in lines.enumerate() {
-        let line = index + 1;
-        for value in serde_json::Deserializer::from_str(text.as_ref()).into_iter() {
-            let value = value.map_err(|why| ImportError { line, reason: why.into() })?;
-            take(tree, &mut tip, &mut served, line, value).map_err(|reason| ImportError { line, reason })?;
+    let (mut line, mut bytes) = (0, 0);
+    thread::scope(|scope| {
+        let (send, batches) = sync_channel(1);
+        scope.spawn(move || read_ahead(tree, lines, mode, &send));
+        for batch in batches {
+            for (length, values) in batch {
+                line += 1;
+                bytes += length as u64 + 1;
+                for value in values {
+                    take(tree, &mut tip, &mut served, line, value).map_err(|reason| ImportError { line, reason })?;
+                }
+            }
+            tell(Imported { bytes, height: tip.height() });
+        }
+        Ok(())
+    })?;
+    served.put_on(tree, tip, |height| tell(Imported { bytes, height }))
+}
+
+/// The values of each line of a batch, with the length of the line.
+type Batch = Vec<(usize, Vec<Read>)>;
+
+/// Reads batch after batch, until there are no more lines, or nobody takes them any more.
+fn read_ahead<L: AsRef<str> + Send + Sync>(
+    tree: &BlockTree,
+    mut lines: impl Iterator<Item = L>,
+    mode: CryptoMode,
+    send: &SyncSender<Batch>,
+) {
+    loop {
+        let (mut texts, mut bytes) = (Vec::<L>::new(), 0);
+        while texts.len() < BATCH_LINES && bytes < BATCH_BYTES {
+            let Some(text) = lines.next() else { break };
+            bytes += text.as_ref().len();
+            texts.push(text);
+        }
+        if texts.is_empty() {
+            return;
+        }
+        let read = |text: &L| {
+            let text = text.as_ref();
+            (text.len(), mode.during(|| read_line(text, tree.config())))
+        };
+        if send.send(texts.par_iter().map(read).collect()).is_err() {
+            return;
         }
     }
-    served.put_on(tree, tip)
 }
 
 /// A block that has its transactions in it goes on top at once, the rest is kept for later.
@@ -70,54 +158,30 @@ fn take(
     tip: &mut Arc<Link>,
     served: &mut Served,
     line: usize,
-    value: Value,
+    value: Read,
 ) -> Result<(), ImportReason> {
     match value {
-        Value::Object(mut page) if page.contains_key("data") => take(tree, tip, served, line, page["data"].take()),
-        Value::Array(items) => items.into_iter().try_for_each(|item| take(tree, tip, served, line, item)),
-        block if block["transactions"].is_array() => {
-            *tip = put_block(tree, tip, block)?;
+        Read::Block(block) => {
+            *tip = put_block(tree, tip, *block)?;
             Ok(())
         }
-        other => served.keep(line, other),
+        Read::Apart(value) => served.keep(line, value),
+        Read::Broken(why) => Err(why.into()),
     }
 }
 
-fn put_block(tree: &BlockTree, tip: &Arc<Link>, mut json: Value) -> Result<Arc<Link>, ImportReason> {
+fn put_block(tree: &BlockTree, tip: &Arc<Link>, read: ReadBlock) -> Result<Arc<Link>, ImportReason> {
     let genesis = tree.genesis();
-    if json["height"] == Height::GENESIS.0 && tip.height() == Height::GENESIS {
+    if read.height == Height::GENESIS.0 && tip.height() == Height::GENESIS {
         let expected = genesis.id().to_string();
-        return match json["id"] == expected {
+        return match read.id == expected {
             true => Ok(genesis.clone()),
-            false => Err(ImportReason::OtherGenesis { found: json["id"].clone(), expected }),
+            false => Err(ImportReason::OtherGenesis { found: read.id, expected }),
         };
     }
-    let height = tip.height().next();
-    if json["height"] != height.0 {
-        return Err(ImportReason::Height { found: json["height"].clone(), expected: height });
+    let expected = tip.height().next();
+    match read.block {
+        Some(block) if read.height == expected.0 => Ok(tree.extend(tip, &Arc::new(block?))?),
+        _ => Err(ImportReason::Height { found: read.height, expected }),
     }
-    let context = tree.config().block_context();
-    let given = json["transactions"].take();
-    let mut transactions = Vec::new();
-    for (index, given) in given.as_array().into_iter().flatten().enumerate() {
-        let transaction = read_transaction(given, &context.transactions_of(height))
-            .map_err(|why| ImportReason::Transaction { height, index, why })?;
-        transactions.push(transaction.to_json());
-    }
-    json["transactions"] = transactions.into();
-    let block =
-        Block::from_json(&json, &context).map_err(|why| ImportReason::Malformed { height, why: why.to_string() })?;
-    Ok(tree.extend(tip, &Arc::new(block))?)
-}
-
-/// A transaction as wire bytes in hex, or as an object.
-fn read_transaction(given: &Value, context: &TransactionContext<'_>) -> Result<SignedTransaction, String> {
-    let read = match given {
-        Value::Object(_) => SignedTransaction::from_json(given, context),
-        wire => {
-            let bytes = hex::decode(wire.as_str().unwrap_or("?")).map_err(|why| format!("found {wire}: {why}"))?;
-            SignedTransaction::from_bytes(&bytes, context)
-        }
-    };
-    read.map_err(|why| why.to_string())
 }

@@ -44,6 +44,11 @@ fn no_web_page_of_another_site_steers_the_run() {
         (format!("{JSON}origin: http://example.com:{port}\r\n"), 403),
         (format!("{JSON}origin: https://{here}\r\n"), 403),
         (format!("{JSON}origin: http://{here}.example.com\r\n"), 403),
+        // Twice, and one of them would do.
+        (format!("{JSON}origin: http://{here}\r\norigin: http://example.com\r\n"), 403),
+        (format!("{JSON}origin: http://example.com\r\norigin: http://{here}\r\n"), 403),
+        (format!("{JSON}content-type: text/plain\r\n"), 415),
+        (format!("content-type: text/plain\r\n{JSON}"), 415),
     ] {
         assert_eq!(post(&here, &headers), wanted, "{headers}");
     }
@@ -183,6 +188,40 @@ fn bodies_come_in_time_and_all_together_stay_small() {
     assert_eq!(slow.status, 408, "{}", slow.body);
     let large = network.send(&format!("{head}content-length: 2000\r\n\r\n{}", " ".repeat(2_000)));
     assert_eq!((large.status, &large.body["error"]), (503, &json!("Service Unavailable")));
+    let half = network.send(&format!("{head}content-length: 500\r\n\r\n{}", " ".repeat(500)));
+    assert_eq!(half.status, 422, "what one client may hold: {}", half.body);
+    let more = network.send(&format!("{head}content-length: 501\r\n\r\n{}", " ".repeat(501)));
+    assert_eq!(more.status, 503, "the other half is for others: {}", more.body);
     let fine = network.send(&format!("{head}content-length: 2\r\n\r\n{{}}"));
     assert_eq!(fine.status, 422, "{}", fine.body);
+}
+
+/// Before its first request, within the head of one, and after an answer: who says nothing, or never comes to the end of it, is
+/// closed in time.
+#[test]
+fn a_connection_that_waits_too_long_is_closed() {
+    let limits = Limits { idle: Duration::from_millis(50), ..Limits::default() };
+    let network = Network::with(38, Settings { limits, ..Settings::default() });
+    let head = format!("GET /api/node/status HTTP/1.1\r\nhost: {}\r\n", network.address);
+    let whole = format!("{head}\r\n");
+    for (said, answers) in [("", 0), ("G", 0), (&*head, 0), (&*whole, 1), (&*format!("{whole}{whole}"), 2)] {
+        let mut stream = TcpStream::connect(network.address).expect("the server accepts");
+        // No more than an alarm: a connection that stays open fails the test in place of hanging it.
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        stream.write_all(said.as_bytes()).expect("the connection is new");
+        let mut answered = String::new();
+        stream.read_to_string(&mut answered).unwrap_or_else(|why| panic!("{said:?} is still open: {why}"));
+        assert_eq!(answered.matches("HTTP/1.1 200").count(), answers, "{said:?}: {answered}");
+    }
+    // And one that sends a byte of it now and then.
+    let mut stream = TcpStream::connect(network.address).expect("the server accepts");
+    stream.write_all(head.as_bytes()).expect("the connection is new");
+    stream.set_read_timeout(Some(Duration::from_millis(10))).expect("a socket");
+    let is_closed = |stream: &mut TcpStream| {
+        let mut part = [0; 64];
+        let open = [std::io::ErrorKind::WouldBlock, std::io::ErrorKind::TimedOut];
+        !matches!(stream.read(&mut part), Err(why) if open.contains(&why.kind()))
+    };
+    let closed = (0..2_000).any(|_| stream.write_all(b"x: y\r\n").is_err() || is_closed(&mut stream));
+    assert!(closed, "a slow head keeps its connection");
 }

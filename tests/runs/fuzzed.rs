@@ -1,6 +1,6 @@
 //! Nothing that comes from outside makes the program panic: seeds from `fuzz/seeds`, each as it is and then changed by chance,
-//! go through the functions that the commands call. `DPOSLAB_FUZZ=100000` tries so many changed ones a target; an input that
-//! panics is kept, and belongs among the seeds.
+//! go through the functions that the commands call. `DPOSLAB_FUZZ=100000` tries so many changed ones a target, and
+//! `DPOSLAB_FUZZ_SEED=7` other ones; an input that panics is kept, and belongs among the seeds.
 
 use crate::support::root;
 use dposlab::{
@@ -88,11 +88,17 @@ fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files.into_iter().map(|file| (file.clone(), fs::read(file).expect("it is there"))).collect()
 }
 
+/// The value of a variable of the environment.
+fn number_of(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|why| panic!("{variable}={text}: {why}")))
+}
+
 /// Tries every seed, and so many changed ones.
 fn fuzzed(target: &str, cases: usize, mut try_one: impl FnMut(&[u8])) {
-    let cases = std::env::var("DPOSLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
+    let cases = number_of("DPOSLAB_FUZZ").map_or(cases, |cases| cases as usize);
     let seeds = seeds(target);
-    let mut random = ChaCha8Rng::seed_from_u64(0x5eed);
+    let mut random = ChaCha8Rng::seed_from_u64(number_of("DPOSLAB_FUZZ_SEED").unwrap_or(0x5eed));
     let mut try_named = |name: &Path, bytes: &[u8]| {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| try_one(bytes))) {
             let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("panics-{target}"));

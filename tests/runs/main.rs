@@ -22,6 +22,7 @@ mod folders;
 mod full_disk;
 mod fuzzed;
 mod honest;
+mod importing;
 mod in_order;
 mod lab;
 mod layering;

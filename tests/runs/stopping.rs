@@ -84,7 +84,7 @@ fn ends_within(seconds: i64, process: &OwnedFd) -> bool {
 #[test]
 fn a_command_that_takes_long_ends_with_its_parent() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let long = ["scenarios/healthy.toml", "--set", "rounds=100000"];
+    let long = ["scenarios/healthy.toml", "--set", "rounds=20000"];
     for command in ["run", "sweep", "check", "explain"] {
         let given: &[&str] = if command == "check" { &["--runs", "1000000"] } else { &long };
         let out = folder.path().join(command).display().to_string();
@@ -198,4 +198,23 @@ fn a_process_that_is_too_busy_to_stop_is_ended() {
     let (status, told) = busy("stopping::a_process_that_is_too_busy_to_stop_is_ended");
     assert_eq!(status.code(), Some(1), "{told}");
     assert!(told.contains("dposlab: still busy 3 s after it was told to stop; ended now"), "{told}");
+}
+
+/// Those who do not want to wait for what a busy testnet makes of the first signal.
+#[test]
+fn a_second_signal_ends_a_busy_process_at_once() {
+    if std::env::var_os(ROLE).is_some() {
+        return be_busy();
+    }
+    let (mut child, _output) = begin_busy("stopping::a_second_signal_ends_a_busy_process_at_once");
+    let process = handle_of(child.id());
+    interrupt(&child);
+    // One that comes together with the first is taken for the same.
+    let patience = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let is_ended =
+        || poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience)).expect("it can be watched") > 0;
+    while !is_ended() {
+        interrupt(&child);
+    }
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "and not after three seconds, with 1");
 }

@@ -1,6 +1,6 @@
 //! The body of a request: how much of it is read, and what it may be. Source: api.md 1.2, 1.4.
 
-use super::{error::ApiError, limits::Receiving};
+use super::{error::ApiError, limits::Received};
 use crate::api::table::query;
 use serde_json::{Map, Value};
 use std::{pin::pin, time::Duration};
@@ -20,16 +20,16 @@ pub async fn read_within<B: Buf>(
     patience: Duration,
     headers: &HeaderMap,
     body: impl Stream<Item = Result<B, warp::Error>>,
-    receiving: &Receiving,
+    received: Received<'_>,
 ) -> Result<Vec<u8>, ApiError> {
-    let read = tokio::time::timeout(patience, read(headers, body, receiving)).await;
+    let read = tokio::time::timeout(patience, read(headers, body, received)).await;
     read.unwrap_or(Err(ApiError::Slow(patience.as_secs())))
 }
 
 async fn read<B: Buf>(
     headers: &HeaderMap,
     body: impl Stream<Item = Result<B, warp::Error>>,
-    receiving: &Receiving,
+    mut received: Received<'_>,
 ) -> Result<Vec<u8>, ApiError> {
     let too_long = || {
         let message = format!("Payload content length greater than maximum allowed: {LENGTH_MAX}");
@@ -40,7 +40,6 @@ async fn read<B: Buf>(
         return Err(too_long());
     }
     let mut body = pin!(body);
-    let mut received = receiving.begin();
     // What is announced has not come yet: memory is taken for what has.
     let mut bytes = Vec::new();
     while let Some(part) = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await {

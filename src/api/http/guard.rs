@@ -9,6 +9,8 @@
 //! - A body is `application/json`. A page of another origin may send that only after a preflight, and a preflight is
 //!   never granted here.
 //!
+//! A header that is there twice has to pass twice: which of them counts is not for the client to choose.
+//!
 //! With `--lab token` the token takes the place of all that: no page knows it. Source: Fetch standard, 3.2 and 4.8.
 
 use super::{access::Whitelist, error::ApiError, request::Request};
@@ -116,7 +118,7 @@ impl Gate<'_> {
         if !self.is_served(host) {
             return Err(self.refused("Host", host));
         }
-        if let Some(origin) = request.headers.get(header::ORIGIN) {
+        for origin in request.headers.get_all(header::ORIGIN) {
             let origin = origin.to_str().unwrap_or("");
             let page = origin.strip_prefix("http://").unwrap_or("");
             if page != host && !self.is_of_this_machine(page) {
@@ -173,15 +175,15 @@ fn ip_and_port(address: &str) -> Option<(Option<IpAddr>, u16)> {
 fn check_body_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).map(|length| length.as_bytes() != b"0");
     let has_body = length.unwrap_or_else(|| headers.contains_key(header::TRANSFER_ENCODING));
-    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or(""));
-    let is_json = kind.is_some_and(|kind| {
-        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-    });
-    match kind {
-        _ if is_json => Ok(()),
-        None if !has_body => Ok(()),
-        None => Err(ApiError::MediaType("Content-Type is missing: send application/json".to_owned())),
+    let kinds = || headers.get_all(header::CONTENT_TYPE).iter().map(|kind| kind.to_str().unwrap_or(""));
+    let is_json =
+        |kind: &&str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    match kinds().find(|kind| !is_json(kind)) {
         Some(kind) => Err(ApiError::MediaType(format!("Content-Type is '{kind}': send application/json"))),
+        None if has_body && kinds().count() == 0 => {
+            Err(ApiError::MediaType("Content-Type is missing: send application/json".to_owned()))
+        }
+        None => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -22,7 +22,7 @@ pub struct Limits {
     pub idle: Duration,
     /// The longest time that a body may take to arrive.
     pub body: Duration,
-    /// Bytes of bodies that are being received, of all clients together.
+    /// Bytes of bodies that are being received, of all clients together; one client takes half of them at most.
     pub receiving: usize,
 }
 
@@ -210,27 +210,34 @@ impl Drop for Admitted {
 #[derive(Debug)]
 pub struct Receiving {
     limit: usize,
-    bytes: AtomicUsize,
+    held: Mutex<Held>,
     /// Of all bodies since the server started.
     total: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    bytes: usize,
+    by_client: BTreeMap<IpAddr, usize>,
 }
 
 /// Some of them, until the body is done with.
 #[derive(Debug)]
 pub struct Received<'r> {
     of: &'r Receiving,
+    client: IpAddr,
     bytes: usize,
 }
 
 impl Receiving {
     /// None yet, and so many at most.
     pub fn new(limit: usize) -> Self {
-        Self { limit, bytes: AtomicUsize::new(0), total: AtomicU64::new(0) }
+        Self { limit, held: Mutex::default(), total: AtomicU64::new(0) }
     }
 
     /// Bytes of bodies on their way now.
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.lock().bytes
     }
 
     /// Bytes of all bodies since the server started.
@@ -238,28 +245,44 @@ impl Receiving {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// A body of which nothing has come yet.
-    pub fn begin(&self) -> Received<'_> {
-        Received { of: self, bytes: 0 }
+    /// A body of a client, of which nothing has come yet.
+    pub fn begin(&self, client: IpAddr) -> Received<'_> {
+        Received { of: self, client, bytes: 0 }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().expect("no one panics while holding it")
     }
 }
 
 impl Received<'_> {
-    /// More bytes have come.
+    /// More bytes have come. A client may hold no more than is free. So one client takes half of the room at most, several
+    /// leave the room of one of them, and nobody can keep everybody else from sending.
     ///
     /// # Errors
-    /// Too many are being received for all clients together.
+    /// Too many are being received, for this client or for all together.
     pub fn add(&mut self, bytes: usize) -> Result<(), ApiError> {
         self.bytes += bytes;
         self.of.total.fetch_add(bytes as u64, Ordering::Relaxed);
-        let before = self.of.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if before + bytes > self.of.limit { Err(ApiError::Busy) } else { Ok(()) }
+        let mut held = self.of.lock();
+        held.bytes += bytes;
+        let of_client = held.by_client.entry(self.client).or_default();
+        *of_client += bytes;
+        let of_client = *of_client;
+        if of_client > self.of.limit.saturating_sub(held.bytes) { Err(ApiError::Busy) } else { Ok(()) }
     }
 }
 
 impl Drop for Received<'_> {
     fn drop(&mut self) {
-        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let mut held = self.of.lock();
+        held.bytes -= self.bytes;
+        if let Some(of_client) = held.by_client.get_mut(&self.client) {
+            *of_client -= self.bytes;
+            if *of_client == 0 {
+                held.by_client.remove(&self.client);
+            }
+        }
     }
 }
 
@@ -310,15 +333,36 @@ mod tests {
 
     #[test]
     fn bytes_count_until_the_body_is_done_with() {
-        let receiving = Receiving::new(10);
-        let mut one = receiving.begin();
+        let receiving = Receiving::new(20);
+        let mut one = receiving.begin(client(1));
         assert_eq!(one.add(6), Ok(()));
-        let mut other = receiving.begin();
-        assert_eq!(other.add(5), Err(ApiError::Busy));
+        let mut other = receiving.begin(client(1));
+        assert_eq!(other.add(5), Err(ApiError::Busy), "half of the room is one client's");
         drop(other);
         assert_eq!(one.add(4), Ok(()));
         assert_eq!((receiving.bytes(), receiving.total()), (10, 15));
         drop(one);
-        assert_eq!(receiving.begin().add(10), Ok(()));
+        assert_eq!(receiving.begin(client(1)).add(10), Ok(()));
+        assert!(receiving.lock().by_client.is_empty());
+    }
+
+    #[test]
+    fn however_much_some_clients_hold_another_one_finds_room() {
+        let receiving = Receiving::new(1_000);
+        let mut held = Vec::new();
+        for number in 1..=9 {
+            // As much as it gets, in bodies of one byte.
+            let get = || {
+                let mut body = receiving.begin(client(number));
+                body.add(1).is_ok().then_some(body)
+            };
+            held.extend(std::iter::from_fn(get));
+        }
+        assert!((500..1_000).contains(&receiving.bytes()), "{}", receiving.bytes());
+        let (before, mut late) = (receiving.bytes(), receiving.begin(client(10)));
+        while late.add(1).is_ok() {}
+        assert!(receiving.bytes() > before + 1, "there is room for one more client");
+        drop((held, late));
+        assert_eq!(receiving.bytes(), 0);
     }
 }

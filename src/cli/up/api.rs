@@ -61,9 +61,10 @@ pub struct ApiOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     body_timeout: u64,
-    /// Megabytes of bodies received at a time, of all clients together. More is answered with 503.
+    /// Megabytes of bodies received at a time, of all clients together; a client may hold what is free, so one takes half of
+    /// them at most. More is answered with 503.
     #[arg(long, value_name = "MB", default_value_t = (Limits::default().receiving >> 20) as u32,
-          help_heading = "Limits", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+          help_heading = "Limits", value_parser = clap::value_parser!(u32).range(2..=4_096))]
     max_receiving: u32,
     /// Who may read and change webhooks, as patterns like those of --whitelist; '*' for everybody.
     #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", help_heading = "Webhooks")]

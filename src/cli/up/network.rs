@@ -1,15 +1,21 @@
 //! The network `dposlab up` runs: what a scenario says, generated from a seed, or loaded from a folder.
 
 use crate::{
-    cli::Failure,
+    cli::{Failure, output::aside},
     files::{self, TEXT_LIMIT},
-    ledger::{BlockTree, Link, import::import, rules::Gossip},
+    ledger::{
+        BlockTree, Link,
+        import::{Imported, import_and_tell},
+        rules::Gossip,
+    },
     protocol::{KeyPair, NetworkConfig, Slot, crypto::CryptoMode},
     scenario::{FaultDesk, Override, Scenario, ScenarioError, Testnet, testnet::NamedDelegate, workload::WorkloadKind},
     sim::{Plan, SeedTree},
 };
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::{
+    fs,
     ops::RangeInclusive,
     path::{self, Path},
     sync::Arc,
@@ -178,15 +184,16 @@ impl UpNetwork {
         Ok(Self { scenario, testnet: Testnet::loaded(config, delegates), tree, seeds })
     }
 
-    /// Puts the blocks of a file on top of genesis, and answers the last.
+    /// Puts the blocks of a file on top of genesis, and answers the last. Standard error tells how far it is.
     ///
     /// # Errors
     /// The file cannot be read, or holds a block that cannot follow: the line and the reason are named.
     pub fn import(&self, file: &Path) -> Result<Arc<Link>, Failure> {
         let name = file.display();
         let unreadable = |why| Failure::usage(format!("--chain {name}: cannot be read: {why}"));
+        let bytes = fs::metadata(file).map_or(0, |found| found.len());
         let mut broken = None;
-        // One line in memory at a time: a chain may be large.
+        // Some lines in memory at a time: a chain may be larger than the memory.
         let lines = files::Lines::open(file).map_err(unreadable)?.map_while(|line| match line {
             Ok(line) => Some(line),
             Err(why) => {
@@ -194,7 +201,9 @@ impl UpNetwork {
                 None
             }
         });
-        let imported = import(&self.tree, lines);
+        let mut told = ImportTold::new(file, bytes);
+        let imported = import_and_tell(&self.tree, lines, |imported| told.tell(imported));
+        drop(told);
         match broken {
             Some(why) => Err(unreadable(why)),
             None => imported.map_err(|why| Failure::usage(format!("--chain {name}: {why}"))),
@@ -209,6 +218,44 @@ impl UpNetwork {
     /// Who takes faults for a run of this plan.
     pub fn desk(&self, plan: &Plan) -> FaultDesk {
         FaultDesk::new(plan, self.testnet.clone())
+    }
+}
+
+/// Bytes of a chain whose import is told where standard error is no terminal: some seconds of work.
+const LONG_CHAIN: u64 = 8 << 20;
+
+/// Tells how far an import is: a bar on a terminal, elsewhere a line at each tenth of a long chain.
+struct ImportTold<'a> {
+    file: &'a Path,
+    bytes: u64,
+    /// Told so far.
+    tenths: u64,
+    bar: ProgressBar,
+}
+
+impl<'a> ImportTold<'a> {
+    fn new(file: &'a Path, bytes: u64) -> Self {
+        let template = "{bar:40} {bytes}/{total_bytes} of the chain, {msg}, {eta} left";
+        let style = ProgressStyle::with_template(template).expect("the template is fixed");
+        Self { file, bytes, tenths: 0, bar: ProgressBar::new(bytes).with_style(style) }
+    }
+
+    fn tell(&mut self, imported: Imported) {
+        let Imported { bytes, height } = imported;
+        self.bar.set_message(format!("block {height}"));
+        self.bar.set_position(bytes);
+        let tenths = (bytes * 10).checked_div(self.bytes).unwrap_or_default();
+        if self.bar.is_hidden() && self.bytes >= LONG_CHAIN && tenths > self.tenths {
+            self.tenths = tenths;
+            let (file, percent) = (self.file.display(), (tenths * 10).min(100));
+            aside(&format!("dposlab: --chain {file}: {percent} % is read, block {height}"));
+        }
+    }
+}
+
+impl Drop for ImportTold<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

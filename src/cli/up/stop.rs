@@ -3,9 +3,13 @@
 //! ```text
 //!   Ctrl-C, SIGTERM ──────────┐
 //!   standard output is closed ├──► the run is told to stop ──► it ends in order
-//!   the parent process is gone┘              │
-//!                                            └──► 3 seconds, or a second signal ──► the process ends wherever it is
+//!   the parent process is gone┘        │     │
+//!                                      │     └──► 3 seconds, or a second signal ──► the process ends wherever it is
+//!                                      └──► there is no run yet ──► the process ends at once
 //! ```
+//!
+//! A chain that is imported, or a folder that is played again, may take minutes before there is a run. Neither has written
+//! anything by then that a client was told, so there is nothing to end in order.
 
 use crate::{
     cli::{
@@ -19,21 +23,29 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::{
     io::{self, Read},
     os::unix::net::UnixStream,
+    sync::{Arc, Mutex, MutexGuard},
     thread,
 };
 
 /// How long a testnet may take to stop.
 const STOP_SECONDS: u32 = 3;
 
-/// What ends a testnet. Listened for before anyone can know that it is there.
+/// What ends a testnet. Listened for from the beginning of the process.
 pub struct Interrupts {
-    /// A byte comes with each signal.
-    signals: UnixStream,
-    parent: Option<Parent>,
+    run: Arc<Mutex<Told>>,
+}
+
+/// Where the end of the process is told.
+enum Told {
+    /// Nobody yet: the process ends.
+    Beginning,
+    /// A run that stops.
+    Run(LiveHandle),
 }
 
 impl Interrupts {
-    /// Listens.
+    /// Listens. Until [`Interrupts::stop`] names a run, whatever comes ends the process. All of it is done by a thread that
+    /// does nothing else: whatever a client has made busy must not keep the process alive.
     ///
     /// # Errors
     /// The system takes no handler.
@@ -42,36 +54,75 @@ impl Interrupts {
         for signal in [SIGINT, SIGTERM] {
             signal_hook::low_level::pipe::register(signal, told.try_clone()?)?;
         }
-        Ok(Self { signals, parent })
-    }
-
-    /// Stops the run at the first of them. The second signal, or three seconds, end the process wherever it is. All of it is
-    /// done by a thread that does nothing else: whatever a client has made busy must not keep the process alive. Belongs on
-    /// the runtime of the run.
-    pub fn stop(self, handle: LiveHandle, printer: Printer) {
-        let given_up = handle.clone();
-        // A disk that is full is no reader that has gone, and only the printer hears of it.
-        tokio::spawn(async move {
-            printer.closed().await;
-            given_up.stop();
-        });
-        thread::spawn(move || match self.wait() {
-            Ok(()) => {
-                handle.stop();
-                end_in_time(self.signals);
+        let listener = Listener { signals, parent };
+        let run = Arc::new(Mutex::new(Told::Beginning));
+        let told = run.clone();
+        thread::spawn(move || match listener.wait() {
+            Ok(came) => {
+                match &*lock(&told) {
+                    Told::Run(handle) => handle.stop(),
+                    // The lock is held until the end, so no run begins.
+                    Told::Beginning => came.end_at_once(),
+                }
+                end_in_time(listener.signals);
             }
             Err(why) => aside(&format!("dposlab: neither signals nor standard output can be watched: {why}")),
         });
+        Ok(Self { run })
     }
 
+    /// From now on stops this run at the first of them. The second signal, or three seconds, end the process wherever it is.
+    /// Belongs on the runtime of the run.
+    pub fn stop(self, handle: LiveHandle, printer: Printer) {
+        *lock(&self.run) = Told::Run(handle.clone());
+        // A disk that is full is no reader that has gone, and only the printer hears of it.
+        tokio::spawn(async move {
+            printer.closed().await;
+            handle.stop();
+        });
+    }
+}
+
+fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+    told.lock().expect("nobody panics while holding it")
+}
+
+/// What has come.
+enum Came {
+    Signal,
+    /// Nobody is there any more to read, or to wait for the process.
+    Alone,
+}
+
+impl Came {
+    /// Ends the process, with what a shell says of one that a signal has ended.
+    fn end_at_once(self) -> ! {
+        match self {
+            Self::Signal => {
+                aside("dposlab: stopped before the testnet began");
+                std::process::exit(130)
+            }
+            Self::Alone => std::process::exit(1),
+        }
+    }
+}
+
+struct Listener {
+    /// A byte comes with each signal.
+    signals: UnixStream,
+    parent: Option<Parent>,
+}
+
+impl Listener {
     /// Waits for a signal, for the end of the parent, or until whoever reads standard output has gone, even while nothing
     /// is printed.
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&self) -> io::Result<Came> {
         let output = io::stdout();
         // Without any flag errors and hang-ups are told; a file has neither.
         let mut watched = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&output, PollFlags::empty())];
         watched.extend(self.parent.as_ref().map(|parent| PollFd::new(parent, PollFlags::IN)));
-        uninterrupted(&mut watched, None).map(drop)
+        uninterrupted(&mut watched, None)?;
+        Ok(if watched[0].revents().is_empty() { Came::Alone } else { Came::Signal })
     }
 }
 

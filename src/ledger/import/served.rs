@@ -4,12 +4,18 @@
 //! 2. A transaction in the API's own shape names its block. One in the raw shape does not: the blocks take those in the order
 //!    of the file, or in the reverse order, because lists begin with the newest.
 //! 3. A block's payloadHash is that of the ids of its transactions, in their order. It shows whether they are the right ones.
+//!
+//! All of it is in memory until the file has been read, as text.
 
-use super::{ImportError, ImportReason, put_block};
+use super::{BATCH_LINES, ImportError, ImportReason, put_block, read::read_block};
 use crate::{
     ledger::{BlockTree, Link},
-    protocol::{Height, SignedTransaction, TransactionId, crypto::sha256},
+    protocol::{
+        Height, SignedTransaction, TransactionId,
+        crypto::{CryptoMode, sha256},
+    },
 };
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -19,10 +25,10 @@ use std::{
 /// The content of a file so far.
 #[derive(Default)]
 pub struct Served {
-    /// By height, with its line.
-    blocks: BTreeMap<u32, (usize, Value)>,
-    /// The raw members of each transaction, by id.
-    transactions: BTreeMap<String, Value>,
+    /// By height, with its line: the raw members as text, which takes a third of what values take.
+    blocks: BTreeMap<u32, (usize, Box<str>)>,
+    /// The raw members of each transaction as text, by id.
+    transactions: BTreeMap<String, Box<str>>,
     /// Ids by the id of their block, as they come.
     of_blocks: BTreeMap<String, Vec<String>>,
     /// Ids of those that do not say so, as they come.
@@ -39,7 +45,7 @@ impl Served {
         let height = value["height"].as_u64().and_then(|height| u32::try_from(height).ok());
         match (height, value["id"].as_str()) {
             (Some(height), _) if value.get("previous").or(value.get("previousBlock")).is_some() => {
-                self.blocks.entry(height).or_insert((line, raw_block(value)));
+                self.blocks.entry(height).or_insert_with(|| (line, text(&raw_block(value))));
                 Ok(())
             }
             (None, Some(id)) if value["senderPublicKey"].is_string() => {
@@ -59,46 +65,75 @@ impl Served {
                     own.push(id.clone());
                 }
                 // In the raw shape more of it is told.
-                self.transactions.entry(id).or_insert_with(|| raw_transaction(value));
+                self.transactions.entry(id).or_insert_with(|| text(&raw_transaction(value)));
             }
             None => {
-                self.transactions.insert(id.clone(), value);
+                self.transactions.insert(id.clone(), text(&value));
                 self.loose.push(id);
             }
         }
     }
 
-    /// Puts all blocks on top of `tip`, each with its transactions.
+    /// Puts all blocks on top of `tip`, each with its transactions, and tells the height after some hundred each.
     ///
     /// # Errors
     /// As [`super::import`].
-    pub fn put_on(self, tree: &BlockTree, mut tip: Arc<Link>) -> Result<Arc<Link>, ImportError> {
+    pub fn put_on(
+        mut self,
+        tree: &BlockTree,
+        mut tip: Arc<Link>,
+        mut tell: impl FnMut(Height),
+    ) -> Result<Arc<Link>, ImportError> {
+        let mode = CryptoMode::current();
         let mut loose = self.loose_in_order(tree);
-        for (line, mut block) in self.blocks.into_values() {
-            let wrong = |reason| ImportError { line, reason };
-            let height = Height(block["height"].as_u64().unwrap_or_default() as u32);
-            if height > Height::GENESIS {
-                let told = block["id"].as_str().and_then(|id| self.of_blocks.get(id));
-                let ids = choose(&block, told.map(Vec::as_slice).unwrap_or_default(), &mut loose);
-                let ids = ids.map_err(|(wanted, found)| wrong(ImportReason::Transactions { height, wanted, found }))?;
-                let context = tree.config().block_context();
-                let read = |id: &String| {
-                    let json = &self.transactions[id];
-                    let read = SignedTransaction::from_json(json, &context.transactions_of(height));
-                    match read.map_err(|why| why.to_string()) {
-                        Ok(read) if read.id().to_string() == *id => Ok(read.to_json()),
-                        Ok(other) => {
-                            let made = other.id().to_string();
-                            Err(ImportReason::OtherTransaction { id: id.clone(), made })
-                        }
-                        Err(why) => Err(ImportReason::Malformed { height, why: format!("transaction {id}: {why}") }),
-                    }
-                };
-                block["transactions"] = ids.iter().map(read).collect::<Result<_, _>>().map_err(wrong)?;
+        let mut blocks = std::mem::take(&mut self.blocks).into_values();
+        loop {
+            let chosen: Vec<Chosen> =
+                blocks.by_ref().take(BATCH_LINES).map(|(line, block)| self.choose(line, &block, &mut loose)).collect();
+            if chosen.is_empty() {
+                return Ok(tip);
             }
-            tip = put_block(tree, &tip, block).map_err(wrong)?;
+            let read = |chosen: Chosen| {
+                let Chosen { line, mut block, ids } = chosen;
+                let transactions = ids.and_then(|ids| ids.iter().map(|id| self.read(tree, &block, id)).collect());
+                let block = transactions.map(|transactions| {
+                    block["transactions"] = transactions;
+                    mode.during(|| read_block(block, tree.config()))
+                });
+                (line, block)
+            };
+            let read: Vec<_> = chosen.into_par_iter().map(read).collect();
+            for (line, block) in read {
+                let put = block.and_then(|block| put_block(tree, &tip, block));
+                tip = put.map_err(|reason| ImportError { line, reason })?;
+            }
+            tell(tip.height());
         }
-        Ok(tip)
+    }
+
+    /// A block and the ids of its transactions.
+    fn choose(&self, line: usize, block: &str, loose: &mut VecDeque<String>) -> Chosen {
+        let block: Value = serde_json::from_str(block).expect("it was written from a value");
+        let height = height_of(&block);
+        if height == Height::GENESIS {
+            return Chosen { line, block, ids: Ok(Vec::new()) };
+        }
+        let told = block["id"].as_str().and_then(|id| self.of_blocks.get(id));
+        let ids = choose(&block, told.map(Vec::as_slice).unwrap_or_default(), loose);
+        let ids = ids.map_err(|(wanted, found)| ImportReason::Transactions { height, wanted, found });
+        Chosen { line, block, ids }
+    }
+
+    /// The raw members of a block's transaction, which are those of its id.
+    fn read(&self, tree: &BlockTree, block: &Value, id: &String) -> Result<Value, ImportReason> {
+        let height = height_of(block);
+        let json = serde_json::from_str(&self.transactions[id]).expect("it was written from a value");
+        let context = tree.config().block_context();
+        match SignedTransaction::from_json(&json, &context.transactions_of(height)) {
+            Ok(read) if read.id().to_string() == *id => Ok(json),
+            Ok(other) => Err(ImportReason::OtherTransaction { id: id.clone(), made: other.id().to_string() }),
+            Err(why) => Err(ImportReason::Malformed { height, why: format!("transaction {id}: {why}") }),
+        }
     }
 
     /// The ids of those whose block is not told, each once, without those of genesis.
@@ -107,6 +142,21 @@ impl Served {
         let mut seen: BTreeSet<String> = genesis.chain(self.of_blocks.values().flatten().cloned()).collect();
         self.loose.iter().filter(|id| seen.insert((*id).clone())).cloned().collect()
     }
+}
+
+/// A block with the ids of its transactions, in their order.
+struct Chosen {
+    line: usize,
+    block: Value,
+    ids: Result<Vec<String>, ImportReason>,
+}
+
+fn text(value: &Value) -> Box<str> {
+    value.to_string().into()
+}
+
+fn height_of(block: &Value) -> Height {
+    Height(block["height"].as_u64().unwrap_or_default() as u32)
 }
 
 /// The ids of a block's transactions in their order: those that say they are of it, or the next ones of the others, from
