@@ -130,8 +130,8 @@ impl View {
                 older.pending.extend(&entry.link().block().transactions);
             }
         }
-        let applied = self.0.tree.applied(tip);
-        older.stand_on(tip, &applied, 0);
+        let applied = self.0.tree.applied(&tip);
+        older.stand_on(&tip, &applied, 0);
         older.modified = unix(&self.0.tree, &applied);
         older.memo = Arc::default();
         Arc::new(older)

@@ -155,16 +155,16 @@ impl Chain {
 
     /// Makes it the chain that ends in `tip`: takes off the blocks that this one has not, and puts on those it has.
     pub fn move_to(&mut self, tip: &Arc<Link>, network: u8) {
-        let (mut missing, mut at) = (Vec::new(), Some(tip));
-        while let Some(link) = at.filter(|link| !self.holds(link)) {
-            missing.push(link);
+        let (mut missing, mut at) = (Vec::new(), Some(tip.clone()));
+        while let Some(link) = at.take_if(|link| !self.holds(link)) {
             at = link.parent();
+            missing.push(link);
         }
         let common = at.map_or(0, |link| link.height().0 as usize);
         while self.blocks.len() > common {
             self.pop();
         }
-        missing.into_iter().rev().for_each(|link| self.push(link, network));
+        missing.into_iter().rev().for_each(|link| self.push(&link, network));
     }
 
     /// The block at a height.

@@ -68,7 +68,7 @@ impl Play {
     /// The block of what fitted one by one was refused: the ledger contradicts itself.
     pub fn play(&mut self, stage: &Stage) -> Result<Outcome, BlockRejected> {
         for _ in 0..stage.back {
-            self.tip = self.tip.parent().filter(|parent| parent.height().0 > 1).unwrap_or(&self.tip).clone();
+            self.tip = self.tip.parent().filter(|parent| parent.height().0 > 1).unwrap_or_else(|| self.tip.clone());
         }
         let mut outcome = Outcome::default();
         let before = self.tree.applied(&self.tip);

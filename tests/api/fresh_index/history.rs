@@ -190,7 +190,7 @@ impl Network {
 
     fn fall_back(&mut self, node: usize, height: u32, seen: &mut impl FnMut(&Self)) {
         let from = self.tips[node].clone();
-        let to = from.ancestor(Height(height.max(LOWEST))).expect("all chains are higher").clone();
+        let to = from.ancestor(Height(height.max(LOWEST))).expect("all chains are higher");
         if !to.is(&from) {
             self.leave(node, &to, seen);
         }
@@ -202,7 +202,7 @@ impl Network {
         while !at.is(to) {
             pool.extend(at.block().transactions.iter().rev().cloned());
             self.tell(node, &Event::BlockReverted(at.clone()));
-            at = at.parent().expect("it is above the other").clone();
+            at = at.parent().expect("it is above the other");
         }
         pool.reverse();
         self.tips[node] = to.clone();
@@ -221,7 +221,7 @@ impl Network {
     fn follow(&mut self, node: usize, goal: &Arc<Link>, seen: &mut impl FnMut(&Self)) {
         let mut common = self.tips[node].clone();
         while !goal.descends_from(&common) {
-            common = common.parent().expect("genesis is everybody's").clone();
+            common = common.parent().expect("genesis is everybody's");
         }
         if !common.is(&self.tips[node]) {
             self.leave(node, &common, seen);
@@ -256,7 +256,7 @@ impl Network {
 
 /// The blocks from genesis to a tip.
 pub fn chain(tip: &Arc<Link>) -> Vec<Arc<Link>> {
-    let mut links: Vec<_> = std::iter::successors(Some(tip.clone()), |link| link.parent().cloned()).collect();
+    let mut links: Vec<_> = std::iter::successors(Some(tip.clone()), |link| link.parent()).collect();
     links.reverse();
     links
 }
