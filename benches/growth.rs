@@ -85,7 +85,7 @@ fn blocks(count: u32) {
         assert_eq!(chain.tip.ancestor(Height(height)).unwrap().height(), Height(height), "the history is served");
     }
     let old = chain.tip.ancestor(Height(count / 2)).unwrap();
-    assert_eq!(chain.tree.applied(old).state.height(), old.height(), "and so are old states");
+    assert_eq!(chain.tree.applied(&old).state.height(), old.height(), "and so are old states");
     println!("growth/blocks: {count} blocks, digest {}", chain.digest());
     println!("memory: {} MiB, {} bytes a block", used >> 20, used / u64::from(count));
     times.report("block");

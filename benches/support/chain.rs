@@ -144,7 +144,8 @@ impl Chain<'_> {
 
     /// Bytes of all transactions of the chain.
     pub fn bytes(&self) -> usize {
-        let links = std::iter::successors(Some(&self.tip), |link| link.parent());
-        links.flat_map(|link| &link.block().transactions).map(|transaction| transaction.bytes().len()).sum()
+        let links = std::iter::successors(Some(self.tip.clone()), |link| link.parent());
+        let bytes = |link: &Link| link.block().transactions.iter().map(|one| one.bytes().len()).sum::<usize>();
+        links.map(|link| bytes(&link)).sum()
     }
 }

@@ -104,7 +104,7 @@ impl States {
     /// The states around a block of the tree; genesis has the same before as after it.
     pub fn around(tree: &BlockTree, link: &Arc<Link>) -> Self {
         let after = tree.applied(link);
-        let before = link.parent().map_or_else(|| after.clone(), |parent| tree.applied(parent));
+        let before = link.parent().map_or_else(|| after.clone(), |parent| tree.applied(&parent));
         Self { before, after }
     }
 }

@@ -25,11 +25,18 @@ use super::{
         dialect::Dialect,
         parameter::{Parameter, Parameters},
         query,
-        route::{Call, Handle, Match, Query, Route, Verb},
+        route::{Answer, Call, Handle, Match, Query, Route, Verb},
     },
 };
+use crate::ledger::settled::SettledError;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
+use std::{
+    any::Any,
+    borrow::Cow,
+    future::poll_fn,
+    panic::{self, AssertUnwindSafe},
+    task::Poll,
+};
 use warp::http::{Method, StatusCode, header};
 
 /// Answers a request. Its body is awaited only where a route wants it, and is refused as an error if it cannot be had.
@@ -275,14 +282,34 @@ async fn respond(
     let call =
         Call { context, request, head: head.clone(), route, routes: ROUTES, path, arguments, query, parameters, body };
     let reply = match route.handle {
-        Handle::Now(handle) => handle(&call)?,
-        Handle::Later(handle) => handle(call).await?,
+        Handle::Now(handle) => panic::catch_unwind(AssertUnwindSafe(|| handle(&call))).unwrap_or_else(unread)?,
+        Handle::Later(handle) => reading(handle(call)).await?,
     };
+    if !head.chain().still_stands() {
+        return Err(ApiError::Internal("the testnet went back below what had settled; ask again".to_owned()));
+    }
     let reply = Reply { modified, ..reply };
     Ok(match key {
         Some(key) => head.memo().keep(&key, reply),
         None => reply,
     })
+}
+
+/// An answer that waits, and may read settled blocks between.
+async fn reading(mut answer: Answer<'_>) -> Result<Reply, ApiError> {
+    poll_fn(|context| {
+        let poll = panic::catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
+        poll.unwrap_or_else(|unwound| Poll::Ready(unread(unwound)))
+    })
+    .await
+}
+
+/// Settled blocks that could not be read unwind to here; nothing else does.
+fn unread(unwound: Box<dyn Any + Send>) -> Result<Reply, ApiError> {
+    match unwound.downcast::<SettledError>() {
+        Ok(why) => Err(ApiError::Internal(why.to_string())),
+        Err(panic) => panic::resume_unwind(panic),
+    }
 }
 
 fn check_arguments(context: &ApiContext, found: &Match<'_>) -> Result<Parameters, ApiError> {

@@ -4,6 +4,7 @@ pub mod dialect;
 pub mod field;
 pub mod frame;
 pub mod json;
+pub mod least;
 pub mod like;
 pub mod openapi;
 pub mod page;

@@ -3,17 +3,23 @@
 //! [`View`] watches one node. Each block it applies or takes back makes a new [`Head`], swapped in atomically; a request
 //! takes one head and reads everything from it, so a page is always of one chain and no reader ever stops the
 //! simulation. A head's [`Chain`] says where blocks and transactions lie, its state what wallets and delegates are; both
-//! share what has not changed with the head before.
+//! share what has not changed with the head before. What has settled is read from an [`Older`] part, if there is one.
 
 mod chain;
+mod entry;
 mod lists;
 mod memo;
 mod neighbours;
+mod older;
 mod pending;
+mod shelf;
 
-pub use chain::{Chain, Entry, Facts, History, Place, Spot, stored_recipient};
+pub use chain::{Block, Chain, Listed, Seen, stored_recipient};
+pub use entry::{Contents, Entry, Facts, Place, Spot, Totals};
 pub use neighbours::{Neighbours, VERSION, latency_ms};
+pub use older::{List, Older, Summary};
 pub use pending::Pending;
+pub use shelf::{Shelf, Shelved};
 
 use self::{lists::Lists, memo::Memo};
 use crate::{
@@ -57,11 +63,22 @@ pub struct Head {
 }
 
 impl View {
-    /// A view of a node that stands on `tip` at `now`.
+    /// A view of a node that stands on `tip` at `now`, with its whole chain in memory.
     pub fn new(node: NodeId, tree: Arc<BlockTree>, tip: Arc<Link>, now: SimTime) -> Self {
+        Self::with_older(node, tree, tip, now, None)
+    }
+
+    /// The same, which reads from `older` what has settled.
+    pub fn with_older(
+        node: NodeId,
+        tree: Arc<BlockTree>,
+        tip: Arc<Link>,
+        now: SimTime,
+        older: Option<Arc<dyn Older>>,
+    ) -> Self {
         let applied = tree.applied(&tip);
         let modified = unix(&tree, &applied);
-        let chain = Chain::new(&tip, applied.state.network_byte());
+        let chain = Chain::new(&tip, applied.state.network_byte(), older);
         let (lists, memo, pending) = (Arc::default(), Arc::default(), Pending::default());
         let head = Head { tip, applied, chain, modified, lists, memo, pending };
         Self(Arc::new(Shared {
@@ -118,20 +135,21 @@ impl View {
         self.0.head.load_full()
     }
 
-    /// The newest head as it would be on a node that is so many blocks behind, at genesis at the least: what they hold is
-    /// pending there.
+    /// The newest head as it would be on a node that is so many blocks behind, on the lowest block in memory at the least: what
+    /// they hold is pending there.
     pub fn older(&self, blocks: u32) -> Arc<Head> {
         let newest = self.head();
-        let height = Height(newest.height().0.saturating_sub(blocks).max(1));
-        let Some(tip) = newest.tip.ancestor(height) else { return newest };
+        let lowest = newest.chain.base().0 + 1;
+        let height = Height(newest.height().0.saturating_sub(blocks).max(lowest));
+        let Some(tip) = newest.chain.at(height).map(|entry| entry.link().clone()) else { return newest };
         let mut older = Head::clone(&newest);
         for height in height.0 + 1..=newest.height().0 {
             if let Some(entry) = newest.chain.at(Height(height)) {
                 older.pending.extend(&entry.link().block().transactions);
             }
         }
-        let applied = self.0.tree.applied(tip);
-        older.stand_on(tip, &applied, 0);
+        let applied = self.0.tree.applied(&tip);
+        older.stand_on(&tip, &applied, 0);
         older.modified = unix(&self.0.tree, &applied);
         older.memo = Arc::default();
         Arc::new(older)
@@ -146,7 +164,7 @@ impl View {
     pub fn place(&self, head: &Head, id: &TransactionId) -> Option<Place> {
         let link = self.0.tree.block_of(&head.tip, id)?;
         let index = link.block().transactions.iter().position(|transaction| transaction.id() == *id)?;
-        Some(Place { entry: head.chain.at(link.height())?.clone(), index })
+        Some(Place { entry: head.chain.entry_of(link)?, index })
     }
 
     /// The other nodes.
@@ -198,7 +216,7 @@ impl Head {
     }
 
     /// The block at a height of this chain.
-    pub fn block_at(&self, height: Height) -> Option<&Arc<Entry>> {
+    pub fn block_at(&self, height: Height) -> Option<Arc<Entry>> {
         self.chain.at(height)
     }
 
@@ -212,6 +230,7 @@ impl Head {
         self.tip = tip.clone();
         self.applied = applied.clone();
         self.chain.move_to(tip, applied.state.network_byte());
+        self.chain.settle(tip);
         self.lists = Arc::default();
         self.memo = Arc::default();
     }

@@ -182,8 +182,8 @@ impl Behaviour {
         let timely = (0..count).map(|index| !untimely.contains(&NodeId(index as u32))).collect();
         let (tree, holders, taken) = (plan.tree.clone(), IndexMap::default(), IndexSet::default());
         let mut known = Known { tree, timely, holders, taken };
-        let chain = std::iter::successors(Some(&plan.tip), |link| link.parent());
-        chain.for_each(|link| known.note(link));
+        let chain = std::iter::successors(Some(plan.tip.clone()), |link| link.parent());
+        chain.for_each(|link| known.note(&link));
         Self(Arc::new(Mutex::new(Model {
             known,
             nodes: (0..count).map(node).collect(),

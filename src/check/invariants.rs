@@ -143,7 +143,7 @@ fn slots(case: &Case<'_>) -> Result<(), String> {
     if slot <= slots.slot(parent.block().header.timestamp) {
         return Err(format!("slot {slot} does not follow its parent's"));
     }
-    let owner = case.tree.applied(parent).state.round().owner(slot).public_key;
+    let owner = case.tree.applied(&parent).state.round().owner(slot).public_key;
     equal("forger", case.tip.block().header.generator, owner)
 }
 
@@ -186,7 +186,7 @@ fn statistics(case: &Case<'_>) -> Result<(), String> {
 
 /// The blocks of a chain, lowest first.
 fn chain(tip: &Arc<Link>) -> impl Iterator<Item = Arc<Link>> {
-    let mut links: Vec<Arc<Link>> = std::iter::successors(Some(tip.clone()), |link| link.parent().cloned()).collect();
+    let mut links: Vec<Arc<Link>> = std::iter::successors(Some(tip.clone()), |link| link.parent()).collect();
     links.reverse();
     links.into_iter()
 }

@@ -20,12 +20,12 @@ const REBUILT: (&str, &str) = ("a state is that of its chain built anew", "conse
 /// If the fresh tree refuses the chain: it was accepted under the same rules.
 pub fn check_rebuilt(tree: &BlockTree, tip: &Arc<Link>) -> Result<(), Violation> {
     let fresh = BlockTree::new(tree.config().clone(), tree.rules().clone()).expect("the tree was made of the same");
-    let mut links: Vec<Arc<Link>> = std::iter::successors(Some(tip.clone()), |link| link.parent().cloned()).collect();
+    let mut links: Vec<Arc<Link>> = std::iter::successors(Some(tip.clone()), |link| link.parent()).collect();
     links.pop();
     let mut anew = fresh.genesis().clone();
     for link in links.iter().rev() {
         if link.id() == tip.id() {
-            same(tree, tip.parent().unwrap_or(tip), &fresh, &anew, RESTORED)?;
+            same(tree, &tip.parent().unwrap_or_else(|| tip.clone()), &fresh, &anew, RESTORED)?;
         }
         anew = fresh.extend(&anew, link.block()).expect("it was accepted under the same rules");
     }

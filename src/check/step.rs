@@ -122,11 +122,11 @@ pub const STEP_INVARIANTS: [StepInvariant; 15] = [
 /// The first invariant that does not hold.
 pub fn check_step(tree: &BlockTree, link: &Arc<Link>, after: &State) -> Result<(), Violation> {
     let Some(parent) = link.parent() else { return Ok(()) };
-    let before = tree.applied(parent);
+    let before = tree.applied(&parent);
     let before = &before.state;
     let changed = after.wallets_changed_since(before).into_iter();
     let changed = changed.map(|wallet| (&**wallet, before.wallet(&wallet.address).map(|old| &**old))).collect();
-    let step = BlockStep { tree, link, parent, block: link.block(), before, after, changed };
+    let step = BlockStep { tree, link, parent: &parent, block: link.block(), before, after, changed };
     for StepInvariant { name, source, check } in &STEP_INVARIANTS {
         check(&step).map_err(|what| Violation {
             invariant: name,

@@ -279,7 +279,7 @@ impl Seen {
         if let Some(end) = link.round_end()
             && let Some(parent) = link.parent()
         {
-            let old = self.tree.applied(parent).state.round().clone();
+            let old = self.tree.applied(&parent).state.round().clone();
             let keys = |round: &crate::ledger::RoundInfo| -> BTreeSet<_> {
                 round.members.iter().map(|member| member.public_key).collect()
             };
@@ -292,7 +292,7 @@ impl Seen {
         }
         self.sights.block(&self.tree, link, &mut self.sometimes);
         let twice = link.parent().and_then(|parent| {
-            link.block().transactions.iter().find(|one| self.tree.block_of(parent, &one.id()).is_some())
+            link.block().transactions.iter().find(|one| self.tree.block_of(&parent, &one.id()).is_some())
         });
         if let Some(one) = twice {
             let what = format!("transaction {} was on the chain already", one.id());

@@ -149,7 +149,7 @@ impl Chain {
             kept.insert(id);
             at = *previous;
         }
-        let mut beginning: Vec<_> = std::iter::successors(Some(begun_on), |link| link.parent()).cloned().collect();
+        let mut beginning: Vec<_> = std::iter::successors(Some(begun_on.clone()), |link| link.parent()).collect();
         beginning.reverse();
         Ok(Self { beginning, kept })
     }

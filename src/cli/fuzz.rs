@@ -182,7 +182,9 @@ pub fn data_folder(bytes: &[u8], folder: &Path) {
         (None, Some((text, records))) => {
             let mut log = Log::create(&folder.join("log")).expect("a folder of our own");
             let records = records.split(|byte| *byte == b'\n');
-            records.for_each(|record| log.append(record).expect("a folder of our own"));
+            records.for_each(|record| {
+                log.append(record).expect("a folder of our own");
+            });
             text
         }
         (None, None) => bytes,
@@ -198,7 +200,9 @@ pub fn data_folder(bytes: &[u8], folder: &Path) {
     let desk = network.desk(&plan);
     let opened = network.scenario.crypto.during(|| among_actors(found.open(&session, &plan, &desk, Vec::new())));
     match opened {
-        Ok((mut log, _)) => log.append(b"jnext").expect("what was accepted goes on"),
+        Ok(mut opened) => {
+            opened.log.append(b"jnext").expect("what was accepted goes on");
+        }
         Err(error) => {
             assert!(!matches!(error, FolderError::Died(_)), "{error}");
             assert!(error.to_string().starts_with(&*folder.to_string_lossy()), "it names the file: {error}");

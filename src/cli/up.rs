@@ -27,7 +27,11 @@ use crate::{
     protocol::Timestamp,
     report::session::{CutShort, KeptSession, Session, SessionWriter, state::Arrived},
     scenario::{Override, StageKind, run::on_current_thread, testnet::DELEGATES_LIMIT},
-    sim::{Live, Pace, Stage, TraceDigest, live::Journal, snapshots::CameIn},
+    sim::{
+        Live, Pace, Stage, TraceDigest,
+        live::{Journal, Settler},
+        snapshots::CameIn,
+    },
 };
 use announce::Announcer;
 use api::ApiOptions;
@@ -277,6 +281,7 @@ impl Up {
                 .journalled(journal)
                 .journalled(Some(Box::new(session_kept.clone())))
                 .remembered(past)
+                .settled_by(kept.as_ref().map(|kept| Box::new(kept.writer.clone()) as Box<dyn Settler>))
                 .begun()
                 .await
                 .map_err(Failure::broken)?;

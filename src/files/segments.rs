@@ -14,8 +14,9 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufReader, ErrorKind, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// The first bytes of a segment.
@@ -28,6 +29,20 @@ const NEVER_WRITTEN: usize = 16;
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Bytes of a record at most.
 pub const RECORD_MAX: usize = 64 << 20;
+
+/// Segments that a reader keeps open.
+const OPEN_MAX: usize = 32;
+
+/// Where a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// The number of the segment.
+    pub segment: u32,
+    /// The byte of the segment that the record begins at.
+    pub at: u64,
+    /// Bytes of the record, without those before it.
+    pub length: u32,
+}
 
 /// The error of a log that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -70,14 +85,14 @@ impl Log {
         Ok(Self { folder: folder.to_owned(), number: 1, file, length: MAGIC.len() as u64, segment_bytes })
     }
 
-    /// Appends a record. After it, killing the process loses nothing; [`Log::sync`] makes it outlive the machine.
+    /// Appends a record, and says where it lies. After it, killing the process loses nothing; [`Log::sync`] makes it outlive the machine.
     ///
     /// # Errors
     /// It cannot be written. Nothing of it is in the log then, as far as the disk allows that to be undone.
     ///
     /// # Panics
     /// The record is longer than [`RECORD_MAX`].
-    pub fn append(&mut self, record: &[u8]) -> Result<(), LogError> {
+    pub fn append(&mut self, record: &[u8]) -> Result<Spot, LogError> {
         assert!(record.len() <= RECORD_MAX, "callers bound their records");
         if self.length >= self.segment_bytes {
             self.sync()?;
@@ -91,8 +106,14 @@ impl Log {
             let _remains = self.file.set_len(self.length);
             return Err(self.io(source));
         }
+        let spot = Spot { segment: self.number, at: self.length, length: record.len() as u32 };
         self.length += bytes.len() as u64;
-        Ok(())
+        Ok(spot)
+    }
+
+    /// Reads records of this log again, also those that are appended later.
+    pub fn reader(&self) -> Reader {
+        Reader::new(&self.folder)
     }
 
     /// Waits until all records are on the disk.
@@ -134,15 +155,76 @@ impl Segment {
     }
 }
 
+/// Reads records of a log by their places, while the log is appended to. Cheap to clone; clones share open files.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    folder: PathBuf,
+    /// Open segments by number, the one opened last at the end.
+    open: Arc<Mutex<Vec<(u32, Arc<File>)>>>,
+}
+
+impl Reader {
+    /// Reads the log of a folder.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), open: Arc::default() }
+    }
+
+    /// A record.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is none at that place, or it is damaged.
+    pub fn read(&self, spot: Spot) -> Result<Vec<u8>, LogError> {
+        let path = segment(&self.folder, spot.segment);
+        let io = |source| LogError::Io { file: path.clone(), source };
+        let file = self.segment(spot.segment, &path).map_err(io)?;
+        let damaged = |why: &str| LogError::Damaged { file: path.clone(), at: spot.at, why: why.to_owned() };
+        if spot.length as usize > RECORD_MAX {
+            return Err(damaged("no record is as long as the one that should be here"));
+        }
+        let mut bytes = vec![0; HEAD + spot.length as usize];
+        match file.read_exact_at(&mut bytes, spot.at) {
+            Err(why) if why.kind() == ErrorKind::UnexpectedEof => {
+                return Err(damaged("the segment ends before the record"));
+            }
+            read => read.map_err(io)?,
+        }
+        let record = bytes.split_off(HEAD);
+        match bytes == head(&record) {
+            true => Ok(record),
+            false => Err(damaged("a record does not match its checksum")),
+        }
+    }
+
+    fn segment(&self, number: u32, path: &Path) -> io::Result<Arc<File>> {
+        // A panic while it was locked leaves whole entries.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, file)) = open.iter().find(|(open, _)| *open == number) {
+            return Ok(file.clone());
+        }
+        let file = Arc::new(super::open(path)?);
+        if open.len() == OPEN_MAX {
+            open.remove(0);
+        }
+        open.push((number, file.clone()));
+        Ok(file)
+    }
+}
+
 /// A record as it lies in the file.
 fn framed(record: &[u8]) -> Vec<u8> {
-    let length = (record.len() as u32).to_le_bytes();
     let mut bytes = Vec::with_capacity(HEAD + record.len());
-    bytes.extend_from_slice(&length);
-    bytes.extend_from_slice(&crc32fast::hash(&length).to_le_bytes());
-    bytes.extend_from_slice(&crc32fast::hash(record).to_le_bytes());
+    bytes.extend_from_slice(&head(record));
     bytes.extend_from_slice(record);
     bytes
+}
+
+/// The bytes before those of a record.
+fn head(record: &[u8]) -> [u8; HEAD] {
+    let length = (record.len() as u32).to_le_bytes();
+    let parts = [length, crc32fast::hash(&length).to_le_bytes(), crc32fast::hash(record).to_le_bytes()];
+    let mut head = [0; HEAD];
+    head.copy_from_slice(parts.as_flattened());
+    head
 }
 
 fn segment(folder: &Path, number: u32) -> PathBuf {
@@ -175,6 +257,8 @@ pub struct Records {
     length: u64,
     /// The last whole record was read.
     is_over: bool,
+    /// Where the record lies that was read last.
+    spot: Option<Spot>,
 }
 
 /// The bytes found where a record should be.
@@ -206,6 +290,7 @@ impl Records {
             at: MAGIC.len() as u64,
             length,
             is_over: false,
+            spot: None,
         }))
     }
 
@@ -217,6 +302,7 @@ impl Records {
         while !self.is_over {
             match self.read()? {
                 Found::Record(record) => {
+                    self.spot = Some(Spot { segment: self.number, at: self.at, length: record.len() as u32 });
                     self.at += (HEAD + record.len()) as u64;
                     return Ok(Some(record));
                 }
@@ -235,6 +321,11 @@ impl Records {
     /// The segment and the byte that the next record begins at.
     pub fn place(&self) -> (PathBuf, u64) {
         (segment(&self.folder, self.number), self.at)
+    }
+
+    /// Where the record lies that was read last.
+    pub fn spot(&self) -> Option<Spot> {
+        self.spot
     }
 
     /// Goes on with the log after the record that was read last, and says how many bytes of a torn one were cut off.
@@ -359,14 +450,19 @@ mod tests {
 
     fn written(folder: &Path, records: &[Vec<u8>], segment_bytes: u64) {
         let mut log = Log::create_with(folder, segment_bytes).unwrap();
-        records.iter().for_each(|record| log.append(record).unwrap());
+        for record in records {
+            let spot = log.append(record).unwrap();
+            assert_eq!(log.reader().read(spot).unwrap(), *record);
+        }
         log.sync().unwrap();
     }
 
     fn read(folder: &Path) -> Result<Vec<Vec<u8>>, LogError> {
         let mut records = Records::open(folder)?.expect("there is a log");
         let mut found = Vec::new();
+        let reader = Reader::new(folder);
         while let Some(record) = records.next_record()? {
+            assert_eq!(reader.read(records.spot().unwrap())?, record);
             found.push(record);
         }
         Ok(found)

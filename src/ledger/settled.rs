@@ -5,7 +5,7 @@
 
 use super::Link;
 use crate::protocol::{BlockId, Height, TransactionId};
-use std::{io, path::PathBuf, sync::Arc};
+use std::{io, panic, path::PathBuf, sync::Arc};
 
 /// A settled block cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,27 @@ pub struct SettledError {
     /// The file or folder of the store.
     pub file: PathBuf,
     pub source: io::Error,
+}
+
+impl SettledError {
+    /// Unwinds to whoever hosts the run, as a panic does, but without a message: whoever catches it says what is wrong with
+    /// which file. Nobody below could answer in another way and be right.
+    ///
+    /// # Panics
+    /// Always.
+    pub fn ends_the_run(self) -> ! {
+        panic::resume_unwind(Box::new(self))
+    }
+}
+
+/// A settled block that is known to be one.
+pub(super) fn read(settled: &dyn Settled, height: Height) -> Arc<Link> {
+    let missing = || {
+        let source = io::Error::new(io::ErrorKind::NotFound, format!("no block at height {height}"));
+        SettledError { file: PathBuf::from("settled blocks"), source }
+    };
+    let link = settled.link(height).and_then(|link| link.ok_or_else(missing));
+    link.unwrap_or_else(|why| why.ends_the_run())
 }
 
 /// The settled part of a network's chain. Shared by all that read it, on any thread.

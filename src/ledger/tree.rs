@@ -9,8 +9,10 @@
 //! 4. Applying it to the parent's state gives its own (`state.rs`).
 //! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
 //!    fork is found in logarithmic time.
-//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and those of every thousandth block for good. A
-//!    missing one is computed again from the nearest below.
+//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and those of every seam for good. A missing one is
+//!    computed again from the nearest below.
+//! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled.rs`) is
+//!    cut at a seam and nowhere else: what lies below a seam can be exchanged, what lies below another block never is.
 //!
 //! ```text
 //!   genesis ◄── 2 ◄── 3 ◄── 4      a node's chain is an Arc<Link>: here two nodes, on 4 and on 4',
@@ -18,26 +20,34 @@
 //!                     └──── 4'
 //! ```
 //!
+//! ```text
+//!   settled, on disk ◄─┤ seam ◄── · ◄── · ◄── seam ◄── · ◄── · ◄── tip      BlockTree::settle moves the cut to a later seam
+//! ```
+//!
 //! All nodes with the same rules share one tree; a node with deviant rules has its own. What is memoised is a function
 //! of the block alone, so it does not matter which node asks first.
 
 use super::{
     apply::{Look, Terms},
-    round::RoundSchedule,
+    round::{Round, RoundSchedule},
     rules::Rules,
+    settled::{Settled, read},
     state::{Applied, BlockRejected, Notable, RoundEnd, State},
 };
 use crate::protocol::{
     Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, PublicKey, SignedTransaction, Slot,
     TransactionContext, TransactionId, crypto::CryptoMode, hashing::IdHash, slots::Slots, transaction::Version,
 };
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use indexmap::IndexSet;
 use std::{
     collections::{BTreeMap, VecDeque},
-    fmt, ptr,
-    sync::{Arc, Mutex, OnceLock, Weak},
+    fmt, mem, ptr,
+    sync::{
+        Arc, Mutex, OnceLock, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 /// Blocks below the newest whose states are kept at hand: more than the reference ever rolls back at random (102).
@@ -45,8 +55,9 @@ const STATES_KEPT: u32 = 128;
 /// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
 /// any more are among the first to go.
 pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
-/// Every so many blocks a state is kept for good, so that an old one is recomputed from not too far.
-const CHECKPOINT: u32 = 1_000;
+/// Every so many blocks there is a seam. The state of a seam is kept for good, so that an old one is recomputed from not too
+/// far.
+pub const SPAN: u32 = 1_000;
 
 /// Bytes of a signature in DER.
 const SIGNATURE_BYTES: usize = 72;
@@ -58,15 +69,32 @@ pub struct Link {
     block: Arc<Block>,
     /// The block's, at hand where chains are walked along.
     height: Height,
-    parent: Option<Arc<Link>>,
-    /// An ancestor farther back, so that any height is found in logarithmic time.
-    jump: Option<Arc<Link>>,
+    below: Below,
     applied: ArcSwapOption<Applied>,
     notable: Option<Arc<Notable>>,
     /// The first block that followed this one, as it was first handed in: all other nodes ask for the same.
     child: OnceLock<(Arc<Block>, Weak<Link>)>,
     /// Transactions on the chain up to and with this block.
     transactions: u64,
+}
+
+/// The chain below a link.
+enum Below {
+    /// Genesis has none.
+    Nothing,
+    /// The block before and an ancestor farther back, so that any height is found in logarithmic time. Neither lies below the
+    /// nearest seam.
+    Chain { parent: Arc<Link>, jump: Arc<Link> },
+    /// The link is a seam, where the chain can be cut.
+    Seam(ArcSwap<Across>),
+}
+
+/// The chain below a seam.
+enum Across {
+    /// The block before, and a seam farther back.
+    Chain { parent: Arc<Link>, jump: Option<Arc<Link>> },
+    /// It has settled.
+    Settled(Arc<dyn Settled>),
 }
 
 /// All blocks, by id; what is shared by the nodes of one network.
@@ -79,6 +107,11 @@ pub struct BlockTree {
     /// The blocks that hold a transaction, one for each fork it is on.
     transactions: DashMap<TransactionId, Vec<Arc<Link>>, IdHash>,
     genesis: Arc<Link>,
+    /// Every so many blocks there is a seam.
+    span: u32,
+    /// The blocks that have settled, if any ever do. They are in neither of the maps.
+    settled: ArcSwapOption<Arc<dyn Settled>>,
+    cut: AtomicU32,
     /// Blocks whose states are at hand, in the order in which they were computed.
     with_state: Mutex<VecDeque<Weak<Link>>>,
 }
@@ -107,9 +140,38 @@ impl Link {
         self.height
     }
 
-    /// The block before; `None` for genesis.
-    pub fn parent(&self) -> Option<&Arc<Link>> {
-        self.parent.as_ref()
+    /// The block before; `None` for genesis. A settled one is read.
+    pub fn parent(&self) -> Option<Arc<Link>> {
+        match &self.below {
+            Below::Nothing => None,
+            Below::Chain { parent, .. } => Some(parent.clone()),
+            Below::Seam(across) => match &**across.load() {
+                Across::Chain { parent, .. } => Some(parent.clone()),
+                Across::Settled(settled) => Some(read(&**settled, Height(self.height.0 - 1))),
+            },
+        }
+    }
+
+    /// A settled block, as it is read again: what lies below it is where it was.
+    pub fn settled(
+        block: Arc<Block>,
+        notable: Option<Arc<Notable>>,
+        transactions: u64,
+        settled: Arc<dyn Settled>,
+    ) -> Arc<Self> {
+        let below = match block.header.height {
+            Height::GENESIS => Below::Nothing,
+            _ => Below::Seam(ArcSwap::from_pointee(Across::Settled(settled))),
+        };
+        Arc::new(Self {
+            height: block.header.height,
+            block,
+            below,
+            applied: ArcSwapOption::empty(),
+            notable,
+            child: OnceLock::new(),
+            transactions,
+        })
     }
 
     /// Returns true if this is the same block. Within one tree it is mostly the same link, which is quick to see.
@@ -142,37 +204,115 @@ impl Link {
         self.transactions
     }
 
-    /// The block of this chain at a height, in logarithmic time; `None` above this block.
-    pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<&Arc<Link>> {
-        let mut link = self;
-        if height.0 == 0 || height > link.height() {
+    /// The block of this chain at a height, in logarithmic time; `None` above this block. A settled one is read.
+    pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<Arc<Link>> {
+        if height.0 == 0 || height > self.height() {
             return None;
         }
-        while link.height() > height {
-            link = match &link.jump {
-                Some(jump) if jump.height() >= height => jump,
-                _ => link.parent.as_ref().expect("only genesis has no parent, and its height is the least"),
-            };
+        let (mut seam, mut link): (Arc<Link>, &Arc<Link>);
+        link = self;
+        loop {
+            while let (true, Below::Chain { parent, jump }) = (link.height() > height, &link.below) {
+                link = if jump.height() >= height { jump } else { parent };
+            }
+            if link.height() == height {
+                return Some(link.clone());
+            }
+            match link.across_towards(height) {
+                Ok(next) => seam = next,
+                Err(settled) => return Some(read(&*settled, height)),
+            }
+            link = &seam;
         }
-        Some(link)
+    }
+
+    /// The next link on the way from a seam down to a height, or who has what lies there.
+    fn across_towards(&self, height: Height) -> Result<Arc<Link>, Arc<dyn Settled>> {
+        let Below::Seam(across) = &self.below else {
+            unreachable!("only genesis has no parent, and its height is the least")
+        };
+        match &**across.load() {
+            Across::Chain { jump: Some(jump), .. } if jump.height() >= height => Ok(jump.clone()),
+            Across::Chain { parent, .. } => Ok(parent.clone()),
+            Across::Settled(settled) => Err(settled.clone()),
+        }
+    }
+
+    /// The seam at or below this block, or genesis.
+    fn seam(self: &Arc<Self>) -> &Arc<Link> {
+        let mut link = self;
+        while let Below::Chain { jump, .. } = &link.below {
+            link = jump;
+        }
+        link
     }
 
     /// Returns true if `other` is this block or below it on the same chain.
     pub fn descends_from(self: &Arc<Self>, other: &Link) -> bool {
-        self.ancestor(other.height()).is_some_and(|link| ptr::eq(&**link, other) || link.id() == other.id())
+        self.ancestor(other.height()).is_some_and(|link| ptr::eq(&*link, other) || link.id() == other.id())
     }
 
-    /// The jump pointer of a child of `parent`: skew-binary, so that two jumps of one length merge into a longer one.
-    fn jump_over(parent: &Arc<Link>) -> Arc<Link> {
-        let length = |link: &Arc<Link>| link.jump.as_ref().map_or(0, |jump| link.height().0 - jump.height().0);
-        match &parent.jump {
-            Some(first) if length(parent) == length(first) => match &first.jump {
-                Some(second) => second.clone(),
-                None => parent.clone(),
-            },
-            _ => parent.clone(),
+    /// The lowest height at which this chain is in memory: 1, or a seam's where the rest has settled.
+    pub fn lowest_in_memory(self: &Arc<Self>) -> Height {
+        let mut seam = self.seam().clone();
+        loop {
+            match seam.seam_below() {
+                Some(below) => seam = below,
+                None => return seam.height(),
+            }
         }
     }
+
+    /// The seam that this one jumps to, or the next one below; `None` where nothing in memory is below.
+    fn seam_below(&self) -> Option<Arc<Link>> {
+        let Below::Seam(across) = &self.below else { return None };
+        match &**across.load() {
+            Across::Chain { jump: Some(jump), .. } => Some(jump.clone()),
+            Across::Chain { parent, jump: None } => Some(parent.seam().clone()),
+            Across::Settled(_) => None,
+        }
+    }
+
+    /// What lies below a child of `parent`.
+    fn below_child(parent: &Arc<Link>, span: u32) -> Below {
+        match is_seam(parent.height().next(), span) {
+            true => {
+                let seam = parent.seam();
+                let jump = Some(skewed(seam, |link| link.seam_jump()));
+                Below::Seam(ArcSwap::from_pointee(Across::Chain { parent: parent.clone(), jump }))
+            }
+            false => {
+                let jump = |link: &Arc<Link>| match &link.below {
+                    Below::Chain { jump, .. } => Some(jump.clone()),
+                    Below::Nothing | Below::Seam(_) => None,
+                };
+                Below::Chain { parent: parent.clone(), jump: skewed(parent, jump) }
+            }
+        }
+    }
+
+    fn seam_jump(&self) -> Option<Arc<Link>> {
+        let Below::Seam(across) = &self.below else { return None };
+        match &**across.load() {
+            Across::Chain { jump, .. } => jump.clone(),
+            Across::Settled(_) => None,
+        }
+    }
+}
+
+/// The jump pointer of a child of `parent`: skew-binary, so that two jumps of one length merge into a longer one.
+fn skewed(parent: &Arc<Link>, jump: impl Fn(&Arc<Link>) -> Option<Arc<Link>>) -> Arc<Link> {
+    let length = |from: &Arc<Link>, to: &Arc<Link>| from.height().0 - to.height().0;
+    let Some(first) = jump(parent) else { return parent.clone() };
+    match jump(&first) {
+        Some(second) if length(parent, &first) == length(&first, &second) => second,
+        _ => parent.clone(),
+    }
+}
+
+/// Returns true if there is a seam at this height. Genesis is none.
+fn is_seam(height: Height, span: u32) -> bool {
+    height > Height::GENESIS && (height.0 - 1).is_multiple_of(span)
 }
 
 impl fmt::Debug for Link {
@@ -184,10 +324,27 @@ impl fmt::Debug for Link {
 /// A million links drop one after the other, not one inside the other.
 impl Drop for Link {
     fn drop(&mut self) {
-        let mut orphans: Vec<Arc<Link>> = self.parent.take().into_iter().chain(self.jump.take()).collect();
+        let mut orphans = Vec::new();
+        self.below.leave(&mut orphans);
         while let Some(link) = orphans.pop() {
             if let Some(mut link) = Arc::into_inner(link) {
-                orphans.extend(link.parent.take().into_iter().chain(link.jump.take()));
+                link.below.leave(&mut orphans);
+            }
+        }
+    }
+}
+
+impl Below {
+    /// Hands over the links.
+    fn leave(&mut self, orphans: &mut Vec<Arc<Link>>) {
+        match mem::replace(self, Self::Nothing) {
+            Self::Nothing => {}
+            Self::Chain { parent, jump } => orphans.extend([parent, jump]),
+            Self::Seam(across) => {
+                if let Some(Across::Chain { parent, jump }) = Arc::into_inner(across.into_inner()) {
+                    orphans.push(parent);
+                    orphans.extend(jump);
+                }
             }
         }
     }
@@ -199,6 +356,18 @@ impl BlockTree {
     /// # Errors
     /// The genesis block registers fewer delegates than the first milestone wants.
     pub fn new(config: Arc<NetworkConfig>, rules: Arc<Rules>) -> Result<Self, BlockRejected> {
+        Self::with_span(config, rules, SPAN)
+    }
+
+    /// [`BlockTree::new`] with a seam every so many blocks, in place of [`SPAN`].
+    ///
+    /// # Errors
+    /// As [`BlockTree::new`].
+    ///
+    /// # Panics
+    /// `span` is 0.
+    pub fn with_span(config: Arc<NetworkConfig>, rules: Arc<Rules>, span: u32) -> Result<Self, BlockRejected> {
+        assert!(span > 0, "a span has blocks");
         let schedule = RoundSchedule::new(&config.milestones);
         let state = State::genesis(&config, &schedule, &rules.ledger)?;
         let block = Arc::new(config.genesis.block.clone());
@@ -206,8 +375,7 @@ impl BlockTree {
             transactions: block.transactions.len() as u64,
             height: block.header.height,
             block,
-            parent: None,
-            jump: None,
+            below: Below::Nothing,
             applied: ArcSwapOption::from_pointee(Applied { state, senders: IndexSet::default() }),
             notable: None,
             child: OnceLock::new(),
@@ -220,6 +388,9 @@ impl BlockTree {
             links: DashMap::default(),
             transactions: DashMap::default(),
             genesis: genesis.clone(),
+            span,
+            settled: ArcSwapOption::empty(),
+            cut: AtomicU32::new(0),
             with_state: Mutex::default(),
         };
         tree.insert(&genesis);
@@ -251,15 +422,174 @@ impl BlockTree {
         &self.genesis
     }
 
-    /// A block by id, whichever fork it is on.
+    /// A block by id, whichever fork it is on. A settled one is read.
     pub fn link(&self, id: &BlockId) -> Option<Arc<Link>> {
-        self.links.get(id).map(|link| link.clone())
+        self.links.get(id).map(|link| link.clone()).or_else(|| {
+            let settled = self.settled()?;
+            let height = settled.height_of(id).unwrap_or_else(|why| why.ends_the_run())?;
+            // Who has what settled may have more of it than this run has come to.
+            (height <= self.cut()).then(|| read(&*settled, height))
+        })
     }
 
-    /// The block of the chain ending in `tip` that holds a transaction.
+    /// The block of the chain ending in `tip` that holds a transaction. A settled one is read.
     pub fn block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
-        let holders = self.transactions.get(transaction)?;
-        holders.iter().find(|holder| tip.descends_from(holder)).cloned()
+        let holders = self.transactions.get(transaction);
+        let in_memory = holders.and_then(|holders| holders.iter().find(|holder| tip.descends_from(holder)).cloned());
+        in_memory.or_else(|| self.settled_block_of(tip, transaction))
+    }
+
+    fn settled_block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
+        let settled = self.settled()?;
+        let is_in = |link: &Link| link.block.transactions.iter().any(|one| one.id() == *transaction);
+        let spot = settled.spot_of(transaction).unwrap_or_else(|why| why.ends_the_run());
+        let found = spot.and_then(|(height, _)| tip.ancestor(height)).filter(|link| is_in(link));
+        if found.is_some() || tip.height() > self.cut() {
+            return found;
+        }
+        // Somebody still looks at a chain that ends below the cut. What of it is in memory may be on a fork that has gone.
+        let mut at = tip.clone();
+        while at.height() > tip.lowest_in_memory() {
+            if is_in(&at) {
+                return Some(at);
+            }
+            at = at.parent()?;
+        }
+        is_in(&at).then_some(at)
+    }
+
+    /// The height up to which this tree holds no block but genesis: they have settled. 0 where none have.
+    pub fn cut(&self) -> Height {
+        Height(self.cut.load(Ordering::Acquire))
+    }
+
+    /// The settled blocks, if there are any.
+    pub fn settled(&self) -> Option<Arc<dyn Settled>> {
+        self.settled.load().as_ref().map(|settled| Arc::clone(&**settled))
+    }
+
+    /// Every so many blocks there is a seam, and what settles ends just below one.
+    pub fn span(&self) -> u32 {
+        self.span
+    }
+
+    /// The highest block that may settle: the last one below a seam that lies so deep below each of these tips and is on
+    /// the chain of each. `None` while there is none above the cut.
+    pub fn settles_at<'t>(&self, tips: impl IntoIterator<Item = &'t Arc<Link>>, depth: u32) -> Option<Arc<Link>> {
+        let mut tips: Vec<&Arc<Link>> = tips.into_iter().collect();
+        tips.sort_unstable_by_key(|tip| tip.height());
+        tips.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        let lowest = *tips.first()?;
+        let at = |spans: u32| lowest.ancestor(Height(spans * self.span)).expect("it is below the tip");
+        let agree = |spans: u32| {
+            let link = at(spans);
+            tips.iter().all(|tip| tip.descends_from(&link))
+        };
+        let (cut, mut high) = (self.cut().0 / self.span, lowest.height().0.saturating_sub(depth) / self.span);
+        // As a rule all agree at the first look.
+        if high > cut && agree(high) {
+            return self.links.get(&at(high).id()).map(|link| link.clone());
+        }
+        let mut low = cut;
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            match agree(middle) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        let found = (low > cut).then(|| at(low))?;
+        // Nodes whose rules deviate have trees of their own.
+        self.links.get(&found.id()).map(|link| link.clone())
+    }
+
+    /// Lets go of all blocks up to the height of `top`, on all forks, but for genesis: from now on they are read. All nodes'
+    /// chains go through `top`, which `settled` has, with all below it, and which lies below a seam.
+    ///
+    /// # Panics
+    /// `top` lies below no seam, or `settled` lacks it.
+    pub fn settle(&self, top: &Arc<Link>, settled: &Arc<dyn Settled>) {
+        let height = top.height();
+        assert!(is_seam(height.next(), self.span), "{top:?} is not the last block below a seam, every {}", self.span);
+        assert!(settled.top() >= height, "{top:?} is above the top of what has settled, {}", settled.top());
+        self.settled.store(Some(Arc::new(settled.clone())));
+        self.cut.store(height.0, Ordering::Release);
+        let cut = |seam: &Link| {
+            if let Below::Seam(across) = &seam.below {
+                across.store(Arc::new(Across::Settled(settled.clone())));
+            }
+        };
+        let (mut gone, mut kept) = (Vec::new(), Vec::new());
+        for entry in &self.links {
+            let link = entry.value();
+            if link.height() > height {
+                kept.extend(matches!(link.below, Below::Seam(_)).then(|| link.clone()));
+            } else if link.height() > Height::GENESIS {
+                gone.push(link.clone());
+            }
+        }
+        for seam in kept {
+            let Below::Seam(across) = &seam.below else { continue };
+            let parent = match &**across.load() {
+                Across::Chain { parent, jump } if jump.as_ref().is_some_and(|jump| jump.height() <= height) => {
+                    parent.clone()
+                }
+                _ => continue,
+            };
+            if parent.is(top) {
+                // Its state is where all later ones are computed from.
+                let applied = self.applied(&seam);
+                seam.applied.store(Some(applied));
+                cut(&seam);
+            } else {
+                across.store(Arc::new(Across::Chain { parent, jump: None }));
+            }
+        }
+        let mut seam = Some(top.seam().clone());
+        while let Some(at) = seam.take() {
+            let Below::Seam(across) = &at.below else { break };
+            if let Across::Chain { parent, .. } = &**across.load() {
+                seam = Some(parent.seam().clone());
+            }
+            cut(&at);
+        }
+        for link in gone {
+            self.links.remove(&link.id());
+            for transaction in &link.block.transactions {
+                self.transactions.remove_if_mut(&transaction.id(), |_, holders| {
+                    holders.retain(|holder| !Arc::ptr_eq(holder, &link));
+                    holders.is_empty()
+                });
+            }
+        }
+    }
+
+    /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below.
+    pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
+        self.settled.store(Some(Arc::new(settled.clone())));
+        self.cut.store(cut.0, Ordering::Release);
+    }
+
+    /// The round that the block after this one is in.
+    pub fn round_after(&self, link: &Arc<Link>) -> Arc<Round> {
+        if let Some(applied) = link.applied.load_full() {
+            return applied.state.round().clone();
+        }
+        if link.height() > self.cut() {
+            return self.applied(link).state.round().clone();
+        }
+        // The state of a settled block is far to compute, and the round stands in the block that began it.
+        let before = Height(self.schedule.at(link.height().next()).first.0.saturating_sub(1));
+        let began = link.ancestor(before).filter(|began| began.height() > Height::GENESIS);
+        match began.as_ref().map(|began| began.round_end()) {
+            None => self.genesis_applied().state.round().clone(),
+            Some(Some(end)) => end.created.clone(),
+            Some(None) => self.applied(link).state.round().clone(),
+        }
+    }
+
+    fn genesis_applied(&self) -> Arc<Applied> {
+        self.genesis.applied.load_full().expect("the state of genesis is never dropped")
     }
 
     /// The state after a block and what led to it. Recent ones are at hand, older ones are computed again, from at most
@@ -281,17 +611,33 @@ impl BlockTree {
             if let Some(applied) = at.applied.load_full() {
                 break applied;
             }
-            let parent = at.parent.clone().expect("the state of genesis is never dropped");
-            missing.push(at);
-            at = parent;
+            if let Some(settled) = at.below.settled() {
+                break self.settled_state(at.height(), &at.block, &*settled);
+            }
+            let parent = at.parent().expect("the state of genesis is never dropped");
+            missing.push(mem::replace(&mut at, parent));
         };
         while let Some(next) = missing.pop() {
-            let (again, _) = self
-                .apply(&applied.state, &next.block)
-                .expect("it was applied before, and state is a function of the block");
-            applied = Arc::new(again);
+            applied = Arc::new(self.applied_again(&applied, &next.block));
         }
         applied
+    }
+
+    /// The state of a block whose parent has settled: computed from genesis on, for no other is kept.
+    fn settled_state(&self, height: Height, block: &Arc<Block>, settled: &dyn Settled) -> Arc<Applied> {
+        let mut applied = self.genesis_applied();
+        for below in Height::GENESIS.0 + 1..height.0 {
+            applied = Arc::new(self.applied_again(&applied, &read(settled, Height(below)).block));
+        }
+        match height {
+            Height::GENESIS => applied,
+            _ => Arc::new(self.applied_again(&applied, block)),
+        }
+    }
+
+    fn applied_again(&self, before: &Applied, block: &Arc<Block>) -> Applied {
+        let again = self.apply(&before.state, block);
+        again.expect("it was applied before, and state is a function of the block").0
     }
 
     /// Puts a block on top of another: verifies it, applies it, remembers it. Asked again for the same block, it
@@ -320,8 +666,7 @@ impl BlockTree {
         let link = Arc::new(Link {
             block: block.clone(),
             height: block.header.height,
-            jump: Some(Link::jump_over(parent)),
-            parent: Some(parent.clone()),
+            below: Link::below_child(parent, self.span),
             notable: notable.map(Arc::new),
             applied: ArcSwapOption::from_pointee(applied),
             child: OnceLock::new(),
@@ -342,8 +687,8 @@ impl BlockTree {
         if let Some(child) = parent.child(block).and_then(Weak::upgrade) {
             return Some(child);
         }
-        let known = self.link(&block.id)?;
-        let follows = known.parent.as_ref().is_some_and(|known| known.id() == parent.id());
+        let known = self.links.get(&block.id).map(|link| link.clone())?;
+        let follows = known.parent().is_some_and(|known| known.id() == parent.id());
         (follows && (Arc::ptr_eq(&known.block, block) || *known.block == **block)).then_some(known)
     }
 
@@ -521,22 +866,33 @@ impl BlockTree {
         while with_state.len() > STATES_KEPT_IN_ALL
             && let Some(oldest) = with_state.pop_front()
         {
-            if let Some(oldest) = oldest.upgrade().filter(|oldest| !is_checkpoint(oldest.height().0)) {
+            if let Some(oldest) = oldest.upgrade().filter(|oldest| !self.is_checkpoint(oldest.height())) {
                 oldest.applied.store(None);
             }
         }
     }
 
     fn drop_old_state(&self, link: &Arc<Link>) {
-        let old = link.height().0.saturating_sub(STATES_KEPT);
-        if old > 1 && !is_checkpoint(old) {
-            let link = link.ancestor(Height(old)).expect("the height is below the link's");
+        let old = Height(link.height().0.saturating_sub(STATES_KEPT));
+        if old.0 > 1 && !self.is_checkpoint(old) {
+            let link = link.ancestor(old).expect("the height is below the link's");
             link.applied.store(None);
         }
     }
+
+    /// Returns true if the state of this height is kept for good.
+    fn is_checkpoint(&self, height: Height) -> bool {
+        height == Height::GENESIS || is_seam(height, self.span)
+    }
 }
 
-/// Returns true if the state of this height is kept for good.
-fn is_checkpoint(height: u32) -> bool {
-    height == Height::GENESIS.0 || height.is_multiple_of(CHECKPOINT)
+impl Below {
+    /// Who has the parent, if it has settled.
+    fn settled(&self) -> Option<Arc<dyn Settled>> {
+        let Self::Seam(across) = self else { return None };
+        match &**across.load() {
+            Across::Chain { .. } => None,
+            Across::Settled(settled) => Some(settled.clone()),
+        }
+    }
 }

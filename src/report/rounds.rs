@@ -112,7 +112,7 @@ impl RoundBook {
     pub fn rounds(&self, tip: &Arc<Link>, end: Slot) -> Vec<RoundReport> {
         let mut walk = Walk { book: self, next_slot: self.start, rounds: Vec::new() };
         for height in self.first_height.0..=tip.height().0 {
-            walk.block(tip.ancestor(Height(height)).expect("the height is the tip's at most"));
+            walk.block(&tip.ancestor(Height(height)).expect("the height is the tip's at most"));
         }
         walk.close(tip, end);
         let applied = self.tree.applied(tip);

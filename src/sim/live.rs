@@ -17,8 +17,12 @@ pub use handle::{LiveHandle, Stopped};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
-use super::{Intervention, Observer, Outcome, Stage, past::Album, stage::ractor::ActorDied};
-use crate::{actors::SimTime, ledger::Link, protocol::slots::Slots};
+use super::{Intervention, Observer, Outcome, Stage, past::Album, stage::ractor::ActorDied, tips::Tips};
+use crate::{
+    actors::SimTime,
+    ledger::{Link, settled::SettledError},
+    protocol::{Height, slots::Slots},
+};
 use advance::{Asked, Goal, Lookout};
 use handle::Command;
 use on_demand::{Demand, Dropped};
@@ -50,6 +54,16 @@ pub trait Journal: Send {
     }
 }
 
+/// Keeps blocks that no node can leave any more outside memory.
+pub trait Settler: Send {
+    /// Has blocks settle, if there are enough of them. `None` where nothing has; else the height at which all nodes of a moment
+    /// must stand at least for somebody to go back to it.
+    fn settle(&mut self, tips: &Tips) -> Option<Height>;
+
+    /// The run has gone back to a snapshot.
+    fn went_back(&mut self, tips: &Tips);
+}
+
 /// A live run.
 pub struct Live {
     stage: Stage,
@@ -71,6 +85,7 @@ pub struct Live {
     stopping: bool,
     journals: Vec<Box<dyn Journal>>,
     album: Option<Box<dyn Album>>,
+    settler: Option<Box<dyn Settler>>,
 }
 
 impl Live {
@@ -97,6 +112,7 @@ impl Live {
             stopping: false,
             journals: Vec::new(),
             album: None,
+            settler: None,
         };
         (live, LiveHandle(sender))
     }
@@ -120,18 +136,28 @@ impl Live {
         self
     }
 
+    /// The same run, whose deep blocks settle.
+    #[must_use]
+    pub fn settled_by(mut self, settler: Option<Box<dyn Settler>>) -> Self {
+        self.settler = settler;
+        self
+    }
+
     /// Runs until it is told to stop, then stops its actors. It is a task of its own: before the first future of a runtime
     /// is woken, that looks at sockets and timers, but among tasks only now and then.
     ///
     /// # Errors
-    /// An actor died, which ends the run.
+    /// An actor died, or a settled block cannot be read: that ends the run.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub async fn run(self) -> Result<SimTime, ActorDied> {
         match tokio::spawn(self.play()).await {
             Ok(ended) => ended,
-            Err(failed) => panic::resume_unwind(failed.into_panic()),
+            Err(failed) => match failed.into_panic().downcast::<SettledError>() {
+                Ok(why) => Err(ActorDied::asking(&why)),
+                Err(panicked) => panic::resume_unwind(panicked),
+            },
         }
     }
 
@@ -183,12 +209,24 @@ impl Live {
             }
         }
         self.note_stand(false);
+        self.settle();
         self.remember().await?;
         while let Ok(command) = self.commands.try_recv() {
             self.obey(command).await?;
         }
         tokio::task::yield_now().await;
         Ok(())
+    }
+
+    /// Lets blocks settle, if it is time.
+    fn settle(&mut self) {
+        let Some(settler) = &mut self.settler else { return };
+        if let Some(lowest) = settler.settle(self.stage.world().tips()) {
+            self.stage.forget_moments(lowest);
+            if let Some(album) = &mut self.album {
+                album.forget(lowest);
+            }
+        }
     }
 
     /// Keeps a moment, if one is due.
@@ -254,6 +292,9 @@ impl Live {
                     (outcome, _) => {
                         self.tell_album(is_taken, goes_back, &outcome);
                         if goes_back {
+                            if let Some(settler) = &mut self.settler {
+                                settler.went_back(self.stage.world().tips());
+                            }
                             self.went_back();
                             self.remember().await?;
                         }

@@ -19,7 +19,7 @@ use super::{
     snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
-use crate::actors::SimTime;
+use crate::{actors::SimTime, protocol::Height};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -61,6 +61,8 @@ pub struct Kept<W> {
     /// A moment cannot be shared between threads, and is copied by one at a time.
     moment: Mutex<Moment>,
     bytes: usize,
+    /// Where the node stands that stands lowest.
+    lowest: Height,
 }
 
 impl<W> Kept<W> {
@@ -79,6 +81,8 @@ pub trait Album: Send {
     fn keep(&mut self, inputs: usize, moment: Moment);
     /// A snapshot was taken.
     fn took(&mut self, id: SnapshotId);
+    /// No moment may be gone back to any more in which a node stands below a height.
+    fn forget(&mut self, below: Height);
     /// The run has gone back to a snapshot.
     fn went_back(&mut self, to: &SnapshotInfo);
 }
@@ -174,12 +178,18 @@ impl<W: Watchers> Album for Past<W> {
 
     fn keep(&mut self, inputs: usize, moment: Moment) {
         let place = Place { at: moment.now(), delivered: moment.delivered(), inputs };
-        let (watchers, bytes) = (self.0.live.apart(), moment.bytes());
-        let kept = Kept { place, watchers, moment: Mutex::new(moment), bytes };
+        let (watchers, bytes, lowest) = (self.0.live.apart(), moment.bytes(), moment.lowest());
+        let kept = Kept { place, watchers, moment: Mutex::new(moment), bytes, lowest };
         let mut state = self.lock();
         state.is_wanted = false;
         state.kept.push(Arc::new(kept));
         state.thin(self.0.room);
+    }
+
+    fn forget(&mut self, below: Height) {
+        let mut state = self.lock();
+        state.kept.retain(|kept| kept.lowest >= below);
+        state.is_wanted |= state.kept.is_empty();
     }
 
     fn took(&mut self, id: SnapshotId) {

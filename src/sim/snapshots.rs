@@ -9,7 +9,7 @@
 //! again when somebody goes back to it: from the nearest one before it that is kept, by playing what came in since.
 
 use super::{Plan, intervention::Intervention, world::Moment};
-use crate::actors::SimTime;
+use crate::{actors::SimTime, protocol::Height};
 use std::collections::BTreeMap;
 
 pub use super::intervention::{SnapshotId, SnapshotInfo};
@@ -149,6 +149,13 @@ impl Snapshots {
     pub fn make_room(&mut self, bytes: usize) {
         self.room = bytes;
         self.drop_moments(self.last);
+    }
+
+    /// Keeps no moment any more in which a node stands below a height.
+    pub fn forget_moments(&mut self, below: Height) {
+        for kept in self.all.values_mut() {
+            kept.moment.take_if(|moment| moment.lowest() < below);
+        }
     }
 
     /// Bytes of the moments that are kept: an estimate.

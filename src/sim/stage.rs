@@ -8,7 +8,11 @@ use super::{
     snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
-use crate::actors::{Hosted, SimTime};
+
+use crate::{
+    actors::{Hosted, SimTime},
+    protocol::Height,
+};
 use inline::InlineStage;
 use ractor::{ActorDied, RactorStage};
 
@@ -102,6 +106,11 @@ impl Stage {
     /// Keeps so many bytes of moments, in place of [`super::snapshots::MOMENTS_MAX`].
     pub fn keep_moments(&mut self, bytes: usize) {
         self.snapshots.make_room(bytes);
+    }
+
+    /// Keeps no moment any more whose nodes stand below a height. It can be made again.
+    pub fn forget_moments(&mut self, below: Height) {
+        self.snapshots.forget_moments(below);
     }
 
     /// Does what comes in from outside, now, and answers what came of it.

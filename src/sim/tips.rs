@@ -50,7 +50,7 @@ impl Tips {
             Event::BlockApplied(link) => self.stand(node, link),
             Event::RolledBack { to, .. } => self.stand(node, to),
             Event::BlockReverted(link) => match link.parent() {
-                Some(parent) => self.stand(node, parent),
+                Some(parent) => self.stand(node, &parent),
                 None => false,
             },
             _ => false,
@@ -249,7 +249,7 @@ pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>
     let above = |tip: &Arc<Link>| {
         let (mut at, mut links) = (tip.clone(), Vec::new());
         while at.height() > common
-            && let Some(parent) = at.parent().cloned()
+            && let Some(parent) = at.parent()
         {
             links.push(mem::replace(&mut at, parent));
         }

@@ -44,7 +44,7 @@ impl Nodes {
         let mut at = from.clone();
         while at.id() != to.id() {
             self.happens(node, &Event::BlockReverted(at.clone()));
-            at = at.parent().expect("it is above the other").clone();
+            at = at.parent().expect("it is above the other");
         }
         let cause = RollbackCause::Forked;
         self.happens(node, &Event::RolledBack { from: from.clone(), to: to.clone(), cause });

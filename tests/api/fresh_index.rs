@@ -6,13 +6,17 @@
 //!   asked    every route of the API's own description, with parameters drawn from what answers have shown
 //!   naive    the same figures again, from blocks alone (books)
 //!   lists    orders and searches of every list, from its own rows
+//!   settled  blocks that leave memory
+//!   damaged  their lists, when the folder is damaged
 //! ```
 
 mod asked;
 mod books;
+mod damaged;
 mod history;
 mod lists;
 mod naive;
+mod settled;
 
 use asked::{Asked, Operation, Words, operations};
 use dposlab::{
@@ -114,8 +118,7 @@ fn check_dates(network: &Network, node: usize, last: &mut [(String, i64); NODES]
 }
 
 /// Plays a history; `often` says after which changes figures are counted naively, too.
-fn play(seed: u64, changes: &[Change], often: usize) -> Comparison {
-    let mut network = Network::new();
+fn play(mut network: Network, seed: u64, changes: &[Change], often: usize) -> Comparison {
     let mut comparison = Comparison::new(seed, &network.views[0]);
     let mut last = std::array::from_fn(|_| (String::new(), i64::MIN));
     for (number, change) in changes.iter().enumerate() {
@@ -150,7 +153,15 @@ proptest! {
 
     #[test]
     fn every_answer_is_that_of_a_fresh_index(seed in any::<u64>(), changes in prop::collection::vec(change(), 1..12)) {
-        play(seed, &changes, 4);
+        play(Network::new(), seed, &changes, 4);
+    }
+
+    #[test]
+    fn every_answer_of_settled_blocks_is_that_of_a_fresh_index_in_memory(
+        seed in any::<u64>(),
+        changes in prop::collection::vec(change(), 12..24),
+    ) {
+        play(Network::settling(), seed, &changes, 8);
     }
 }
 
@@ -161,7 +172,12 @@ fn a_long_history_reaches_every_route() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
     let mut runner = TestRunner::deterministic();
     let changes = prop::collection::vec(change(), 80).new_tree(&mut runner).expect("a value").current();
-    let comparison = play(7, &changes, 6);
+    reaches_every_route(Network::new(), &changes);
+    reaches_every_route(Network::settling(), &changes);
+}
+
+fn reaches_every_route(network: Network, changes: &[Change]) {
+    let comparison = play(network, 7, changes, 6);
     assert!(comparison.highest > 3 * ROUND, "several rounds: {}", comparison.highest);
     let never: Vec<&String> = comparison.found.iter().filter(|(_, count)| **count == 0).map(|(path, _)| path).collect();
     // No node keeps a log or has webhooks here, and the pages of the description are files.

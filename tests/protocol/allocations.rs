@@ -21,6 +21,11 @@ fn has(more: i64) {
     BYTES_MAX.with(|most| most.set(most.get().max(bytes)));
 }
 
+/// The bytes that this thread has.
+pub fn bytes_now() -> i64 {
+    BYTES.with(Cell::get)
+}
+
 /// The most bytes that some work had at a time, on the thread that does it.
 pub fn most_bytes<T>(work: impl FnOnce() -> T) -> i64 {
     let before = BYTES.with(Cell::get);

@@ -1,20 +1,26 @@
 //! What a run is said to need beforehand is what it takes, within a factor. Beside the protocol, for here every byte is counted.
 
-use crate::allocations::most_bytes;
+use crate::allocations::{bytes_now, most_bytes};
 use dposlab::{
+    actors::SimTime,
+    ledger::{
+        BlockTree, Link,
+        settled::{Settled, SettledError},
+    },
+    protocol::{BlockId, Height, TransactionId},
     report::Metrics,
     scenario::{
         Scenario, StageKind,
         memory::{Need, PROCESS},
     },
-    sim::{Observer, SeedTree},
+    sim::{Observer, SeedTree, stage::inline::InlineStage},
 };
 use proptest::{
     prelude::*,
     strategy::{Just, Strategy, ValueTree},
     test_runner::TestRunner,
 };
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 /// What a run takes is so many times the sum at most. The sum is so many times what it takes at most, where blocks get through.
 const FACTOR: u64 = 2;
@@ -159,4 +165,63 @@ fn each_part_of_the_sum_is_what_such_a_part_takes() {
         "rounds = 10\n[network]\ndelegates = 5\nrelays = 40\n[[workload]]\nkind = \"generate\"\nper_second = 30\nwallets = 100\n",
     );
     assert_eq!(Need::default().parts().iter().map(|(_, _, bytes)| bytes).sum::<u64>(), 0, "nothing takes nothing");
+}
+
+/// Has settled blocks, and nobody asks for them.
+struct Elsewhere;
+
+impl Settled for Elsewhere {
+    fn top(&self) -> Height {
+        Height(u32::MAX)
+    }
+
+    fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError> {
+        panic!("the block at {height} is asked for")
+    }
+
+    fn height_of(&self, _: &BlockId) -> Result<Option<Height>, SettledError> {
+        Ok(None)
+    }
+
+    fn spot_of(&self, _: &TransactionId) -> Result<Option<(Height, u32)>, SettledError> {
+        Ok(None)
+    }
+}
+
+/// Bytes that a block costs in a run whose blocks settle, or do not.
+fn bytes_of_a_block(settles: bool) -> f64 {
+    let scenario = scenario("rounds = 1\n[network]\ndelegates = 5\n");
+    scenario.crypto.during(|| {
+        let seeds = SeedTree::new(1);
+        let testnet = scenario.testnet(seeds);
+        let usual = scenario.plan(&testnet, seeds);
+        let (config, rules) = (usual.tree.config().clone(), usual.tree.rules().clone());
+        let tree = Arc::new(BlockTree::with_span(config, rules, 50).expect("as the usual one"));
+        let first = usual.tree.slots().slot(usual.start.seconds());
+        let plan = scenario.plan_on(&testnet, tree.clone(), tree.genesis().clone(), first, seeds);
+        let mut stage = InlineStage::new(&plan, Vec::new());
+        let settled: Arc<dyn Settled> = Arc::new(Elsewhere);
+        let mut play = |height: u32| {
+            while stage.world().tips().winning().height().0 < height {
+                for _ in 0..500 {
+                    stage.step(SimTime::from_micros(u64::MAX));
+                }
+                if settles && let Some(top) = tree.settles_at(stage.world().tips().all(), 500) {
+                    tree.settle(&top, &settled);
+                }
+            }
+            bytes_now()
+        };
+        let (early, late) = (play(5_000), play(15_000));
+        (late - early) as f64 / 10_000.0
+    })
+}
+
+/// The links, the states of seams, the places in tables: all of it goes.
+#[test]
+fn a_block_that_has_settled_takes_no_memory() {
+    let (settled, kept) = (bytes_of_a_block(true), bytes_of_a_block(false));
+    println!("{settled:.1} bytes a block that settles, {kept:.1} a block that does not");
+    assert!(kept > 400.0, "or nothing was measured: {kept}");
+    assert!(settled.abs() < 8.0, "{settled} bytes a block");
 }

@@ -20,8 +20,7 @@ fn chain(scenario: &Scenario, crypto: CryptoMode) -> Vec<Arc<Block>> {
         let rounds = Rounds::new(&plan);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(rounds.clone())];
         scenario.play(&plan, StageKind::Inline, observers, |_| {}).expect("no actor dies");
-        let mut links: Vec<Arc<Link>> =
-            std::iter::successors(Some(rounds.tip()), |link| link.parent().cloned()).collect();
+        let mut links: Vec<Arc<Link>> = std::iter::successors(Some(rounds.tip()), |link| link.parent()).collect();
         links.reverse();
         links.iter().map(|link| link.block().clone()).collect()
     })

@@ -8,7 +8,7 @@ use dposlab::{
     actors::{NodeId, SimTime},
     report::session::{
         Session,
-        folder::{Folder, FolderWriter, Sync},
+        folder::{Folder, FolderWriter, Opened, Sync},
     },
     scenario::{FaultDesk, Scenario, run::among_actors},
     sim::{SeedTree, Stage},
@@ -327,16 +327,16 @@ fn a_block_that_a_client_may_know_is_there_again() {
             let opened = among_actors(folder.open(&session, &plan, &desk, Vec::new())).expect("it can be used");
             (plan, opened)
         };
-        let (plan, (log, nothing)) = begin();
-        assert!(nothing.is_none());
-        let writer = FolderWriter::new(log, Sync::Never, &plan, 1);
+        let (plan, Opened { log, settling, resumed, .. }) = begin();
+        assert!(resumed.is_none());
+        let writer = FolderWriter::new(log, settling, Sync::Never, &plan, 1);
         let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
         let end = SimTime::from_micros(100_000_000);
         while among_actors(stage.step(end)).expect("nobody dies") {}
         let known = stage.world().tips().of(NodeId(0)).id();
         drop(stage);
-        let (_, (_, resumed)) = begin();
-        let resumed = resumed.expect("there is a log");
+        let (_, opened) = begin();
+        let resumed = opened.resumed.expect("there is a log");
         assert_eq!(resumed.moment.tips().of(NodeId(0)).id(), known);
         assert!(resumed.moment.tips().of(NodeId(0)).height().0 > 5);
     });

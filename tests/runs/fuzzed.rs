@@ -214,7 +214,7 @@ fn played() -> (Testnet, Arc<Link>, Vec<Value>) {
     stage.run_until(start + std::time::Duration::from_secs(64));
     let tip = stage.world().tips().of(NodeId(0)).clone();
     let lines = (2..=tip.height().0).map(|height| {
-        let link = tip.ancestor(Height(height)).expect("it is on the chain").clone();
+        let link = tip.ancestor(Height(height)).expect("it is on the chain");
         link.block().to_json(&testnet.config.milestones)
     });
     let lines = lines.collect();
@@ -272,7 +272,9 @@ fn seeds_are_as_code_makes_them() {
     let kept = |end: &[u8]| {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let mut log = Log::create(folder.path()).expect("it is empty");
-        records.iter().for_each(|record| log.append(record.as_bytes()).expect("there is room"));
+        for record in &records {
+            log.append(record.as_bytes()).expect("there is room");
+        }
         let log = fs::read(folder.path().join("00000001.log")).expect("it was written");
         [format!("{}\nlog\n", json!(session)).as_bytes(), &log[..], end].concat()
     };

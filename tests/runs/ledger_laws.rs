@@ -60,8 +60,8 @@ proptest! {
 
 /// The ids of the blocks of a chain that hold a transaction, looked for block by block.
 fn holders(tip: &Arc<Link>, transaction: &TransactionId) -> Vec<BlockId> {
-    let chain = std::iter::successors(Some(tip), |link| link.parent());
-    let holds = |link: &&Arc<Link>| link.block().transactions.iter().any(|one| one.id() == *transaction);
+    let chain = std::iter::successors(Some(tip.clone()), |link| link.parent());
+    let holds = |link: &Arc<Link>| link.block().transactions.iter().any(|one| one.id() == *transaction);
     chain.filter(holds).map(|link| link.id()).collect()
 }
 
@@ -75,7 +75,7 @@ proptest! {
         let (mut play, rules) = (Play::new(), Rules::corrected());
         for stage in &stages {
             let (tree, height) = (play.tree.clone(), play.tip.height().0.saturating_sub(stage.back).max(2));
-            let before = tree.applied(play.tip.ancestor(Height(height)).expect("it is below"));
+            let before = tree.applied(&play.tip.ancestor(Height(height)).expect("it is below"));
             let terms = tree.terms(before.state.height());
             let outcome = play.play(stage).expect("each of them was applied to a scratch state");
             let time = play.tip.block().header.timestamp;
@@ -106,7 +106,7 @@ proptest! {
             let (tip, again) = (play.tip.clone(), play.tip.block().transactions.clone());
             if let Some(below) = tip.parent().filter(|below| number % 3 == 0 && below.height().0 > 2) {
                 play.tip = below.clone();
-                tips.extend(play.tree.extend(below, &play.block(later, again)).ok());
+                tips.extend(play.tree.extend(&below, &play.block(later, again)).ok());
                 play.tip = tip;
             }
             let outcome = play.play(stage).expect("each of them was applied to a scratch state");

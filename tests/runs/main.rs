@@ -42,6 +42,7 @@ mod replays;
 mod reports;
 mod scenarios;
 mod searching;
+mod settled;
 mod snapshots;
 mod spells;
 mod stopping;

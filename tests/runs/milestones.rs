@@ -152,7 +152,7 @@ fn a_scenario_changes_the_reward_and_the_number_of_delegates() {
     assert_eq!(rounds.height(), Height(28));
     let tip = rounds.tip();
     let mut rewards = BTreeMap::new();
-    for link in std::iter::successors(Some(tip), |link| link.parent().cloned()) {
+    for link in std::iter::successors(Some(tip), |link| link.parent()) {
         *rewards.entry(link.block().header.reward.value()).or_insert(0) += 1;
     }
     assert_eq!(rewards, BTreeMap::from([(0, 1), (10, 6), (30, 9), (20, 12)]));

@@ -139,7 +139,7 @@ impl Play {
                 self.left.push(self.bench.tip.clone());
                 for _ in 0..*blocks {
                     let parent = self.bench.tip.parent().filter(|parent| parent.height().0 > 1);
-                    self.bench.tip = parent.unwrap_or(&self.bench.tip).clone();
+                    self.bench.tip = parent.unwrap_or_else(|| self.bench.tip.clone());
                 }
             }
         }

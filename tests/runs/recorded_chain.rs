@@ -120,7 +120,7 @@ fn rounds_are_as_recorded() {
     for round in 1..=3u32 {
         let first = Height((round - 1) * 51);
         let last_before = tip.ancestor(first.max(Height::GENESIS)).expect("it is on the chain");
-        let applied = tree.applied(last_before);
+        let applied = tree.applied(&last_before);
         let members = &applied.state.round().members;
         let rows: Vec<&Value> = recorded.iter().filter(|row| row["round"].as_u64() == Some(round.into())).collect();
         assert_eq!(rows.len(), members.len(), "round {round}");
@@ -170,7 +170,7 @@ fn an_altered_transaction_is_refused_and_named() {
         for index in 0..link.block().transactions.len() {
             let Some(block) = reforged(&tree, link.block(), index, &forgers) else { continue };
             let id = block.transactions[index].id().to_string();
-            let refused = tree.extend(parent, &Arc::new(block)).expect_err("a signature does not hold").to_string();
+            let refused = tree.extend(&parent, &Arc::new(block)).expect_err("a signature does not hold").to_string();
             assert!(refused.contains(&format!("at height {height}")), "{refused}");
             let by_signature = refused.contains("not verified") || refused.contains("could not be verified");
             assert!(by_signature, "transaction {id}: {refused}");

@@ -275,7 +275,7 @@ async fn next_blocks(stage: &mut Stage) -> Vec<String> {
     let (mut at, mut blocks) = (Some(copy.world().best().clone()), Vec::new());
     while let Some(link) = at.filter(|link| link.height() > stage.world().best().height()) {
         blocks.push(format!("{} {}", link.id(), link.block().transactions.len()));
-        at = link.parent().cloned();
+        at = link.parent();
     }
     blocks
 }

@@ -70,7 +70,7 @@ fn grow(tree: &BlockTree, keys: &[KeyPair], drafts: &[(usize, u32)]) -> Vec<Arc<
 /// Ids from genesis up, as numbers.
 fn chain(tip: &Arc<Link>) -> Vec<u64> {
     let mut ids = Vec::new();
-    let mut at = Some(tip);
+    let mut at = Some(tip.clone());
     while let Some(link) = at {
         ids.push(link.id().to_string().parse().expect("ids of a testnet are numbers"));
         at = link.parent();
@@ -169,7 +169,7 @@ proptest! {
                     }
                     Step::Revert => {
                         let reverted = at[node].clone();
-                        at[node] = reverted.parent().unwrap_or(&reverted).clone();
+                        at[node] = reverted.parent().unwrap_or_else(|| reverted.clone());
                         tips.follow(id, &Event::BlockReverted(reverted));
                     }
                     Step::Down => {

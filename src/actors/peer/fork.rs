@@ -122,9 +122,9 @@ impl Peer {
             self.take_off(common.clone(), RollbackCause::Asked, effects);
         }
         self.tell(Role::Pool, Message::Reorganised { tip: tip.clone(), dropped: dropped.clone() }, effects);
-        let above = |link: &&Arc<Link>| link.height() > common.height();
+        let above = |link: &Arc<Link>| link.height() > common.height();
         let branch: Vec<Arc<Link>> =
-            iter::successors(Some(tip), |link| link.parent()).take_while(above).cloned().collect();
+            iter::successors(Some(tip.clone()), |link| link.parent()).take_while(above).collect();
         for link in branch.into_iter().rev() {
             self.accept(now, link, effects);
         }
@@ -138,7 +138,7 @@ impl Peer {
     fn roll_back(&mut self, blocks: u32, cause: RollbackCause, effects: &mut Vec<Effect>) {
         let from = self.tip.clone();
         let height = Height(from.height().0.saturating_sub(blocks).max(Height::GENESIS.0));
-        let Some(to) = from.ancestor(height).cloned() else { return };
+        let Some(to) = from.ancestor(height) else { return };
         if to.id() == from.id() {
             return;
         }
@@ -152,7 +152,7 @@ impl Peer {
         let from = self.tip.clone();
         let mut at: Arc<Link> = from.clone();
         while at.id() != to.id() {
-            let Some(parent) = at.parent().cloned() else { break };
+            let Some(parent) = at.parent() else { break };
             observe(Event::BlockReverted(at), effects);
             at = parent;
         }

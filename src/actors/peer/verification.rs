@@ -93,7 +93,7 @@ impl Peer {
         };
         let one_chain = Arc::ptr_eq(tip, self.tip.block())
             || match his <= mine {
-                true => self.tip.ancestor(his).is_some_and(is_claimed),
+                true => self.tip.ancestor(his).is_some_and(|link| is_claimed(&link)),
                 false => self.tree.link(&tip.id).is_some_and(|link| is_claimed(&link) && link.descends_from(&self.tip)),
             };
         one_chain.then(|| Verified::one_chain(mine, his))
@@ -127,7 +127,7 @@ impl Peer {
         let common = asked.heights[place];
         let highest = asked.heights.get(place + 1).map_or(*highest, |above| Height(above.0 - 1));
         if common == highest {
-            let common = probe.own.ancestor(common).expect("it is on the own chain").clone();
+            let common = probe.own.ancestor(common).expect("it is on the own chain");
             return self.common_found(now, node, common, effects);
         }
         let own = probe.own.clone();
@@ -164,8 +164,7 @@ impl Peer {
         let Some(probe) = self.probes.get(&node) else { return };
         let Step::Headers { common, last } = &probe.step else { return };
         let wanted = common.height().0 + 1..=last.0;
-        let applied = self.tree.applied(common);
-        let round = applied.state.round();
+        let round = self.tree.round_after(common);
         // Its slot's owner, as a rule.
         let is_member = |block: &Block| {
             let (slot, key) = (self.tree.slots().slot(block.header.timestamp), &block.header.generator);

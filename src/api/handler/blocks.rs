@@ -5,13 +5,16 @@ use crate::{
         http::{error::ApiError, reply::Reply},
         resource::block::{self, BlockRow},
         table::{
-            field,
+            field::{self, Field},
+            least::Least,
             page::{Estimate, Listing},
             route::Call,
         },
+        view::{Block, List},
     },
-    protocol::{BlockId, Height, PublicKey},
+    protocol::{Height, PublicKey},
 };
+use std::ops::ControlFlow;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Block not found");
 
@@ -39,7 +42,7 @@ pub fn last(call: &Call<'_>) -> Outcome {
 /// `GET /api/blocks/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
     let row = find(call, call.argument("id")).ok_or(NOT_FOUND)?;
-    Ok(call.show(|out, frame| block::write(out, row, frame, call.parameters.transform())))
+    Ok(call.show(|out, frame| block::write(out, &row, frame, call.parameters.transform())))
 }
 
 /// The blocks of a generator, for the list of a delegate's blocks.
@@ -48,21 +51,19 @@ pub fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
 }
 
 /// The block on the head's chain that a text names, by height before id.
-pub fn find<'c>(call: &'c Call<'_>, text: &str) -> Option<&'c BlockRow> {
+pub fn find(call: &Call<'_>, text: &str) -> Option<BlockRow> {
     let height = text.parse().ok().map(Height).and_then(|height| call.head.block_at(height));
     height.or_else(|| find_by_id(call, text))
 }
 
 /// The block on the head's chain with an id.
-pub fn find_by_id<'c>(call: &'c Call<'_>, text: &str) -> Option<&'c BlockRow> {
-    let id: BlockId = text.parse().ok()?;
-    let link = call.context.view.tree().link(&id)?;
-    call.head.block_at(link.height()).filter(|entry| entry.link().id() == id)
+pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<BlockRow> {
+    call.head.chain().entry_of(call.context.view.tree().link(&text.parse().ok()?)?)
 }
 
 /// A list in the order of the chain, without filters: its rows are found by their heights.
 fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
-    if field::filters(block::FIELDS, &call.parameters, call.frame().dialect) {
+    if has_filters(call, block::NUMBERS) || has_filters(call, block::TEXTS) {
         return None;
     }
     let total = u64::from(call.head.height().0);
@@ -70,58 +71,113 @@ fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
     match call.parameters.order().unwrap_or(("height", true)) {
         ("height" | "timestamp", descending) => Some(call.page().pick(total, |index| {
             let height = u32::try_from(height_at(index, descending)).ok()?;
-            call.head.block_at(Height(height)).cloned()
+            call.head.block_at(Height(height))
         })),
         _ => None,
     }
 }
 
-fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
-    let frame = call.frame();
-    let mut rows = candidates(call, generator);
-    rows.retain(|link| field::matches(block::FIELDS, &call.parameters, link, &frame));
-    if let Some((name, descending)) = call.parameters.order() {
-        // Equal rows keep the order of the chain, in the same direction.
-        if !descending {
-            rows.reverse();
-        }
-        rows = field::sort(block::FIELDS, (name, descending), rows, &frame);
-    }
-    call.page().cut(rows)
+fn has_filters<R>(call: &Call<'_>, fields: &[Field<R>]) -> bool {
+    field::filters(fields, &call.parameters, call.frame().dialect)
 }
 
-/// The blocks among which all that match are, highest first.
-fn candidates(call: &Call<'_>, generator: Option<&PublicKey>) -> Vec<BlockRow> {
-    let parameters = &call.parameters;
+fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
+    let (page, chain, frame) = (call.page(), call.head.chain(), call.frame());
+    let (has_texts, marks) = (has_filters(call, block::TEXTS), Marks::of(call));
+    let accepts = |block: &Block<'_>| {
+        field::matches(block::NUMBERS, &call.parameters, &block.totals(), &frame)
+            && (!has_texts
+                || marks.may_be_of(block)
+                    && block
+                        .entry(chain)
+                        .is_some_and(|row| field::matches(block::TEXTS, &call.parameters, &row, &frame)))
+    };
+    let Some((name, descending)) = call.parameters.order() else {
+        let (mut total, mut heights) = (0, Vec::new());
+        each_candidate(call, generator, |block| {
+            if accepts(block) {
+                if total >= page.start && heights.len() < page.limit {
+                    heights.push(block.height());
+                }
+                total += 1;
+            }
+        });
+        return listing(call, heights, total);
+    };
+    // Equals stand in the order of the chain, in the same direction. What is turned around descends.
+    let mut least = Least::new((page.start as usize).saturating_add(page.limit));
+    each_candidate(call, generator, |block| {
+        if accepts(block) {
+            let number = field::number(block::NUMBERS, name, &block.totals(), &frame).unwrap_or(0);
+            let height = block.height().0;
+            least.push(if descending { (!number, !height) } else { (number, height) });
+        }
+    });
+    let total = least.pushed();
+    let keys = least.range(page.range(total)).into_iter();
+    listing(call, keys.map(|(_, height)| Height(if descending { !height } else { height })).collect(), total)
+}
+
+fn listing(call: &Call<'_>, heights: Vec<Height>, total: u64) -> Listing<BlockRow> {
+    let rows = heights.into_iter().filter_map(|height| call.head.block_at(height)).collect();
+    Listing { rows, total, estimate: Estimate::Unsaid }
+}
+
+/// What tells most blocks that are not in memory from those with a hash or signature that is asked for.
+struct Marks {
+    payload: Option<Vec<u8>>,
+    signature: Option<Vec<u8>>,
+}
+
+impl Marks {
+    fn of(call: &Call<'_>) -> Self {
+        // What is no hex is the hash of nothing.
+        let bytes = |name: &str| call.parameters.text(name).map(|text| hex::decode(text).unwrap_or_default());
+        Self { payload: bytes("payloadHash"), signature: bytes("blockSignature") }
+    }
+
+    fn may_be_of(&self, block: &Block<'_>) -> bool {
+        let Block::Older(summary) = block else { return true };
+        self.payload.as_ref().is_none_or(|hash| hash.starts_with(&summary.payload_mark))
+            && self.signature.as_ref().is_none_or(|signature| signature.ends_with(&summary.signature_mark))
+    }
+}
+
+/// Visits the blocks among which all that match are, highest first.
+fn each_candidate(call: &Call<'_>, generator: Option<&PublicKey>, mut visit: impl FnMut(&Block<'_>)) {
+    let (parameters, chain) = (&call.parameters, call.head.chain());
+    let mut at = |height: Height| chain.look_at(height, &mut visit);
     if let Some(generator) = generator {
-        return forged_by(call, generator);
+        return each_forged_by(call, generator, at);
     }
     if let Some(id) = parameters.text("id") {
-        return find_by_id(call, id).into_iter().cloned().collect();
-    }
-    if let Some(height) = parameters.integer("height") {
-        let row = u32::try_from(height).ok().and_then(|height| call.head.block_at(Height(height)));
-        return row.into_iter().cloned().collect();
-    }
-    if let Some(previous) = parameters.text("previousBlock") {
-        let height = match find_by_id(call, previous) {
+        find_by_id(call, id).and_then(|row| at(row.height()));
+    } else if let Some(height) = parameters.integer("height") {
+        u32::try_from(height).ok().and_then(|height| at(Height(height)));
+    } else if let Some(previous) = parameters.text("previousBlock") {
+        at(match find_by_id(call, previous) {
             Some(row) => row.height().next(),
             // What is before genesis has an id, but is no block; what is unknown comes before nothing.
             None => Height::GENESIS,
-        };
-        return call.head.block_at(height).into_iter().cloned().collect();
-    }
-    match parameters.text("generatorPublicKey").map(str::parse::<PublicKey>) {
-        Some(Ok(key)) => forged_by(call, &key),
-        Some(Err(_)) => Vec::new(),
-        None => call.head.chain().blocks().iter().rev().cloned().collect(),
+        });
+    } else if let Some(key) = parameters.text("generatorPublicKey") {
+        if let Ok(key) = key.parse() {
+            each_forged_by(call, &key, at);
+        }
+    } else {
+        chain.blocks_down(|block| {
+            visit(block);
+            ControlFlow::Continue(())
+        });
     }
 }
 
-/// A generator's blocks, highest first.
-fn forged_by(call: &Call<'_>, generator: &PublicKey) -> Vec<BlockRow> {
-    let heights = call.head.chain().forged_by(generator).into_iter().flatten().rev();
-    heights.filter_map(|height| call.head.block_at(*height).cloned()).collect()
+/// Visits a generator's blocks, highest first.
+fn each_forged_by(call: &Call<'_>, generator: &PublicKey, mut visit: impl FnMut(Height) -> Option<()>) {
+    call.head.chain().listed(List::Forged(*generator)).heights_down(|height| {
+        visit(height);
+        ControlFlow::Continue(())
+    });
 }
 
 fn reply(call: &Call<'_>, listing: Listing<BlockRow>) -> Reply {
@@ -133,5 +189,5 @@ fn reply(call: &Call<'_>, listing: Listing<BlockRow>) -> Reply {
 
 fn show_end(call: &Call<'_>, height: Height) -> Outcome {
     let row = call.head.block_at(height).ok_or(NOT_FOUND)?;
-    Ok(call.show(|out, frame| block::write_end(out, row, frame, call.parameters.transform())))
+    Ok(call.show(|out, frame| block::write_end(out, &row, frame, call.parameters.transform())))
 }

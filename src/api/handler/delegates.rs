@@ -93,6 +93,6 @@ fn find_round(call: &Call<'_>, number: u32) -> Option<Arc<RoundInfo>> {
         if tree.schedule().at(Height(middle)).round.0 < number { low = middle + 1 } else { high = middle }
     }
     let before = call.head.block_at(Height(low.saturating_sub(1).max(1)))?;
-    let round = tree.applied(before.link()).state.round().clone();
+    let round = tree.round_after(before.link());
     (round.number().0 == number).then_some(round)
 }

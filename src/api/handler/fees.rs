@@ -9,10 +9,11 @@ use crate::{
             route::Call,
             shape::Shape,
         },
-        view::Spot,
+        view::{List, Spot},
     },
     protocol::transaction::Kind,
 };
+use std::ops::ControlFlow;
 
 /// Days looked back unless told otherwise.
 const DAYS: i64 = 7;
@@ -60,8 +61,15 @@ fn rows(call: &Call<'_>) -> Vec<FeeRow> {
     let first = Spot { height: chain.height_since(since), index: 0 };
     let paid = |kind| {
         // Newest first until the window ends: what lies before it is not looked at.
-        let recent = chain.of_kind(kind).iter().rev().take_while(|(spot, _)| *spot >= first);
-        recent.map(|(_, fee)| *fee).filter(|fee| *fee >= least).collect()
+        let mut paid = Vec::new();
+        chain.listed(List::Of(kind)).fees_down(|spot, fee| {
+            if spot < first {
+                return ControlFlow::Break(());
+            }
+            paid.extend((fee >= least).then_some(fee));
+            ControlFlow::Continue(())
+        });
+        paid
     };
     Kind::ALL.into_iter().filter_map(|kind| FeeRow::new(kind, paid(kind))).collect()
 }

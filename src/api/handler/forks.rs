@@ -129,10 +129,10 @@ fn blocks(state: &BoardState, from: Height) -> (Blocks, usize) {
         .collect();
     let mut walked = BTreeSet::new();
     for tip in state.tips.all() {
-        let mut at = Some(tip);
+        let mut at = Some(tip.clone());
         while let Some(link) = at.filter(|link| link.height() >= from && walked.insert(link.id())) {
-            blocks.insert((link.height(), link.id()), link.clone());
             at = link.parent();
+            blocks.insert((link.height(), link.id()), link);
         }
     }
     let left_off = blocks.len().saturating_sub(BLOCKS_MAX);
@@ -206,12 +206,12 @@ struct Turn {
 fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: Slot) -> Vec<Turn> {
     let slot_of = |link: &Arc<Link>| slots.slot(link.block().header.timestamp);
     let mut forged: BTreeMap<Slot, Arc<Link>> = BTreeMap::new();
-    let mut at = Some(tip);
-    while let Some(link) = at.filter(|link| link.height() >= round.position.first) {
+    let mut at = Some(tip.clone());
+    while let Some(link) = at.as_ref().filter(|link| link.height() >= round.position.first) {
         forged.insert(slot_of(link), link.clone());
         at = link.parent();
     }
-    let first = at.map_or(Slot(0), |before| Slot(slot_of(before).0 + 1));
+    let first = at.map_or(Slot(0), |before| Slot(slot_of(&before).0 + 1));
     // Blocks of other branches in these slots: the branches may have fewer blocks, or begin a round before.
     let lowest = Height(round.position.first.0.saturating_sub(round.position.delegates));
     let (others, _) = blocks(board, lowest);

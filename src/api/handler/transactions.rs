@@ -29,7 +29,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/blocks/{id}/transactions`.
 pub fn of_block(call: &Call<'_>) -> Outcome {
-    let block = blocks::find(call, call.argument("id")).ok_or(ApiError::NotFound("Block not found"))?.clone();
+    let block = blocks::find(call, call.argument("id")).ok_or(ApiError::NotFound("Block not found"))?;
     Ok(list_in(call, Scope { block: Some(block), ..Scope::default() }))
 }
 

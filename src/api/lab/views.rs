@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime},
-    api::{http::error::ApiError, view::View},
+    api::{
+        http::error::ApiError,
+        view::{Older, View},
+    },
     protocol::Slot,
     scenario::run::on_current_thread,
     sim::{
@@ -328,17 +331,18 @@ fn arrived(stage: Stage, observed: Observed, node: NodeId, place: Place, reverts
     let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
     let Observed { views, board } = observed;
     let is_watched = views.iter().find(|view| view.node() == node).cloned();
-    let view = is_watched.unwrap_or_else(|| view_of(&stage, node));
+    let older = views.first().and_then(|view| view.head().chain().older_part());
+    let view = is_watched.unwrap_or_else(|| view_of(&stage, node, older));
     let (mut live, handle) = Live::new(stage, tree.slots(), Pace::Manual);
     live.watch(Box::new(feed.observer()));
     (live, Come { live: handle, view, board, feed, place, reverts })
 }
 
 /// The view of a node that nobody watched, as it is now.
-fn view_of(stage: &Stage, node: NodeId) -> View {
+fn view_of(stage: &Stage, node: NodeId, older: Option<Arc<dyn Older>>) -> View {
     let (world, plan) = (stage.world(), stage.snapshots().plan());
     let (tips, nodes) = (world.tips(), 0..plan.nodes.len() as u32);
-    let view = View::new(node, plan.tree.clone(), tips.of(node).clone(), world.now());
+    let view = View::with_older(node, plan.tree.clone(), tips.of(node).clone(), world.now(), older);
     let mut view = view.with_neighbours(nodes.clone().map(NodeId)).with_latencies(&plan.network());
     let pending = stage.inline_moment().map(|moment| moment.pending(node)).unwrap_or_default();
     for one in nodes.map(NodeId) {

@@ -12,7 +12,7 @@ use crate::{
             rule::{Bound, Rule},
             shape::{self, Shape},
         },
-        view::Entry,
+        view::{Entry, Totals},
     },
     ledger::Balance,
     protocol::{Block, BlockHeader, BlockId},
@@ -89,19 +89,23 @@ pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 /// A block on a chain.
 pub type BlockRow = Arc<Entry>;
 
-/// The fields by which blocks are filtered and ordered.
-pub const FIELDS: &[Field<BlockRow>] = &[
+/// The fields by which blocks are filtered and ordered that are numbers.
+pub const NUMBERS: &[Field<Totals>] = &[
+    Field::new("version", |totals, _| Cell::number(totals.version)),
+    Field::new("timestamp", |totals, _| Cell::number(totals.timestamp.0)),
+    Field::new("height", |totals, _| Cell::number(totals.height.0)),
+    Field::new("numberOfTransactions", |totals, _| Cell::number(totals.transactions)),
+    Field::only("totalAmount", Spoken::DOCUMENTED, |totals, _| Cell::number(moved(totals).0)),
+    Field::only("totalAmount", Spoken::CORE26, |totals, _| Cell::number(totals.amount.value())),
+    Field::new("totalFee", |totals, _| Cell::number(totals.fee.value())),
+    Field::new("reward", |totals, _| Cell::number(totals.reward.value())),
+    Field::new("payloadLength", |totals, _| Cell::number(totals.payload_length)),
+];
+
+/// The other fields by which blocks are filtered.
+pub const TEXTS: &[Field<BlockRow>] = &[
     Field::new("id", |link, _| Cell::shown(link.link().id())),
-    Field::new("version", |link, _| Cell::number(header(link).version)),
-    Field::new("timestamp", |link, _| Cell::number(header(link).timestamp.0)),
     Field::new("previousBlock", |link, _| Cell::shown(previous(header(link)))),
-    Field::new("height", |link, _| Cell::number(header(link).height.0)),
-    Field::new("numberOfTransactions", |link, _| Cell::number(header(link).number_of_transactions)),
-    Field::only("totalAmount", Spoken::DOCUMENTED, |link, _| Cell::number(moved(header(link)).0)),
-    Field::only("totalAmount", Spoken::CORE26, |link, _| Cell::number(header(link).total_amount.value())),
-    Field::new("totalFee", |link, _| Cell::number(header(link).total_fee.value())),
-    Field::new("reward", |link, _| Cell::number(header(link).reward.value())),
-    Field::new("payloadLength", |link, _| Cell::number(header(link).payload_length)),
     Field::hex("payloadHash", |link, _| Cell::shown(hex::encode(header(link).payload_hash))),
     Field::hex("generatorPublicKey", |link, _| Cell::shown(header(link).generator)),
     Field::hex("blockSignature", |link, _| Cell::shown(hex::encode(&header(link).signature))),
@@ -244,6 +248,6 @@ fn previous(header: &BlockHeader) -> BlockId {
 }
 
 /// All that a block moves: amounts, fees and reward. Source: api.md 4.10 row 21.
-fn moved(header: &BlockHeader) -> Balance {
-    Balance::from(header.total_amount) + header.total_fee + header.reward
+fn moved(totals: &Totals) -> Balance {
+    Balance::from(totals.amount) + totals.fee + totals.reward
 }

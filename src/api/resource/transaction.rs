@@ -16,7 +16,7 @@ use crate::{
             rule::{Check, Rule},
             shape::{self, Shape},
         },
-        view::{Place, stored_recipient},
+        view::{Place, Spot, stored_recipient},
     },
     protocol::{Address, Height, SignedTransaction, Timestamp},
 };
@@ -107,6 +107,12 @@ impl TransactionRow {
     /// Index in its block and height of that, for ties.
     pub fn sequence(&self) -> (usize, Height) {
         self.place.as_ref().map_or((0, Height(0)), |place| (place.index, place.link().height()))
+    }
+
+    /// Where it lies; before all blocks if it is pending.
+    pub fn spot(&self) -> Spot {
+        let (index, height) = self.sequence();
+        Spot { height, index: index as u32 }
     }
 
     /// Its own in version 1, its block's in version 2.

@@ -89,6 +89,14 @@ pub fn filters<R>(fields: &[Field<R>], parameters: &Parameters, dialect: Dialect
     })
 }
 
+/// The number of a resource in a field; `None` if the field has none.
+pub fn number<R>(fields: &[Field<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
+    match (find(fields, name, frame.dialect)?.value)(row, frame) {
+        Cell::Number(number) => Some(number),
+        _ => None,
+    }
+}
+
 /// Sorts by a field; equal rows keep their order.
 pub fn sort<R: Clone>(
     fields: &[Field<R>],

@@ -2,58 +2,24 @@
 //!
 //! All of it is persistent: a head shares what it has in common with the one before, and a reader that holds a head
 //! holds its index, whatever is applied or rolled back meanwhile. What is found needs no check against the chain.
+//!
+//! What has settled may lie elsewhere (`older.rs`): then memory holds the blocks above a base, and of each list the rows above
+//! it. A reader sees one list.
 
+use super::older::{List, Older, Row, Summary, present, readable};
 use crate::{
+    api::view::{Contents, Entry, Facts, Place, Spot, Totals},
     ledger::{Link, apply::recipients},
     protocol::{
-        Address, Asset, BlockHeader, Height, PublicKey, SignedTransaction, Timestamp, TransactionId,
+        Address, Asset, Height, PublicKey, SignedTransaction, TransactionId,
         transaction::{Kind, Version},
     },
 };
 use imbl::{HashMap, Vector};
-use memchr::memmem::Finder;
-use std::sync::Arc;
-
-/// A block with what lists look at.
-#[derive(Debug)]
-pub struct Entry {
-    link: Arc<Link>,
-    /// The address of its generator.
-    pub generator: Address,
-    /// Of its transactions, in their order.
-    pub facts: Box<[Facts]>,
-    /// The vendor fields of its transactions, one after another with a zero byte between.
-    vendor_fields: Box<str>,
-    /// Where each of them begins, and whose it is.
-    vendor_starts: Box<[(u32, u32)]>,
-}
-
-/// The numbers of a transaction, beside each other for all of a block, so that a million are looked at in no time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
-    pub amount: u64,
-    pub fee: u64,
-    /// Said in version 2, the sender's running number in version 1.
-    pub nonce: u64,
-    /// Its own in version 1, its block's in version 2.
-    pub timestamp: Timestamp,
-    pub kind: Kind,
-    pub version: u8,
-}
-
-/// The place of a transaction: its block's height and its index there. Ordered as the chain is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
-    pub height: Height,
-    pub index: u32,
-}
-
-/// A transaction on a chain: its block and its index in it, from 0.
-#[derive(Clone, Debug)]
-pub struct Place {
-    pub entry: Arc<Entry>,
-    pub index: usize,
-}
+use std::{
+    ops::{ControlFlow, Range},
+    sync::Arc,
+};
 
 /// The places of the transactions of a wallet, oldest first.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +34,13 @@ pub struct History {
 /// A chain from genesis to a tip.
 #[derive(Clone)]
 pub struct Chain {
-    /// From genesis on.
+    /// Who has what has settled, up to the base at the least.
+    older: Option<Arc<dyn Older>>,
+    /// The highest block that is not in memory; `Height(0)` where all are.
+    base: Height,
+    /// That of the older part when the chain last changed.
+    epoch: u64,
+    /// From the base on.
     blocks: Vector<Arc<Entry>>,
     wallets: HashMap<Address, History>,
     /// Of each type, in the order of [`Kind::ALL`], with the fee paid.
@@ -81,54 +53,35 @@ pub struct Chain {
     own_timestamps: u64,
 }
 
-impl Entry {
-    /// The block in the tree.
-    pub fn link(&self) -> &Arc<Link> {
-        &self.link
-    }
-
-    /// Its header.
-    pub fn header(&self) -> &BlockHeader {
-        &self.link.block().header
-    }
-
-    /// Its height.
-    pub fn height(&self) -> Height {
-        self.link.height()
-    }
-
-    /// The transactions whose vendor field has a text without zero bytes in it, each once, ascending.
-    pub fn with_vendor_field(&self, text: &Finder<'_>) -> Vec<usize> {
-        let found = text.find_iter(self.vendor_fields.as_bytes()).filter_map(|at| {
-            let after = self.vendor_starts.partition_point(|(start, _)| *start as usize <= at);
-            Some(self.vendor_starts.get(after.checked_sub(1)?)?.1 as usize)
-        });
-        let mut found: Vec<usize> = found.collect();
-        found.dedup();
-        found
-    }
-
-    /// Transactions of the chain below it.
-    pub fn first(&self) -> u64 {
-        self.link.transactions() - self.facts.len() as u64
-    }
+/// One of a chain's lists, oldest first.
+pub struct Listed<'c> {
+    chain: &'c Chain,
+    list: List,
+    /// Rows that are not in memory.
+    older: u64,
+    recent: Recent<'c>,
 }
 
-impl Place {
-    /// The transaction there.
-    pub fn transaction(&self) -> &Arc<SignedTransaction> {
-        &self.entry.link.block().transactions[self.index]
-    }
+/// The rows of a list that are in memory.
+enum Recent<'c> {
+    Nothing,
+    Spots(&'c Vector<Spot>),
+    WithFees(&'c Vector<(Spot, u64)>),
+    Heights(&'c Vector<Height>),
+}
 
-    /// Its numbers.
-    pub fn facts(&self) -> &Facts {
-        &self.entry.facts[self.index]
-    }
+/// A transaction of a list while it is looked at.
+pub struct Seen<'s> {
+    pub spot: Spot,
+    pub facts: &'s Facts,
+    /// Its block, where it is at hand.
+    entry: Option<&'s Arc<Entry>>,
+}
 
-    /// The block it lies in.
-    pub fn link(&self) -> &Arc<Link> {
-        &self.entry.link
-    }
+/// A block while it is looked at.
+pub enum Block<'s> {
+    Recent(&'s Arc<Entry>),
+    Older(&'s Summary),
 }
 
 /// The recipient as it is stored: one that the transaction names. A vote of version 1 names its sender.
@@ -139,15 +92,31 @@ pub fn stored_recipient(transaction: &SignedTransaction) -> Option<Address> {
 }
 
 impl Chain {
-    /// The chain that ends in a block.
-    pub fn new(tip: &Arc<Link>, network: u8) -> Self {
+    /// The chain that ends in a block, all of it in memory but for what has settled.
+    pub fn new(tip: &Arc<Link>, network: u8, older: Option<Arc<dyn Older>>) -> Self {
+        let base = older.as_ref().map_or(Height(0), |_| below_memory(tip));
+        let epoch = match &older {
+            Some(older) if base > Height(0) => {
+                readable(older.extend(base, &|height| tip.ancestor(height).expect("it is below the tip")));
+                older.epoch()
+            }
+            Some(older) => older.epoch(),
+            None => 0,
+        };
+        let own_timestamps = match &older {
+            Some(older) if base > Height(0) => present(older.summary(base), base).own_timestamps,
+            _ => 0,
+        };
         let mut chain = Self {
+            older,
+            base,
+            epoch,
             blocks: Vector::new(),
             wallets: HashMap::new(),
             kinds: Default::default(),
             forged: HashMap::new(),
             unlocks: HashMap::new(),
-            own_timestamps: 0,
+            own_timestamps,
         };
         chain.move_to(tip, network);
         chain
@@ -155,68 +124,173 @@ impl Chain {
 
     /// Makes it the chain that ends in `tip`: takes off the blocks that this one has not, and puts on those it has.
     pub fn move_to(&mut self, tip: &Arc<Link>, network: u8) {
-        let (mut missing, mut at) = (Vec::new(), Some(tip));
-        while let Some(link) = at.filter(|link| !self.holds(link)) {
-            missing.push(link);
-            at = link.parent();
+        if self.older.is_some() && !self.meets(below_memory(tip)) {
+            // The run went back to where less had settled, or the node stands where more has.
+            *self = Self::new(tip, network, self.older.clone());
+            return;
         }
-        let common = at.map_or(0, |link| link.height().0 as usize);
-        while self.blocks.len() > common {
+        let (mut missing, mut at) = (Vec::new(), Some(tip.clone()));
+        while let Some(link) = at.take_if(|link| link.height() > self.base && !self.holds(link)) {
+            at = link.parent();
+            missing.push(link);
+        }
+        let common = at.map_or(0, |link| link.height().0);
+        while self.base.0 + self.blocks.len() as u32 > common.max(self.base.0) {
             self.pop();
         }
-        missing.into_iter().rev().for_each(|link| self.push(link, network));
+        missing.into_iter().rev().for_each(|link| self.push(&link, network));
+    }
+
+    /// True if what it has in memory begins no higher than a tip's chain does above a height, and reaches so far.
+    fn meets(&self, below: Height) -> bool {
+        self.base <= below && below.0 <= self.base.0 + self.blocks.len() as u32
+    }
+
+    /// Lets go of the blocks that the tree has let go of, once the older part has them.
+    pub fn settle(&mut self, tip: &Arc<Link>) {
+        let Some(older) = self.older.clone() else { return };
+        let cut = below_memory(tip);
+        if cut <= self.base {
+            return;
+        }
+        let at = |height| match self.recent(height) {
+            Some(entry) => entry.link().clone(),
+            None => tip.ancestor(height).expect("it is below the tip"),
+        };
+        readable(older.extend(cut, &at));
+        while self.base < cut && self.blocks.len() > 1 {
+            self.pop_oldest();
+        }
+        self.epoch = older.epoch();
+    }
+
+    /// True if what was read of it was of one chain: the run has not gone back below what had settled meanwhile.
+    pub fn still_stands(&self) -> bool {
+        self.older().is_none_or(|older| older.epoch() == self.epoch)
+    }
+
+    /// The highest block that is not in memory; `Height(0)` where all are.
+    pub fn base(&self) -> Height {
+        self.base
+    }
+
+    /// The block at a height, if it is in memory.
+    fn recent(&self, height: Height) -> Option<&Arc<Entry>> {
+        self.blocks.get((height.0.checked_sub(self.base.0)? as usize).checked_sub(1)?)
+    }
+
+    /// Who has what has settled, if it leaves memory.
+    pub fn older_part(&self) -> Option<Arc<dyn Older>> {
+        self.older.clone()
+    }
+
+    /// Who has the blocks that are not in memory, if there are any.
+    fn older(&self) -> Option<&dyn Older> {
+        self.older.as_deref().filter(|_| self.base > Height(0))
     }
 
     /// The block at a height.
-    pub fn at(&self, height: Height) -> Option<&Arc<Entry>> {
-        self.blocks.get((height.0 as usize).checked_sub(1)?)
+    pub fn at(&self, height: Height) -> Option<Arc<Entry>> {
+        match self.older() {
+            Some(older) if (1..=self.base.0).contains(&height.0) => Some(match older.at_hand(height) {
+                Some(entry) => entry,
+                None => readable(older.with(self.blocks.front()?.link().ancestor(height)?)),
+            }),
+            _ => self.recent(height).cloned(),
+        }
+    }
+
+    /// A block of the tree, if it is on this chain.
+    pub fn entry_of(&self, link: Arc<Link>) -> Option<Arc<Entry>> {
+        match self.older() {
+            // All that has settled is on every chain.
+            Some(older) if link.height() <= self.base => Some(readable(older.with(link))),
+            _ => self.recent(link.height()).filter(|entry| entry.link().id() == link.id()).cloned(),
+        }
     }
 
     /// True if a block is on this chain.
     pub fn holds(&self, link: &Link) -> bool {
-        self.at(link.height()).is_some_and(|entry| entry.link.id() == link.id())
+        match self.recent(link.height()) {
+            Some(entry) => entry.link().id() == link.id(),
+            None => self.at(link.height()).is_some_and(|entry| entry.link().id() == link.id()),
+        }
     }
 
-    /// All blocks, from genesis on.
-    pub fn blocks(&self) -> &Vector<Arc<Entry>> {
-        &self.blocks
+    /// Visits the blocks, newest first.
+    pub fn blocks_down(&self, mut visit: impl FnMut(&Block<'_>) -> ControlFlow<()>) {
+        if self.blocks.iter().rev().try_for_each(|entry| visit(&Block::Recent(entry))).is_break() {
+            return;
+        }
+        if let Some(older) = self.older() {
+            readable(older.down_from(self.base, &mut |summary| visit(&Block::Older(summary))));
+        }
+    }
+
+    /// Looks at the block at a height.
+    pub fn look_at<T>(&self, height: Height, look: impl FnOnce(&Block<'_>) -> T) -> Option<T> {
+        if let Some(entry) = self.recent(height) {
+            return Some(look(&Block::Recent(entry)));
+        }
+        let older = self.older().filter(|_| (1..=self.base.0).contains(&height.0))?;
+        Some(look(&Block::Older(&present(older.summary(height), height))))
     }
 
     /// The number of transactions that it holds.
     pub fn transactions(&self) -> u64 {
-        self.blocks.last().map_or(0, |entry| entry.link.transactions())
+        self.blocks.last().map_or(0, |entry| entry.link().transactions())
     }
 
-    /// The transaction with so many older ones (0 is the first of the genesis block).
-    pub fn transaction(&self, number: u64) -> Option<Place> {
-        let above = partition(&self.blocks, |entry| entry.link.transactions() <= number);
-        let entry = self.blocks.get(above)?.clone();
-        Some(Place { index: (number - entry.first()) as usize, entry })
+    /// The places of the transactions with so many older ones (0 is the first of the genesis block), the last of them first.
+    pub fn numbered_down(&self, numbers: Range<u64>) -> Vec<Spot> {
+        let mut spots = Vec::with_capacity((numbers.end - numbers.start) as usize);
+        let Some(last) = numbers.end.checked_sub(1) else { return spots };
+        let mut height = self.height_of_number(last);
+        while (spots.len() as u64) < numbers.end - numbers.start && height > Height(0) {
+            let looked_at = self.look_at(height, |block| (block.transactions(), block.contents().facts.len() as u64));
+            let Some((until, count)) = looked_at else { break };
+            let end = numbers.end.min(until);
+            let indexes = numbers.start.max(until - count)..end;
+            spots.extend(indexes.rev().map(|number| Spot { height, index: (number - (until - count)) as u32 }));
+            height = Height(height.0 - 1);
+        }
+        spots
+    }
+
+    /// The height of the transaction with so many older ones.
+    fn height_of_number(&self, number: u64) -> Height {
+        let is_below = |block: &Block<'_>| block.transactions() <= number;
+        self.first_not(is_below)
     }
 
     /// The transaction at a spot of this chain.
     pub fn place(&self, spot: Spot) -> Option<Place> {
-        Some(Place { entry: self.at(spot.height)?.clone(), index: spot.index as usize })
+        Some(Place { entry: self.at(spot.height)?, index: spot.index as usize })
     }
 
-    /// What a wallet did, if it did anything.
-    pub fn history(&self, address: &Address) -> Option<&History> {
-        self.wallets.get(address)
+    /// One of its lists.
+    pub fn listed(&self, list: List) -> Listed<'_> {
+        let history = |address| self.wallets.get(address);
+        let recent = match &list {
+            List::Sent(address) => history(address).map(|history| Recent::Spots(&history.sent)),
+            List::Received(address) => history(address).map(|history| Recent::Spots(&history.received)),
+            List::Any(address) => history(address).map(|history| Recent::Spots(&history.any)),
+            List::Of(kind) => Some(Recent::WithFees(&self.kinds[*kind as usize])),
+            List::Forged(generator) => self.forged.get(generator).map(Recent::Heights),
+        };
+        Listed { chain: self, older: self.settled(&list), list, recent: recent.unwrap_or(Recent::Nothing) }
     }
 
-    /// The places of the transactions of a type, oldest first, with their fees.
-    pub fn of_kind(&self, kind: Kind) -> &Vector<(Spot, u64)> {
-        &self.kinds[kind as usize]
-    }
-
-    /// The heights of a generator's blocks, ascending.
-    pub fn forged_by(&self, generator: &PublicKey) -> Option<&Vector<Height>> {
-        self.forged.get(generator)
+    /// The number of rows of a list that are not in memory.
+    fn settled(&self, list: &List) -> u64 {
+        self.older().map_or(0, |older| readable(older.length(list, self.base)))
     }
 
     /// The claim or refund of a lock.
     pub fn unlock(&self, lock: &TransactionId) -> Option<Place> {
-        self.place(*self.unlocks.get(lock)?)
+        let recent = self.unlocks.get(lock).copied();
+        let spot = recent.or_else(|| readable(self.older()?.unlock(lock)).filter(|spot| spot.height <= self.base))?;
+        self.place(spot)
     }
 
     /// True if the order of the chain is the order of time for all transactions.
@@ -227,68 +301,66 @@ impl Chain {
     /// The lowest height whose block is not older than an instant, in seconds since the epoch; one above the tip if
     /// all are older.
     pub fn height_since(&self, timestamp: i64) -> Height {
-        let older = partition(&self.blocks, |entry| i64::from(entry.header().timestamp.0) < timestamp);
-        Height(older as u32 + 1)
+        self.first_not(|block| i64::from(block.totals().timestamp.0) < timestamp)
+    }
+
+    /// The lowest height whose block does not pass, if those that do come first; one above the tip if all do.
+    fn first_not(&self, passes: impl Fn(&Block<'_>) -> bool) -> Height {
+        let (mut low, mut high) = (1, self.base.0 + self.blocks.len() as u32 + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.look_at(Height(middle), &passes).unwrap_or(false) { low = middle + 1 } else { high = middle }
+        }
+        Height(low)
     }
 
     fn push(&mut self, link: &Arc<Link>, network: u8) {
         let block = link.block();
         let height = link.height();
-        let mut facts = Vec::with_capacity(block.transactions.len());
-        let (mut vendor_fields, mut vendor_starts) = (String::new(), Vec::new());
+        let mut running = Vec::new();
         for (index, transaction) in block.transactions.iter().enumerate() {
             let spot = Spot { height, index: index as u32 };
             let sender = transaction.sender_address();
-            let (version, nonce, timestamp) = match transaction.transaction().version {
-                Version::One(timestamp) => (1, None, timestamp),
-                Version::Two(nonce) => (2, Some(nonce.0), block.header.timestamp),
-            };
             let sent = &mut self.wallets.entry(sender).or_default().sent;
             sent.push_back(spot);
-            let nonce = nonce.unwrap_or(sent.len() as u64);
-            let (amount, fee) = (transaction.amount().value(), transaction.fee().value());
-            facts.push(Facts { amount, fee, nonce, timestamp, kind: transaction.kind(), version });
-            self.each_party(transaction, |history, is_recipient| {
+            if matches!(transaction.transaction().version, Version::One(_)) {
+                let sent = sent.len() as u64;
+                running.resize(index + 1, 0);
+                running[index] = sent + self.settled(&List::Sent(sender));
+                self.own_timestamps += u64::from(height > Height::GENESIS);
+            }
+            for (party, is_recipient) in parties(transaction) {
+                let history = self.wallets.entry(party).or_default();
                 history.any.push_back(spot);
                 if is_recipient {
                     history.received.push_back(spot);
                 }
-            });
-            self.kinds[transaction.kind() as usize].push_back((spot, fee));
+            }
+            self.kinds[transaction.kind() as usize].push_back((spot, transaction.fee().value()));
             if let Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock } = transaction.asset() {
                 self.unlocks.insert(*lock, spot);
             }
-            self.own_timestamps += u64::from(version == 1 && height > Height::GENESIS);
-            if let Some(text) = &transaction.transaction().vendor_field {
-                vendor_starts.push((vendor_fields.len() as u32, index as u32));
-                vendor_fields.push_str(text);
-                vendor_fields.push('\0');
-            }
         }
         self.forged.entry(block.header.generator).or_default().push_back(height);
-        self.blocks.push_back(Arc::new(Entry {
-            link: link.clone(),
-            generator: block.header.generator.address(network),
-            facts: facts.into(),
-            vendor_fields: vendor_fields.into(),
-            vendor_starts: vendor_starts.into(),
-        }));
+        let contents = Contents::of(link, |index| running[index]);
+        self.blocks.push_back(Arc::new(Entry::new(link.clone(), contents, network)));
     }
 
     /// Takes the newest block off: of every list its transactions are the last, the newest first.
     fn pop(&mut self) {
         let Some(entry) = self.blocks.pop_back() else { return };
-        let block = entry.link.block();
+        let block = entry.link().block();
         for transaction in block.transactions.iter().rev() {
             if let Some(history) = self.wallets.get_mut(&transaction.sender_address()) {
                 history.sent.pop_back();
             }
-            self.each_party(transaction, |history, is_recipient| {
+            for (party, is_recipient) in parties(transaction) {
+                let history = self.wallets.entry(party).or_default();
                 history.any.pop_back();
                 if is_recipient {
                     history.received.pop_back();
                 }
-            });
+            }
             self.kinds[transaction.kind() as usize].pop_back();
             if let Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock } = transaction.asset() {
                 self.unlocks.remove(lock);
@@ -301,29 +373,203 @@ impl Chain {
         }
     }
 
-    /// Every wallet that takes part in a transaction, once, and whether it is found as its recipient.
-    fn each_party(&mut self, transaction: &SignedTransaction, mut act: impl FnMut(&mut History, bool)) {
-        let sender = transaction.sender_address();
-        let mut parties = recipients(transaction);
-        // What has no stored recipient is found under its sender.
-        let sender_is_recipient = stored_recipient(transaction).is_none_or(|recipient| recipient == sender);
-        parties.sort_unstable();
-        parties.dedup();
-        for party in &parties {
-            act(self.wallets.entry(*party).or_default(), true);
+    /// Lets go of the oldest block in memory: of every list its transactions are the first in memory, the oldest first.
+    fn pop_oldest(&mut self) {
+        let Some(entry) = self.blocks.pop_front() else { return };
+        let block = entry.link().block();
+        for transaction in &block.transactions {
+            let sender = transaction.sender_address();
+            if let Some(history) = self.wallets.get_mut(&sender) {
+                history.sent.pop_front();
+            }
+            for (party, is_recipient) in parties(transaction) {
+                let history = self.wallets.entry(party).or_default();
+                history.any.pop_front();
+                if is_recipient {
+                    history.received.pop_front();
+                }
+                if history.any.is_empty() {
+                    self.wallets.remove(&party);
+                }
+            }
+            self.kinds[transaction.kind() as usize].pop_front();
+            if let Asset::HtlcClaim { lock, .. } | Asset::HtlcRefund { lock } = transaction.asset() {
+                self.unlocks.remove(lock);
+            }
         }
-        if !parties.contains(&sender) {
-            act(self.wallets.entry(sender).or_default(), sender_is_recipient);
+        if let Some(heights) = self.forged.get_mut(&block.header.generator) {
+            heights.pop_front();
+        }
+        self.base = entry.height();
+    }
+}
+
+impl Listed<'_> {
+    /// The number of its rows.
+    pub fn len(&self) -> u64 {
+        let recent = match self.recent {
+            Recent::Nothing => 0,
+            Recent::Spots(spots) => spots.len(),
+            Recent::WithFees(spots) => spots.len(),
+            Recent::Heights(heights) => heights.len(),
+        };
+        self.older + recent as u64
+    }
+
+    /// True if it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The places at a range of positions, the last of them first.
+    pub fn spots_down(&self, positions: Range<u64>) -> Vec<Spot> {
+        let mut spots = Vec::with_capacity((positions.end - positions.start) as usize);
+        let first_recent = self.older.max(positions.start);
+        for position in (first_recent..positions.end).rev() {
+            let index = (position - self.older) as usize;
+            spots.extend(match self.recent {
+                Recent::Nothing => None,
+                Recent::Spots(spots) => spots.get(index).copied(),
+                Recent::WithFees(spots) => spots.get(index).map(|(spot, _)| *spot),
+                Recent::Heights(heights) => heights.get(index).map(|height| Spot { height: *height, index: 0 }),
+            });
+        }
+        let mut wanted = self.older.min(positions.end).saturating_sub(positions.start);
+        self.older_down(self.older.min(positions.end), &mut |row| {
+            if wanted == 0 {
+                return ControlFlow::Break(());
+            }
+            wanted -= 1;
+            spots.push(row.spot);
+            ControlFlow::Continue(())
+        });
+        spots
+    }
+
+    /// Visits the heights of blocks, newest first.
+    pub fn heights_down(&self, mut visit: impl FnMut(Height) -> ControlFlow<()>) {
+        if let Recent::Heights(heights) = self.recent
+            && heights.iter().rev().try_for_each(|height| visit(*height)).is_break()
+        {
+            return;
+        }
+        self.older_down(self.older, &mut |row| visit(row.spot.height));
+    }
+
+    /// Visits the fees that were paid and where, newest first.
+    pub fn fees_down(&self, mut visit: impl FnMut(Spot, u64) -> ControlFlow<()>) {
+        if let Recent::WithFees(spots) = self.recent
+            && spots.iter().rev().try_for_each(|(spot, fee)| visit(*spot, *fee)).is_break()
+        {
+            return;
+        }
+        self.older_down(self.older, &mut |row| visit(row.spot, row.facts.map_or(0, |facts| facts.fee)));
+    }
+
+    /// Visits the transactions, newest first.
+    pub fn down(&self, mut visit: impl FnMut(&Seen<'_>) -> ControlFlow<()>) {
+        // Neighbours are often of one block.
+        let mut last: Option<&Arc<Entry>> = None;
+        let mut recent = |spot: Spot| {
+            if last.is_none_or(|entry| entry.height() != spot.height) {
+                last = self.chain.recent(spot.height);
+            }
+            let Some(entry) = last else { return ControlFlow::Continue(()) };
+            visit(&Seen { spot, facts: &entry.contents.facts[spot.index as usize], entry: Some(entry) })
+        };
+        let flow = match self.recent {
+            Recent::Nothing | Recent::Heights(_) => ControlFlow::Continue(()),
+            Recent::Spots(spots) => spots.iter().rev().try_for_each(|spot| recent(*spot)),
+            Recent::WithFees(spots) => spots.iter().rev().try_for_each(|(spot, _)| recent(*spot)),
+        };
+        if flow.is_continue() {
+            self.older_down(self.older, &mut |row| match &row.facts {
+                Some(facts) => visit(&Seen { spot: row.spot, facts, entry: None }),
+                None => ControlFlow::Continue(()),
+            });
+        }
+    }
+
+    fn older_down(&self, position: u64, visit: &mut dyn FnMut(&Row) -> ControlFlow<()>) {
+        if let Some(older) = self.chain.older().filter(|_| position > 0) {
+            readable(older.rows_before(&self.list, position, visit));
         }
     }
 }
 
-/// How many entries from the first on pass, if those that do come first.
-fn partition<T: Clone>(items: &Vector<T>, passes: impl Fn(&T) -> bool) -> usize {
-    let (mut low, mut high) = (0, items.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if passes(&items[middle]) { low = middle + 1 } else { high = middle }
+impl<'s> Seen<'s> {
+    /// The transaction there.
+    pub fn place(&self, chain: &Chain) -> Option<Place> {
+        let entry = self.entry.cloned().or_else(|| chain.at(self.spot.height))?;
+        Some(Place { entry, index: self.spot.index as usize })
     }
-    low
+}
+
+impl<'s> Block<'s> {
+    /// Its height.
+    pub fn height(&self) -> Height {
+        match self {
+            Self::Recent(entry) => entry.height(),
+            Self::Older(summary) => summary.totals.height,
+        }
+    }
+
+    /// What lists look at of its transactions.
+    pub fn contents(&self) -> &'s Contents {
+        match self {
+            Self::Recent(entry) => &entry.contents,
+            Self::Older(summary) => &summary.contents,
+        }
+    }
+
+    /// The numbers of its header.
+    pub fn totals(&self) -> Totals {
+        match self {
+            Self::Recent(entry) => Totals::of(entry.header()),
+            Self::Older(summary) => summary.totals,
+        }
+    }
+
+    /// Transactions on the chain up to and with it.
+    pub fn transactions(&self) -> u64 {
+        match self {
+            Self::Recent(entry) => entry.link().transactions(),
+            Self::Older(summary) => summary.transactions,
+        }
+    }
+
+    /// One of its transactions.
+    pub fn seen(&self, index: usize) -> Seen<'s> {
+        let spot = Spot { height: self.height(), index: index as u32 };
+        let entry = match self {
+            Self::Recent(entry) => Some(*entry),
+            Self::Older(_) => None,
+        };
+        Seen { spot, facts: &self.contents().facts[index], entry }
+    }
+
+    /// The whole block.
+    pub fn entry(&self, chain: &Chain) -> Option<Arc<Entry>> {
+        match self {
+            Self::Recent(entry) => Some(Arc::clone(entry)),
+            Self::Older(summary) => chain.at(summary.totals.height),
+        }
+    }
+}
+
+/// The height below the lowest block that the chain up to `tip` has in memory.
+fn below_memory(tip: &Arc<Link>) -> Height {
+    Height(tip.lowest_in_memory().0 - 1)
+}
+
+/// Every wallet that takes part in a transaction, once, and whether it is found as its recipient.
+pub(super) fn parties(transaction: &SignedTransaction) -> impl Iterator<Item = (Address, bool)> {
+    let sender = transaction.sender_address();
+    let mut parties = recipients(transaction);
+    // What has no stored recipient is found under its sender.
+    let sender_is_recipient = stored_recipient(transaction).is_none_or(|recipient| recipient == sender);
+    parties.sort_unstable();
+    parties.dedup();
+    let also_sender = (!parties.contains(&sender)).then_some((sender, sender_is_recipient));
+    parties.into_iter().map(|party| (party, true)).chain(also_sender)
 }

@@ -184,7 +184,7 @@ impl PoolModel {
         let mut blocks = Vec::new();
         let mut at = self.tip.clone();
         while !at.is(from) {
-            let Some(parent) = at.parent().cloned() else { break };
+            let Some(parent) = at.parent() else { break };
             blocks.push(std::mem::replace(&mut at, parent));
         }
         for link in blocks.iter().rev() {
@@ -251,7 +251,7 @@ impl PoolModel {
         let mut at = from.clone();
         while !self.tip.descends_from(&at) {
             reverted.push(at.clone());
-            let Some(parent) = at.parent().cloned() else { break };
+            let Some(parent) = at.parent() else { break };
             at = parent;
         }
         self.pending.clear();

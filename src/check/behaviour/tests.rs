@@ -203,7 +203,7 @@ fn the_least_fee_is_that_of_the_pools_rules() {
         let mut stage = InlineStage::new(&plan, Vec::new());
         stage.run_until(plan.start + Duration::from_secs(300));
         let tip = stage.world().tips().winning().clone();
-        let chain = std::iter::successors(Some(&tip), |link| link.parent());
+        let chain = std::iter::successors(Some(tip), |link| link.parent());
         let held: Vec<_> = chain.flat_map(|link| link.block().transactions.clone()).collect();
         let odd = held.iter().filter(|one| one.bytes().len() % 2 == 1).count();
         assert!(odd > 0 && odd < held.len(), "{odd} of {}", held.len());

@@ -145,7 +145,7 @@ impl PeerModel {
         if low < high {
             return self.asks_common(case, from);
         }
-        let Some(common) = own.ancestor(low).cloned() else { return };
+        let Some(common) = own.ancestor(low) else { return };
         // Its headers up to the end of the round, or, by Q11, one more, must be signed by delegates of the round.
         let more = u32::from(case.known.rules().node.verify_next_round_block);
         let ends = case.known.tree.schedule().at(Height(low.0 + 1)).last();

@@ -55,7 +55,7 @@ fn rich_chain() -> (Arc<BlockTree>, Vec<Arc<Link>>) {
         stage.run_until(plan.start + Duration::from_secs(8 * 40));
         stage.world().best().clone()
     });
-    let mut chain: Vec<_> = std::iter::successors(Some(tip), |link| link.parent().cloned()).collect();
+    let mut chain: Vec<_> = std::iter::successors(Some(tip), |link| link.parent()).collect();
     chain.reverse();
     (plan.tree.clone(), chain)
 }
@@ -182,7 +182,7 @@ fn each_wrong_value_of_a_wallet_is_found() {
         let mut found = 0;
         for touched in [true, false] {
             let states = chain.iter().skip(1).flat_map(|link| {
-                let before = tree.applied(link.parent().expect("it is not genesis"));
+                let before = tree.applied(&link.parent().expect("it is not genesis"));
                 let after = tree.applied(link);
                 tampered(&before.state, &after.state, touched, tamper).into_iter().map(move |state| (link, state))
             });
@@ -205,12 +205,12 @@ fn a_wrong_value_in_a_wallet_that_is_said_to_be_untouched_is_found_at_the_end_of
         let mut found = 0;
         for link in chain.iter().skip(1).filter(|link| link.round_end().is_some()) {
             let parent = link.parent().expect("it is not genesis");
-            let (before, after) = (tree.applied(parent), tree.applied(link));
+            let (before, after) = (tree.applied(&parent), tree.applied(link));
             for state in tampered(&before.state, &after.state, false, tamper) {
                 let true_changes = after.state.wallets_changed_since(&before.state).into_iter();
                 let changed = true_changes.map(|one| (&**one, None)).collect();
                 let (before, after, block) = (&before.state, &state, link.block());
-                let step = BlockStep { tree: &tree, link, parent, block, before, after, changed };
+                let step = BlockStep { tree: &tree, link, parent: &parent, block, before, after, changed };
                 whole::untouched(&step).expect_err(&format!("{place}: {said}, at {link:?}"));
                 found += 1;
             }

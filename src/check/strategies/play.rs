@@ -2,7 +2,7 @@
 
 use super::{Attempt, Flaw, Stage, Try};
 use crate::{
-    ledger::{ApplyError, BlockRejected, BlockTree, Link, State, apply::Look},
+    ledger::{ApplyError, BlockRejected, BlockTree, Link, State, apply::Look, tree::SPAN},
     protocol::{
         Arktoshi, Block, BlockDraft, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Timestamp, Transaction,
         TransactionId, Vote,
@@ -49,10 +49,19 @@ impl Play {
     /// # Panics
     /// Never: the network is always the same.
     pub fn new() -> Self {
+        Self::with_span(SPAN)
+    }
+
+    /// The same chain on a tree with a seam every so many blocks ([`BlockTree::with_span`]).
+    ///
+    /// # Panics
+    /// `span` is 0.
+    pub fn with_span(span: u32) -> Self {
         let testnet = Testnet::generate(SeedTree::new(1), DELEGATES);
         let mut rules = rules_for(DELEGATES as usize);
         rules.ledger.minimum_lock_expiration = false;
-        let tree = testnet.tree(rules).expect("it has its delegates");
+        let tree = BlockTree::with_span(testnet.config.clone(), Arc::new(rules), span).map(Arc::new);
+        let tree = tree.expect("it has its delegates");
         let accounts = testnet.accounts.iter().take(Self::SENDERS - 3).map(|account| account.keys.clone());
         let delegates = testnet.delegates.iter().take(3).map(|delegate| delegate.keys.clone());
         let senders = accounts.chain(delegates).collect();
@@ -68,7 +77,7 @@ impl Play {
     /// The block of what fitted one by one was refused: the ledger contradicts itself.
     pub fn play(&mut self, stage: &Stage) -> Result<Outcome, BlockRejected> {
         for _ in 0..stage.back {
-            self.tip = self.tip.parent().filter(|parent| parent.height().0 > 1).unwrap_or(&self.tip).clone();
+            self.tip = self.tip.parent().filter(|parent| parent.height().0 > 1).unwrap_or_else(|| self.tip.clone());
         }
         let mut outcome = Outcome::default();
         let before = self.tree.applied(&self.tip);

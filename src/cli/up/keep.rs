@@ -5,7 +5,7 @@ use crate::{
     api::webhooks::{DataDir, EventNumbers, Rehearing},
     cli::Failure,
     report::session::{
-        folder::{Folder, FolderError, FolderWriter, Resumed, Sync},
+        folder::{Folder, FolderError, FolderWriter, Opened, Resumed, Sync},
         state::Arrived,
     },
     scenario::{FaultDesk, run::among_actors},
@@ -69,9 +69,13 @@ impl Keep {
         let heard = Rehearing::new(data, served, plan).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
         let opened = crypto.during(|| among_actors(folder.open(session, plan, desk, watching)));
-        let (log, resumed) = opened.map_err(failure)?;
-        let writer = FolderWriter::new(log, self.sync, plan, served);
+        let Opened { log, settling, made_again, resumed } = opened.map_err(failure)?;
+        let writer = FolderWriter::new(log, settling, self.sync, plan, served);
         let path = data.path().to_owned();
+        if let Some(why) = made_again {
+            let folder = path.display();
+            eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
+        }
         let Some(Resumed { moment, snapshots, history, pace, torn }) = resumed else {
             if let Some(arrived) = &beginning.arrived {
                 writer.begin_with(&arrived.snapshots);

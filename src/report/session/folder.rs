@@ -5,8 +5,11 @@
 //! ```text
 //!   DIR/network.json      the session's first line, for people to read as well
 //!   DIR/log/00000001.log  records: a tag, then JSON or the bytes of a block
+//!   DIR/index/blocks      which record holds which settled block; made again from the log where it is missing or damaged
 //! ```
 
+pub mod index;
+mod settling;
 mod writer;
 
 use super::{Came, Entry, LAST, Session};
@@ -14,18 +17,21 @@ use crate::{
     actors::{NodeId, SimTime},
     files::{
         self, TEXT_LIMIT,
-        segments::{Log, LogError, Records},
+        segments::{Log, LogError, Reader, Records, Spot},
     },
     protocol::{Block, Height, NetworkConfig},
     scenario::FaultDesk,
     sim::{
-        Observer, Pace, Plan, Stage,
+        Intervention, Observer, Pace, Plan, Stage,
         snapshots::{CameIn, Snapshots},
         stage::ractor::ActorDied,
         world::Moment,
     },
 };
+use index::Index;
 use serde::{Deserialize, Serialize};
+use settling::Logged;
+pub use settling::{Depth, Settling};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
@@ -150,15 +156,33 @@ pub struct Resumed {
     pub torn: u64,
 }
 
+/// A folder whose testnet begins, or goes on.
+pub struct Opened {
+    pub log: Log,
+    /// Its settled blocks.
+    pub settling: Settling,
+    /// Why the index had to be made again, if it was there.
+    pub made_again: Option<String>,
+    /// The testnet as it was, if it has begun.
+    pub resumed: Option<Resumed>,
+}
+
 /// The folder of one testnet, which this process has to itself.
 pub struct Folder {
     path: PathBuf,
+    depth: Option<Depth>,
 }
 
 impl Folder {
     /// A folder that is there.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        Self { path: path.to_owned(), depth: None }
+    }
+
+    /// The same folder, whose blocks settle so deep, in place of [`Depth::of`] the plan.
+    #[must_use]
+    pub fn settling_at(self, depth: Depth) -> Self {
+        Self { depth: Some(depth), ..self }
     }
 
     fn manifest(&self) -> PathBuf {
@@ -194,21 +218,37 @@ impl Folder {
         plan: &Plan,
         desk: &FaultDesk,
         watching: Vec<Box<dyn Observer>>,
-    ) -> Result<(Log, Option<Resumed>), FolderError> {
+    ) -> Result<Opened, FolderError> {
         let Some(kept) = self.session()? else {
             if Records::open(&self.log())?.is_some() {
                 return Err(FolderError::NoBeginning { missing: self.manifest(), log: self.log() });
             }
             // The log first: a folder with network.json alone is one whose testnet was killed before its first record.
             self.begin(session)?;
-            return Ok((Log::create(&self.log())?, None));
+            return self.begun(plan);
         };
         if let Some((key, found, asked)) = kept.differs_from(session) {
             return Err(FolderError::Other { file: self.manifest(), key, found, asked });
         }
-        let Some(records) = Records::open(&self.log())? else { return Ok((Log::create(&self.log())?, None)) };
-        let (log, resumed) = resume(records, plan, desk, watching).await?;
-        Ok((log, Some(resumed)))
+        let Some(records) = Records::open(&self.log())? else { return self.begun(plan) };
+        let (mut settling, made_again) = self.settling(plan)?;
+        let (log, resumed) = resume(records, plan, desk, watching, &mut settling).await?;
+        Ok(Opened { log, settling, made_again, resumed: Some(resumed) })
+    }
+
+    fn begun(&self, plan: &Plan) -> Result<Opened, FolderError> {
+        let log = Log::create(&self.log())?;
+        // An index without a log is of a log that somebody has removed.
+        let (mut settling, made_again) = self.settling(plan)?;
+        settling.is_played()?;
+        Ok(Opened { log, settling, made_again, resumed: None })
+    }
+
+    fn settling(&self, plan: &Plan) -> Result<(Settling, Option<String>), FolderError> {
+        let folder = self.path.join("index");
+        let (index, made_again) = Index::open(&folder, Reader::new(&self.log()), plan.tree.config())?;
+        let depth = self.depth.unwrap_or_else(|| Depth::of(plan));
+        Ok((Settling::new(plan.tree.clone(), index, depth), made_again))
     }
 
     /// Writes how the testnet begins, whole or not at all.
@@ -271,7 +311,9 @@ async fn resume(
     plan: &Plan,
     desk: &FaultDesk,
     watching: Vec<Box<dyn Observer>>,
+    settling: &mut Settling,
 ) -> Result<(Log, Resumed), FolderError> {
+    let config = plan.tree.config();
     let mut stage = Stage::inline(plan, watching);
     stage.open();
     // Clients know of these blocks, and no input or instant behind them is in the log yet.
@@ -281,7 +323,13 @@ async fn resume(
         let Some(record) = records.next_record()? else { break };
         let place = Place { file, at };
         match record.first() {
-            Some(&BLOCK) => continue,
+            Some(&BLOCK) => {
+                let block = Block::from_bytes(&record[1..], &config.block_context());
+                let block = block.map_err(|why| place.wrong(why))?;
+                let spot = records.spot().expect("a record was read");
+                settling.is_logged(block.header.height, block.id, spot);
+                continue;
+            }
             Some(&TAKEN) => {
                 ahead.push((Taken::read(&record).ok_or_else(|| place.wrong("found no node and block"))?, place));
                 continue;
@@ -289,17 +337,44 @@ async fn resume(
             _ => ahead.clear(),
         }
         match told(&record).map_err(|why| place.wrong(why))? {
-            Told::Came(entry) => history.extend(place.comes_in(&mut stage, entry, plan, desk).await?),
-            Told::Stood(stood) => place.stands(&mut stage, &stood).await?,
+            Told::Came(entry) => {
+                let came = place.comes_in(&mut stage, entry, plan, desk).await?;
+                if came.as_ref().is_some_and(|came| matches!(came.what, Intervention::Revert { .. })) {
+                    settling.went_back(stage.world().tips())?;
+                }
+                history.extend(came);
+            }
+            Told::Stood(stood) => {
+                place.stands(&mut stage, &stood).await?;
+                if settling.is_due(stage.world().tips())
+                    && let Some(lowest) = settling.settle(stage.world().tips(), &mut Ended)?
+                {
+                    stage.forget_moments(lowest);
+                }
+            }
             Told::Pace(text) => pace = Some(text.parse().map_err(|why| place.wrong(why))?),
         }
     }
     for (taken, place) in ahead {
         place.takes(&mut stage, &taken).await?;
     }
+    settling.is_played()?;
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
     Ok((log, Resumed { moment, snapshots, history, pace, torn }))
+}
+
+/// A log that is read, and not written to.
+struct Ended;
+
+impl Logged for Ended {
+    fn record(&mut self, _: &Block) -> Result<Option<Spot>, LogError> {
+        Ok(None)
+    }
+
+    fn sync(&mut self) -> Result<(), LogError> {
+        Ok(())
+    }
 }
 
 /// Where in the log a record is, for errors.

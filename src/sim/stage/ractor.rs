@@ -5,6 +5,7 @@
 
 use crate::{
     actors::{ActorId, Effect, Hosted as Machine, Role, SimTime, Stimulus},
+    ledger::settled::SettledError,
     sim::{
         Observer, Plan, World,
         world::{Delivery, Moment},
@@ -36,6 +37,13 @@ pub struct RactorStage {
 #[derive(Debug, thiserror::Error)]
 #[error("an actor of the simulation died: {0}")]
 pub struct ActorDied(String);
+
+impl ActorDied {
+    /// An actor asked for a settled block, and cannot go on without it.
+    pub(in crate::sim) fn asking(why: &SettledError) -> Self {
+        Self(why.to_string())
+    }
+}
 
 impl RactorStage {
     /// Spawns all actors of a plan. Their names hold a number of the run, since names are process-wide.

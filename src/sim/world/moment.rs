@@ -3,7 +3,7 @@
 use super::{FaultState, FaultStatus, NetworkEvent, World};
 use crate::{
     actors::{Hosted, NodeId, SimTime},
-    protocol::SignedTransaction,
+    protocol::{Height, SignedTransaction},
     sim::{Fault, SeedTree, plan, source::Counts, tips::Tips},
 };
 use std::{mem, sync::Arc};
@@ -39,6 +39,11 @@ impl Moment {
     /// Where its nodes stand.
     pub fn tips(&self) -> &Tips {
         self.world.tips()
+    }
+
+    /// The height of the node that stands lowest; also of one that is down.
+    pub fn lowest(&self) -> Height {
+        self.tips().all().iter().map(|tip| tip.height()).min().unwrap_or_default()
     }
 
     /// Its actors.

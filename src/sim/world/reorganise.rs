@@ -187,7 +187,7 @@ impl World {
 /// The blocks above another one, the highest first.
 fn between(tip: &Arc<Link>, common: &Link) -> Vec<Arc<Link>> {
     let above = |link: &Arc<Link>| link.height() > common.height();
-    std::iter::successors(Some(tip.clone()), |link| link.parent().cloned()).take_while(above).collect()
+    std::iter::successors(Some(tip.clone()), |link| link.parent()).take_while(above).collect()
 }
 
 /// What is to become of each reverted transaction, in the order of the reverted chain.

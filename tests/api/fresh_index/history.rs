@@ -1,8 +1,9 @@
 //! How the chains of three nodes change: blocks, forks, rollbacks and pools, told to every node's view as a run tells them.
 
+use super::settled::{SPAN, Settling};
 use dposlab::{
     actors::{Event, NodeId, RollbackCause, SimTime},
-    api::View,
+    api::{Older, View},
     check::strategies::{Play, Stage, stage},
     ledger::{BlockTree, Link},
     protocol::{Address, Arktoshi, Height, Nonce, SignedTransaction, Timestamp, Transaction, Vote},
@@ -75,14 +76,27 @@ pub struct Network {
     /// In the order of arrival; of one sender no two with the same nonce.
     pub pools: Vec<Vec<Arc<SignedTransaction>>>,
     pub now: SimTime,
+    /// Where blocks settle, if they do.
+    pub settling: Option<Settling>,
 }
 
 impl Network {
     pub fn new() -> Self {
-        let play = Play::new();
+        Self::of(Play::new(), None)
+    }
+
+    /// The same, where all but the newest blocks leave memory.
+    pub fn settling() -> Self {
+        let play = Play::with_span(SPAN);
+        let settling = Settling::new(play.testnet.config.network.pub_key_hash);
+        Self::of(play, Some(settling))
+    }
+
+    fn of(play: Play, settling: Option<Settling>) -> Self {
         let (tip, now) = (play.tip.clone(), SimTime::from_seconds(play.tip.block().header.timestamp));
-        let views = (0..NODES).map(|node| view_of(node, &play.tree, &tip, now)).collect();
-        Self { views, tips: vec![tip; NODES], pools: vec![Vec::new(); NODES], now, play }
+        let older = settling.as_ref().map(|settling| settling.shelf.clone() as Arc<dyn Older>);
+        let views = (0..NODES).map(|node| view_of(node, &play.tree, &tip, now, older.clone())).collect();
+        Self { views, tips: vec![tip; NODES], pools: vec![Vec::new(); NODES], now, play, settling }
     }
 
     /// Does it, and calls `seen` after every event that changes what the node's API shows.
@@ -110,6 +124,9 @@ impl Network {
             }
             Deed::Forgets { which, how } => self.forget(node, *which, *how, &mut seen),
         }
+        if let Some(settling) = &self.settling {
+            settling.settle(&self.play.tree, &self.tips);
+        }
     }
 
     /// A view that has only ever seen the chain the node stands on now, made from its blocks alone.
@@ -120,7 +137,11 @@ impl Network {
         for link in chain(&self.tips[node]).iter().skip(1) {
             tip = tree.extend(&tip, link.block()).expect("it was taken before");
         }
-        let mut view = view_of(node, &Arc::new(tree), &tip, self.now);
+        self.told(view_of(node, &Arc::new(tree), &tip, self.now, None), node)
+    }
+
+    /// A view of a node that knows of the other nodes and the pool what the node knows.
+    pub fn told(&self, mut view: View, node: usize) -> View {
         for other in (0..NODES).filter(|other| *other != node) {
             view.observe(self.now, id(other), &Event::BlockApplied(self.tips[other].clone()));
         }
@@ -190,7 +211,8 @@ impl Network {
 
     fn fall_back(&mut self, node: usize, height: u32, seen: &mut impl FnMut(&Self)) {
         let from = self.tips[node].clone();
-        let to = from.ancestor(Height(height.max(LOWEST))).expect("all chains are higher").clone();
+        let settled = self.settling.as_ref().map_or(0, Settling::top);
+        let to = from.ancestor(Height(height.max(LOWEST).max(settled + 1))).expect("all chains are higher").clone();
         if !to.is(&from) {
             self.leave(node, &to, seen);
         }
@@ -202,7 +224,7 @@ impl Network {
         while !at.is(to) {
             pool.extend(at.block().transactions.iter().rev().cloned());
             self.tell(node, &Event::BlockReverted(at.clone()));
-            at = at.parent().expect("it is above the other").clone();
+            at = at.parent().expect("it is above the other");
         }
         pool.reverse();
         self.tips[node] = to.clone();
@@ -221,7 +243,7 @@ impl Network {
     fn follow(&mut self, node: usize, goal: &Arc<Link>, seen: &mut impl FnMut(&Self)) {
         let mut common = self.tips[node].clone();
         while !goal.descends_from(&common) {
-            common = common.parent().expect("genesis is everybody's").clone();
+            common = common.parent().expect("genesis is everybody's");
         }
         if !common.is(&self.tips[node]) {
             self.leave(node, &common, seen);
@@ -256,7 +278,7 @@ impl Network {
 
 /// The blocks from genesis to a tip.
 pub fn chain(tip: &Arc<Link>) -> Vec<Arc<Link>> {
-    let mut links: Vec<_> = std::iter::successors(Some(tip.clone()), |link| link.parent().cloned()).collect();
+    let mut links: Vec<_> = std::iter::successors(Some(tip.clone()), |link| link.parent()).collect();
     links.reverse();
     links
 }
@@ -270,6 +292,6 @@ fn id(node: usize) -> NodeId {
     NodeId(node as u32)
 }
 
-fn view_of(node: usize, tree: &Arc<BlockTree>, tip: &Arc<Link>, now: SimTime) -> View {
-    View::new(id(node), tree.clone(), tip.clone(), now).with_neighbours((0..NODES).map(id))
+fn view_of(node: usize, tree: &Arc<BlockTree>, tip: &Arc<Link>, now: SimTime, older: Option<Arc<dyn Older>>) -> View {
+    View::with_older(id(node), tree.clone(), tip.clone(), now, older).with_neighbours((0..NODES).map(id))
 }

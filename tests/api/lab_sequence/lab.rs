@@ -479,7 +479,7 @@ impl Lab {
 
 /// The blocks of a chain, the highest first.
 fn chain(tip: &Arc<Link>) -> impl Iterator<Item = Arc<Link>> {
-    std::iter::successors(Some(tip.clone()), |link| link.parent().cloned())
+    std::iter::successors(Some(tip.clone()), |link| link.parent())
 }
 
 fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {

@@ -39,10 +39,10 @@ impl Narration {
     /// A block on top of the chain: slots without a block, its transactions with what they do, the block.
     fn applied(&mut self, tree: &BlockTree, link: &Arc<Link>) {
         let (block, parent) = (link.block(), link.parent().expect("above genesis"));
-        let (slots, before) = (tree.slots(), tree.applied(parent));
+        let (slots, before) = (tree.slots(), tree.applied(&parent));
         let slot_of = |link: &Link| slots.slot(link.block().header.timestamp).0;
         // Of a gap of more than a round as many are told as a round has members. Source: consensus.md 1.5.
-        for slot in (slot_of(parent) + 1..slot_of(link)).take(ROUND as usize) {
+        for slot in (slot_of(&parent) + 1..slot_of(link)).take(ROUND as usize) {
             let owner = before.state.round().owner(Slot(slot)).public_key;
             self.tell("forger.missing", owner.address(23).to_string());
         }

@@ -205,7 +205,7 @@ fn no_redirect_is_followed() {
 
 /// The recorded chain, block by block.
 fn links(tip: &Arc<Link>) -> Vec<Arc<Link>> {
-    (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height)).cloned()).collect()
+    (2..=tip.height().0).filter_map(|height| tip.ancestor(Height(height))).collect()
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn wallets_are_told_of_when_blocks_change_them() {
     let mut wanted = Vec::new();
     for link in links(view.head().tip()) {
         node.happens(1, &Event::BlockApplied(link.clone()));
-        let (before, after) = (tree.applied(link.parent().expect("above genesis")), tree.applied(&link));
+        let (before, after) = (tree.applied(&link.parent().expect("above genesis")), tree.applied(&link));
         let (before, after) = (&before.state, &after.state);
         for wallet in after.wallets() {
             let was = before.wallet(&wallet.address);
@@ -264,8 +264,8 @@ fn a_rollback_is_told_from_the_top_down() {
     node.create("block.reverted", &receiver.url("/blocks"), json!([]));
     let block = tip.ancestor(Height(11)).expect("it is there");
     assert!(block.block().transactions.len() > 2);
-    [&tip, block].into_iter().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
-    let all: usize = [&tip, block].iter().map(|link| 1 + link.block().transactions.len()).sum();
+    [&tip, &block].into_iter().for_each(|link| node.happens(9, &Event::BlockReverted(link.clone())));
+    let all: usize = [&tip, &block].iter().map(|link| 1 + link.block().transactions.len()).sum();
     let posts: Vec<_> = (0..all).map(|_| receiver.next()).collect();
     node.finish();
     assert!(receiver.all().is_empty());
@@ -274,7 +274,7 @@ fn a_rollback_is_told_from_the_top_down() {
     let heights: Vec<&Value> = of("/blocks").into_iter().map(|block| &block["height"]).collect();
     assert_eq!(heights, [12, 11]);
     let mut wanted: Vec<Value> = Vec::new();
-    for link in [&tip, block] {
+    for link in [&tip, &block] {
         wanted.extend(link.block().transactions.iter().rev().map(|one| json!(one.id().to_string())));
     }
     assert_eq!(of("/").into_iter().map(|one| one["id"].clone()).collect::<Vec<_>>(), wanted);

@@ -95,7 +95,7 @@ struct Chain {
 
 impl Chain {
     fn link(&self, height: u64) -> Option<Arc<Link>> {
-        self.tip.ancestor(Height(u32::try_from(height).expect("a height"))).cloned()
+        self.tip.ancestor(Height(u32::try_from(height).expect("a height")))
     }
 
     fn transaction(&self, shown: &Value) -> Option<Arc<SignedTransaction>> {
@@ -131,7 +131,7 @@ fn what_a_real_node_posted_is_posted_again() {
     let mut hooks: Vec<Webhook> = deliveries.iter().map(|delivery| hook(&delivery["event"])).collect();
     hooks.sort_by(|a, b| a.event.cmp(&b.event));
     hooks.dedup();
-    let all = std::iter::successors(Some(tip.clone()), |link| link.parent().cloned());
+    let all = std::iter::successors(Some(tip.clone()), |link| link.parent());
     let transactions =
         all.flat_map(|link| link.block().transactions.clone()).map(|transaction| (transaction.id(), transaction));
     let transactions = transactions.collect();

@@ -75,13 +75,13 @@ fn check_events(cluster: &Cluster, node: u32) -> Result<(), TestCaseError> {
         match event {
             Event::BlockApplied(link) => {
                 let parent = link.parent().expect("genesis is never applied");
-                let begins = at.as_ref().is_none_or(|at| at.descends_from(parent));
+                let begins = at.as_ref().is_none_or(|at| at.descends_from(&parent));
                 prop_assert!(begins, "node {node} applied {link:?} on top of {at:?}");
                 at = Some(link.clone());
             }
             Event::BlockReverted(link) => {
                 prop_assert_eq!(at.as_ref().map(|at| at.id()), Some(link.id()), "node {} reverts its tip", node);
-                at = link.parent().cloned();
+                at = link.parent();
             }
             Event::RolledBack { from, to, .. } => {
                 prop_assert_eq!(at.as_ref().map(|at| at.id()), Some(to.id()));

@@ -194,7 +194,7 @@ fn a_second_block_of_one_slot_in_a_download_makes_the_node_leave_its_chain() {
 fn what_else_does_not_follow_in_a_download_is_discarded_or_refused() {
     let mut asked = Asked::new(20);
     let tip = asked.tip().clone();
-    let (next, parent) = (asked.cluster.block(&tip, Slot(30), Vec::new()), tip.parent().expect("it is high").clone());
+    let (next, parent) = (asked.cluster.block(&tip, Slot(30), Vec::new()), tip.parent().expect("it is high"));
     // Already there, and older than the tip: lower than it, or as high and from an earlier slot.
     let lower = asked.cluster.block(&parent, Slot(29), Vec::new());
     let effects = asked.answer(&[next.clone(), lower]);
@@ -249,7 +249,7 @@ fn a_forged_block_is_told_whatever_its_relay_says_unless_ruled_otherwise() {
         assert_eq!(forged, cluster.height(0) - 1, "each block of a healthy chain is told of once");
         // A block on another parent: the relay refuses it.
         let tip = cluster.tip(0).clone();
-        let elsewhere = cluster.block(tip.parent().expect("it is high"), cluster.slot(), Vec::new());
+        let elsewhere = cluster.block(&tip.parent().expect("it is high"), cluster.slot(), Vec::new());
         let peer = ActorId { node: NodeId(0), role: Role::Peer };
         let delegate = ActorId { node: NodeId(0), role: Role::Delegate };
         let mut lone = Lone::new(&cluster.tree, &tip, peer.node.0, &[1, 2], cluster.now);

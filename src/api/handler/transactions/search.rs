@@ -5,7 +5,8 @@
 //!   from an index  for all of a block (`Facts`)             if something else is asked  number and spot
 //! ```
 //!
-//! Only the rows of the page are made. What an index answers alone is not even looked at: its length is the total.
+//! Only the rows of the page are made, and only as many as lie before its end are kept. What an index answers alone is not even
+//! looked at: its length is the total. All are visited newest first.
 
 use crate::{
     api::{
@@ -14,18 +15,21 @@ use crate::{
         table::{
             dialect::Dialect,
             field,
+            least::Least,
             like::Pattern,
             page::{Estimate, Listing, Page},
             route::Call,
             rule::Given,
         },
-        view::{Chain, Entry, Facts, Place, Spot},
+        view::{Chain, Entry, Facts, List, Listed, Place, Seen, Spot},
     },
-    protocol::{Address, Asset, Height, PublicKey, TransactionId, transaction::Kind},
+    protocol::{Address, Asset, PublicKey, TransactionId, transaction::Kind},
 };
-use imbl::Vector;
 use memchr::memmem::Finder;
-use std::{cmp::Ordering, ops::Range, sync::Arc};
+use std::{
+    ops::{ControlFlow, Range},
+    sync::Arc,
+};
 
 /// The filters that a list's path sets, beside those of its query.
 #[derive(Clone, Debug, Default)]
@@ -66,15 +70,20 @@ struct Numbers {
     to: u64,
 }
 
-/// Transactions that are held at least before those behind the page are let go.
+/// Rows that are held at least before those behind the page are let go.
 const LEAST_ROOM: usize = 64;
+/// Rows of each of several lists that are read at a time.
+const READ_AT_ONCE: u64 = 256;
 
-/// Transactions among which all that are searched for are, in the order of the chain.
+/// Transactions among which all that are searched for are.
 enum Candidates<'s> {
-    All(&'s Chain),
-    Spots(&'s Vector<Spot>),
-    OfKind(&'s Vector<(Spot, u64)>),
+    All,
+    Of(Listed<'s>),
+    OfKind(Listed<'s>),
+    /// In the order of the chain.
     Few(Vec<Spot>),
+    /// In any of these lists.
+    OfAny(Vec<Listed<'s>>),
 }
 
 impl Kinds {
@@ -179,21 +188,18 @@ impl<'s> Search<'s> {
         let (page, candidates) = (self.call.page(), self.candidates());
         let by_chain = self.is_in_chain_order();
         if by_chain && self.is_answered_by(&candidates) {
-            let total = candidates.len();
-            let spots = page.range(total).filter_map(|index| candidates.at(total - 1 - index)).collect();
+            let total = candidates.len(self.call.head.chain());
+            let range = page.range(total);
+            let spots = candidates.spots_down(self.call.head.chain(), total - range.end..total - range.start);
             return self.listing(spots, total);
         }
-        let found = self.filter(&candidates);
-        let (total, range) = (found.len() as u64, page.range(found.len() as u64));
-        let range = range.start as usize..range.end as usize;
-        let spots = match self.call.parameters.order().unwrap_or(("timestamp", true)) {
-            _ if by_chain => found.iter().rev().skip(range.start).take(range.len()).copied().collect(),
+        match self.call.parameters.order().unwrap_or(("timestamp", true)) {
+            _ if by_chain => self.in_chain_order(&candidates, page),
             (name, descending) => match number(name) {
-                Some(of) => self.order_by_number(found, of, descending, range),
-                None => return self.order_by_field(&found, (name, descending), page),
+                Some(of) => self.order_by_number(&candidates, of, descending, page),
+                None => self.order_by_field(&candidates, (name, descending), page),
             },
-        };
-        self.listing(spots, total)
+        }
     }
 
     fn listing(&self, spots: Vec<Spot>, total: u64) -> Listing<TransactionRow> {
@@ -219,33 +225,32 @@ impl<'s> Search<'s> {
             return Candidates::Few(spots_in(block));
         }
         if let Some(id) = call.parameters.text("blockId") {
-            return Candidates::Few(blocks::find_by_id(call, id).map(spots_in).unwrap_or_default());
+            return Candidates::Few(blocks::find_by_id(call, id).as_ref().map(spots_in).unwrap_or_default());
         }
         if let Some(key) = self.senders.first() {
-            return Candidates::of(chain.history(&call.frame().address(key)).map(|history| &history.sent));
+            return Candidates::Of(chain.listed(List::Sent(call.frame().address(key))));
         }
         if let Some(address) = self.scope.party.as_ref().or(self.owner.as_ref()) {
-            return Candidates::of(chain.history(address).map(|history| &history.any));
+            return Candidates::Of(chain.listed(List::Any(*address)));
         }
         if let Some(address) = &self.recipient {
-            return Candidates::of(chain.history(address).map(|history| &history.received));
+            return Candidates::Of(chain.listed(List::Received(*address)));
         }
         if !self.addresses.is_empty() {
-            let histories = self.addresses.iter().filter_map(|address| chain.history(address));
-            let mut spots: Vec<Spot> = histories.flat_map(|history| history.any.iter().copied()).collect();
-            spots.sort_unstable();
-            spots.dedup();
-            return Candidates::Few(spots);
+            let mut addresses = self.addresses.clone();
+            addresses.sort_unstable();
+            addresses.dedup();
+            return Candidates::OfAny(addresses.into_iter().map(|address| chain.listed(List::Any(address))).collect());
         }
-        self.kinds.single().map_or(Candidates::All(chain), |kind| Candidates::OfKind(chain.of_kind(kind)))
+        self.kinds.single().map_or(Candidates::All, |kind| Candidates::OfKind(chain.listed(List::Of(kind))))
     }
 
     /// True if the candidates are what is searched for.
     fn is_answered_by(&self, candidates: &Candidates<'_>) -> bool {
         let is_of_kind = match candidates {
             Candidates::OfKind(_) => true,
-            Candidates::All(_) | Candidates::Spots(_) => self.kinds == Kinds::ALL,
-            Candidates::Few(_) => false,
+            Candidates::All | Candidates::Of(_) => self.kinds == Kinds::ALL,
+            Candidates::Few(_) | Candidates::OfAny(_) => false,
         };
         is_of_kind && self.numbers.is_empty() && !self.has_more_than(candidates)
     }
@@ -253,8 +258,8 @@ impl<'s> Search<'s> {
     /// True if something is asked for that neither the candidates nor numbers and types tell.
     fn has_more_than(&self, candidates: &Candidates<'_>) -> bool {
         let told = match candidates {
-            Candidates::Spots(_) => 1,
-            Candidates::All(_) | Candidates::OfKind(_) | Candidates::Few(_) => 0,
+            Candidates::Of(_) => 1,
+            Candidates::All | Candidates::OfKind(_) | Candidates::Few(_) | Candidates::OfAny(_) => 0,
         };
         let parties = self.senders.len()
             + usize::from(self.scope.party.is_some())
@@ -265,106 +270,102 @@ impl<'s> Search<'s> {
         parties > told || self.call.parameters.iter().any(|(name, _)| is_text(name))
     }
 
-    /// The candidates that are searched for, in the order of the chain.
-    fn filter(&self, candidates: &Candidates<'_>) -> Vec<Spot> {
+    /// Visits the candidates that are searched for, newest first.
+    fn each_found(&self, candidates: &Candidates<'_>, mut visit: impl FnMut(&Seen<'_>)) {
         let chain = self.call.head.chain();
         let must_look = self.has_more_than(candidates) || self.scope.block.is_some();
-        let accepts = |entry: &Arc<Entry>, index: usize| {
-            let facts = &entry.facts[index];
-            self.kinds.contains(facts.kind)
-                && self.numbers.iter().all(|numbers| numbers.holds(facts))
-                && (!must_look || self.accepts(&TransactionRow::confirmed(Place { entry: entry.clone(), index })))
+        let mut consider = |seen: &Seen<'_>| {
+            let passes = self.kinds.contains(seen.facts.kind)
+                && self.numbers.iter().all(|numbers| numbers.holds(seen.facts))
+                && (!must_look
+                    || seen.place(chain).is_some_and(|place| self.accepts(&TransactionRow::confirmed(place))));
+            if passes {
+                visit(seen);
+            }
         };
-        let mut found = Vec::new();
-        if let Candidates::All(chain) = candidates {
-            // What has a zero byte may begin in one field and end in the next, over what is looked for.
-            let has_patterns = self.call.context.settings.dialect == Dialect::Core26;
-            let is_plain = |text: &&str| !(text.contains('\0') || has_patterns && Pattern::is_one(text));
-            let text = self.call.parameters.text("vendorField").filter(is_plain);
-            let text = text.map(|text| Finder::new(text.as_bytes()));
-            for entry in chain.blocks() {
-                let at = |index: usize| Spot { height: entry.height(), index: index as u32 };
-                match &text {
-                    Some(text) => {
-                        let indexes = entry.with_vendor_field(text).into_iter();
-                        found.extend(indexes.filter(|index| accepts(entry, *index)).map(at));
-                    }
-                    None => found.extend((0..entry.facts.len()).filter(|index| accepts(entry, *index)).map(at)),
-                }
-            }
-            return found;
+        if !matches!(candidates, Candidates::All) {
+            return candidates.down(chain, consider);
         }
-        // Neighbours are often of one block.
-        let mut last: Option<&Arc<Entry>> = None;
-        candidates.for_each(|spot| {
-            if last.is_none_or(|entry| entry.height() != spot.height) {
-                last = chain.at(spot.height);
+        // What has a zero byte may begin in one field and end in the next, over what is looked for.
+        let has_patterns = self.call.context.settings.dialect == Dialect::Core26;
+        let is_plain = |text: &&str| !(text.contains('\0') || has_patterns && Pattern::is_one(text));
+        let text = self.call.parameters.text("vendorField").filter(is_plain);
+        let text = text.map(|text| Finder::new(text.as_bytes()));
+        chain.blocks_down(|block| {
+            match &text {
+                Some(text) => {
+                    let indexes = block.contents().with_vendor_field(text).into_iter();
+                    indexes.rev().for_each(|index| consider(&block.seen(index)));
+                }
+                None => (0..block.contents().facts.len()).rev().for_each(|index| consider(&block.seen(index))),
             }
-            if last.is_some_and(|entry| accepts(entry, spot.index as usize)) {
-                found.push(spot);
-            }
+            ControlFlow::Continue(())
         });
-        found
     }
 
-    /// Among equals the last in its block is first, but in the list of one block the first is.
-    fn break_tie(&self, one: Spot, other: Spot) -> Ordering {
-        let order = (one.index, one.height).cmp(&(other.index, other.height));
-        if self.scope.block.is_some() { order } else { order.reverse() }
+    /// The page of those that are found, in the order of the chain, newest first.
+    fn in_chain_order(&self, candidates: &Candidates<'_>, page: Page) -> Listing<TransactionRow> {
+        let (mut total, mut spots) = (0, Vec::new());
+        self.each_found(candidates, |seen| {
+            if total >= page.start && spots.len() < page.limit {
+                spots.push(seen.spot);
+            }
+            total += 1;
+        });
+        self.listing(spots, total)
     }
 
-    /// The rows of a page in the order of a number, without ordering all others.
+    /// The turn of a transaction among its equals: the last in its block is first, but in the list of one block the first is.
+    fn turn(&self, spot: Spot) -> u64 {
+        let turn = u64::from(spot.index) << 32 | u64::from(spot.height.0);
+        if self.scope.block.is_some() { turn } else { !turn }
+    }
+
+    /// The page in the order of a number, without ordering all others.
     fn order_by_number(
         &self,
-        found: Vec<Spot>,
+        candidates: &Candidates<'_>,
         of: fn(&Facts) -> u64,
         descending: bool,
-        range: Range<usize>,
-    ) -> Vec<Spot> {
-        let chain = self.call.head.chain();
-        let order =
-            |one: &(u64, Spot), other: &(u64, Spot)| one.0.cmp(&other.0).then_with(|| self.break_tie(one.1, other.1));
-        // Now and then what lies behind the page is let go, and nothing like it is taken up again.
-        let (keep, room) = (range.end, range.end.saturating_mul(4).max(LEAST_ROOM));
-        let mut bound = u64::MAX;
-        let mut last: Option<&Arc<Entry>> = None;
-        let mut keyed: Vec<(u64, Spot)> = Vec::with_capacity(found.len().min(room));
-        for spot in found {
-            if last.is_none_or(|entry| entry.height() != spot.height) {
-                last = chain.at(spot.height);
-            }
+        page: Page,
+    ) -> Listing<TransactionRow> {
+        let mut least = Least::new(kept(page));
+        self.each_found(candidates, |seen| {
             // Descending by a number is ascending by what is left above it.
-            let number = last.map_or(0, |entry| of(&entry.facts[spot.index as usize]));
-            let number = if descending { !number } else { number };
-            if number > bound {
-                continue;
-            }
-            keyed.push((number, spot));
-            if keyed.len() == room {
-                let (_, first_behind, _) = keyed.select_nth_unstable_by(keep, order);
-                bound = first_behind.0;
-                keyed.truncate(keep);
-            }
-        }
-        let mut page = &mut keyed[..];
-        if range.end < page.len() {
-            page = page.select_nth_unstable_by(range.end, order).0;
-        }
-        if range.start > 0 && range.start < page.len() {
-            let (_, _, _) = page.select_nth_unstable_by(range.start, order);
-        }
-        let start = range.start.min(page.len());
-        page[start..].sort_unstable_by(order);
-        page[start..].iter().map(|(_, spot)| *spot).collect()
+            let number = if descending { !of(seen.facts) } else { of(seen.facts) };
+            least.push((number, self.turn(seen.spot), seen.spot));
+        });
+        let total = least.pushed();
+        let spots = least.range(page.range(total)).into_iter().map(|(_, _, spot)| spot);
+        self.listing(spots.collect(), total)
     }
 
-    /// The page of the rows in the order of a field that is no number.
-    fn order_by_field(&self, found: &[Spot], order: (&'static str, bool), page: Page) -> Listing<TransactionRow> {
-        let chain = self.call.head.chain();
-        let mut spots = found.to_vec();
-        spots.sort_unstable_by(|one, other| self.break_tie(*one, *other));
-        let rows = spots.into_iter().filter_map(|spot| chain.place(spot)).map(TransactionRow::confirmed).collect();
-        page.cut(field::sort(transaction::FIELDS, order, rows, &self.call.frame()))
+    /// The page in the order of a field that is no number.
+    fn order_by_field(
+        &self,
+        candidates: &Candidates<'_>,
+        order: (&'static str, bool),
+        page: Page,
+    ) -> Listing<TransactionRow> {
+        let (chain, frame, keep) = (self.call.head.chain(), self.call.frame(), kept(page));
+        let room = keep.saturating_mul(4).max(LEAST_ROOM);
+        let cut = |rows: &mut Vec<TransactionRow>| {
+            rows.sort_by_cached_key(|row| self.turn(row.spot()));
+            *rows = field::sort(transaction::FIELDS, order, std::mem::take(rows), &frame);
+            rows.truncate(keep);
+        };
+        let (mut total, mut rows) = (0, Vec::new());
+        self.each_found(candidates, |seen| {
+            total += 1;
+            rows.extend(seen.place(chain).map(TransactionRow::confirmed));
+            // Now and then what lies behind the page is let go.
+            if rows.len() == room {
+                cut(&mut rows);
+            }
+        });
+        cut(&mut rows);
+        let start = page.range(total).start as usize;
+        Listing { rows: rows.into_iter().skip(start).take(page.limit).collect(), total, estimate: Estimate::Unsaid }
     }
 
     fn accepts(&self, row: &TransactionRow) -> bool {
@@ -404,38 +405,79 @@ impl<'s> Search<'s> {
     }
 }
 
-impl<'c> Candidates<'c> {
-    fn of(spots: Option<&'c Vector<Spot>>) -> Self {
-        spots.map_or_else(|| Self::Few(Vec::new()), Self::Spots)
-    }
-
-    fn len(&self) -> u64 {
+impl Candidates<'_> {
+    fn len(&self, chain: &Chain) -> u64 {
         match self {
-            Self::All(chain) => chain.transactions(),
-            Self::Spots(spots) => spots.len() as u64,
-            Self::OfKind(spots) => spots.len() as u64,
+            Self::All => chain.transactions(),
+            Self::Of(list) | Self::OfKind(list) => list.len(),
             Self::Few(spots) => spots.len() as u64,
+            Self::OfAny(lists) => lists.iter().map(Listed::len).sum(),
         }
     }
 
-    fn at(&self, index: u64) -> Option<Spot> {
-        let place = usize::try_from(index).ok()?;
+    /// Those at some positions of the one list that they are, the last first.
+    fn spots_down(&self, chain: &Chain, positions: Range<u64>) -> Vec<Spot> {
         match self {
-            Self::All(chain) => chain.transaction(index).as_ref().map(spot_of),
-            Self::Spots(spots) => spots.get(place).copied(),
-            Self::OfKind(spots) => spots.get(place).map(|(spot, _)| *spot),
-            Self::Few(spots) => spots.get(place).copied(),
+            Self::All => chain.numbered_down(positions),
+            Self::Of(list) | Self::OfKind(list) => list.spots_down(positions),
+            Self::Few(_) | Self::OfAny(_) => Vec::new(),
         }
     }
 
-    fn for_each(&self, mut act: impl FnMut(Spot)) {
+    /// Visits each once, newest first.
+    fn down(&self, chain: &Chain, mut visit: impl FnMut(&Seen<'_>)) {
+        let mut at = |spot: Spot| chain.look_at(spot.height, |block| visit(&block.seen(spot.index as usize)));
         match self {
-            Self::All(chain) => chain.blocks().iter().flat_map(spots_in).for_each(act),
-            Self::Spots(spots) => spots.iter().for_each(|spot| act(*spot)),
-            Self::OfKind(spots) => spots.iter().for_each(|(spot, _)| act(*spot)),
-            Self::Few(spots) => spots.iter().for_each(|spot| act(*spot)),
+            Self::All => {}
+            Self::Of(list) | Self::OfKind(list) => list.down(|seen| {
+                visit(seen);
+                ControlFlow::Continue(())
+            }),
+            Self::Few(spots) => spots.iter().rev().for_each(|spot| {
+                at(*spot);
+            }),
+            Self::OfAny(lists) => Merged::of(lists).for_each(|spot| {
+                at(spot);
+            }),
         }
     }
+}
+
+/// The places in any of several lists, each once, newest first.
+struct Merged<'l> {
+    /// Each with the position above which all has been read, and what has been read, the newest last.
+    lists: Vec<(&'l Listed<'l>, u64, Vec<Spot>)>,
+}
+
+impl<'l> Merged<'l> {
+    fn of(lists: &'l [Listed<'l>]) -> Self {
+        Self { lists: lists.iter().map(|list| (list, list.len(), Vec::new())).collect() }
+    }
+}
+
+impl Iterator for Merged<'_> {
+    type Item = Spot;
+
+    fn next(&mut self) -> Option<Spot> {
+        for (list, position, read) in &mut self.lists {
+            if read.is_empty() && *position > 0 {
+                let from = position.saturating_sub(READ_AT_ONCE);
+                *read = list.spots_down(from..*position);
+                read.reverse();
+                *position = from;
+            }
+        }
+        let newest = self.lists.iter().filter_map(|(_, _, read)| read.last().copied()).max()?;
+        for (_, _, read) in &mut self.lists {
+            read.pop_if(|spot| *spot == newest);
+        }
+        Some(newest)
+    }
+}
+
+/// The number of rows up to the end of a page.
+fn kept(page: Page) -> usize {
+    usize::try_from(page.start).unwrap_or(usize::MAX).saturating_add(page.limit)
 }
 
 fn is_party(row: &TransactionRow, address: &Address) -> bool {
@@ -454,6 +496,6 @@ fn spot_of(place: &Place) -> Spot {
 }
 
 fn spots_in(entry: &Arc<Entry>) -> Vec<Spot> {
-    let height: Height = entry.height();
-    (0..entry.facts.len() as u32).map(|index| Spot { height, index }).collect()
+    let height = entry.height();
+    (0..entry.contents.facts.len() as u32).map(|index| Spot { height, index }).collect()
 }

@@ -1,24 +1,28 @@
 //! Writing a testnet's log.
 
-use super::{BLOCK, JSON, Stood, Sync, Taken, Told};
+use super::{
+    BLOCK, JSON, Stood, Sync, Taken, Told,
+    settling::{Logged, Settling},
+};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    files::segments::{Log, LogError},
+    files::segments::{Log, LogError, Spot},
     ledger::Link,
-    protocol::{BlockId, Height, NetworkConfig},
+    protocol::{Block, BlockId, Height, NetworkConfig},
     report::session::Entry,
-    sim::{Intervention, Observer, Pace, Plan, live::Journal, snapshots::Snapshots},
+    sim::{
+        Intervention, Observer, Pace, Plan,
+        live::{Journal, Settler},
+        snapshots::Snapshots,
+        tips::Tips,
+    },
 };
 use std::{
-    collections::BTreeSet,
     mem,
-    sync::{Arc, Mutex, MutexGuard, Weak, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
     thread,
     time::Duration,
 };
-
-/// Blocks that are known to be in the log; one that a node takes much later is in it twice.
-const KNOWN_MAX: usize = 4_096;
 
 /// Writes a testnet's log while it goes on. It watches the run as well, for its blocks. Clones write the same log.
 #[derive(Clone)]
@@ -26,13 +30,13 @@ pub struct FolderWriter(Arc<Mutex<Writing>>);
 
 struct Writing {
     log: Log,
+    settling: Settling,
     sync: Sync,
     config: Arc<NetworkConfig>,
     /// Clients are told of the blocks of so many nodes, from the first on.
     served: u32,
     /// Where it said last that the network stood.
     stood: Option<(SimTime, BlockId)>,
-    known: BTreeSet<(Height, BlockId)>,
     /// Something was written that may not be on the disk yet.
     is_behind: bool,
     /// The first that went wrong; nothing is written after it.
@@ -43,15 +47,15 @@ struct Writing {
 
 impl FolderWriter {
     /// Writes on, from a plan's beginning or where the log ends. Clients are told of the blocks of the first `served` nodes.
-    pub fn new(log: Log, sync: Sync, plan: &Plan, served: u32) -> Self {
+    pub fn new(log: Log, settling: Settling, sync: Sync, plan: &Plan, served: u32) -> Self {
         let (ended, end) = mpsc::channel();
         let writing = Arc::new(Mutex::new(Writing {
             log,
+            settling,
             sync,
             config: plan.tree.config().clone(),
             served,
             stood: None,
-            known: BTreeSet::new(),
             is_behind: false,
             broken: None,
             _syncing: ended,
@@ -75,11 +79,14 @@ impl FolderWriter {
     /// # Errors
     /// The first that went wrong.
     pub fn outcome(&self) -> Result<(), LogError> {
-        self.lock().broken.take().map_or(Ok(()), Err)
+        let mut writing = self.lock();
+        let failed = writing.settling.index().failure();
+        failed.or_else(|| writing.broken.take()).map_or(Ok(()), Err)
     }
 
     fn lock(&self) -> MutexGuard<'_, Writing> {
-        self.0.lock().expect("no one panics while holding it")
+        // A settled block that cannot be read unwinds, and leaves whole records.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,11 +97,22 @@ impl Writing {
         self.append(&record);
     }
 
-    fn append(&mut self, record: &[u8]) {
-        if self.broken.is_none() {
-            self.broken = self.log.append(record).err();
-            self.is_behind = true;
+    fn append(&mut self, record: &[u8]) -> Option<Spot> {
+        if self.is_broken() {
+            return None;
         }
+        self.is_behind = true;
+        match self.log.append(record) {
+            Ok(spot) => Some(spot),
+            Err(why) => {
+                self.broken = Some(why);
+                None
+            }
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.is_some() || self.settling.index().failure().is_some()
     }
 
     /// Before a client hears of it.
@@ -125,7 +143,7 @@ fn sync_now_and_then(writing: Weak<Mutex<Writing>>, delay: Duration, end: mpsc::
         let (Err(mpsc::RecvTimeoutError::Timeout), Some(writing)) = (end.recv_timeout(delay), writing.upgrade()) else {
             return None;
         };
-        let lock = || writing.lock().expect("no one panics while holding it");
+        let lock = || writing.lock().unwrap_or_else(PoisonError::into_inner);
         let file = {
             let mut writing = lock();
             match mem::take(&mut writing.is_behind) && writing.broken.is_none() {
@@ -167,11 +185,62 @@ impl Journal for FolderWriter {
     }
 
     fn is_broken(&self) -> bool {
-        self.lock().broken.is_some()
+        self.lock().is_broken()
     }
 
     fn ended(&mut self, _: SimTime, _: u64) {
         self.lock().sync();
+    }
+}
+
+fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {
+    let mut record = vec![BLOCK];
+    record.extend(block.to_bytes(&config.milestones));
+    record
+}
+
+/// The log of a testnet that goes on.
+struct Running<'w> {
+    log: &'w mut Log,
+    config: &'w NetworkConfig,
+    is_behind: &'w mut bool,
+    sync: Sync,
+}
+
+impl Logged for Running<'_> {
+    /// A chain that a testnet began on is in no log: its blocks come into it when they settle.
+    fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError> {
+        *self.is_behind = true;
+        self.log.append(&block_record(block, self.config)).map(Some)
+    }
+
+    fn sync(&mut self) -> Result<(), LogError> {
+        match self.sync {
+            Sync::Never => Ok(()),
+            Sync::Always | Sync::Within(_) => self.log.sync(),
+        }
+    }
+}
+
+impl Settler for FolderWriter {
+    fn settle(&mut self, tips: &Tips) -> Option<Height> {
+        let mut writing = self.lock();
+        if !writing.settling.is_due(tips) || writing.is_broken() {
+            return None;
+        }
+        let Writing { log, config, is_behind, sync, settling, broken, .. } = &mut *writing;
+        let settled = settling.settle(tips, &mut Running { log, config, is_behind, sync: *sync });
+        settled.unwrap_or_else(|why| {
+            *broken = Some(why);
+            None
+        })
+    }
+
+    fn went_back(&mut self, tips: &Tips) {
+        let mut writing = self.lock();
+        if let Err(why) = writing.settling.went_back(tips) {
+            writing.broken.get_or_insert(why);
+        }
     }
 }
 
@@ -180,12 +249,10 @@ impl Observer for FolderWriter {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         let Event::BlockApplied(link) = event else { return };
         let mut writing = self.lock();
-        if writing.known.insert((link.height(), link.id())) {
-            let mut record = vec![BLOCK];
-            record.extend(link.block().to_bytes(&writing.config.milestones));
-            writing.append(&record);
-            if writing.known.len() > KNOWN_MAX {
-                writing.known.pop_first();
+        if !writing.settling.knows(link.height(), link.id()) {
+            let record = block_record(link.block(), &writing.config);
+            if let Some(spot) = writing.append(&record) {
+                writing.settling.is_logged(link.height(), link.id(), spot);
             }
         }
         if node.0 < writing.served {

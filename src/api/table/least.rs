@@ -1,0 +1,82 @@
+//! The page of an order, found without ordering or keeping what lies behind it.
+
+use std::ops::Range;
+
+/// Keys that are held at least before those behind the page are let go.
+const LEAST_ROOM: usize = 64;
+
+/// The least of all keys that were pushed, so many of them.
+pub struct Least<K> {
+    keep: usize,
+    /// As many as are held before what lies behind the least is let go.
+    room: usize,
+    keys: Vec<K>,
+    /// Nothing above it is taken up again.
+    bound: Option<K>,
+    pushed: u64,
+}
+
+impl<K: Ord + Copy> Least<K> {
+    /// Keeps so many.
+    pub fn new(keep: usize) -> Self {
+        Self { keep, room: keep.saturating_mul(4).max(LEAST_ROOM), keys: Vec::new(), bound: None, pushed: 0 }
+    }
+
+    /// Takes a key in.
+    pub fn push(&mut self, key: K) {
+        self.pushed += 1;
+        if self.bound.is_some_and(|bound| key > bound) {
+            return;
+        }
+        self.keys.push(key);
+        if self.keys.len() == self.room {
+            let (_, behind, _) = self.keys.select_nth_unstable(self.keep);
+            self.bound = Some(*behind);
+            self.keys.truncate(self.keep);
+        }
+    }
+
+    /// The number of keys that were pushed.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// A range of all keys in ascending order, which ends with the kept ones at the latest.
+    pub fn range(mut self, range: Range<u64>) -> Vec<K> {
+        let length = self.keys.len();
+        let end = usize::try_from(range.end).map_or(length, |end| end.min(length));
+        let start = usize::try_from(range.start).map_or(end, |start| start.min(end));
+        if end < length {
+            self.keys.select_nth_unstable(end);
+            self.keys.truncate(end);
+        }
+        if start > 0 && start < end {
+            self.keys.select_nth_unstable(start);
+        }
+        let mut page = self.keys.split_off(start);
+        page.sort_unstable();
+        page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_page_is_that_of_all_keys_in_order(
+            mut keys in prop::collection::vec(0..40u32, 0..600),
+            start in 0..90usize,
+            limit in 1..30usize,
+        ) {
+            let mut least = Least::new(start + limit);
+            keys.iter().for_each(|key| least.push(*key));
+            prop_assert_eq!(least.pushed(), keys.len() as u64);
+            keys.sort_unstable();
+            let wanted: Vec<u32> = keys.into_iter().skip(start).take(limit).collect();
+            prop_assert_eq!(least.range(start as u64..(start + limit) as u64), wanted);
+        }
+    }
+}

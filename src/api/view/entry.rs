@@ -1,0 +1,166 @@
+//! Blocks and transactions with what lists look at.
+
+use crate::{
+    ledger::Link,
+    protocol::{
+        Address, Arktoshi, BlockHeader, Height, SignedTransaction, Timestamp,
+        transaction::{Kind, Version},
+    },
+};
+use memchr::memmem::Finder;
+use std::sync::Arc;
+
+/// A block with what lists look at.
+#[derive(Debug)]
+pub struct Entry {
+    link: Arc<Link>,
+    /// The address of its generator.
+    pub generator: Address,
+    pub contents: Contents,
+}
+
+/// What lists look at of a block's transactions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// In their order.
+    pub facts: Box<[Facts]>,
+    /// Their vendor fields, one after another with a zero byte behind each.
+    pub vendor_fields: Box<str>,
+    /// Where each of them begins, and whose it is.
+    pub vendor_starts: Box<[(u32, u32)]>,
+}
+
+/// The numbers of a transaction, beside each other for all of a block, so that a million are looked at in no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub amount: u64,
+    pub fee: u64,
+    /// Said in version 2, the sender's running number in version 1.
+    pub nonce: u64,
+    /// Its own in version 1, its block's in version 2.
+    pub timestamp: Timestamp,
+    pub kind: Kind,
+    pub version: u8,
+}
+
+/// The numbers of a block's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    pub version: u32,
+    pub timestamp: Timestamp,
+    pub height: Height,
+    pub transactions: u32,
+    pub amount: Arktoshi,
+    pub fee: Arktoshi,
+    pub reward: Arktoshi,
+    pub payload_length: u32,
+}
+
+/// The place of a transaction: its block's height and its index there. Ordered as the chain is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    pub height: Height,
+    pub index: u32,
+}
+
+/// A transaction on a chain: its block and its index in it, from 0.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub entry: Arc<Entry>,
+    pub index: usize,
+}
+
+impl Entry {
+    /// A block of a network.
+    pub fn new(link: Arc<Link>, contents: Contents, network: u8) -> Self {
+        Self { generator: link.block().header.generator.address(network), link, contents }
+    }
+
+    /// The block in the tree.
+    pub fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    /// Its header.
+    pub fn header(&self) -> &BlockHeader {
+        &self.link.block().header
+    }
+
+    /// Its height.
+    pub fn height(&self) -> Height {
+        self.link.height()
+    }
+
+    /// Transactions of the chain below it.
+    pub fn first(&self) -> u64 {
+        self.link.transactions() - self.contents.facts.len() as u64
+    }
+}
+
+impl Contents {
+    /// Those of a block's transactions. `running` gives the number of the transaction among all that its sender has sent, for
+    /// one that does not say it: by its index, from 1.
+    pub fn of(link: &Link, mut running: impl FnMut(usize) -> u64) -> Self {
+        let block = link.block();
+        let mut facts = Vec::with_capacity(block.transactions.len());
+        let (mut vendor_fields, mut vendor_starts) = (String::new(), Vec::new());
+        for (index, transaction) in block.transactions.iter().enumerate() {
+            let (version, nonce, timestamp) = match transaction.transaction().version {
+                Version::One(timestamp) => (1, running(index), timestamp),
+                Version::Two(nonce) => (2, nonce.0, block.header.timestamp),
+            };
+            let (amount, fee) = (transaction.amount().value(), transaction.fee().value());
+            facts.push(Facts { amount, fee, nonce, timestamp, kind: transaction.kind(), version });
+            if let Some(text) = &transaction.transaction().vendor_field {
+                vendor_starts.push((vendor_fields.len() as u32, index as u32));
+                vendor_fields.push_str(text);
+                vendor_fields.push('\0');
+            }
+        }
+        Self { facts: facts.into(), vendor_fields: vendor_fields.into(), vendor_starts: vendor_starts.into() }
+    }
+
+    /// The transactions whose vendor field has a text without zero bytes in it, each once, ascending.
+    pub fn with_vendor_field(&self, text: &Finder<'_>) -> Vec<usize> {
+        let found = text.find_iter(self.vendor_fields.as_bytes()).filter_map(|at| {
+            let after = self.vendor_starts.partition_point(|(start, _)| *start as usize <= at);
+            Some(self.vendor_starts.get(after.checked_sub(1)?)?.1 as usize)
+        });
+        let mut found: Vec<usize> = found.collect();
+        found.dedup();
+        found
+    }
+}
+
+impl Totals {
+    /// Those of a header.
+    pub fn of(header: &BlockHeader) -> Self {
+        Self {
+            version: header.version,
+            timestamp: header.timestamp,
+            height: header.height,
+            transactions: header.number_of_transactions,
+            amount: header.total_amount,
+            fee: header.total_fee,
+            reward: header.reward,
+            payload_length: header.payload_length,
+        }
+    }
+}
+
+impl Place {
+    /// The transaction there.
+    pub fn transaction(&self) -> &Arc<SignedTransaction> {
+        &self.entry.link.block().transactions[self.index]
+    }
+
+    /// Its numbers.
+    pub fn facts(&self) -> &Facts {
+        &self.entry.contents.facts[self.index]
+    }
+
+    /// The block it lies in.
+    pub fn link(&self) -> &Arc<Link> {
+        &self.entry.link
+    }
+}

@@ -1,0 +1,129 @@
+//! The lists of a chain, and the part of them that has settled.
+//!
+//! ```text
+//!   genesis … base │ base + 1 … tip        a list:  older rows │ recent rows
+//!   Older, on disk │ Chain, in memory      position 0 … older  │ …
+//! ```
+//!
+//! What has settled never changes, so a chain only has to know up to which height it reads the older part.
+
+use crate::{
+    api::view::{Contents, Entry, Facts, Spot, Totals},
+    ledger::{Link, settled::SettledError},
+    protocol::{Address, Height, PublicKey, TransactionId, transaction::Kind},
+};
+use std::{io, ops::ControlFlow, panic, path::PathBuf, sync::Arc};
+
+/// A list that a chain keeps, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum List {
+    /// What a wallet sent.
+    Sent(Address),
+    /// The transactions that a filter by recipient alone finds. Source: api.md 4.2.
+    Received(Address),
+    /// What a wallet takes part in, in any role.
+    Any(Address),
+    /// The transactions of a type.
+    Of(Kind),
+    /// A generator's blocks.
+    Forged(PublicKey),
+}
+
+/// A row of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub spot: Spot,
+    /// Those of a transaction; a block has none.
+    pub facts: Option<Facts>,
+}
+
+/// A block without what only an answer shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The beginning of its id, which tells it from other blocks at its height.
+    pub id_mark: [u8; 8],
+    pub totals: Totals,
+    pub contents: Contents,
+    /// Transactions on the chain up to and with this block.
+    pub transactions: u64,
+    /// How many of them above genesis have a timestamp of their own.
+    pub own_timestamps: u64,
+    /// The first bytes of the payload's hash.
+    pub payload_mark: [u8; 4],
+    /// The last bytes of the signature.
+    pub signature_mark: [u8; 4],
+}
+
+/// What is called for each row or block; it says when it has enough.
+pub type Visit<'v, T> = &'v mut dyn FnMut(&T) -> ControlFlow<()>;
+
+/// The settled part of all lists, from genesis on. Shared by the views of all nodes, whose chains all go through it.
+pub trait Older: Send + Sync {
+    /// The height of the newest block in it; `Height(0)` while there is none.
+    fn top(&self) -> Height;
+
+    /// How often it was begun anew, since a run went back to a snapshot below the top and went on in another way. What was
+    /// read from it meanwhile is of no use.
+    fn epoch(&self) -> u64;
+
+    /// Holds, from now on, the chain up to a height that has settled. `at` gives the blocks of that chain.
+    ///
+    /// # Errors
+    /// It cannot be read or written.
+    fn extend(&self, to: Height, at: &dyn Fn(Height) -> Arc<Link>) -> Result<(), SettledError>;
+
+    /// A block that was read not long ago.
+    fn at_hand(&self, height: Height) -> Option<Arc<Entry>>;
+
+    /// A block that has just been read.
+    ///
+    /// # Errors
+    /// What else is known of it cannot be read.
+    fn with(&self, link: Arc<Link>) -> Result<Arc<Entry>, SettledError>;
+
+    /// What lists look at of a block; `None` above the top.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn summary(&self, height: Height) -> Result<Option<Summary>, SettledError>;
+
+    /// Visits the blocks from a height down to genesis.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn down_from(&self, height: Height, visit: Visit<'_, Summary>) -> Result<(), SettledError>;
+
+    /// The number of rows of a list that are of blocks up to a height.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn length(&self, list: &List, to: Height) -> Result<u64, SettledError>;
+
+    /// Visits the rows of a list from the one before a position down to the first.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn rows_before(&self, list: &List, position: u64, visit: Visit<'_, Row>) -> Result<(), SettledError>;
+
+    /// The claim or refund of a lock.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn unlock(&self, lock: &TransactionId) -> Result<Option<Spot>, SettledError>;
+}
+
+/// What was read. An answer cannot be right without it, so a failure unwinds to whoever answers, as
+/// [`SettledError`] does that comes from the tree.
+pub fn readable<T>(read: Result<T, SettledError>) -> T {
+    read.unwrap_or_else(|why| panic::resume_unwind(Box::new(why)))
+}
+
+/// What is there, since the base of a chain is not above the top.
+pub fn present<T>(read: Result<Option<T>, SettledError>, height: Height) -> T {
+    readable(read.and_then(|found| {
+        found.ok_or_else(|| {
+            let source = io::Error::new(io::ErrorKind::NotFound, format!("no block at height {height}"));
+            SettledError { file: PathBuf::from("index/lists"), source }
+        })
+    }))
+}

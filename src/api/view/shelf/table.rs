@@ -1,0 +1,127 @@
+//! An ordered table of bytes in a folder: the store behind a shelf, and the only place that knows which one it is.
+
+use crate::ledger::settled::SettledError;
+use fjall::{
+    Database, Error, Guard, Keyspace, KeyspaceCreateOptions, PersistMode,
+    config::{PartitioningPolicy, PinningPolicy},
+};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+/// Bytes of what was read that are kept at hand.
+const CACHE_BYTES: u64 = 6 << 20;
+/// Bytes that are written at a time.
+const MEMTABLE_BYTES: u64 = 4 << 20;
+/// The least that the store takes for its journal on disk.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// Files that are open at a time.
+const FILES: usize = 64;
+
+/// Keys and values that are written together.
+pub type Batch = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What is called for each key and value.
+pub type Each<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, SettledError>;
+
+/// The table.
+pub struct Table {
+    folder: PathBuf,
+    rows: Keyspace,
+    database: Database,
+}
+
+/// Takes a table away.
+pub fn remove(folder: &Path) -> Result<(), SettledError> {
+    match fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(SettledError { file: folder.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Table {
+    /// The table of a folder, an empty one where there is none.
+    pub fn open(folder: &Path) -> Result<Self, SettledError> {
+        let wrong = |why: Error| error(folder, why);
+        let database = Database::builder(folder)
+            .cache_size(CACHE_BYTES)
+            .max_journaling_size(JOURNAL_BYTES)
+            .max_cached_files(Some(FILES))
+            .worker_threads(1)
+            .open()
+            .map_err(wrong)?;
+        // What is asked for is nearly always there, and indexes of everything would grow with the chain.
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(MEMTABLE_BYTES)
+                .expect_point_read_hits(true)
+                .index_block_partitioning_policy(PartitioningPolicy::all(true))
+                .filter_block_partitioning_policy(PartitioningPolicy::all(true))
+                .index_block_pinning_policy(PinningPolicy::all(false))
+                .filter_block_pinning_policy(PinningPolicy::all(false))
+        };
+        let rows = database.keyspace("lists", options).map_err(wrong)?;
+        Ok(Self { folder: folder.to_owned(), rows, database })
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &[u8]) -> Result<Option<fjall::Slice>, SettledError> {
+        self.rows.get(key).map_err(|why| error(&self.folder, why))
+    }
+
+    /// Visits the keys from one up to below another, or the other way, until it is told to stop.
+    pub fn each(&self, from: &[u8], below: &[u8], descending: bool, act: Each<'_>) -> Result<(), SettledError> {
+        let mut rows = self.rows.range(from.to_vec()..below.to_vec());
+        loop {
+            let next = if descending { rows.next_back() } else { rows.next() };
+            let Some(row) = next.map(Guard::into_inner) else { return Ok(()) };
+            let (key, value) = row.map_err(|why| error(&self.folder, why))?;
+            if act(&key, &value)?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes all of a batch or nothing.
+    pub fn write(&self, batch: Batch) -> Result<(), SettledError> {
+        let mut all = self.database.batch().durability(Some(PersistMode::Buffer));
+        for (key, value) in batch {
+            all.insert(&self.rows, key, value);
+        }
+        all.commit().map_err(|why| error(&self.folder, why))
+    }
+
+    /// Empties it.
+    pub fn clear(&self) -> Result<(), SettledError> {
+        self.rows.clear().map_err(|why| error(&self.folder, why))
+    }
+
+    /// Puts what was written into the table's own files.
+    pub fn flush(&self) -> Result<(), SettledError> {
+        self.rows.rotate_memtable_and_wait().map_err(|why| error(&self.folder, why))
+    }
+
+    /// What is there does not belong there.
+    pub fn wrong(&self, why: String) -> SettledError {
+        SettledError { file: self.folder.clone(), source: io::Error::new(io::ErrorKind::InvalidData, why) }
+    }
+
+    /// Something is missing, or cannot be what was written.
+    pub fn damaged(&self, what: &str) -> SettledError {
+        self.wrong(format!("{what} is damaged; remove the folder, and the next start makes it anew"))
+    }
+}
+
+fn error(folder: &Path, why: Error) -> SettledError {
+    let source = match why {
+        Error::Io(source) | Error::Storage(fjall::LsmError::Io(source)) => source,
+        Error::Locked => io::Error::new(io::ErrorKind::ResourceBusy, "another process uses it"),
+        other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
+    };
+    SettledError { file: folder.to_owned(), source }
+}

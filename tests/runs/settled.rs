@@ -1,0 +1,413 @@
+//! Blocks that settle leave memory, and nobody can tell: a run is the same run, and whoever asks its tree gets the same answers.
+
+use dposlab::{
+    actors::{NodeId, SimTime},
+    ledger::{BlockTree, Link, settled::Settled},
+    protocol::{BlockId, Height, TransactionId},
+    report::session::{
+        Session,
+        folder::{Depth, Folder, FolderWriter, Opened, Sync, index::Index},
+    },
+    scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
+    sim::{
+        Intervention, Observer, Outcome, Plan, SeedTree, Stage, TraceDigest,
+        live::{Journal, Settler},
+    },
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Seams of the trees here lie closer than those of a testnet.
+const SPAN: u32 = 10;
+const DEPTH: Depth = Depth { rollback: 20, margin: 5 };
+
+/// A network of seven that is apart for two rounds, with a node that is down for three, and with all sorts of transactions.
+const TEXT: &str = r#"version = 1
+description = "apart, down, and busy"
+rounds = 40
+crypto = "modelled"
+[network]
+delegates = 7
+[[fault]]
+kind = "partition"
+groups = [{ from = "genesis_1", to = "genesis_4" }]
+from = { round = 6 }
+until = { round = 8 }
+[[fault]]
+kind = "crash"
+nodes = ["genesis_7"]
+from = { round = 12 }
+until = { round = 15 }
+[[workload]]
+kind = "generate"
+per_second = 1
+wallets = 5
+[workload.mix]
+transfer = 4
+vote = 1
+delegate-registration = 1
+"#;
+
+fn scenario() -> Scenario {
+    Scenario::parse(TEXT, Path::new("a test")).expect("it is one")
+}
+
+/// A plan whose tree has seams close to each other.
+fn plan(scenario: &Scenario, seeds: SeedTree) -> (Plan, Testnet) {
+    let testnet = scenario.testnet(seeds);
+    let usual = scenario.plan(&testnet, seeds);
+    let (config, rules) = (usual.tree.config().clone(), usual.tree.rules().clone());
+    let tree = Arc::new(BlockTree::with_span(config, rules, SPAN).expect("as the usual one"));
+    let first = usual.tree.slots().slot(usual.start.seconds());
+    let tip = tree.genesis().clone();
+    (scenario.plan_on(&testnet, tree, tip, first, seeds), testnet)
+}
+
+/// A testnet in a folder, as `up --data-dir` has it.
+struct Kept {
+    plan: Plan,
+    stage: Stage,
+    writer: FolderWriter,
+    index: Arc<Index>,
+    digest: TraceDigest,
+    made_again: Option<String>,
+}
+
+impl Kept {
+    fn open(folder: &Path, seed: u64) -> Self {
+        let (scenario, seeds) = (scenario(), SeedTree::new(seed));
+        let (plan, testnet) = plan(&scenario, seeds);
+        let session = Session::new(seed, &scenario, 1, plan.tree.config());
+        let desk = FaultDesk::new(&plan, testnet);
+        let digest = TraceDigest::default();
+        let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone())];
+        let folder = Folder::new(folder).settling_at(DEPTH);
+        let opened = among_actors(folder.open(&session, &plan, &desk, watching)).expect("it can be used");
+        let Opened { log, settling, made_again, resumed } = opened;
+        let index = settling.index().clone();
+        let writer = FolderWriter::new(log, settling, Sync::Never, &plan, 1);
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
+        let stage = match resumed {
+            Some(resumed) => Stage::at(&resumed.moment, resumed.snapshots, observers),
+            None => {
+                let mut stage = Stage::inline(&plan, observers);
+                stage.open();
+                stage
+            }
+        };
+        Self { plan, stage, writer, index, digest, made_again }
+    }
+
+    /// Plays to an instant, letting blocks settle on the way as a live run does.
+    fn play(&mut self, end: SimTime) {
+        let mut more = true;
+        while more {
+            for _ in 0..100 {
+                more = more && among_actors(self.stage.step(end)).expect("nobody dies");
+            }
+            let world = self.stage.world();
+            self.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
+            if let Some(lowest) = self.writer.settle(self.stage.world().tips()) {
+                self.stage.forget_moments(lowest);
+            }
+        }
+        assert!(self.writer.outcome().is_ok());
+    }
+
+    fn comes_in(&mut self, what: Intervention) -> Outcome {
+        let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
+        self.writer.comes_in(now, delivered, &what);
+        let is_back = matches!(what, Intervention::Revert { .. });
+        let outcome = among_actors(self.stage.intervene(what)).expect("nobody dies");
+        if is_back {
+            self.writer.went_back(self.stage.world().tips());
+        }
+        outcome
+    }
+
+    fn tips(&self) -> Vec<Arc<Link>> {
+        self.stage.world().tips().all().to_vec()
+    }
+}
+
+/// The same run without a folder.
+fn plain(seed: u64, end: SimTime) -> (Plan, Stage, TraceDigest) {
+    let (plan, mut stage, digest) = begun(seed);
+    while among_actors(stage.step(end)).expect("nobody dies") {}
+    (plan, stage, digest)
+}
+
+fn begun(seed: u64) -> (Plan, Stage, TraceDigest) {
+    let (plan, _) = plan(&scenario(), SeedTree::new(seed));
+    let digest = TraceDigest::default();
+    let mut stage = Stage::inline(&plan, vec![Box::new(digest.clone())]);
+    stage.open();
+    (plan, stage, digest)
+}
+
+fn end_of(slots: u32) -> SimTime {
+    SimTime::from_seconds(dposlab::protocol::Timestamp(slots * 8))
+}
+
+/// Everything that can be asked of a tree by height, by id and by transaction is answered alike.
+fn answers_alike(tree: &Arc<BlockTree>, tips: &[Arc<Link>], usual: &Arc<BlockTree>, usual_tips: &[Arc<Link>]) {
+    assert_eq!(tips.len(), usual_tips.len());
+    for (tip, usual_tip) in tips.iter().zip(usual_tips) {
+        assert_eq!(tip.id(), usual_tip.id());
+        assert!(tip.ancestor(tip.height().next()).is_none() && tip.ancestor(Height(0)).is_none());
+        for height in (1..=tip.height().0).map(Height) {
+            let (link, wanted) = (tip.ancestor(height).unwrap(), usual_tip.ancestor(height).unwrap());
+            assert_eq!((link.id(), link.transactions()), (wanted.id(), wanted.transactions()), "at {height}");
+            assert_eq!(**link.block(), **wanted.block(), "at {height}");
+            assert_eq!(link.notable(), wanted.notable(), "at {height}");
+            assert_eq!(link.parent().map(|link| link.id()), wanted.parent().map(|link| link.id()), "at {height}");
+            assert!(tip.descends_from(&link) && tip.descends_from(&wanted), "at {height}");
+            assert_eq!(tree.link(&link.id()).expect("it is known").height(), height);
+            for transaction in &link.block().transactions {
+                let (id, below) = (transaction.id(), Height(height.0 - 1));
+                assert_eq!(tree.block_of(tip, &id).expect("it is on the chain").id(), link.id());
+                let before = tip.ancestor(below).and_then(|before| tree.block_of(&before, &id));
+                assert!(before.is_none(), "no chain below {height} has it");
+            }
+            if height.0 % 7 == 3 {
+                assert_eq!(tree.round_after(&link), usual.applied(&wanted).state.round().clone(), "at {height}");
+                let (state, wanted) = (tree.applied(&link), usual.applied(&wanted));
+                assert!(state.state.wallets().eq(wanted.state.wallets()), "the state at {height}");
+            }
+        }
+        let walked = std::iter::successors(Some(tip.clone()), |link| link.parent()).count();
+        assert_eq!(walked, tip.height().0 as usize, "by parents");
+        assert!(tree.block_of(tip, &TransactionId([7; 32])).is_none());
+    }
+    assert!(tree.link(&BlockId::Full([7; 32])).is_none() && tree.link(&BlockId::Numeric(7)).is_none());
+}
+
+#[test]
+fn a_run_whose_blocks_settle_is_the_same_run_and_goes_on_so() {
+    for seed in 1..=4 {
+        scenario().crypto.during(|| {
+            let folder = tempfile::tempdir().expect("a folder for temporary files");
+            let (half, end) = (end_of(150), end_of(290));
+            let (usual, usual_stage, usual_digest) = plain(seed, end);
+            let mut kept = Kept::open(folder.path(), seed);
+            kept.play(half);
+            let cut = kept.plan.tree.cut();
+            assert!(cut.0 >= 60 && kept.index.top() == cut, "seed {seed}: {cut} settled");
+            drop(kept);
+            let mut kept = Kept::open(folder.path(), seed);
+            assert_eq!(kept.made_again, None, "seed {seed}");
+            assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "seed {seed}");
+            kept.play(end);
+            assert_eq!(kept.digest.digest(), usual_digest.digest(), "seed {seed}");
+            assert!(kept.plan.tree.cut().0 > cut.0 + 50, "seed {seed}");
+            answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+        });
+    }
+}
+
+/// Whoever still looks at a chain that ends below the cut, also on a fork that everybody has left, is answered as ever.
+#[test]
+fn a_tip_that_somebody_holds_is_answered_for_though_all_below_has_settled() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 2);
+        let (usual, mut usual_stage, _) = begun(2);
+        let (mut held, mut usual_held): (Vec<Arc<Link>>, Vec<Arc<Link>>) = (Vec::new(), Vec::new());
+        for slots in (5..=290).step_by(5) {
+            kept.play(end_of(slots));
+            held.extend(kept.tips());
+            while among_actors(usual_stage.step(end_of(slots))).expect("nobody dies") {}
+            usual_held.extend(usual_stage.world().tips().all().iter().cloned());
+        }
+        let (tree, tip) = (&kept.plan.tree, kept.tips()[0].clone());
+        let below = held.iter().filter(|held| held.height() <= tree.cut());
+        let left = below.clone().filter(|held| !tip.descends_from(held)).count();
+        assert!(below.count() > 100 && left > 0, "{left} forks that were left");
+        let of_all = usual_held.iter().flat_map(|tip| tip.block().transactions.iter().map(|one| one.id()));
+        let all: std::collections::BTreeSet<TransactionId> = of_all.collect();
+        assert!(all.len() > 20);
+        for (held, usual_held) in held.iter().zip(&usual_held) {
+            assert_eq!(held.id(), usual_held.id());
+            for id in &all {
+                let (found, wanted) = (tree.block_of(held, id), usual.tree.block_of(usual_held, id));
+                assert_eq!(found.map(|link| link.id()), wanted.map(|link| link.id()), "{id} below {held:?}");
+            }
+            for height in (1..=held.height().0).step_by(3).map(Height) {
+                let (link, wanted) = (held.ancestor(height), usual_held.ancestor(height));
+                assert_eq!(link.map(|link| link.id()), wanted.map(|link| link.id()), "{height} below {held:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn while_a_node_is_down_nothing_settles_that_it_may_ask_for() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 2);
+        let mut furthest = 0;
+        for slots in (10..=290).step_by(5) {
+            kept.play(end_of(slots));
+            let down = kept.stage.world().tips().of(NodeId(6)).height();
+            let cut = kept.plan.tree.cut();
+            assert!(cut.0 == 0 || cut.0 + DEPTH.rollback + DEPTH.margin <= down.0, "{cut} settled, it is at {down}");
+            furthest = furthest.max(kept.stage.world().tips().winning().height().0.saturating_sub(down.0));
+        }
+        assert!(furthest > 10, "it was {furthest} blocks behind");
+        assert!(kept.stage.world().tips().is_converged());
+        assert_eq!(kept.stage.world().tips().of(NodeId(6)).id(), kept.stage.world().tips().winning().id());
+    });
+}
+
+/// Snapshots whose moments were let go of are made again, though what they stand on has settled meanwhile.
+#[test]
+fn a_run_goes_back_below_what_has_settled() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 3);
+        kept.play(end_of(40));
+        let taken = kept.comes_in(Intervention::TakeSnapshot { name: None });
+        let Outcome::Snapshot(Some(info)) = taken else { panic!("{taken:?}") };
+        kept.play(end_of(200));
+        let cut = kept.plan.tree.cut();
+        assert!(cut > info.height, "{cut} settled, the snapshot is at {}", info.height);
+        assert!(kept.stage.snapshots().moment(info.id).is_none(), "its moment is not kept");
+        let settled: Arc<dyn Settled> = kept.plan.tree.settled().expect("blocks have settled");
+        kept.comes_in(Intervention::Revert { to: info.id });
+        assert_eq!(kept.stage.world().tips().winning().id(), info.tip);
+        assert!(kept.plan.tree.cut() < info.height);
+        assert!(settled.top() < info.height, "who had it before learns no more than what is shared");
+        kept.play(end_of(290));
+        let again = kept.plan.tree.cut();
+        assert!(again > cut, "{again}");
+        let (usual, usual_stage, _) = plain(3, end_of(290));
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+        let tips: Vec<_> = kept.tips().iter().map(|tip| tip.id()).collect();
+        drop(kept);
+        let kept = Kept::open(folder.path(), 3);
+        assert_eq!(kept.tips().iter().map(|tip| tip.id()).collect::<Vec<_>>(), tips);
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    });
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("it is there") {
+        let path = entry.expect("it can be read").path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let place = to.join(file.strip_prefix(from).expect("it is in it"));
+        fs::create_dir_all(place.parent().expect("it has one")).expect("it can be made");
+        fs::copy(file, place).expect("it can be written");
+    }
+}
+
+/// Whatever becomes of the index, the log tells it again.
+#[test]
+fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
+    scenario().crypto.during(|| {
+        let end = end_of(150);
+        let (usual, usual_stage, usual_digest) = plain(1, end);
+        let whole = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(whole.path(), 1);
+        kept.play(end);
+        kept.index.sync().expect("it can be written");
+        let cut = kept.plan.tree.cut();
+        drop(kept);
+        let opens = |what: &str, damage: &dyn Fn(&Path)| {
+            let folder = tempfile::tempdir().expect("a folder for temporary files");
+            copy(whole.path(), folder.path());
+            damage(&folder.path().join("index"));
+            let kept = Kept::open(folder.path(), 1);
+            assert_eq!(kept.digest.digest(), usual_digest.digest(), "{what}");
+            assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "{what}");
+            answers_alike(&kept.plan.tree, &kept.tips()[..1], &usual.tree, &usual_stage.world().tips().all()[..1]);
+            kept.made_again
+        };
+        assert_eq!(opens("nothing", &|_| {}), None);
+        assert_eq!(opens("gone", &|index| fs::remove_dir_all(index).expect("it is there")), None);
+        assert!(opens("marked", &|index| fs::write(index.join("blocks.damaged"), "x").expect("room")).is_some());
+        let mut found = 0;
+        let all = files(&whole.path().join("index"));
+        for (number, file) in all.iter().enumerate() {
+            let inside = file.strip_prefix(whole.path().join("index")).expect("it is in it");
+            let bytes = fs::read(file).expect("it can be read");
+            // Long files of zeros are room that nothing was written to yet.
+            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            for (part, of) in [(0, 4), (1, 4), (2, 4), (3, 4), (used.saturating_sub(1), used)] {
+                let at = (used * part).checked_div(of).unwrap_or(0).min(used.saturating_sub(1));
+                let what = format!("a byte of {} at {at} of {used}", inside.display());
+                let made_again = opens(&what, &|index| {
+                    let mut bytes = bytes.clone();
+                    if let Some(byte) = bytes.get_mut(at) {
+                        *byte ^= 0x55;
+                    }
+                    fs::write(index.join(inside), bytes).expect("it can be written");
+                });
+                found += usize::from(made_again.is_some());
+            }
+            let made_again = opens(&format!("{} cut off", inside.display()), &|index| {
+                fs::write(index.join(inside), &bytes[..used / 2]).expect("it can be written");
+            });
+            found += usize::from(made_again.is_some());
+            let made_again = opens(&format!("{} gone", inside.display()), &|index| {
+                fs::remove_file(index.join(inside)).expect("it is there");
+            });
+            found += usize::from(made_again.is_some());
+            println!("{number} {}: {found} so far", inside.display());
+        }
+        assert!(found > all.len(), "{found} found damaged of {} files", all.len());
+    });
+}
+
+/// The machine lost power: the end of the log is gone, and the index was quicker.
+#[test]
+fn an_index_ahead_of_its_log_is_made_again() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 1);
+        kept.play(end_of(150));
+        let cut = kept.plan.tree.cut();
+        drop(kept);
+        let log = folder.path().join("log/00000001.log");
+        let length = fs::metadata(&log).expect("it is there").len();
+        let file = fs::OpenOptions::new().write(true).open(&log).expect("it can be written");
+        // Records of half of the run.
+        file.set_len(length / 2).expect("it can be cut");
+        let mut kept = Kept::open(folder.path(), 1);
+        assert!(kept.plan.tree.cut() < cut && kept.index.top() == kept.plan.tree.cut());
+        kept.play(end_of(150));
+        let (usual, usual_stage, usual_digest) = plain(1, end_of(150));
+        assert_eq!(kept.digest.digest(), usual_digest.digest());
+        answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    });
+}
+
+/// Who settles too little is asked for no block, and who cannot be read ends the run by name.
+#[test]
+fn a_log_that_cannot_be_read_is_named() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let mut kept = Kept::open(folder.path(), 1);
+        kept.play(end_of(150));
+        let log = folder.path().join("log/00000001.log");
+        fs::write(&log, b"dposlog1").expect("it can be written");
+        let why = kept.index.link(Height(5)).expect_err("its record is gone").to_string();
+        assert!(why.contains("00000001.log"), "{why}");
+        assert!(kept.writer.is_broken(), "the run ends");
+        let why = kept.writer.outcome().expect_err("somebody met it").to_string();
+        assert!(why.contains("00000001.log"), "{why}");
+    });
+}
