@@ -28,6 +28,8 @@ pub use pool::{PoolError, Submission, TransactionPool};
 pub use time::SimTime;
 pub use webhook::{Webhook, WebhookDispatcher};
 
+use crate::ledger::saved::saved;
+
 /// Any of the actors, so that a stage can hold them in one list.
 #[derive(Clone)]
 pub enum Actor {
@@ -46,3 +48,5 @@ impl Actor {
         }
     }
 }
+
+saved!(enum Actor { 0 Peer(peer), 1 Pool(pool), 2 Delegate(delegate) });

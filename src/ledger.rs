@@ -10,6 +10,7 @@ pub mod balance;
 pub mod import;
 pub mod round;
 pub mod rules;
+pub mod saved;
 pub mod scratch;
 pub mod settled;
 pub mod state;

@@ -15,6 +15,7 @@ use super::{
     deviation::ALL_ROUNDS,
     message::{NetworkState, NetworkStatus, RoundView, Transactions},
 };
+use crate::ledger::saved::saved;
 use crate::{
     ledger::BlockTree,
     protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
@@ -322,3 +323,7 @@ pub(super) fn in_time(slots: &Slots, slot: Slot, now: SimTime) -> bool {
     let (now, end) = (now.seconds(), slots.start(Slot(slot.0.saturating_add(1))));
     slots.slot(now) == slot && end.0.saturating_sub(now.0) >= LEAST_SECONDS_LEFT
 }
+
+saved!(struct Delegate { node, keys, tree, offline, plan, due, work, done, started });
+saved!(enum Due { 0 Look, 1 WakeRelay(slot), 2 RelayLate });
+saved!(struct Work { slot, round, network });

@@ -8,7 +8,10 @@ mod hosted;
 
 pub use hosted::{Hosted, Stimulus};
 
-use crate::protocol::{Address, KeyPair, Round};
+use crate::{
+    ledger::saved::{saved, shared},
+    protocol::{Address, KeyPair, Round},
+};
 use serde::{Deserialize, Serialize};
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -152,3 +155,39 @@ impl InvalidBlock {
         Self::MixedVersions,
     ];
 }
+
+saved!(enum Deviation {
+    0 Offline(rounds),
+    1 LateForging(by),
+    2 DoubleForge,
+    3 OutOfTurn { every },
+    4 ForgeInvalid(error),
+    5 Withhold { release },
+    6 RefuseTransactions,
+    7 Censor(sender),
+    8 LieAboutTip(lie),
+});
+shared!(Deviation);
+saved!(struct Lie { claim, by, keys });
+saved!(enum FalseClaim { 0 Height, 1 Id, 2 Slot });
+saved!(enum InvalidBlock {
+    0 PreviousBlock,
+    1 Reward,
+    2 Signature,
+    3 Version,
+    4 Timestamp,
+    5 PayloadSize,
+    6 TransactionSignature,
+    7 NumberOfTransactions,
+    8 TooManyTransactions,
+    9 DuplicateTransaction,
+    10 ExpiredTransaction,
+    11 FutureTransaction,
+    12 TotalAmount,
+    13 TotalFee,
+    14 PayloadHash,
+    15 Id,
+    16 Nonce,
+    17 Overspent,
+    18 MixedVersions,
+});

@@ -2,7 +2,10 @@
 
 use super::{Event, SimTime, Submission};
 use crate::{
-    ledger::{Link, RoundInfo},
+    ledger::{
+        Link, RoundInfo,
+        saved::{saved, shared},
+    },
     protocol::{Block, BlockId, Height, SignedTransaction, Slot, TransactionId},
 };
 use serde::{Deserialize, Serialize};
@@ -306,3 +309,64 @@ impl Effect {
         effects.extend(iter::once_with(make));
     }
 }
+
+saved!(struct NodeId(number));
+saved!(enum Role { 0 Peer, 1 Pool, 2 Delegate });
+saved!(struct ActorId { node, role });
+saved!(struct RequestId(number));
+saved!(struct Inquiry(number));
+saved!(enum Message {
+    0 Block(block),
+    1 Transactions(transactions),
+    2 StatusRequest,
+    3 Status { tip },
+    4 BlocksRequest { inquiry, above, limit, headers_only },
+    5 Blocks { inquiry, height, blocks },
+    6 CommonBlocksRequest { inquiry, ids },
+    7 CommonBlocks { inquiry, height, common },
+    8 PeersRequest,
+    9 Peers(peers),
+    10 HungUp,
+    11 RoundRequest,
+    12 Round(round),
+    13 RoundChanged(round),
+    14 NetworkStateRequest,
+    15 NetworkState(state),
+    16 ForgingTransactionsRequest,
+    17 ForgingTransactions(transactions),
+    18 Forged(block),
+    19 WakeUp,
+    20 RelayFailed { error },
+    21 ChooseTransactions { tip },
+    22 AddTransactions(added),
+    23 Broadcast(transactions),
+    24 TipMoved { tip },
+    25 Reorganised { tip, dropped },
+    26 BlockNotApplied { tip, block },
+    27 AlreadyForged { tip, ids },
+});
+saved!(struct AddTransactions { tip, transactions, request });
+saved!(struct RoundView { round, tip, tip_height, tip_slot });
+saved!(struct NetworkState { status, height, tip, reached, in_quorum, over_height, forked });
+saved!(enum NetworkStatus { 0 ColdStart, 1 Test, 2 BelowMinimumPeers, 3 Default });
+saved!(enum Input {
+    0 Start,
+    1 Wake(wake),
+    2 Message { from, message },
+    3 Submit { request, transactions },
+    4 Reorganise(branch),
+});
+saved!(struct Reorganisation { common, tip, dropped });
+shared!(Reorganisation);
+saved!(enum Wake {
+    0 Forge { plan },
+    1 Gossip(block),
+    2 PingOver { ping },
+    3 PingAgain { ping },
+    4 WakeUp,
+    5 Unanswered,
+    6 Throttled,
+    7 Discover,
+    8 DiscoveryOver { step },
+    9 Bundle,
+});

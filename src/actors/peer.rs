@@ -32,6 +32,7 @@ use super::{
     ahead::{self, Ahead, Announced},
     message::{AddTransactions, RequestId, Transactions},
 };
+use crate::ledger::saved::saved;
 use crate::{
     ledger::{BlockTree, Link, Rules, rules::NodeRules},
     protocol::{SignedTransaction, Slot},
@@ -348,6 +349,11 @@ impl Ahead<Announced> for Peer {
 fn observe(event: Event, effects: &mut Vec<Effect>) {
     effects.push(Effect::Observe(event));
 }
+
+saved!(struct Peer {
+    node, cold, blocks_callers, started, in_vain, tree, tip, passing, last_accepted, neighbours, discoveries, pushed, random, limits,
+    sync, pings, probes, watch, sent, held_back, transactions_sent, asked, inquiries, newcomers, discovery, bundle,
+});
 
 #[cfg(test)]
 mod tests {

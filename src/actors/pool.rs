@@ -16,6 +16,7 @@ use self::{
     store::{RecentIds, Store},
 };
 use super::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, message::Transactions};
+use crate::ledger::saved::saved;
 use crate::{
     ledger::{BlockTree, Link, Scratch},
     protocol::{SignedTransaction, transaction::Version},
@@ -175,3 +176,5 @@ fn nonce(transaction: &SignedTransaction) -> Option<u64> {
         Version::Two(nonce) => Some(nonce.0),
     }
 }
+
+saved!(struct TransactionPool { node, tree, tip, store, recent, held, now });

@@ -1,5 +1,6 @@
 //! Simulated time, a value.
 
+use crate::ledger::saved::saved;
 use crate::protocol::Timestamp;
 use serde::Serialize;
 use std::{fmt, ops, time::Duration};
@@ -56,3 +57,5 @@ impl fmt::Display for SimTime {
         write!(f, "{}.{:03}s", self.0 / 1_000_000, self.0 / 1_000 % 1_000)
     }
 }
+
+saved!(struct SimTime(micros));

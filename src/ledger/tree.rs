@@ -662,6 +662,21 @@ impl BlockTree {
         } else {
             self.check(parent, block, state)?;
         }
+        self.put(parent, block, state)
+    }
+
+    /// Puts a block that was on top of another before there again: applies it, and looks at nothing else.
+    ///
+    /// # Errors
+    /// It cannot be applied, so it was not there.
+    pub fn extend_again(&self, parent: &Arc<Link>, block: &Arc<Block>) -> Result<Arc<Link>, BlockRejected> {
+        match self.known(parent, block) {
+            Some(known) => Ok(known),
+            None => self.put(parent, block, &self.applied(parent).state),
+        }
+    }
+
+    fn put(&self, parent: &Arc<Link>, block: &Arc<Block>, state: &State) -> Result<Arc<Link>, BlockRejected> {
         let (applied, notable) = self.apply(state, block)?;
         let link = Arc::new(Link {
             block: block.clone(),

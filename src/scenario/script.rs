@@ -15,7 +15,10 @@
 use super::Testnet;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{BlockTree, Link, State},
+    ledger::{
+        BlockTree, Link, State,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Slot, Transaction, TransactionId, Vote,
         crypto::sha256,
@@ -560,6 +563,21 @@ impl Source for Script {
         let again = (!self.actions.is_empty()).then(|| SimTime::from_seconds(slots.start(next)));
         let submissions = submissions.into_iter().map(|(node, list)| (node, Transactions::from(list))).collect();
         Poll { submissions, again }
+    }
+
+    fn save(&self, out: &mut Saver) {
+        let Self { tree: _, parties: _, actions, pending, locks } = self;
+        (actions.len().save(out), pending.save(out), locks.save(out));
+    }
+
+    fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
+        let left = usize::load(from)?;
+        if left > self.actions.len() {
+            return Err(from.wrong("number of actions left", left));
+        }
+        self.actions.truncate(left);
+        (self.pending, self.locks) = Saved::load(from)?;
+        Ok(())
     }
 
     fn answered(&mut self, _now: SimTime, submission: &Submission) {

@@ -131,6 +131,28 @@ struct SourceContext {
     nodes: Arc<[NodeId]>,
 }
 
+/// Writes down and reads again what changes of a client: where it hands in, and these fields. The others stay as they were
+/// made. Every field is named.
+macro_rules! goes_on {
+    ($($changes:ident),* $(; $($stays:ident),*)?) => {
+        fn save(&self, out: &mut $crate::ledger::saved::Saver) {
+            let Self { network, $($changes,)* $($($stays: _,)*)? } = self;
+            $crate::ledger::saved::Saved::save(&network.nodes, out);
+            $($crate::ledger::saved::Saved::save($changes, out);)*
+        }
+
+        fn go_on(
+            &mut self,
+            from: &mut $crate::ledger::saved::Loader,
+        ) -> Result<(), $crate::ledger::saved::LoadError> {
+            self.network.nodes = $crate::ledger::saved::Saved::load(from)?;
+            $(self.$changes = $crate::ledger::saved::Saved::load(from)?;)*
+            Ok(())
+        }
+    };
+}
+use goes_on;
+
 impl Workload {
     pub(super) fn nodes(&self) -> Option<&Nodes> {
         match &self.kind {

@@ -1,5 +1,6 @@
 //! A node's clock: the run's, as long as nothing is wrong with it.
 
+use crate::ledger::saved::saved;
 use crate::actors::SimTime;
 
 /// A clock that is off by an offset and runs too fast or too slow.
@@ -57,6 +58,8 @@ impl Clock {
         Self::new(now, ahead.saturating_add(offset), self.drift_ppm.saturating_add(drift_ppm))
     }
 }
+
+saved!(struct Clock { since, offset, drift_ppm });
 
 #[cfg(test)]
 mod tests {

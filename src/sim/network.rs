@@ -12,6 +12,7 @@ pub use latency::{Distribution, Latency, Per};
 pub use topology::{Links, Topology};
 
 use super::{SeedTree, fault::MessageKind};
+use crate::ledger::saved::{LoadError, Loader, Saved, Saver, saved};
 use crate::{
     actors::{Message, NodeId, SimTime},
     protocol::{Milestones, NetworkConfig},
@@ -449,4 +450,36 @@ pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
         _ => 0,
     };
     (FRAME + content) as u64
+}
+
+saved!(struct Tally { lost, doubled, overtook, slow, waited });
+saved!(struct Busy { until, part });
+
+impl Network {
+    /// Appends what changes while a run goes on.
+    pub(super) fn save(&self, out: &mut Saver) {
+        // What is known of a link is computed again.
+        let Self { links: _, model: _, regions: _, special: _, seed: _, known: _, plain: _, config: _, random, busy, tally, last, interference } = self;
+        (random.save(out), busy.save(out), tally.save(out), last.save(out), interference.save(out));
+    }
+
+    /// Goes on from what was written down of a network that began like this one.
+    pub(super) fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
+        self.random = Saved::load(from)?;
+        self.busy = Saved::load(from)?;
+        self.tally = Saved::load(from)?;
+        self.last = Saved::load(from)?;
+        self.interference = Saved::load(from)?;
+        Ok(())
+    }
+}
+
+impl Saved for Xoshiro256PlusPlus {
+    fn save(&self, out: &mut Saver) {
+        out.json(self);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        from.json()
+    }
 }

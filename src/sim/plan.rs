@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     actors::{Actor, ActorId, Delegate, Hosted, NodeId, Peer, Role, SimTime, TransactionPool},
-    ledger::{BlockTree, Link},
+    ledger::{BlockTree, Link, saved::Loader},
     protocol::{KeyPair, Round, SignedTransaction},
 };
 use std::{ops::RangeInclusive, sync::Arc};
@@ -61,6 +61,12 @@ impl Plan {
         let mut plan = self.clone();
         plan.sources.iter_mut().for_each(|source| source.tally = Tally::default());
         plan
+    }
+
+    /// Reads what was saved of a run of this plan.
+    pub fn loader(&self, bytes: Vec<u8>) -> Loader {
+        let keys = self.nodes.iter().filter_map(|node| node.forger.clone()).collect();
+        Loader::new(bytes.into(), &self.tree, keys)
     }
 
     /// The network between the nodes.

@@ -127,6 +127,27 @@ impl<T: Copy> EventQueue<T> {
         self.front.iter().chain(behind).map(|(_, event)| event)
     }
 
+    /// All events with the instants they are due at, in the order in which they come.
+    pub fn in_order(&self) -> Vec<(SimTime, T)> {
+        let behind = self.levels.iter().flat_map(|level| &level.buckets).flatten();
+        let mut events: Vec<(u64, T)> = self.front.iter().rev().chain(behind).copied().collect();
+        // Equal times stay in the order of scheduling, for the sort is stable and no bucket mixes it up.
+        events.sort_by_key(|(time, _)| *time);
+        events.into_iter().map(|(time, event)| (SimTime::from_micros(time), event)).collect()
+    }
+
+    /// When the last event that was taken was due.
+    pub fn last(&self) -> SimTime {
+        SimTime::from_micros(self.last)
+    }
+
+    /// A queue of which the last event that was taken was due then, with these events to come.
+    pub fn of(last: SimTime, events: impl IntoIterator<Item = (SimTime, T)>) -> Self {
+        let mut queue = Self { last: last.micros(), until: last.micros(), ..Self::new() };
+        events.into_iter().for_each(|(time, event)| queue.push(time, event));
+        queue
+    }
+
     /// Bytes that it takes, without the room of what is empty.
     pub fn bytes(&self) -> usize {
         size_of::<[Level<T>; LEVELS]>() + self.iter().count() * size_of::<(u64, T)>()
@@ -296,13 +317,7 @@ fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, keys: &mut Vec<u32>, f
 impl<T: Copy> Clone for EventQueue<T> {
     /// The same events in the same order, without the room of buckets that hold nothing.
     fn clone(&self) -> Self {
-        let behind = self.levels.iter().flat_map(|level| &level.buckets).flatten();
-        let mut events: Vec<(u64, T)> = self.front.iter().rev().chain(behind).copied().collect();
-        // Equal times stay in the order of scheduling, for the sort is stable and no bucket mixes it up.
-        events.sort_by_key(|(time, _)| *time);
-        let mut copy = Self { last: self.last, until: self.last, ..Self::new() };
-        events.into_iter().for_each(|(time, event)| copy.push(SimTime::from_micros(time), event));
-        copy
+        Self::of(self.last(), self.in_order())
     }
 }
 

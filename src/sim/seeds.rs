@@ -1,5 +1,6 @@
 //! One seed, many named streams of random numbers.
 
+use crate::ledger::saved::saved;
 use crate::protocol::crypto::sha256;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use std::{cell::RefCell, panic::Location};
@@ -59,6 +60,8 @@ impl SeedTree {
         sha256(format!("dposlab seed {} stream {name}", self.0).as_bytes())
     }
 }
+
+saved!(struct SeedTree(seed));
 
 #[cfg(test)]
 mod tests {

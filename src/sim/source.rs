@@ -2,8 +2,11 @@
 
 use super::fault::Trigger;
 use crate::{
-    actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::Link,
+    actors::{NodeId, PoolError, SimTime, Submission, message::Transactions},
+    ledger::{
+        Link,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
 };
 use dyn_clone::DynClone;
 use rand_chacha::ChaCha8Rng;
@@ -21,6 +24,15 @@ pub trait Source: Send + DynClone {
 
     /// A node has answered what was handed in; most sources do not care.
     fn answered(&mut self, _now: SimTime, _submission: &Submission) {}
+
+    /// Appends all that has changed since it was made.
+    fn save(&self, out: &mut Saver);
+
+    /// Goes on from what was written down of one that was made like this one.
+    ///
+    /// # Errors
+    /// The bytes are none of such a source.
+    fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError>;
 
     /// Draws from another stream from now on; nothing to do for one that does not draw.
     fn draw_anew(&mut self, _random: ChaCha8Rng) {}
@@ -109,5 +121,26 @@ impl From<&Counts> for Tally {
 impl fmt::Debug for PlannedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PlannedSource").field("from", &self.from).field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+impl Saved for Counts {
+    fn save(&self, out: &mut Saver) {
+        let Self { submitted, accepted, excess, refused } = self;
+        (submitted.save(out), accepted.save(out), excess.save(out));
+        out.number(refused.len() as u64);
+        for (code, count) in refused {
+            ((*code).to_owned().save(out), count.save(out));
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let (submitted, accepted, excess) = Saved::load(from)?;
+        let refused: Vec<(String, u64)> = Saved::load(from)?;
+        let known = |(code, count): (String, u64)| match PoolError::CODES.iter().find(|known| **known == code) {
+            Some(known) => Ok((*known, count)),
+            None => Err(from.wrong("code of an error", code)),
+        };
+        Ok(Self { submitted, accepted, excess, refused: refused.into_iter().map(known).collect::<Result<_, _>>()? })
     }
 }

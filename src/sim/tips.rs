@@ -6,6 +6,7 @@
 //! figure.
 
 use super::NetworkEvent;
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Event, NodeId},
     ledger::Link,
@@ -259,3 +260,5 @@ pub fn path(from: &Arc<Link>, to: &Arc<Link>) -> (Vec<Arc<Link>>, Vec<Arc<Link>>
     taken.reverse();
     (above(from), taken)
 }
+
+saved!(struct Tips { tips, down, counts, live, last });

@@ -1,12 +1,18 @@
 //! The digest of a run's event trace: equal runs, equal digests.
 
+mod open;
+
 use super::Observer;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::state::Notable,
+    ledger::{
+        saved::{LoadError, Loader, Saved, Saver, saved},
+        state::Notable,
+    },
     protocol::{BlockId, PublicKey, SignedTransaction, TransactionId},
 };
 use sha2::{Digest as _, Sha256};
+use open::OpenSha256;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard},
@@ -28,12 +34,14 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Digests what it observes. Clones share one digest: one goes to the stage, one stays to be asked, where the run rests.
+/// Digests what it observes. Clones share one digest: one goes to the stage, one stays to be asked, where the run rests. One
+/// that takes over from another goes on with what that one said last.
 #[derive(Default)]
 pub struct TraceDigest {
     shared: Arc<Mutex<Hasher>>,
     /// Records that are not in the digest yet: a lock for each would cost as much as the record.
     gathered: Records,
+    has_begun: bool,
 }
 
 /// Events as bytes, one record after the other, each of which could be read back. What was said in the record before is
@@ -49,8 +57,14 @@ struct Records {
     bytes: Vec<u8>,
     /// The number of events in `bytes`.
     count: u64,
+    said: Said,
+}
+
+/// What is not said again.
+#[derive(Clone, Default)]
+struct Said {
     moment: Option<(SimTime, NodeId)>,
-    /// True if `bytes` holds the moment already.
+    /// True if a record holds the moment already.
     is_told: bool,
     block: Option<BlockId>,
     notable: Option<Arc<Notable>>,
@@ -65,8 +79,10 @@ const SAME_BLOCK: u8 = 0x80;
 
 #[derive(Default)]
 struct Hasher {
-    sha256: Sha256,
+    sha256: OpenSha256,
     events: u64,
+    /// By the last record in it.
+    said: Said,
 }
 
 /// The number of bytes that are hashed at once, even if the run does not rest for long.
@@ -75,7 +91,7 @@ const GATHERED: usize = 1 << 16;
 impl TraceDigest {
     /// The digest of the events so far.
     pub fn digest(&self) -> Digest {
-        Digest(self.lock().sha256.clone().finalize().into())
+        Digest(self.lock().sha256.digest())
     }
 
     /// Number of events so far.
@@ -88,12 +104,32 @@ impl TraceDigest {
     }
 
     fn hash(&mut self) {
+        if self.gathered.count == 0 {
+            return;
+        }
         let mut hasher = self.lock();
         hasher.sha256.update(&self.gathered.bytes);
         hasher.events += self.gathered.count;
+        hasher.said = self.gathered.said.clone();
         drop(hasher);
         self.gathered.bytes.clear();
         self.gathered.count = 0;
+    }
+
+    /// Appends where the digest stands, for a run that rests.
+    pub fn save(&self, out: &mut Saver) {
+        let Hasher { sha256, events, said } = &*self.lock();
+        (sha256.save(out), events.save(out), said.save(out));
+    }
+
+    /// Goes on with a digest that was written down.
+    ///
+    /// # Errors
+    /// The bytes are none of a digest.
+    pub fn go_on(&self, from: &mut Loader) -> Result<(), LoadError> {
+        let (sha256, events, said) = Saved::load(from)?;
+        *self.lock() = Hasher { sha256, events, said };
+        Ok(())
     }
 }
 
@@ -105,6 +141,11 @@ impl Clone for TraceDigest {
 
 impl Observer for TraceDigest {
     fn observe(&mut self, now: SimTime, node: NodeId, event: &Event) {
+        if !self.has_begun {
+            self.has_begun = true;
+            let said = self.lock().said.clone();
+            self.gathered.said = said;
+        }
         self.gathered.add(now, node, event);
         if self.gathered.bytes.len() >= GATHERED {
             self.hash();
@@ -127,8 +168,8 @@ pub fn fingerprint(now: SimTime, node: NodeId, event: &Event) -> u64 {
 impl Records {
     fn add(&mut self, now: SimTime, node: NodeId, event: &Event) {
         let moment = Some((now, node));
-        self.is_told = self.is_told && self.moment == moment;
-        self.moment = moment;
+        self.said.is_told = self.said.is_told && self.said.moment == moment;
+        self.said.moment = moment;
         self.encode(event);
         self.count += 1;
     }
@@ -207,29 +248,29 @@ impl Records {
     /// Kind, flags, and the moment if it has changed.
     #[inline]
     fn kind(&mut self, kind: u8) {
-        if self.is_told {
+        if self.said.is_told {
             return self.bytes.push(kind | SAME_MOMENT);
         }
         self.bytes.push(kind);
-        if let Some((now, node)) = self.moment {
+        if let Some((now, node)) = self.said.moment {
             let mut moment = [0; 12];
             moment[..8].copy_from_slice(&now.micros().to_le_bytes());
             moment[8..].copy_from_slice(&node.0.to_le_bytes());
             self.bytes.extend(moment);
-            self.is_told = true;
+            self.said.is_told = true;
         }
     }
 
     #[inline]
     fn block(&mut self, kind: u8, id: &BlockId) {
-        if self.block.as_ref() == Some(id) {
+        if self.said.block.as_ref() == Some(id) {
             return self.kind(kind | SAME_BLOCK);
         }
         self.name(kind, id);
     }
 
     fn name(&mut self, kind: u8, id: &BlockId) {
-        self.block = Some(*id);
+        self.said.block = Some(*id);
         self.kind(kind);
         match id {
             BlockId::Numeric(number) => {
@@ -245,7 +286,7 @@ impl Records {
 
     /// Returns true if this was noted last.
     fn knows(&self, notable: &Arc<Notable>) -> bool {
-        self.notable.as_ref().is_some_and(|last| Arc::ptr_eq(last, notable) || last == notable)
+        self.said.notable.as_ref().is_some_and(|last| Arc::ptr_eq(last, notable) || last == notable)
     }
 
     fn notable(&mut self, notable: &Arc<Notable>) {
@@ -256,7 +297,7 @@ impl Records {
             self.keys(end.missed.iter());
             self.keys(end.created.members.iter().map(|member| &member.public_key));
         }
-        self.notable = Some(notable.clone());
+        self.said.notable = Some(notable.clone());
     }
 
     fn keys<'a>(&mut self, keys: impl ExactSizeIterator<Item = &'a PublicKey>) {
@@ -287,6 +328,8 @@ impl Records {
         numbers.iter().for_each(|number| self.bytes.extend(number.to_le_bytes()));
     }
 }
+
+saved!(struct Said { moment, is_told, block, notable });
 
 #[cfg(test)]
 mod tests {

@@ -18,6 +18,7 @@ mod nodes;
 mod observer;
 mod reorganise;
 mod requests;
+mod saved;
 mod sending;
 
 use super::{
@@ -27,7 +28,11 @@ use super::{
 };
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission, Wake},
-    ledger::{BlockTree, Link},
+    ledger::{
+        BlockTree, Link,
+        saved::saved,
+    },
+    protocol::BlockId,
 };
 use agenda::{Agenda, Entry};
 use coming::{Arrival, Coming};
@@ -103,6 +108,8 @@ pub struct World {
     delivered: u64,
     /// Clients that begin draw from these, where the run draws from other streams by now than it began with.
     anew: Option<SeedTree>,
+    /// Faults that came in, with the highest block there was then.
+    added: Vec<(usize, BlockId)>,
 }
 
 impl World {
@@ -137,6 +144,7 @@ impl World {
             requests: 0,
             delivered: 0,
             anew: None,
+            added: Vec::new(),
             plan: Arc::new(plan.clone()),
         };
         plan.sources.iter().for_each(|source| source.tally.reset());
@@ -265,3 +273,13 @@ impl World {
         self.nodes.tips()
     }
 }
+
+saved!(enum Item {
+    0 Input { to, generation, input },
+    1 Stimulus { to, stimulus },
+    2 Post { from, to, message },
+    3 Begin(entry),
+    4 End(entry),
+    5 Poll(source),
+    6 Free { node, generation },
+});

@@ -7,7 +7,11 @@ use crate::{
 };
 use dposlab::{
     actors::{Effect, Event, Message, NodeId, SimTime, message::AddTransactions},
-    ledger::{Link, Rules, rules::Gossip},
+    ledger::{
+        Link, Rules,
+        rules::Gossip,
+        saved::{LoadError, Loader, Saver},
+    },
     protocol::{Arktoshi, Height, KeyPair, Nonce, SignedTransaction, Transaction},
     scenario::{Scenario, StageKind, Testnet},
     sim::{
@@ -43,6 +47,12 @@ impl Source for Burst {
             transfers.map(|(sender, nonce)| Arc::new(transfer(&self.testnet.accounts[sender].keys, nonce))).collect();
         let submissions = made.chunks(self.at_once).map(|some| (NodeId(3), some.into())).collect();
         Poll { submissions, again: None }
+    }
+
+    fn save(&self, _: &mut Saver) {}
+
+    fn go_on(&mut self, _: &mut Loader) -> Result<(), LoadError> {
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ mod block_rules;
 mod book;
 mod chains;
 mod checking;
+mod checkpoints;
 mod citations;
 mod claims;
 mod crypto_modes;

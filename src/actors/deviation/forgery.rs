@@ -1,6 +1,7 @@
 //! Blocks that no honest delegate makes.
 
 use super::{FalseClaim, InvalidBlock, Lie};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Delegate, message::RoundView},
     ledger::BlockTree,
@@ -253,3 +254,5 @@ fn signed(
     header.signature = ecdsa::sign(&header.hash_for_signature(milestones), keys.private());
     Block::new(header.id(milestones), header, transactions)
 }
+
+saved!(struct Oversize { transactions, bytes });

@@ -1,6 +1,7 @@
 //! The layer around an actor that breaks rules.
 
 use super::{Deviation, FalseClaim, Lie, forgery};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{
         Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
@@ -367,3 +368,7 @@ fn plan_out_of_turn(delegate: &Delegate, now: SimTime, every: u32, effects: &mut
     let at = SimTime::from_seconds(slots.start(Slot(next))) + INTO_SLOT;
     effects.push(Effect::WakeAt { at, wake: Wake::Forge { plan: OUT_OF_TURN } });
 }
+
+saved!(enum Stimulus { 0 Input(input), 1 Deviate { deviation, on, peers }, 2 Begin(actor) });
+saved!(struct Hosted { actor, deviance });
+saved!(struct Deviance { deviations, peers, own, asked, oversize, claimed; effects = Vec::new() });

@@ -11,6 +11,7 @@ use super::{
     observe,
     ping::PingFor,
 };
+use crate::ledger::saved::saved;
 use crate::actors::{Effect, Event, Message, NodeId, SimTime, Wake};
 use rand::{Rng, seq::index::sample};
 use std::{
@@ -240,3 +241,6 @@ impl Peer {
         }
     }
 }
+
+saved!(struct Discovery { step, for_health, for_start, awaited, asking, found });
+saved!(enum Start { 0 Given, 1 More });

@@ -1,11 +1,11 @@
 //! The random numbers of a peer.
 
-use crate::actors::ahead::{self, Ahead};
-use rand::{
-    RngCore, SeedableRng,
-    rand_core::{block::BlockRngCore, impls::fill_bytes_via_next},
+use crate::{
+    actors::ahead::{self, Ahead},
+    ledger::saved::{LoadError, Loader, Saved, Saver},
 };
-use rand_chacha::{ChaCha8Core, ChaCha8Rng};
+use rand::{RngCore, SeedableRng, rand_core::impls::fill_bytes_via_next};
+use rand_chacha::ChaCha8Rng;
 
 /// The numbers of a stream, so many drawn at once. With thousands of peers each draw waits for memory, unless it is known
 /// which: a stream itself does not tell where its next number lies.
@@ -14,12 +14,10 @@ use rand_chacha::{ChaCha8Core, ChaCha8Rng};
 pub(super) struct Draws {
     next: u8,
     /// Drawn, and from `next` on not given out yet.
-    words: Words,
-    stream: ChaCha8Core,
+    words: [u32; WORDS as usize],
+    /// Where it stands is known by the number of words drawn from it: all of `words`, and all before them.
+    stream: ChaCha8Rng,
 }
-
-/// [`WORDS`] numbers.
-type Words = <ChaCha8Core as BlockRngCore>::Results;
 
 const WORDS: u8 = 64;
 /// Numbers that a wake-up may need.
@@ -33,9 +31,30 @@ impl Draws {
     /// Draws more, and gives the first of these out.
     #[cold]
     fn draw(&mut self) -> u32 {
-        self.stream.generate(&mut self.words);
+        self.draw_words();
         self.next = 1;
-        self.words.as_ref()[0]
+        self.words[0]
+    }
+
+    fn draw_words(&mut self) {
+        self.words.iter_mut().for_each(|word| *word = self.stream.next_u32());
+    }
+
+    /// Those of a stream from this number on.
+    fn from_place(mut stream: ChaCha8Rng, place: u128) -> Self {
+        let next = (place % u128::from(WORDS)) as u8;
+        stream.set_word_pos(place - u128::from(next));
+        let mut draws = Self { next: WORDS, words: [0; WORDS as usize], stream };
+        if next > 0 {
+            draws.draw_words();
+            draws.next = next;
+        }
+        draws
+    }
+
+    /// How many numbers of the stream were given out.
+    fn place(&self) -> u128 {
+        self.stream.get_word_pos() + u128::from(self.next) - u128::from(WORDS)
     }
 }
 
@@ -43,8 +62,8 @@ impl Ahead<()> for Draws {
     /// The next numbers.
     fn fetch(&self, (): ()) {
         let next = usize::from(self.next);
-        ahead::line(self.words.as_ref(), next);
-        ahead::line(self.words.as_ref(), next + NEEDED);
+        ahead::line(&self.words, next);
+        ahead::line(&self.words, next + NEEDED);
     }
 }
 
@@ -55,20 +74,15 @@ impl From<ChaCha8Rng> for Draws {
     /// The stream is not number 0 of its seed.
     fn from(stream: ChaCha8Rng) -> Self {
         assert_eq!(stream.get_stream(), 0, "each stream has a seed of its own");
-        let given = stream.get_word_pos();
-        let mut draws =
-            Self { next: WORDS, words: Words::default(), stream: ChaCha8Core::from_seed(stream.get_seed()) };
-        for _ in 0..given {
-            draws.next_u32();
-        }
-        draws
+        let place = stream.get_word_pos();
+        Self::from_place(stream, place)
     }
 }
 
 impl RngCore for Draws {
     #[inline]
     fn next_u32(&mut self) -> u32 {
-        match self.words.as_ref().get(usize::from(self.next)) {
+        match self.words.get(usize::from(self.next)) {
             Some(word) => {
                 self.next += 1;
                 *word
@@ -85,6 +99,18 @@ impl RngCore for Draws {
 
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
         fill_bytes_via_next(self, bytes);
+    }
+}
+
+impl Saved for Draws {
+    fn save(&self, out: &mut Saver) {
+        out.raw(&self.stream.get_seed());
+        out.raw(&self.place().to_le_bytes());
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let stream = ChaCha8Rng::from_seed(from.array()?);
+        Ok(Self::from_place(stream, u128::from_le_bytes(from.array()?)))
     }
 }
 

@@ -13,6 +13,7 @@
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
 use super::{Peer, observe, ping::PingFor};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, message::Reorganisation},
     ledger::{Link, rules::RollbackTarget, state::Notable},
@@ -160,3 +161,5 @@ impl Peer {
         observe(Event::RolledBack { from, to, cause }, effects);
     }
 }
+
+saved!(struct ForkWatch { missed, checked, checking });

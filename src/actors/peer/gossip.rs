@@ -1,6 +1,7 @@
 //! Blocks and transactions out. Source: consensus.md 6.
 
 use super::Peer;
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, NodeId, SimTime, Wake, message::Transactions},
     ledger::rules::Gossip,
@@ -122,3 +123,5 @@ impl Peer {
         sample(&mut self.random, all.len(), count).into_iter().map(|index| all[index]).collect()
     }
 }
+
+saved!(struct Passing { block, seen, first, last });

@@ -3,6 +3,7 @@
 //! Pings of all peers are not among them: they go by the round (`ping`), because there are so many.
 
 use super::Peer;
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
     protocol::{Block, BlockId},
@@ -182,3 +183,7 @@ impl Peer {
         }
     }
 }
+
+saved!(enum Purpose { 0 Newcomer, 1 Probe, 2 Chunk(place) });
+saved!(struct Inquiries { asked, open, alarms });
+saved!(struct Open { to, purpose, until });

@@ -5,6 +5,7 @@
 //! may be thousands, are forgotten when they are over.
 
 use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
     protocol::{Block, hashing::IdHash},
@@ -300,3 +301,7 @@ impl Peer {
         }
     }
 }
+
+saved!(struct Limits { low, high, blocked, forget_at, last });
+saved!(struct Windows(all));
+saved!(struct Window(begun_and_count));

@@ -2,6 +2,7 @@
 //! thousands of nodes each message waits until its own, half a line of memory, is there.
 
 use super::{TABLED, endpoint::Endpoint};
+use crate::ledger::saved::{LoadError, Loader, Saved, Saver, saved};
 use crate::{
     actors::{
         NodeId, SimTime,
@@ -291,6 +292,21 @@ impl Neighbours {
         }
         let middle = heights.len() / 2;
         *heights.select_nth_unstable(middle).1
+    }
+}
+
+saved!(struct Neighbours { all, numbers, own, places, given, told });
+saved!(struct Neighbour { node, height, verified, answered, calls });
+saved!(struct Call(when_and_what));
+saved!(struct Verified { my_height, his_height, highest_common });
+
+impl Saved for SmallVec<[NodeId; FEW]> {
+    fn save(&self, out: &mut Saver) {
+        out.list(self.len(), self);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        from.list()
     }
 }
 

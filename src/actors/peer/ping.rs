@@ -2,6 +2,7 @@
 //! Source: consensus.md 2.2, 3.5, 6.
 
 use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
     protocol::Block,
@@ -179,3 +180,7 @@ impl Peer {
         }
     }
 }
+
+saved!(enum PingFor { 0 Forging, 1 Health, 2 Recovery });
+saved!(struct Pings { last, running, sent });
+saved!(struct Ping { number, purpose, awaited, unasked });

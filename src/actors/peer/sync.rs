@@ -20,6 +20,7 @@
 //! ```
 
 use super::{Peer, inquiry::Purpose};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake},
     protocol::{Block, BlockId, Height},
@@ -326,3 +327,8 @@ impl Peer {
             .collect()
     }
 }
+
+saved!(struct SyncState { vain, halted, phase, chunk, cached, not_ready });
+saved!(enum Phase { 0 Starting, 1 Idle, 2 Downloading(download), 3 Halted, 4 Recovering });
+saved!(struct Download { above, chunks });
+saved!(struct Chunk { to_ask, came, over });

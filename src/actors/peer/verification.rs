@@ -17,6 +17,7 @@ use super::{
     inquiry::{ANSWER_TIME, Purpose},
     neighbours::Verified,
 };
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime},
     ledger::Link,
@@ -214,3 +215,7 @@ fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     let own = |height: &Height| tip.ancestor(*height).expect("the heights are of the own chain").id();
     Asked { tip: tip.clone(), ids: heights.iter().map(own).collect(), heights: heights.into() }
 }
+
+saved!(struct Probe { claimed, own, begun, step });
+saved!(struct Asked { tip, heights, ids });
+saved!(enum Step { 0 Common { asked, highest }, 1 Headers { common, last } });

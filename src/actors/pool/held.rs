@@ -9,6 +9,7 @@ use super::{
     admission::{Additions, Checked, FeeVerdict},
     nonce,
 };
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, message::Transactions},
     ledger::{rules::Gossip, state::Applied},
@@ -169,3 +170,5 @@ impl TransactionPool {
 fn fate_of(error: &PoolError) -> Fate {
     if error.may_pass_later() { Fate::Held } else { Fate::Gone }
 }
+
+saved!(struct Held { by_sender, count });

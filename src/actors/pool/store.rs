@@ -2,6 +2,7 @@
 //! expiry or eviction needs has an index here; nothing walks over all that is pending.
 
 use super::nonce;
+use crate::ledger::saved::saved;
 use crate::{
     ledger::Wallet,
     protocol::{
@@ -299,3 +300,13 @@ impl RecentIds {
         self.by_age.clear();
     }
 }
+
+saved!(struct RecentIds { ids, by_age });
+
+saved!(struct Store {
+    pending, by_fee, senders, by_age, by_expiration, by_timestamp, usernames, claims, refunds, arrivals,
+});
+// The wallet is made anew from the chain's when it is asked for.
+saved!(struct Sender {
+    entered, own; base = None, wallet = Wallet::cold(Address::from_bytes([0; 21]), 0), stale = true,
+});

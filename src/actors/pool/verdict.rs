@@ -112,6 +112,27 @@ impl PoolError {
         }
     }
 
+    /// All that [`PoolError::code`] answers.
+    pub const CODES: [&'static str; 17] = [
+        "ERR_DUPLICATE",
+        "ERR_FROM_FUTURE",
+        "ERR_EXPIRED",
+        "ERR_WRONG_NETWORK",
+        "ERR_UNKNOWN",
+        "ERR_INVALID_RECIPIENT",
+        "ERR_PENDING",
+        "ERR_HTLCLOCKNOTFOUND",
+        "ERR_CONFLICT",
+        "ERR_TRANSACTION_SCHEMA",
+        "ERR_TOO_LARGE",
+        "ERR_BAD_DATA",
+        "ERR_LOW_FEE",
+        "ERR_FORGED",
+        "ERR_ALREADY_IN_POOL",
+        "ERR_POOL_FULL",
+        "ERR_APPLY",
+    ];
+
     /// The `type` of the error as the API shows it. Source: consensus.md 5.1.
     pub fn code(&self) -> &'static str {
         match self {

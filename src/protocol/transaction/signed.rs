@@ -105,6 +105,28 @@ impl SignedTransaction {
         self
     }
 
+    /// What [`SignedTransaction::from_kept`] makes it from again: bytes, id and standing.
+    pub fn as_kept(&self) -> (&[u8], TransactionId, u8) {
+        let standing = match self.standing {
+            Standing::Judged => 0,
+            Standing::Gated => 1,
+            Standing::Exempt => 2,
+        };
+        (&self.bytes, self.id, standing)
+    }
+
+    /// The transaction that was kept as this. It was admitted before, or made wrong on purpose, so no rule is asked. `None`
+    /// if the bytes are none of a transaction.
+    pub fn from_kept(bytes: &[u8], id: TransactionId, standing: u8) -> Option<Self> {
+        let standing = match standing {
+            0 => Standing::Judged,
+            1 => Standing::Gated,
+            2 => Standing::Exempt,
+            _ => return None,
+        };
+        Some(Self::unchecked(bytes).ok()?.placed(id, standing))
+    }
+
     pub fn id(&self) -> TransactionId {
         self.id
     }

@@ -1,10 +1,13 @@
 //! Transactions that are given: a list, or those of a recorded chain.
 
-use super::{Chain, List, SourceContext, generate::one};
+use super::{Chain, List, SourceContext, generate::one, goes_on};
 use crate::{
     actors::{NodeId, SimTime, message::Transactions},
     files::{self, CHAIN_LIMIT},
-    ledger::Link,
+    ledger::{
+        Link,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
     protocol::{Height, SignedTransaction, Timestamp},
     sim::source::{Poll, Source},
 };
@@ -74,6 +77,8 @@ impl Source for Listed {
             again: (self.next < self.plan.transactions.len()).then_some(again),
         }
     }
+
+    goes_on!(next; plan);
 }
 
 impl Replayed {
@@ -98,6 +103,19 @@ impl Source for Replayed {
         }
         let again = self.blocks.front().map(|block| SimTime::from_seconds(block.timestamp));
         Poll { submissions, again }
+    }
+
+    fn save(&self, out: &mut Saver) {
+        let Self { network, blocks, handed_in } = self;
+        (network.nodes.save(out), blocks.len().save(out), handed_in.save(out));
+    }
+
+    fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
+        let (nodes, left, handed_in) = Saved::load(from)?;
+        let gone = self.blocks.len().checked_sub(left).ok_or_else(|| from.wrong("number of blocks left", left))?;
+        self.blocks.drain(..gone);
+        (self.network.nodes, self.handed_in) = (nodes, handed_in);
+        Ok(())
     }
 }
 

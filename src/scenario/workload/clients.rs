@@ -3,6 +3,7 @@
 use super::{
     SourceContext,
     generate::{nonce, one},
+    goes_on,
 };
 use crate::{
     actors::{NodeId, SimTime, message::Transactions},
@@ -90,6 +91,8 @@ impl Source for Spammer {
         Poll { submissions, again: Some(now + Duration::from_secs_f64(1.0 / self.plan.per_second)) }
     }
 
+    goes_on!(random, made; plan);
+
     fn draw_anew(&mut self, random: ChaCha8Rng) {
         self.random = random;
     }
@@ -128,6 +131,8 @@ impl Source for Flooder {
         self.made += 1;
         Poll { submissions: vec![(node, one(signed))], again }
     }
+
+    goes_on!(nonces, made; plan);
 }
 
 impl Swing {
@@ -175,6 +180,8 @@ impl Source for Swing {
         self.done = true;
         Poll { submissions: self.votes(tip), again: None }
     }
+
+    goes_on!(done; plan);
 }
 
 impl Resignations {
@@ -195,4 +202,6 @@ impl Source for Resignations {
         };
         Poll { submissions: self.who.iter().filter_map(resign).collect(), again: None }
     }
+
+    goes_on!(who);
 }

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{Link, State},
+    ledger::{
+        Link, State,
+        saved::{LoadError, Loader, Saved, Saver, saved},
+    },
     protocol::{
         Address, Arktoshi, KeyPair, Nonce, PrivateKey, SignedTransaction, Transaction, TransactionId,
         transaction::Payment,
@@ -262,6 +265,27 @@ impl Source for Generator {
         }
     }
 
+    fn save(&self, out: &mut Saver) {
+        // The order is as it was made whenever nothing is drawn.
+        let Self { network, plan: _, random, senders, order: _, locks, mix: _, funding, due } = self;
+        (network.nodes.save(out), random.save(out), locks.save(out), funding.save(out), due.save(out));
+        for (Sender { keys: _, address: _, second: _, number: _, made }, pending) in senders {
+            (made.save(out), pending.save(out));
+        }
+    }
+
+    fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {
+        self.network.nodes = Saved::load(from)?;
+        self.random = Saved::load(from)?;
+        self.locks = Saved::load(from)?;
+        self.funding = Saved::load(from)?;
+        self.due = Saved::load(from)?;
+        for (sender, pending) in &mut self.senders {
+            (sender.made, *pending) = Saved::load(from)?;
+        }
+        Ok(())
+    }
+
     fn draw_anew(&mut self, random: ChaCha8Rng) {
         self.random = random;
     }
@@ -276,3 +300,7 @@ pub fn nonce(state: &State, address: &Address) -> u64 {
 pub fn one(transaction: SignedTransaction) -> Transactions {
     Arc::new([Arc::new(transaction)])
 }
+
+saved!(struct Pending { nonce, held_up, last, id });
+saved!(enum Funding { 0 NotYet, 1 Asked, 2 Done });
+saved!(struct OpenLock { id, secret });

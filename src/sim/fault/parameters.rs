@@ -5,6 +5,7 @@ use super::{
     rounds::Rounds,
     who::{Nodes, Share},
 };
+use crate::ledger::saved::saved;
 use crate::actors::deviation::{FalseClaim, InvalidBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -452,3 +453,5 @@ fn yes() -> bool {
 pub(crate) fn is_zero(number: &u32) -> bool {
     *number == 0
 }
+
+saved!(enum MessageKind { 0 Block, 1 Transactions, 2 Status, 3 Blocks, 4 CommonBlocks, 5 Peers, 6 HangUp });

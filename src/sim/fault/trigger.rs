@@ -1,6 +1,7 @@
 //! The moment at which something begins or ends.
 
 use super::NodeRef;
+use crate::ledger::saved::{LoadError, Loader, Saved, Saver};
 use crate::{
     actors::{Event, SimTime},
     protocol::Slot,
@@ -108,4 +109,14 @@ event_kinds! {
     PeerRemoved: Event::PeerRemoved(_),
     ForgerStarted: Event::ForgerStarted { .. },
     ForgerFailed: Event::ForgerFailed { .. },
+}
+
+impl Saved for Trigger {
+    fn save(&self, out: &mut Saver) {
+        out.json(self);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        from.json()
+    }
 }

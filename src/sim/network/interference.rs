@@ -1,6 +1,7 @@
 //! The effects of faults on messages: cuts between groups, and rules by kind of message. A fault is in force from its
 //! beginning to its end; what was under way before is delivered.
 
+use crate::ledger::saved::saved;
 use crate::{
     actors::NodeId,
     sim::{SeedTree, fault::MessageKind},
@@ -188,6 +189,12 @@ impl Interference {
         verdict
     }
 }
+
+saved!(struct NodeSet(of));
+saved!(enum Cut { 0 Groups(of), 1 Into(set), 2 Eclipse { victims, attackers } });
+saved!(struct MessageRule { kinds, senders, receivers, chance, action });
+saved!(enum Action { 0 Drop, 1 Delay { by, jitter }, 2 Duplicate { copies, within } });
+saved!(struct Interference { nodes, cuts, rules, seeds, random });
 
 #[cfg(test)]
 mod tests {

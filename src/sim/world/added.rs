@@ -66,6 +66,7 @@ impl World {
     pub(in crate::sim) fn add_fault(&mut self, AddedFault { fault, clients }: AddedFault) -> usize {
         let id = self.plan.faults.len();
         let source = clients.map(|make| make(id, self.best()));
+        self.added.push((id, self.best().id()));
         self.ahead.expect(&fault.kind);
         let entry = self.agenda.add_fault(&fault);
         self.faults.add();

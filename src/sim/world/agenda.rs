@@ -4,6 +4,7 @@
 //! clients' doing has a source beside it, with the same beginning and end.
 
 use super::{Item, World};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link},
@@ -225,3 +226,7 @@ impl World {
         }
     }
 }
+
+saved!(enum Entry { 0 Fault(index), 1 Source(index) });
+saved!(struct Agenda { faults, sources, waiting, withdrawn });
+saved!(struct Waiting { entry, ends, trigger, node, seen });

@@ -5,10 +5,16 @@
 use super::Item;
 use crate::{
     actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, Wake, ahead},
+    ledger::saved::{LoadError, Loader, Saved, Saver},
+    protocol::hashing::IdHash,
     sim::{
         plan::ROLES,
         queue::{EventQueue, Soon},
     },
+};
+use indexmap::{
+    IndexMap,
+    map::Entry::{Occupied, Vacant},
 };
 use slab::Slab;
 use std::mem;
@@ -142,6 +148,11 @@ pub struct Arrival {
     pub to: NodeId,
     pub generation: u32,
 }
+
+/// What an event is that is written down.
+const ITEM: u8 = 0;
+const WAKE: u8 = 1;
+const COPY: u8 = 2;
 
 impl Coming {
     /// Bytes of a copy of a message in the queue, whatever the message says.
@@ -308,6 +319,76 @@ fn peer(node: NodeId) -> ActorId {
 
 fn place(index: usize) -> u32 {
     u32::try_from(index).expect("so many events do not fit into memory")
+}
+
+/// In the order in which all of it comes, whatever places it lies in: those are given anew.
+impl Saved for Coming {
+    fn save(&self, out: &mut Saver) {
+        let Self { queue, items, wakes, messages, latest: _ } = self;
+        let events = queue.in_order();
+        queue.last().save(out);
+        out.number(events.len() as u64);
+        let mut written: IndexMap<u64, u64, IdHash> = IndexMap::default();
+        for (at, due) in events {
+            at.save(out);
+            match due.next() {
+                Next::Item(Kept(place)) => {
+                    out.raw(&[ITEM]);
+                    items[place as usize].save(out);
+                }
+                Next::Wake { wake: Waking(place), to, generation } => {
+                    out.raw(&[WAKE]);
+                    (wakes.all[place as usize].save(out), to.save(out), generation.save(out));
+                }
+                Next::Copy { copy: Copied { place, from }, to, generation } => {
+                    out.raw(&[COPY]);
+                    (from.save(out), to.save(out), generation.save(out));
+                    let next = written.len() as u64 + 1;
+                    match written.entry(place.into()) {
+                        Occupied(known) => out.number(*known.get()),
+                        Vacant(new) => {
+                            new.insert(next);
+                            out.number(0);
+                            messages[place as usize].message.save(out);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let (last, mut coming, mut read) = (SimTime::load(from)?, Self::default(), Vec::new());
+        let mut events = Vec::new();
+        for _ in 0..from.number()? {
+            let at = SimTime::load(from)?;
+            let due = match from.array()? {
+                [ITEM] => Due::item(coming.keep(Item::load(from)?).0),
+                [WAKE] => {
+                    let (wake, to, generation) = Saved::load(from)?;
+                    Due::wake(coming.wakes.insert(wake), to, generation)
+                }
+                [COPY] => {
+                    let (sender, to, generation, number) = <(_, _, _, u64)>::load(from)?;
+                    let message = match number.checked_sub(1) {
+                        None => {
+                            let message = Message::load(from)?;
+                            read.push(place(coming.messages.insert(Shared { message, left: 0 })));
+                            read.last()
+                        }
+                        Some(index) => usize::try_from(index).ok().and_then(|index| read.get(index)),
+                    };
+                    let message = *message.ok_or_else(|| from.wrong("message that was read before", number))?;
+                    coming.messages[message as usize].left += 1;
+                    Due::copy(message, sender, &Arrival { at, to, generation })
+                }
+                [found] => return Err(from.wrong("kind of event", found)),
+            };
+            events.push((at, due));
+        }
+        coming.queue = EventQueue::of(last, events);
+        Ok(coming)
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What faults do, kind by kind, when they begin and when they end.
 
 use super::{DownCause, Item, NetworkEvent, World};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
     sim::{
@@ -385,3 +386,7 @@ impl World {
 fn millis(ms: u32) -> Duration {
     Duration::from_millis(ms.into())
 }
+
+saved!(struct Faults { state, deviations, without_pool });
+saved!(enum State { 0 Ahead, 1 On { since, nodes, held }, 2 Over });
+saved!(enum Held { 0 Nothing, 1 Down { keep_pool }, 2 Still, 3 Slowed(step), 4 Skewed });

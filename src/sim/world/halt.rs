@@ -36,6 +36,7 @@
 //! proved.
 
 use super::World;
+use crate::ledger::saved::saved;
 use crate::{
     actors::{Deviation, Event, NodeId},
     protocol::{BlockId, Height, PublicKey},
@@ -206,3 +207,5 @@ impl World {
         Digest(hasher.finalize().into())
     }
 }
+
+saved!(struct Ahead { scheduled, is_open, active, noted, unapplied, moves, is_regular, is_timely });

@@ -12,11 +12,11 @@ use std::{mem, sync::Arc};
 /// are shared with the run.
 #[derive(Clone)]
 pub struct Moment {
-    world: World,
+    pub(super) world: World,
     /// What became of what each source handed in.
-    tallies: Vec<Counts>,
+    pub(super) tallies: Vec<Counts>,
     /// In the order of [`crate::sim::Plan::actors`].
-    actors: Vec<Hosted>,
+    pub(super) actors: Vec<Hosted>,
 }
 
 impl Moment {
@@ -102,6 +102,7 @@ impl Clone for World {
             requests: self.requests,
             delivered: self.delivered,
             anew: self.anew,
+            added: self.added.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the world knows of each node: whether it is up, what its clock shows, where its chain ends.
 
+use crate::ledger::saved::saved;
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
     ledger::Link,
@@ -300,6 +301,10 @@ impl Nodes {
         node.clock = node.own_clock;
     }
 }
+
+saved!(struct Nodes { brief, state, tips, best });
+saved!(struct Brief { generation, special });
+saved!(struct NodeState { down, pauses, step, busy_until, waiting, is_called, clock, own_clock });
 
 #[cfg(test)]
 mod tests {

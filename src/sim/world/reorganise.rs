@@ -10,6 +10,7 @@
 //!    the branch (`actors/peer/fork.rs`), and its pool follows (`actors/pool/follow.rs`). All other nodes stay as they are.
 
 use super::{Item, World};
+use crate::ledger::saved::saved;
 use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
     ledger::{BlockRejected, Link},
@@ -207,3 +208,5 @@ fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(Transaction
     };
     Ok(ids.into_iter().map(|id| (id, if returns(&id) { Became::Returned } else { Became::Dropped })).collect())
 }
+
+saved!(struct PoolWatch { node, pending });

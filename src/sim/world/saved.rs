@@ -1,0 +1,148 @@
+//! A moment as bytes, and back.
+
+use super::{Moment, World, faults::State};
+use crate::{
+    actors::Hosted,
+    ledger::{
+        Link,
+        saved::{LoadError, Loader, Saved, Saver},
+    },
+    sim::{Plan, fault::AddedFault, source::Counts},
+};
+use std::sync::Arc;
+
+impl Moment {
+    /// It as bytes, and the blocks of the tree that they name.
+    pub fn to_bytes(&self) -> (Vec<u8>, Vec<Arc<Link>>) {
+        let mut out = Saver::new(self.world.tree());
+        self.save(&mut out);
+        out.finish()
+    }
+
+    /// [`Moment::load`] of [`Moment::to_bytes`].
+    ///
+    /// # Errors
+    /// The bytes are none of such a moment.
+    pub fn from_bytes(bytes: Vec<u8>, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
+        let mut from = plan.loader(bytes);
+        let moment = Self::load(&mut from, plan, added)?;
+        from.finish()?;
+        Ok(moment)
+    }
+
+    /// Appends it.
+    pub fn save(&self, out: &mut Saver) {
+        let Self { world, tallies, actors } = self;
+        world.save(out);
+        tallies.save(out);
+        actors.save(out);
+    }
+
+    /// Reads one of a run that began with this plan, and into which these faults came, in this order.
+    ///
+    /// # Errors
+    /// The bytes are none of such a moment.
+    pub fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
+        let world = World::load(from, plan, added)?;
+        let (tallies, actors) = (Vec::<Counts>::load(from)?, Vec::<Hosted>::load(from)?);
+        let wanted = plan.nodes.len() * crate::sim::plan::ROLES.len();
+        match (actors.len() == wanted, tallies.len() == world.plan.sources.len()) {
+            (true, true) => Ok(Self { world, tallies, actors }),
+            (false, _) => Err(from.wrong("number of actors", actors.len())),
+            (_, false) => Err(from.wrong("number of clients", tallies.len())),
+        }
+    }
+}
+
+impl World {
+    fn save(&self, out: &mut Saver) {
+        let Self {
+            now,
+            queue,
+            network,
+            nodes,
+            agenda,
+            faults,
+            ahead,
+            sources,
+            abandoned,
+            pool_watch,
+            requests,
+            delivered,
+            anew,
+            added,
+            // Of the plan, with what came in.
+            plan: _,
+            names: _,
+            // Whoever watches watches anew.
+            observers: _,
+            tells_messages: _,
+            tells_acts: _,
+            // Empty between two events.
+            answers: _,
+            arrivals: _,
+        } = self;
+        added.save(out);
+        faults.save(out);
+        (now.save(out), queue.save(out), network.save(out), nodes.save(out), agenda.save(out), ahead.save(out));
+        out.number(sources.len() as u64);
+        for source in sources {
+            source.is_some().save(out);
+            if let Some(source) = source {
+                source.save(out);
+            }
+        }
+        (abandoned.save(out), pool_watch.save(out), requests.save(out), delivered.save(out), anew.save(out));
+    }
+
+    fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
+        let mut world = Self::new(&plan.apart(), std::iter::empty(), Vec::new());
+        world.added = Saved::load(from)?;
+        world.faults = Saved::load(from)?;
+        world.add_again(from, added)?;
+        world.now = Saved::load(from)?;
+        world.queue = Saved::load(from)?;
+        world.network.go_on(from)?;
+        world.nodes = Saved::load(from)?;
+        world.agenda = Saved::load(from)?;
+        world.ahead = Saved::load(from)?;
+        let sources = from.number()?;
+        if sources != world.plan.sources.len() as u64 {
+            return Err(from.wrong("number of clients", sources));
+        }
+        world.sources = (0..world.plan.sources.len()).map(|_| None).collect();
+        for index in 0..world.plan.sources.len() {
+            if bool::load(from)? {
+                let mut source = (world.plan.sources[index].make)();
+                source.go_on(from)?;
+                world.sources[index] = Some(source);
+            }
+        }
+        world.abandoned = Saved::load(from)?;
+        world.pool_watch = Saved::load(from)?;
+        world.requests = Saved::load(from)?;
+        world.delivered = Saved::load(from)?;
+        world.anew = Saved::load(from)?;
+        Ok(world)
+    }
+
+    /// Faults that came in, and the clients that carry them out, are of the plan again.
+    fn add_again(&mut self, from: &Loader, added: &[AddedFault]) -> Result<(), LoadError> {
+        if added.len() != self.added.len() || self.faults.states().len() != self.plan.faults.len() + added.len() {
+            return Err(from.wrong("number of faults", self.added.len()));
+        }
+        for (AddedFault { fault, clients }, (id, best)) in added.iter().zip(self.added.clone()) {
+            if let Some(make) = clients {
+                // Clients that have begun know all that they took from that block.
+                let has_begun = self.faults.states().get(id).is_none_or(|state| *state != State::Ahead);
+                let best = from.tree().link(&best).or_else(|| has_begun.then(|| from.tree().genesis().clone()));
+                let best = best.ok_or_else(|| from.wrong("fault whose clients can be made", id))?;
+                let source = make(id, &best);
+                source.tally.reset();
+                Arc::make_mut(&mut self.plan).sources.push(source);
+            }
+            Arc::make_mut(&mut self.plan).faults.push(fault.clone());
+        }
+        Ok(())
+    }
+}
