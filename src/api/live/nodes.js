@@ -13,7 +13,7 @@ const LINKS = 8000;
 
 export class Nodes {
   constructor(where, act) {
-    Object.assign(this, { where, act, at: null });
+    Object.assign(this, { where, act, at: null, known: new Set() });
     this.links = svg("path", { class: "links" });
     this.cut = svg("path", { class: "links cut" });
     this.marks = svg("g", {});
@@ -129,26 +129,45 @@ export class Nodes {
     return text(x + away * Math.sin(angle), y - away * Math.cos(angle) + 4, this.lab.nodes.length > 30 ? 9.5 : 12, node.node);
   }
 
-  /** Links: those that nodes say they have, and those that are cut, which are drawn also where nobody says so. */
+  /**
+   * Links: those that nodes say they have, and those that are cut. A node soon forgets a peer that it does not reach, so a link
+   * that is cut is one that was told of before, or any where the nodes of a part have links to almost all others of it. Where
+   * nobody ever told of links, the pairs of nodes are counted that do not reach each other.
+   */
   joined(many) {
     const d = { fine: "", cut: "" };
     const { lab, parts, places } = this;
     const line = (one, other) => `M${px(places[one][0])},${px(places[one][1])}L${px(places[other][0])},${px(places[other][1])}`;
     let drawn = 0;
     this.cuts = 0;
-    // Where only numbers are told, links are known if everybody has one to everybody.
-    const mesh = lab.nodes.every((node) => typeof node.peers === "number" && (!node.live || node.peers >= lab.nodes.length - 1));
-    lab.nodes.forEach((node, one) => {
-      const known = Array.isArray(node.peers) ? new Set(node.peers) : null;
-      for (let other = one + 1; other < lab.nodes.length; other += 1) {
-        const apart = parts[one] !== parts[other];
-        if (apart) this.cuts += 1;
-        if (many || drawn > LINKS) continue;
-        if (apart) d.cut += line(one, other);
-        else if (known?.has(other) || mesh) d.fine += line(one, other);
-        drawn += 1;
-      }
+    const peers = lab.nodes.map((node) => (Array.isArray(node.peers) ? new Set(node.peers) : null));
+    const told = peers.some(Boolean);
+    let [near, linked] = [0, 0];
+    const pairs = (see) => {
+      for (let one = 0; one < lab.nodes.length; one += 1) for (let other = one + 1; other < lab.nodes.length; other += 1) see(one, other);
+    };
+    if (told)
+      pairs((one, other) => {
+        const has = peers[one]?.has(other) || peers[other]?.has(one);
+        if (has) this.known.add(one * lab.nodes.length + other);
+        if (parts[one] !== parts[other] || !lab.nodes[one].live || !lab.nodes[other].live) return;
+        near += 1;
+        if (has) linked += 1;
+      });
+    // Nodes that stand alone have nobody to have a link to.
+    if (told) this.mesh = linked >= 0.9 * near;
+    const knows = this.mesh !== undefined;
+    pairs((one, other) => {
+      const apart = parts[one] !== parts[other];
+      const isLink = !knows || this.mesh || this.known.has(one * lab.nodes.length + other);
+      if (apart && isLink) this.cuts += 1;
+      if (many || drawn > LINKS) return;
+      if (apart && isLink && knows) d.cut += line(one, other);
+      else if (!apart && peers[one]?.has(other)) d.fine += line(one, other);
+      else return;
+      drawn += 1;
     });
+    const cut = `${number(this.cuts)} ${knows ? "links" : "pairs"} cut`;
     this.links.setAttribute("d", d.fine);
     this.cut.setAttribute("d", d.cut);
     const count = Math.max(1, lab.nodes.length);
@@ -160,14 +179,14 @@ export class Nodes {
             svg(
               "text",
               { x: 6, y: this.heads[index] + 3, class: "tick" },
-              `${plural(group.length, "node")}${index ? "" : `, ${number(this.cuts)} links cut`}`,
+              `${plural(group.length, "node")}${index ? "" : `, ${cut}`}`,
             ),
           )
         : [];
     const walls = many ? this.heads.slice(1).map((y) => svg("path", { d: `M0,${y - 12}H${SIDE}`, class: "links cut wall" })) : [];
     const live = lab.nodes.filter((node) => node.live).length;
-    const lines = this.cuts
-      ? [`${number(this.groups.length)} parts`, `${number(this.cuts)} links cut`]
+    const lines = this.groups.length > 1
+      ? [`${number(this.groups.length)} parts`, cut]
       : [plural(count, "node"), live === count ? "all live" : `${number(count - live)} down`];
     const middle = many
       ? []
@@ -177,7 +196,7 @@ export class Nodes {
             {
               x: MIDDLE,
               y: MIDDLE - 2 + index * 22,
-              class: index ? (this.cuts ? "cut-count" : "tick") : "middle",
+              class: index ? (this.groups.length > 1 ? "cut-count" : "tick") : "middle",
               "font-size": index ? 14 : 18,
               "text-anchor": "middle",
             },

@@ -195,15 +195,16 @@ class TraceView {
 
   drawAxis(context, colour, high) {
     const [from, to] = this.window.map(this.seconds);
-    const step = [1e-6, 1e-3, 1, 60, 3600, 86400].flatMap((unit) => [1, 2, 5, 10, 15, 20, 30, 100, 200, 500].map((times) => unit * times)).sort((one, other) => one - other)
-      .find((step) => ((to - from) / step) * 90 < this.width) || to - from;
+    const { name, ticks } = linearTicks({ unit: "seconds" }, [from, to], Math.max(2, this.width / 120));
+    const [sign] = UNITS.find(([, , unit]) => unit === name);
+    const labels = ticks.map(({ label }) => (label === "0" ? label : `${label} ${sign}`));
     context.fillStyle = colour("soft");
     context.textAlign = "center";
-    for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
-      const x = VIEW.left + ((at - from) / (to - from)) * this.width;
+    ticks.forEach(({ value }, index) => {
+      const x = VIEW.left + ((value - from) / (to - from)) * this.width;
       context.fillRect(x, high - VIEW.axis, 1, 4);
-      context.fillText(at === 0 ? "0" : duration(at, 6), Math.min(x, VIEW.left + this.width - 24), high - 9);
-    }
+      context.fillText(labels[index], Math.min(x, VIEW.left + this.width - 24), high - 9);
+    });
     context.textAlign = "left";
   }
 

@@ -537,6 +537,29 @@ test("51 delegates at 100 times real time: frames come, and memory and elements 
     await close();
 });
 
+test("where not all nodes are linked, only links are drawn and counted as cut", async () => {
+    const file = join(folder, "regular.toml");
+    writeFileSync(file, 'version = 1\ndescription = "few links"\nrounds = 20\n[network]\ndelegates = 24\ntopology = { regular = 6 }\n[rules.node]\ndiscovery = false\n');
+    const net = await start(file, "--pace", "manual", "--stage", "inline");
+    await net.advance(3);
+    const { page, told, close } = await open(browser, net);
+    const { nodes } = await net.get("/lab?peers=true");
+    const links = new Set(nodes.flatMap(({ node, peers }) => peers.map((peer) => [node, peer].sort((one, other) => one - other).join())));
+    assert.ok(links.size <= (24 * 6) / 2, `${links.size} links`);
+    const drawn = (kind) => page.locator(kind).evaluate((path) => (path.getAttribute("d") ?? "").split("M").length - 1);
+    await until(page, (count) => document.querySelector("path.links:not(.cut)").getAttribute("d")?.split("M").length - 1 === count, links.size);
+    await net.post("/lab/faults", { kind: "partition", groups: [{ from: 0, to: 9 }] });
+    const cut = [...links].filter((link) => { const [one, other] = link.split(",").map(Number); return one <= 9 !== other <= 9; }).length;
+    assert.ok(cut > 3 && cut < 60, `${cut} links between the parts`);
+    await until(page, (cut) => document.querySelector(".cut-count")?.textContent === `${cut} links cut`, cut);
+    assert.equal(await drawn("path.links.cut"), cut);
+    // The nodes forget each other; the page does not.
+    await net.advance(60);
+    await until(page, (cut) => document.querySelector(".cut-count")?.textContent === `${cut} links cut`, cut);
+    assert.deepEqual(told, []);
+    await close();
+});
+
 test("a thousand nodes are drawn, those of each part together", async () => {
     const net = await start("--pace", "manual", "--stage", "inline", "--seed", "8", "--delegates", "1000");
     await net.advance(5);
@@ -547,6 +570,7 @@ test("a thousand nodes are drawn, those of each part together", async () => {
     // Nodes stand apart: no two at one place, and none outside.
     const places = await page.locator("svg.nodes > g:not(.parts) > path").evaluateAll((marks) => marks.map((mark) => mark.getAttribute("d").match(/^M([\d.]+),([\d.]+)/).slice(1).map(Number)));
     assert.equal(new Set(places.map(([x, y]) => `${x},${y}`)).size, 1000);
+    assert.equal(await page.locator("svg.nodes .parts text").first().textContent(), "400 nodes, 240,000 links cut");
     assert.ok(places.every(([x, y]) => x > 0 && x < 460 && y > 0 && y < 460));
     assert.deepEqual(told, []);
     await close();

@@ -215,6 +215,20 @@ test("a trace of a million events opens in three seconds, and going through it i
         }
         return times.slice(1).map((time, index) => time - times[index]).sort((one, other) => one - other);
     });
+    // Twenty hours: ticks stand at whole ones.
+    const texts = await page.evaluate(async () => {
+        const texts = [];
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...all) { texts.push(text); return fillText.call(this, text, ...all); };
+        for (const key of ["+", "0"]) {
+            document.querySelector(".trace input[type=range]").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+            for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+        }
+        CanvasRenderingContext2D.prototype.fillText = fillText;
+        return texts;
+    });
+    const hours = texts.filter((text) => text.endsWith(" h"));
+    assert.ok(hours.length >= 3 && hours.every((text) => /^\d+ h$/.test(text)), String(texts));
     console.log(`${count} events opened in ${took.toFixed(0)} ms, decoded in ${floor.toFixed(0)} ms; a step takes ${gaps[gaps.length >> 1].toFixed(1)} ms in the median, ${gaps[Math.floor(gaps.length * 0.95)].toFixed(1)} ms at 95 %`);
     assert.ok(took < Math.max(3000, 8 * floor), `opened in ${took} ms, decoded in ${floor} ms`);
     assert.ok(gaps[gaps.length >> 1] < 50, `a step takes ${gaps[gaps.length >> 1]} ms`);
