@@ -17,12 +17,13 @@ function run(binary: string): void {
     // Where this process is killed, nobody else ends the program.
     const isAsked = words.some((word) => word.startsWith("--exit-with-parent"));
     if (watching.includes(words[0] ?? "") && !isAsked) words.splice(1, 0, `--exit-with-parent=${process.pid}`);
-    const child = spawn(binary, words, { stdio: "inherit" });
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
-        // A terminal sends Ctrl-C and Ctrl-\ to both by itself, and a second one would end the program at once.
-        const told = process.stdin.isTTY && (signal === "SIGINT" || signal === "SIGQUIT");
-        process.on(signal, () => void (told || child.kill(signal)));
+    // A session of its own: what a terminal sends reaches the program through this process, and once. A second Ctrl-C would end it.
+    const child = spawn(binary, words, { stdio: "inherit", detached: true });
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGCONT"] as const) {
+        process.on(signal, () => void child.kill(signal));
     }
+    // Ctrl-Z: both stop.
+    process.on("SIGTSTP", () => void (child.kill("SIGSTOP"), process.kill(process.pid, "SIGSTOP")));
     child.on("error", (error) => fail(`${binary}: ${error.message}`));
     child.on("exit", (code, signal) => process.exit(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
 }

@@ -40,8 +40,11 @@ def test_a_killed_worker_costs_no_run(scenario: str, settings: None) -> None:
         pids = list(client.run(os.getpid).values())
         pool = Watched(client.get_executor(), 3, lambda: os.kill(pids[0], signal.SIGKILL))
         sweep = dposlab.sweep(scenario, seeds=range(RUNS), executor=pool)
+        # A callable that makes executors is as good, and its executor is ended.
+        made = dposlab.sweep(scenario, seeds=range(RUNS), executor=client.get_executor)
     assert pool.did
     same_rows(sweep, whole)
+    same_rows(made, whole)
 
 
 def test_a_killed_scheduler_costs_no_run(scenario: str, settings: None) -> None:

@@ -211,9 +211,10 @@ def test_progress_that_cannot_be_shown_stops_nothing(scenario: str, monkeypatch:
     assert dposlab.run(scenario, progress=True).ok
 
 
-#: Prints more than a pipe holds when it is told to stop, and says when it has ended in good order.
+#: Begins when somebody reads what it says, prints more than a pipe holds when it is told to stop, and says when it has ended in good order.
 LAST_WORDS = """#!/bin/bash
 trap 'head -c 300000 /dev/zero; touch in-good-order; exit 1' INT
+head -c 300000 /dev/zero >&2
 touch begun
 while :; do read -t 0.05 <> <(:); done
 """

@@ -395,3 +395,56 @@ with ThreadPoolExecutor(1) as pool:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.stdout == "out: File too large; rows that came in before are kept\n", ended.stderr
     assert [file.name for file in Path("out/shards").iterdir()] == ["lock"], "nothing is left half done"
+
+
+class Printed:
+    """Lines that come so many seconds after each other, on a clock of its own."""
+
+    def __init__(self, *after: float) -> None:
+        self._after = list(after)
+
+    def get(self, timeout: float) -> str | None:
+        import queue
+
+        if not self._after:
+            return None
+        if self._after[0] > timeout:
+            self._after[0] -= timeout
+            raise queue.Empty
+        return f"after {self._after.pop(0)}"
+
+
+@pytest.mark.parametrize(("after", "lines", "late"), [((9, 9, 9), 3, False), ((9, 9, 11), 2, True), ((11, 1), 0, True)])
+def test_each_run_of_a_shard_may_take_the_whole_of_its_time(after: tuple[float, ...], lines: int, late: bool) -> None:
+    from dposlab._lease import lease
+    from dposlab._worker import _lines
+
+    with lease() as wanted:
+        printed: Any = Printed(*after)
+        found = _lines(printed, 10.0, wanted)
+    assert (len(found[0]), found[1]) == (lines, late)
+    # Nobody waits for it any more.
+    with pytest.raises(dposlab.DposlabError, match="waits for them no more"):
+        _lines(Printed(1), None, wanted)  # type: ignore[arg-type]
+
+
+def test_a_lease_is_over_with_its_block_and_its_process_alone() -> None:
+    import dataclasses
+
+    from dposlab._lease import lease
+
+    with lease() as wanted:
+        for _ in range(5):
+            assert not wanted.is_over(), "asking uses nothing up"
+        assert dataclasses.replace(wanted, born="1").is_over(), "another process of that number"
+        assert dataclasses.replace(wanted, pid=2**22 - 1).is_over()
+        assert not dataclasses.replace(wanted, place="another machine", born="1").is_over(), "nobody can know"
+        assert not dataclasses.replace(wanted, place="", born="1").is_over()
+        # A fork holds the socket, too.
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+    assert wanted.is_over()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)

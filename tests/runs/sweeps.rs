@@ -455,6 +455,16 @@ fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
     let gathered = gather("with-died", &["other"]);
     assert!(gathered.status.success(), "{}", String::from_utf8_lossy(&gathered.stderr));
     assert!(place.results("whole") == place.results("with-died"));
+    // Also where the word of its death comes after it was played, and in whichever order the files are given.
+    for (out, files) in [
+        ("with-died", &["died"][..]),
+        ("died-first", &["died", "part", "other"]),
+        ("died-last", &["part", "other", "died"]),
+    ] {
+        let gathered = gather(out, files);
+        assert!(gathered.status.success(), "{out}: {}", String::from_utf8_lossy(&gathered.stderr));
+        assert!(place.results("whole") == place.results(out), "{out}");
+    }
 
     write("another", &part.replacen("rows_of\":\"", "rows_of\":\"00", 1));
     assert!(refusal(&gather("x", &["another"])).contains("another: line 1: found rows of another sweep"));

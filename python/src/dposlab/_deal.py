@@ -70,7 +70,7 @@ class Dealer(Generic[T]):
             for future in self._waiting:
                 future.cancel()
             if self._own:
-                self._executor.shutdown(wait=False, cancel_futures=True)
+                _shut(self._executor)
 
     def _give_out(self) -> None:
         while self._todo:
@@ -134,7 +134,7 @@ class Dealer(Generic[T]):
             self._todo.append(work)
         self._waiting.clear()
         if self._own:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            _shut(self._executor)
         if self._make is not None and self._made < EXECUTORS:
             self._made += 1
             try:
@@ -145,6 +145,14 @@ class Dealer(Generic[T]):
                 return
         warnings.warn(f"the executor is lost ({type(why).__name__}: {why}): the rest is done in this process", stacklevel=5)
         self._executor, self._own, self._is_local = ThreadPoolExecutor(os.cpu_count()), True, True
+
+
+def _shut(executor: Executor) -> None:
+    """Ends an executor without waiting for it. Some have the protocol of Python 3.8, as Dask's, and cancel by themselves."""
+    try:
+        executor.shutdown(wait=False, cancel_futures=True)
+    except TypeError:
+        executor.shutdown(wait=False)
 
 
 def halves(work: Range) -> list[Range]:

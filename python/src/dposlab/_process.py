@@ -90,8 +90,9 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
     :class:`UsageError` for exit code 2, and :class:`RunDied` where it ended by a signal or another code than 0 and 1.
     """
     child = start(arguments, cwd=cwd)
-    told = Listener(child.stderr, tell)
+    told: Listener | None = None
     try:
+        told = Listener(child.stderr, tell)
         assert child.stdout is not None
         stdout = child.stdout.read()
         child.wait()
@@ -102,7 +103,8 @@ def call(arguments: Sequence[str], tell: Tell | None = None, cwd: str | None = N
         stop(child, SWEEP_PATIENCE if arguments[0] == "sweep" else PATIENCE)
         raise
     finally:
-        told.join()
+        if told is not None:
+            told.join()
         close(child)
     return judged(arguments, child.returncode, stdout, told.text())
 

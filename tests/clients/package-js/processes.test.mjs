@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,6 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 const folder = mkdtempSync(join(tmpdir(), "dposlab-js-"));
 const command = "node_modules/.bin/dposlab";
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "failing/vitest.config.js"];
+const long = ["scenario.toml", "--set", "rounds=100000", "--set", "stall='off'"];
 const jest = ["node_modules/jest/bin/jest.js", "--testMatch"];
 
 function run(program, words, env = {}) {
@@ -53,6 +54,33 @@ test("the command gives signals on", async () => {
     }
 });
 
+for (const [what, input] of [["with the terminal as its input", ""], ["with another input", " < /dev/null"]]) {
+    test(`Ctrl-C in a terminal ends the command in good order, ${what}`, async () => {
+        const out = join(folder, `ctrl-c${input.length}`);
+        const line = `${command} run ${long.map((word) => `"${word}"`).join(" ")} --out ${out}${input}`;
+        const terminal = spawn("script", ["--quiet", "--return", "--command", line, "/dev/null"], { stdio: ["pipe", "ignore", "ignore"] });
+        await until("the run has begun", () => existsSync(join(out, "events.jsonl")) && statSync(join(out, "events.jsonl")).size > 0);
+        terminal.stdin.write("\x03");
+        await until("it has ended", () => terminal.exitCode !== null);
+        assert.equal(JSON.parse(readFileSync(join(out, "summary.json"), "utf8")).interrupted, true);
+    });
+}
+
+test("a command that is stopped and goes on takes its program with it", async () => {
+    const child = spawn(command, ["up", "--port", "0", "--json", "--pace", "manual"], { stdio: ["ignore", "pipe", "inherit"] });
+    const [line] = await once(child.stdout.setEncoding("utf8"), "data");
+    const pid = Number(/"pid":(\d+)/.exec(line)[1]);
+    child.stdout.resume();
+    const isStopped = () => [pid, child.pid].every((each) => /^State:\s+T/m.test(readFileSync(`/proc/${each}/status`, "utf8")));
+    child.kill("SIGTSTP");
+    await until("both are stopped", isStopped);
+    child.kill("SIGCONT");
+    await until("both go on", () => !isStopped());
+    child.kill("SIGINT");
+    const [code] = await once(child, "exit");
+    assert.equal(code, 0);
+});
+
 /** The processes that one has started, in whichever thread. */
 function children(pid) {
     try {
@@ -64,7 +92,6 @@ function children(pid) {
     }
 }
 
-const long = ["scenario.toml", "--set", "rounds=100000", "--set", "stall='off'"];
 for (const [name, ...words] of [
     ["run", ...long, "--out", join(folder, "run")],
     ["sweep", ...long, "--out", join(folder, "sweep")],
@@ -121,6 +148,29 @@ test("a failed test says where its recording is, and how to replay it", () => {
         const [, file] = /replay it: npx dposlab replay (\S+)/.exec(stderr);
         assert.match(run(command, ["replay", file]).stdout, /digest/);
     }
+});
+
+for (const [name, words] of [
+    ["vitest", [...vitest, "failing/same"]],
+    ["jest", [...jest, "**/failing/same*.jest.js"]],
+]) {
+    test(`each failed chain has a recording of its own, whatever the names of the tests: ${name}`, () => {
+        const env = { DPOSLAB_RECORDINGS: join(folder, `same-${name}`) };
+        const { status, stderr } = run(process.execPath, words, env);
+        assert.equal(status, 1);
+        const files = [...stderr.matchAll(/replay it: npx dposlab replay (\S+)/g)].map(([, file]) => file);
+        assert.equal(files.length, 4, stderr);
+        const digests = files.map((file) => /digest: +(\w+)/.exec(run(command, ["replay", file]).stdout)[1]);
+        assert.equal(new Set(digests).size, 4, "the chains are of different lengths");
+        assert.match(stderr, /dposlab: 'one > works' failed/);
+    });
+}
+
+test("a testnet that does not start fails its tests, and not the environment", () => {
+    const { status, stderr } = run(process.execPath, [...jest, "**/failing/unstarted.jest.js"]);
+    assert.equal(status, 1);
+    assert.match(stderr, /Tests: +2 failed, 2 total/);
+    assert.doesNotMatch(stderr, /Test suite failed to run/);
 });
 
 test("a script that forgets its testnet ends, and the testnet with it", async () => {

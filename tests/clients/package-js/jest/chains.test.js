@@ -22,3 +22,13 @@ test("answers are of the tests' own realm", async () => {
     expect((await chain.status()).faults).toStrictEqual([]);
     await expect(chain.advance(0)).rejects.toMatchObject({ name: "ApiError", status: 422 });
 });
+
+describe("a chain that is made outside of tests", () => {
+    let shared;
+    beforeAll(async () => void (shared = await dposlab.chain()));
+    test.each([1, 2])("lasts as long as the file: test %i", async () => {
+        await dposlab.chain();
+        const { height } = await shared.advance(1);
+        expect(height).toBeGreaterThan(1);
+    });
+});
