@@ -9,36 +9,6 @@ use crate::{
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 
-/// All kinds but those of messages between actors and of a run's end.
-pub const KINDS: [&str; 26] = [
-    "block.forged",
-    "block.received",
-    "block.applied",
-    "block.refused",
-    "block.disregarded",
-    "block.reverted",
-    "chain.moved",
-    "chain.rolled-back",
-    "forger.suspended",
-    "forger.started",
-    "forger.failed",
-    "health.checked",
-    "peer.added",
-    "peer.removed",
-    "pool.added",
-    "pool.rejected",
-    "pool.removed",
-    "pool.expired",
-    "pool.evicted",
-    "pool.purged",
-    "pool.replaced",
-    "round.began",
-    "fault.began",
-    "fault.ended",
-    "node.down",
-    "node.up",
-];
-
 /// One event.
 #[derive(Debug, Serialize)]
 pub struct Line<'a> {
@@ -50,94 +20,101 @@ pub struct Line<'a> {
     pub payload: Payload<'a>,
 }
 
-/// The event; the kind is the member `kind`.
-#[derive(Debug, Serialize)]
-#[serde(tag = "kind")]
-#[rustfmt::skip]
-pub enum Payload<'a> {
-    #[serde(rename = "block.forged")]
-    BlockForged {
-        block: BlockLine,
-        /// Sum of its transactions' fees, in arktoshi.
-        fees: u64,
-        /// Ids of its transactions.
-        holds: Vec<Shown<crate::protocol::TransactionId>>,
-    },
-    #[serde(rename = "block.received")]
-    BlockReceived { block: BlockLine },
-    #[serde(rename = "block.applied")]
-    BlockApplied {
-        block: BlockLine,
-        /// Owners of the slots left empty before it, as public keys.
-        missed: Vec<Shown<&'a crate::protocol::PublicKey>>,
-        /// The round that begins with the next block, if one does.
-        round: Option<u32>,
-    },
-    #[serde(rename = "block.refused")]
-    BlockRefused { reason: String },
-    #[serde(rename = "block.disregarded")]
-    BlockDisregarded { block: BlockLine },
-    #[serde(rename = "block.reverted")]
-    BlockReverted { block: BlockLine },
-    #[serde(rename = "chain.rolled-back")]
-    RolledBack { from: TipLine, to: TipLine, cause: String },
-    /// The run went back to a snapshot.
-    #[serde(rename = "chain.moved")]
-    Moved {
-        from: TipLine,
-        to: TipLine,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pending: Option<Vec<TransactionLine>>,
-    },
-    #[serde(rename = "forger.suspended")]
-    ForgingSuspended { reached: u32, in_quorum: u32 },
-    #[serde(rename = "forger.started")]
-    ForgerStarted { delegate: String },
-    #[serde(rename = "forger.failed")]
-    ForgerFailed { reason: &'a str },
-    #[serde(rename = "health.checked")]
-    HealthChecked { peers: u32, forked: u32 },
-    #[serde(rename = "peer.added")]
-    PeerAdded { peer: u32 },
-    #[serde(rename = "peer.removed")]
-    PeerRemoved { peer: u32 },
-    #[serde(rename = "pool.added")]
-    PoolAdded { transactions: Vec<TransactionLine> },
-    #[serde(rename = "pool.rejected")]
-    PoolRejected { rejected: Vec<RejectionLine> },
-    #[serde(rename = "pool.removed")]
-    PoolRemoved { transaction: String },
-    #[serde(rename = "pool.expired")]
-    PoolExpired { transaction: TransactionLine },
-    #[serde(rename = "pool.evicted")]
-    PoolEvicted { transaction: TransactionLine },
-    #[serde(rename = "pool.purged")]
-    PoolPurged { transaction: TransactionLine },
-    #[serde(rename = "pool.replaced")]
-    PoolReplaced { transactions: Vec<TransactionLine> },
+/// Declares the kinds of lines: the name of each, the event of a node that it is of, if it is of one, and its members. The
+/// kinds of `live` are those that live readers can ask for.
+macro_rules! payloads {
+    (
+        live { $($(#[$doc:meta])* $name:literal $(, $event:pat)? => $variant:ident { $($members:tt)* };)* }
+        traces { $($(#[$other_doc:meta])* $other_name:literal => $other:ident { $($other_members:tt)* };)* }
+    ) => {
+        /// All kinds but those of messages between actors and of a run's end.
+        pub const KINDS: &[&str] = &[$($name),*];
 
-    #[serde(rename = "round.began")]
-    RoundBegan {
-        round: u32,
-        /// The block that ended the round before; the block the run begins on for its first.
-        after: String,
-        /// In forging order: slot `s` belongs to the member at `s` modulo their number.
-        members: Vec<MemberLine>,
-    },
-    #[serde(rename = "run.ended")]
-    RunEnded {},
-    #[serde(rename = "network.sent")]
-    Sent { from: ActorLine, to: ActorLine, message: MessageLine, arrives: u64 },
-    #[serde(rename = "network.lost")]
-    Lost { from: ActorLine, to: ActorLine, message: MessageLine },
-    #[serde(rename = "fault.began")]
-    FaultBegan { fault: usize, fault_kind: &'a str },
-    #[serde(rename = "fault.ended")]
-    FaultEnded { fault: usize, fault_kind: &'a str },
-    #[serde(rename = "node.down")]
-    NodeDown { cause: &'static str },
-    #[serde(rename = "node.up")]
-    NodeUp {},
+        /// The event; the kind is the member `kind`.
+        #[derive(Debug, Serialize)]
+        #[serde(tag = "kind")]
+        pub enum Payload<'a> {
+            $($(#[$doc])* #[serde(rename = $name)] $variant { $($members)* },)*
+            $($(#[$other_doc])* #[serde(rename = $other_name)] $other { $($other_members)* },)*
+        }
+
+        impl Payload<'_> {
+            /// Returns the value of the member `kind`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)*
+                    $(Self::$other { .. } => $other_name,)*
+                }
+            }
+        }
+
+        /// Returns the kind of the line of a node's event, without making that line.
+        pub fn kind_of(event: &Event) -> &'static str {
+            match event {
+                $($($event => $name,)?)*
+            }
+        }
+    };
+}
+
+payloads! {
+    live {
+        "block.forged", Event::BlockForged(_) => BlockForged {
+            block: BlockLine,
+            /// Sum of its transactions' fees, in arktoshi.
+            fees: u64,
+            /// Ids of its transactions.
+            holds: Vec<Shown<crate::protocol::TransactionId>>,
+        };
+        "block.received", Event::BlockReceived(_) => BlockReceived { block: BlockLine };
+        "block.applied", Event::BlockApplied(_) => BlockApplied {
+            block: BlockLine,
+            /// Owners of the slots left empty before it, as public keys.
+            missed: Vec<Shown<&'a crate::protocol::PublicKey>>,
+            /// The round that begins with the next block, if one does.
+            round: Option<u32>,
+        };
+        "block.refused", Event::BlockRefused(_) => BlockRefused { reason: String };
+        "block.disregarded", Event::BlockDisregarded(_) => BlockDisregarded { block: BlockLine };
+        "block.reverted", Event::BlockReverted(_) => BlockReverted { block: BlockLine };
+        /// The run went back to a snapshot.
+        "chain.moved" => Moved {
+            from: TipLine,
+            to: TipLine,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pending: Option<Vec<TransactionLine>>,
+        };
+        "chain.rolled-back", Event::RolledBack { .. } => RolledBack { from: TipLine, to: TipLine, cause: String };
+        "forger.suspended", Event::ForgingSuspended { .. } => ForgingSuspended { reached: u32, in_quorum: u32 };
+        "forger.started", Event::ForgerStarted { .. } => ForgerStarted { delegate: String };
+        "forger.failed", Event::ForgerFailed { .. } => ForgerFailed { reason: &'a str };
+        "health.checked", Event::HealthChecked { .. } => HealthChecked { peers: u32, forked: u32 };
+        "peer.added", Event::PeerAdded(_) => PeerAdded { peer: u32 };
+        "peer.removed", Event::PeerRemoved(_) => PeerRemoved { peer: u32 };
+        "pool.added", Event::PoolAdded(_) => PoolAdded { transactions: Vec<TransactionLine> };
+        "pool.rejected", Event::PoolRejected(_) => PoolRejected { rejected: Vec<RejectionLine> };
+        "pool.removed", Event::PoolRemoved(_) => PoolRemoved { transaction: String };
+        "pool.expired", Event::PoolExpired(_) => PoolExpired { transaction: TransactionLine };
+        "pool.evicted", Event::PoolEvicted(_) => PoolEvicted { transaction: TransactionLine };
+        "pool.purged", Event::PoolPurged(_) => PoolPurged { transaction: TransactionLine };
+        "pool.replaced", Event::PoolReplaced(_) => PoolReplaced { transactions: Vec<TransactionLine> };
+        "round.began" => RoundBegan {
+            round: u32,
+            /// The block that ended the round before; the block the run begins on for its first.
+            after: String,
+            /// In forging order: slot `s` belongs to the member at `s` modulo their number.
+            members: Vec<MemberLine>,
+        };
+        "fault.began" => FaultBegan { fault: usize, fault_kind: &'a str };
+        "fault.ended" => FaultEnded { fault: usize, fault_kind: &'a str };
+        "node.down" => NodeDown { cause: &'static str };
+        "node.up" => NodeUp {};
+    }
+    traces {
+        "run.ended" => RunEnded {};
+        "network.sent" => Sent { from: ActorLine, to: ActorLine, message: MessageLine, arrives: u64 };
+        "network.lost" => Lost { from: ActorLine, to: ActorLine, message: MessageLine };
+    }
 }
 
 /// A value as it is printed.
@@ -260,41 +237,6 @@ impl<'a> Line<'a> {
 }
 
 impl Payload<'_> {
-    /// The value of the member `kind`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::BlockForged { .. } => "block.forged",
-            Self::BlockReceived { .. } => "block.received",
-            Self::BlockApplied { .. } => "block.applied",
-            Self::BlockRefused { .. } => "block.refused",
-            Self::BlockDisregarded { .. } => "block.disregarded",
-            Self::BlockReverted { .. } => "block.reverted",
-            Self::RolledBack { .. } => "chain.rolled-back",
-            Self::Moved { .. } => "chain.moved",
-            Self::ForgingSuspended { .. } => "forger.suspended",
-            Self::ForgerStarted { .. } => "forger.started",
-            Self::ForgerFailed { .. } => "forger.failed",
-            Self::HealthChecked { .. } => "health.checked",
-            Self::PeerAdded { .. } => "peer.added",
-            Self::PeerRemoved { .. } => "peer.removed",
-            Self::PoolAdded { .. } => "pool.added",
-            Self::PoolRejected { .. } => "pool.rejected",
-            Self::PoolRemoved { .. } => "pool.removed",
-            Self::PoolExpired { .. } => "pool.expired",
-            Self::PoolEvicted { .. } => "pool.evicted",
-            Self::PoolPurged { .. } => "pool.purged",
-            Self::PoolReplaced { .. } => "pool.replaced",
-            Self::RoundBegan { .. } => "round.began",
-            Self::RunEnded {} => "run.ended",
-            Self::Sent { .. } => "network.sent",
-            Self::Lost { .. } => "network.lost",
-            Self::FaultBegan { .. } => "fault.began",
-            Self::FaultEnded { .. } => "fault.ended",
-            Self::NodeDown { .. } => "node.down",
-            Self::NodeUp {} => "node.up",
-        }
-    }
-
     /// The actor of a node that events of this kind come from.
     pub fn actor(&self) -> &'static str {
         match self.kind().split_once('.').map(|(subject, _)| subject) {
@@ -303,32 +245,6 @@ impl Payload<'_> {
             _ if matches!(self, Self::BlockForged { .. }) => "delegate",
             _ => "peer",
         }
-    }
-}
-
-/// The kind of the line of a node's event, without making that line.
-pub fn kind_of(event: &Event) -> &'static str {
-    match event {
-        Event::BlockForged(_) => "block.forged",
-        Event::BlockReceived(_) => "block.received",
-        Event::BlockApplied(_) => "block.applied",
-        Event::BlockRefused(_) => "block.refused",
-        Event::BlockDisregarded(_) => "block.disregarded",
-        Event::BlockReverted(_) => "block.reverted",
-        Event::RolledBack { .. } => "chain.rolled-back",
-        Event::ForgingSuspended { .. } => "forger.suspended",
-        Event::ForgerStarted { .. } => "forger.started",
-        Event::ForgerFailed { .. } => "forger.failed",
-        Event::HealthChecked { .. } => "health.checked",
-        Event::PeerAdded(_) => "peer.added",
-        Event::PeerRemoved(_) => "peer.removed",
-        Event::PoolAdded(_) => "pool.added",
-        Event::PoolRejected(_) => "pool.rejected",
-        Event::PoolRemoved(_) => "pool.removed",
-        Event::PoolExpired(_) => "pool.expired",
-        Event::PoolEvicted(_) => "pool.evicted",
-        Event::PoolPurged(_) => "pool.purged",
-        Event::PoolReplaced(_) => "pool.replaced",
     }
 }
 
@@ -551,7 +467,7 @@ mod tests {
             })
             .collect();
         let told_live = |kind: &&&str| !["network.sent", "network.lost", "run.ended"].contains(kind);
-        let mut kinds = KINDS;
+        let mut kinds = KINDS.to_vec();
         kinds.sort_unstable();
         assert_eq!(documented.keys().filter(told_live).copied().collect::<Vec<_>>(), kinds);
         let keys = KeyPair::from_passphrase("trace");
