@@ -611,10 +611,14 @@ impl BlockTree {
             if let Some(applied) = at.applied.load_full() {
                 break applied;
             }
+            if at.height() == Height::GENESIS {
+                // As it was read again.
+                break self.genesis_applied();
+            }
             if let Some(settled) = at.below.settled() {
                 break self.settled_state(at.height(), &at.block, &*settled);
             }
-            let parent = at.parent().expect("the state of genesis is never dropped");
+            let parent = at.parent().expect("it is above genesis");
             missing.push(mem::replace(&mut at, parent));
         };
         while let Some(next) = missing.pop() {
@@ -629,10 +633,7 @@ impl BlockTree {
         for below in Height::GENESIS.0 + 1..height.0 {
             applied = Arc::new(self.applied_again(&applied, &read(settled, Height(below)).block));
         }
-        match height {
-            Height::GENESIS => applied,
-            _ => Arc::new(self.applied_again(&applied, block)),
-        }
+        Arc::new(self.applied_again(&applied, block))
     }
 
     fn applied_again(&self, before: &Applied, block: &Arc<Block>) -> Applied {
