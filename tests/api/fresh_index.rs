@@ -155,11 +155,20 @@ proptest! {
     fn every_answer_is_that_of_a_fresh_index(seed in any::<u64>(), changes in prop::collection::vec(change(), 1..12)) {
         play(Network::new(), seed, &changes, 4);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 3,
+        max_shrink_iters: 200,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/tests/fresh_index.txt"))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_answer_of_settled_blocks_is_that_of_a_fresh_index_in_memory(
         seed in any::<u64>(),
-        changes in prop::collection::vec(change(), 12..24),
+        changes in prop::collection::vec(change(), 14..22),
     ) {
         play(Network::settling(), seed, &changes, 8);
     }

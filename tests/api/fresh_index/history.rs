@@ -19,6 +19,9 @@ pub const ROUND: u32 = 5;
 /// No node goes back below this: transactions of version 2 are allowed from the next block on.
 const LOWEST: u32 = 2;
 
+/// Blocks that a node lacks at most of the longest chain where blocks settle.
+const APART_MAX: u32 = 4;
+
 /// What a node does.
 #[derive(Clone, Debug)]
 pub enum Deed {
@@ -124,8 +127,22 @@ impl Network {
             }
             Deed::Forgets { which, how } => self.forget(node, *which, *how, &mut seen),
         }
+        if self.settling.is_some() {
+            self.gather();
+        }
         if let Some(settling) = &self.settling {
             settling.settle(&self.play.tree, &self.tips);
+        }
+    }
+
+    /// Nodes that are far from the highest block follow it, so that all have blocks in common that can settle.
+    fn gather(&mut self) {
+        let highest = self.tips.iter().max_by_key(|tip| tip.height()).expect("three nodes").clone();
+        for node in 0..NODES {
+            let shared = highest.ancestor(Height(highest.height().0.saturating_sub(APART_MAX).max(LOWEST)));
+            if !self.tips[node].descends_from(&shared.expect("all chains are higher")) {
+                self.follow(node, &highest, &mut |_| {});
+            }
         }
     }
 
