@@ -262,6 +262,7 @@ impl Up {
         let beside = beside.map_err(Failure::broken)?;
         let chains = chains::beside(&network, &session, beside.handle().clone());
         let seed = session.seed;
+        let checkpoints = kept.as_ref().map(|kept| kept.checkpoints(&plan)).transpose()?;
         let live = async {
             let interrupts = Interrupts::listen(parent).map_err(Failure::broken)?;
             let mut stage = match self.stage {
@@ -277,6 +278,7 @@ impl Up {
                 .journalled(journal)
                 .journalled(Some(Box::new(session_kept.clone())))
                 .remembered(past)
+                .kept(checkpoints)
                 .begun()
                 .await
                 .map_err(Failure::broken)?;

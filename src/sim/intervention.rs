@@ -1,6 +1,7 @@
 //! What comes into a live run from outside.
 
 use super::fault::AddedFault;
+use crate::ledger::saved::saved;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
     ledger::{BlockRejected, Link},
@@ -177,3 +178,6 @@ pub enum ReorgError {
     #[error("no block can be made at height {height} of the other branch: {why}")]
     Unbuildable { height: Height, why: Box<BlockRejected> },
 }
+
+saved!(struct SnapshotId(number));
+saved!(struct SnapshotInfo { id, name, at, delivered, height, tip });

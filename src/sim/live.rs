@@ -17,8 +17,14 @@ pub use handle::{LiveHandle, Stopped};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
-use super::{Intervention, Observer, Outcome, Stage, past::Album, stage::ractor::ActorDied};
-use crate::{actors::SimTime, ledger::Link, protocol::slots::Slots};
+use super::{
+    Intervention, Observer, Outcome, Stage, past::Album, snapshots::Snapshots, stage::ractor::ActorDied, world::Moment,
+};
+use crate::{
+    actors::SimTime,
+    ledger::Link,
+    protocol::{Height, slots::Slots},
+};
 use advance::{Asked, Goal, Lookout};
 use handle::Command;
 use on_demand::{Demand, Dropped};
@@ -50,6 +56,18 @@ pub trait Journal: Send {
     }
 }
 
+/// Keeps a live run's moments outside memory now and then.
+pub trait Keeper: Send {
+    /// Whether a moment is to be kept, where most live nodes stand at this height.
+    fn is_due(&self, height: Height) -> bool;
+
+    /// Keeps a moment. It must not wait: the run does.
+    fn keep(&mut self, moment: Moment, snapshots: &Snapshots);
+
+    /// The run is over: waits until what was to be kept is.
+    fn end(&mut self);
+}
+
 /// A live run.
 pub struct Live {
     stage: Stage,
@@ -71,6 +89,7 @@ pub struct Live {
     stopping: bool,
     journals: Vec<Box<dyn Journal>>,
     album: Option<Box<dyn Album>>,
+    keeper: Option<Box<dyn Keeper>>,
 }
 
 impl Live {
@@ -97,6 +116,7 @@ impl Live {
             stopping: false,
             journals: Vec::new(),
             album: None,
+            keeper: None,
         };
         (live, LiveHandle(sender))
     }
@@ -117,6 +137,13 @@ impl Live {
     #[must_use]
     pub fn remembered(mut self, album: impl Album + 'static) -> Self {
         self.album = Some(Box::new(album));
+        self
+    }
+
+    /// The same run, whose moments are kept outside memory now and then, if they are.
+    #[must_use]
+    pub fn kept(mut self, keeper: Option<impl Keeper + 'static>) -> Self {
+        self.keeper = keeper.map(|keeper| Box::new(keeper) as Box<dyn Keeper>);
         self
     }
 
@@ -154,6 +181,12 @@ impl Live {
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
         for journal in &mut self.journals {
             journal.ended(now, delivered);
+        }
+        if let Some(mut keeper) = self.keeper.take() {
+            if !self.is_broken() {
+                keeper.keep(self.stage.moment().await?, self.stage.snapshots());
+            }
+            keeper.end();
         }
         self.stage.stop().await;
         Ok(now)
@@ -193,6 +226,10 @@ impl Live {
 
     /// Keeps a moment, if one is due.
     async fn remember(&mut self) -> Result<(), ActorDied> {
+        let height = self.stage.world().tips().winning().height();
+        if let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.is_due(height)) {
+            keeper.keep(self.stage.moment().await?, self.stage.snapshots());
+        }
         let Some(album) = &mut self.album else { return Ok(()) };
         let world = self.stage.world();
         if album.is_due(world.delivered(), world.tips().nodes()) {

@@ -7,6 +7,7 @@
 //!   DIR/log/00000001.log  records: a tag, then JSON or the bytes of a block
 //! ```
 
+pub mod checkpoint;
 mod writer;
 
 use super::{Came, Entry, LAST, Session};
@@ -16,7 +17,7 @@ use crate::{
         self, TEXT_LIMIT,
         segments::{Log, LogError, Records},
     },
-    protocol::{Block, Height, NetworkConfig},
+    protocol::{Block, BlockHeader, Height, NetworkConfig},
     scenario::FaultDesk,
     sim::{
         Observer, Pace, Plan, Stage,
@@ -25,6 +26,7 @@ use crate::{
         world::Moment,
     },
 };
+use checkpoint::{Beside, Known, LogPlace, Restored};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, OpenOptions},
@@ -148,6 +150,11 @@ pub struct Resumed {
     pub pace: Option<Pace>,
     /// Bytes of a record that was being written when the process ended.
     pub torn: u64,
+    /// What to tell of checkpoints that were of no use.
+    pub told: Vec<String>,
+    /// What is known of the log, for its writer.
+    pub known: Known,
+    pub sum: u32,
 }
 
 /// The folder of one testnet, which this process has to itself.
@@ -183,17 +190,32 @@ impl Folder {
         session.map(Some).map_err(|why| FolderError::NoNetwork { file, why: why.to_string() })
     }
 
-    /// Begins a testnet where there is none, or goes on with the one that began like this. `watching` see what happens until
-    /// it is where it was.
+    /// [`Folder::open_with`] without checkpoints: all of the log is played.
     ///
     /// # Errors
-    /// The folder holds another testnet, is damaged, or cannot be written to.
+    /// As [`Folder::open_with`].
     pub async fn open(
         &self,
         session: &Session,
         plan: &Plan,
         desk: &FaultDesk,
         watching: Vec<Box<dyn Observer>>,
+    ) -> Result<(Log, Option<Resumed>), FolderError> {
+        self.open_with(session, plan, desk, watching, None).await
+    }
+
+    /// Begins a testnet where there is none, or goes on with the one that began like this. `watching` see what happens
+    /// until it is where it was, from the newest checkpoint on, if what is `beside` can go on from there.
+    ///
+    /// # Errors
+    /// The folder holds another testnet, is damaged, or cannot be written to.
+    pub async fn open_with(
+        &self,
+        session: &Session,
+        plan: &Plan,
+        desk: &FaultDesk,
+        watching: Vec<Box<dyn Observer>>,
+        beside: Option<&Beside>,
     ) -> Result<(Log, Option<Resumed>), FolderError> {
         let Some(kept) = self.session()? else {
             if Records::open(&self.log())?.is_some() {
@@ -207,7 +229,16 @@ impl Folder {
             return Err(FolderError::Other { file: self.manifest(), key, found, asked });
         }
         let Some(records) = Records::open(&self.log())? else { return Ok((Log::create(&self.log())?, None)) };
-        let (log, resumed) = resume(records, plan, desk, watching).await?;
+        let mut told = Vec::new();
+        let restored = match beside {
+            Some(beside) => checkpoint::newest(&self.path, plan, desk, beside, &mut told)?,
+            None => None,
+        };
+        let begun = match restored {
+            Some(restored) => restored,
+            None => Restored::nothing(records, plan),
+        };
+        let (log, resumed) = resume(begun, plan, desk, watching, told).await?;
         Ok((log, Some(resumed)))
     }
 
@@ -265,23 +296,37 @@ fn told(record: &[u8]) -> Result<Told, String> {
     }
 }
 
-/// Plays a log again.
+/// Plays a log again, from its beginning or from a checkpoint on.
 async fn resume(
-    mut records: Records,
+    begun: Restored,
     plan: &Plan,
     desk: &FaultDesk,
     watching: Vec<Box<dyn Observer>>,
+    told_of: Vec<String>,
 ) -> Result<(Log, Resumed), FolderError> {
-    let mut stage = Stage::inline(plan, watching);
-    stage.open();
+    let Restored { mut records, mut reached, mut known, moment, snapshots, mut history, mut pace } = begun;
+    let mut stage = match moment {
+        Some(moment) => Stage::at(&moment, snapshots, watching),
+        None => {
+            let mut stage = Stage::inline(plan, watching);
+            stage.open();
+            stage
+        }
+    };
     // Clients know of these blocks, and no input or instant behind them is in the log yet.
-    let (mut pace, mut history, mut ahead) = (None, Vec::new(), Vec::new());
+    let mut ahead = Vec::new();
     loop {
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
         let place = Place { file, at };
+        reached.sum = LogPlace::sum(reached.sum, &record);
         match record.first() {
-            Some(&BLOCK) => continue,
+            Some(&BLOCK) => {
+                let block = BlockHeader::from_bytes(&record[1..], &plan.tree.config().milestones);
+                let (header, _) = block.map_err(|why| place.wrong(why))?;
+                known.insert(header.height, header.id(&plan.tree.config().milestones));
+                continue;
+            }
             Some(&TAKEN) => {
                 ahead.push((Taken::read(&record).ok_or_else(|| place.wrong("found no node and block"))?, place));
                 continue;
@@ -299,7 +344,8 @@ async fn resume(
     }
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
-    Ok((log, Resumed { moment, snapshots, history, pace, torn }))
+    let (told, sum) = (told_of, reached.sum);
+    Ok((log, Resumed { moment, snapshots, history, pace, torn, told, known, sum }))
 }
 
 /// Where in the log a record is, for errors.

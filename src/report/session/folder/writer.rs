@@ -1,24 +1,24 @@
 //! Writing a testnet's log.
 
-use super::{BLOCK, JSON, Stood, Sync, Taken, Told};
+use super::{
+    BLOCK, JSON, Stood, Sync, Taken, Told,
+    checkpoint::{Known, LogPlace},
+};
 use crate::{
     actors::{Event, NodeId, SimTime},
-    files::segments::{Log, LogError},
+    files::segments::{Log, LogError, Segment},
     ledger::Link,
     protocol::{BlockId, Height, NetworkConfig},
     report::session::Entry,
-    sim::{Intervention, Observer, Pace, Plan, live::Journal, snapshots::Snapshots},
+    sim::{Intervention, Observer, Pace, Plan, live::Journal, snapshots::Snapshots, tips::Tips},
 };
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     mem,
     sync::{Arc, Mutex, MutexGuard, Weak, mpsc},
     thread,
     time::Duration,
 };
-
-/// Blocks that are known to be in the log; one that a node takes much later is in it twice.
-const KNOWN_MAX: usize = 4_096;
 
 /// Writes a testnet's log while it goes on. It watches the run as well, for its blocks. Clones write the same log.
 #[derive(Clone)]
@@ -32,7 +32,9 @@ struct Writing {
     served: u32,
     /// Where it said last that the network stood.
     stood: Option<(SimTime, BlockId)>,
-    known: BTreeSet<(Height, BlockId)>,
+    known: Known,
+    /// What all records come to.
+    sum: u32,
     /// Something was written that may not be on the disk yet.
     is_behind: bool,
     /// The first that went wrong; nothing is written after it.
@@ -51,7 +53,8 @@ impl FolderWriter {
             config: plan.tree.config().clone(),
             served,
             stood: None,
-            known: BTreeSet::new(),
+            known: Known::default(),
+            sum: 0,
             is_behind: false,
             broken: None,
             _syncing: ended,
@@ -62,9 +65,34 @@ impl FolderWriter {
         Self(writing)
     }
 
-    /// The history of a testnet that began elsewhere.
-    pub fn begin_with(&self, snapshots: &Snapshots) {
+    /// Writes on a log of which this is known.
+    #[must_use]
+    pub fn after(self, known: Known, sum: u32) -> Self {
         let mut writing = self.lock();
+        (writing.known, writing.sum) = (known, sum);
+        drop(writing);
+        self
+    }
+
+    /// Where the log ends, with the segment that is written to. `None` if it is broken.
+    pub(super) fn stand(&self) -> Option<(Segment, LogPlace, Known)> {
+        let writing = self.lock();
+        let running = writing.log.running_segment().ok().filter(|_| writing.broken.is_none())?;
+        let (segment, byte) = writing.log.number_and_byte();
+        Some((running, LogPlace { segment, byte, sum: writing.sum }, writing.known.clone()))
+    }
+
+    /// The history of a testnet that began elsewhere, and the blocks above `tip` that its nodes stand on.
+    pub fn begin_with(&self, snapshots: &Snapshots, tips: &Tips, tip: Height) {
+        let mut writing = self.lock();
+        let mut blocks = BTreeMap::new();
+        for mut link in tips.all() {
+            while link.height() > tip && blocks.insert((link.height(), link.id()), link).is_none() {
+                let Some(parent) = link.parent() else { break };
+                link = parent;
+            }
+        }
+        blocks.values().for_each(|link| writing.take(link));
         for came in snapshots.since() {
             writing.tell(&Told::Came(Entry::from(came)));
         }
@@ -90,9 +118,19 @@ impl Writing {
         self.append(&record);
     }
 
+    /// A block, unless it is known to be there.
+    fn take(&mut self, link: &Link) {
+        if self.known.insert(link.height(), link.id()) {
+            let mut record = vec![BLOCK];
+            record.extend(link.block().to_bytes(&self.config.milestones));
+            self.append(&record);
+        }
+    }
+
     fn append(&mut self, record: &[u8]) {
         if self.broken.is_none() {
             self.broken = self.log.append(record).err();
+            self.sum = LogPlace::sum(self.sum, record);
             self.is_behind = true;
         }
     }
@@ -180,14 +218,7 @@ impl Observer for FolderWriter {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         let Event::BlockApplied(link) = event else { return };
         let mut writing = self.lock();
-        if writing.known.insert((link.height(), link.id())) {
-            let mut record = vec![BLOCK];
-            record.extend(link.block().to_bytes(&writing.config.milestones));
-            writing.append(&record);
-            if writing.known.len() > KNOWN_MAX {
-                writing.known.pop_first();
-            }
-        }
+        writing.take(link);
         if node.0 < writing.served {
             let taken = Taken { node, id: link.id().to_string() };
             writing.append(&taken.record());
