@@ -31,9 +31,8 @@ use super::{
     ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Wake,
     message::{AddTransactions, RequestId, Transactions},
 };
-use crate::ledger::saved::saved;
 use crate::{
-    ledger::{BlockTree, Link, Rules, rules::NodeRules},
+    ledger::{BlockTree, Link, Rules, rules::NodeRules, saved::saved},
     protocol::{SignedTransaction, Slot},
 };
 use discovery::{Discovery, Newcomers};

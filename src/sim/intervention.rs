@@ -1,10 +1,9 @@
 //! What comes into a live run from outside.
 
 use super::fault::AddedFault;
-use crate::ledger::saved::saved;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{BlockRejected, Link},
+    ledger::{BlockRejected, Link, saved::saved},
     protocol::{BlockId, Height, TransactionId},
 };
 use serde::{Deserialize, Serialize};

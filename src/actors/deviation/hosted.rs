@@ -1,13 +1,13 @@
 //! The layer around an actor that breaks rules.
 
 use super::{Deviation, FalseClaim, Lie, forgery};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{
         Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
         TransactionPool, Wake,
         message::{RoundView, Transactions},
     },
+    ledger::saved::saved,
     protocol::{Block, BlockId, Slot},
 };
 use rand_chacha::ChaCha8Rng;

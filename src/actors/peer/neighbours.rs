@@ -2,9 +2,9 @@
 //! thousands of nodes each message waits until its own, half a line of memory, is there.
 
 use super::{TABLED, endpoint::Endpoint};
-use crate::ledger::saved::{LoadError, Loader, Saved, Saver, saved};
 use crate::{
     actors::{NodeId, SimTime},
+    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::Height,
 };
 use prefetch_index::prefetch_index;

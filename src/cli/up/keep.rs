@@ -79,8 +79,7 @@ impl Keep {
         let heard = Rehearing::new(data, served, plan).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
         let beside = beside(digest, &heard);
-        let opened =
-            crypto.during(|| among_actors(folder.open_with(session, plan, desk, watching, Some(&beside))));
+        let opened = crypto.during(|| among_actors(folder.open_with(session, plan, desk, watching, Some(&beside))));
         let (log, resumed) = opened.map_err(failure)?;
         let writer = FolderWriter::new(log, self.sync, plan, served);
         let path = data.path().to_owned();

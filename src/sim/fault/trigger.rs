@@ -1,9 +1,9 @@
 //! When something begins or ends.
 
 use super::NodeRef;
-use crate::ledger::saved::{LoadError, Loader, Saved, Saver};
 use crate::{
     actors::{Event, SimTime},
+    ledger::saved::{LoadError, Loader, Saved, Saver},
     protocol::Slot,
     sim::Plan,
 };

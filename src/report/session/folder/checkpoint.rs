@@ -240,7 +240,8 @@ fn opened(folder: &Path, file: &Path, plan: &Plan) -> Result<Body, String> {
         return Err(format!("{length} bytes, allowed are {FILE_MAX}"));
     }
     let bytes = fs::read(file).map_err(|why| why.to_string())?;
-    let (Some(magic), Some(sum), Some(body)) = (bytes.get(..MAGIC.len()), bytes.get(MAGIC.len()..HEAD), bytes.get(HEAD..))
+    let (Some(magic), Some(sum), Some(body)) =
+        (bytes.get(..MAGIC.len()), bytes.get(MAGIC.len()..HEAD), bytes.get(HEAD..))
     else {
         return Err("it ends too early".to_owned());
     };
@@ -485,7 +486,9 @@ impl WritingDesk {
                     {
                         self.is_told = true;
                         let folder = self.folder.display().to_string();
-                        (self.tell)(&format!("{folder}: no checkpoint can be written: {why}; the next start takes longer"));
+                        (self.tell)(&format!(
+                            "{folder}: no checkpoint can be written: {why}; the next start takes longer"
+                        ));
                     }
                     self.state.is_busy.store(false, Ordering::Relaxed);
                 }
@@ -525,7 +528,9 @@ impl WritingDesk {
     fn not_in_log(&self, links: &[Arc<Link>], known: &Known) -> Vec<Vec<u8>> {
         let mut missing: BTreeMap<(Height, BlockId), &Arc<Link>> = BTreeMap::new();
         for mut link in links {
-            while link.height() > self.tip && !known.has(link) && missing.insert((link.height(), link.id()), link).is_none()
+            while link.height() > self.tip
+                && !known.has(link)
+                && missing.insert((link.height(), link.id()), link).is_none()
             {
                 let Some(parent) = link.parent() else { break };
                 link = parent;
