@@ -15,9 +15,8 @@ use super::{
     deviation::ALL_ROUNDS,
     message::{NetworkState, NetworkStatus, RoundView, Transactions},
 };
-use crate::ledger::saved::saved;
 use crate::{
-    ledger::BlockTree,
+    ledger::{BlockTree, saved::saved},
     protocol::{Block, BlockDraft, KeyPair, PublicKey, Round, Slot, Slots},
 };
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};

@@ -32,9 +32,8 @@ use super::{
     ahead::{self, Ahead, Announced},
     message::{AddTransactions, RequestId, Transactions},
 };
-use crate::ledger::saved::saved;
 use crate::{
-    ledger::{BlockTree, Link, Rules, rules::NodeRules},
+    ledger::{BlockTree, Link, Rules, rules::NodeRules, saved::saved},
     protocol::{SignedTransaction, Slot},
 };
 use discovery::{Discovery, Newcomers};

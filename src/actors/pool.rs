@@ -16,9 +16,8 @@ use self::{
     store::{RecentIds, Store},
 };
 use super::{ActorId, Effect, Input, Message, NodeId, RequestId, Role, SimTime, message::Transactions};
-use crate::ledger::saved::saved;
 use crate::{
-    ledger::{BlockTree, Link, Scratch},
+    ledger::{BlockTree, Link, Scratch, saved::saved},
     protocol::{SignedTransaction, transaction::Version},
 };
 use std::sync::Arc;

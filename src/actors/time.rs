@@ -1,7 +1,6 @@
 //! Simulated time, a value.
 
-use crate::ledger::saved::saved;
-use crate::protocol::Timestamp;
+use crate::{ledger::saved::saved, protocol::Timestamp};
 use serde::Serialize;
 use std::{fmt, ops, time::Duration};
 

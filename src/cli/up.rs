@@ -267,6 +267,7 @@ impl Up {
         let beside = beside.map_err(Failure::broken)?;
         let chains = chains::beside(&network, &session, beside.handle().clone());
         let seed = session.seed;
+        let checkpoints = kept.as_ref().map(|kept| kept.checkpoints(&plan)).transpose()?;
         let live = async {
             let mut stage = match self.stage {
                 StageKind::Inline => Stage::inline(&plan, observers),
@@ -282,6 +283,7 @@ impl Up {
                 .journalled(Some(Box::new(session_kept.clone())))
                 .remembered(past)
                 .settled_by(kept.as_ref().map(|kept| Box::new(kept.writer.clone()) as Box<dyn Settler>))
+                .kept(checkpoints)
                 .begun()
                 .await
                 .map_err(Failure::broken)?;

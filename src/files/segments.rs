@@ -124,6 +124,11 @@ impl Log {
         self.file.sync_data().map_err(|source| self.io(source))
     }
 
+    /// The number of the running segment, and the byte at which the next record begins.
+    pub fn number_and_byte(&self) -> (u32, u64) {
+        (self.number, self.length)
+    }
+
     /// The running segment, to be synced by another thread.
     ///
     /// # Errors
@@ -326,6 +331,11 @@ impl Records {
     /// Where the record lies that was read last.
     pub fn spot(&self) -> Option<Spot> {
         self.spot
+    }
+
+    /// The number of the segment and the byte that the next record begins at.
+    pub fn number_and_byte(&self) -> (u32, u64) {
+        (self.number, self.at)
     }
 
     /// Goes on with the log after the record that was read last, and says how many bytes of a torn one were cut off.

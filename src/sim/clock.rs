@@ -1,7 +1,6 @@
 //! A node's clock: the run's, as long as nothing is wrong with it.
 
-use crate::ledger::saved::saved;
-use crate::actors::SimTime;
+use crate::{actors::SimTime, ledger::saved::saved};
 
 /// A clock that is off by an offset and runs too fast or too slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::fault::AddedFault;
 use crate::{
     actors::{NodeId, SimTime, Submission, message::Transactions},
-    ledger::{BlockRejected, Link},
+    ledger::{BlockRejected, Link, saved::saved},
     protocol::{BlockId, Height, TransactionId},
 };
 use serde::{Deserialize, Serialize};
@@ -177,3 +177,6 @@ pub enum ReorgError {
     #[error("no block can be made at height {height} of the other branch: {why}")]
     Unbuildable { height: Height, why: Box<BlockRejected> },
 }
+
+saved!(struct SnapshotId(number));
+saved!(struct SnapshotInfo { id, name, at, delivered, height, tip });

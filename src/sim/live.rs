@@ -17,7 +17,10 @@ pub use handle::{LiveHandle, Stopped};
 pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
-use super::{Intervention, Observer, Outcome, Stage, past::Album, stage::ractor::ActorDied, tips::Tips};
+use super::{
+    Intervention, Observer, Outcome, Stage, past::Album, snapshots::Snapshots, stage::ractor::ActorDied, tips::Tips,
+    world::Moment,
+};
 use crate::{
     actors::SimTime,
     ledger::{Link, settled::SettledError},
@@ -64,6 +67,18 @@ pub trait Settler: Send {
     fn went_back(&mut self, tips: &Tips);
 }
 
+/// Keeps a live run's moments outside memory now and then.
+pub trait Keeper: Send {
+    /// Returns true if a moment is to be kept, where most live nodes stand at this height.
+    fn is_due(&self, height: Height) -> bool;
+
+    /// Keeps a moment. It must not wait: the run does.
+    fn keep(&mut self, moment: Moment, snapshots: &Snapshots);
+
+    /// The run is over: waits until what was to be kept is.
+    fn end(&mut self);
+}
+
 /// A live run.
 pub struct Live {
     stage: Stage,
@@ -86,6 +101,7 @@ pub struct Live {
     journals: Vec<Box<dyn Journal>>,
     album: Option<Box<dyn Album>>,
     settler: Option<Box<dyn Settler>>,
+    keeper: Option<Box<dyn Keeper>>,
 }
 
 impl Live {
@@ -113,6 +129,7 @@ impl Live {
             journals: Vec::new(),
             album: None,
             settler: None,
+            keeper: None,
         };
         (live, LiveHandle(sender))
     }
@@ -140,6 +157,13 @@ impl Live {
     #[must_use]
     pub fn settled_by(mut self, settler: Option<Box<dyn Settler>>) -> Self {
         self.settler = settler;
+        self
+    }
+
+    /// The same run, whose moments are kept outside memory now and then, if they are.
+    #[must_use]
+    pub fn kept(mut self, keeper: Option<impl Keeper + 'static>) -> Self {
+        self.keeper = keeper.map(|keeper| Box::new(keeper) as Box<dyn Keeper>);
         self
     }
 
@@ -180,6 +204,12 @@ impl Live {
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
         for journal in &mut self.journals {
             journal.ended(now, delivered);
+        }
+        if let Some(mut keeper) = self.keeper.take() {
+            if !self.is_broken() {
+                keeper.keep(self.stage.moment().await?, self.stage.snapshots());
+            }
+            keeper.end();
         }
         self.stage.stop().await;
         Ok(now)
@@ -231,6 +261,10 @@ impl Live {
 
     /// Keeps a moment, if one is due.
     async fn remember(&mut self) -> Result<(), ActorDied> {
+        let height = self.stage.world().tips().winning().height();
+        if let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.is_due(height)) {
+            keeper.keep(self.stage.moment().await?, self.stage.snapshots());
+        }
         let Some(album) = &mut self.album else { return Ok(()) };
         let world = self.stage.world();
         if album.is_due(world.delivered(), world.tips().nodes()) {

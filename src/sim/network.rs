@@ -12,9 +12,9 @@ pub use latency::{Distribution, Latency, Per};
 pub use topology::{Links, Topology};
 
 use super::{SeedTree, fault::MessageKind};
-use crate::ledger::saved::{LoadError, Loader, Saved, Saver, saved};
 use crate::{
     actors::{Message, NodeId, SimTime},
+    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::{Milestones, NetworkConfig},
 };
 use interference::{Interference, Verdict};
@@ -459,7 +459,21 @@ impl Network {
     /// Appends what changes while a run goes on.
     pub(super) fn save(&self, out: &mut Saver) {
         // What is known of a link is computed again.
-        let Self { links: _, model: _, regions: _, special: _, seed: _, known: _, plain: _, config: _, random, busy, tally, last, interference } = self;
+        let Self {
+            links: _,
+            model: _,
+            regions: _,
+            special: _,
+            seed: _,
+            known: _,
+            plain: _,
+            config: _,
+            random,
+            busy,
+            tally,
+            last,
+            interference,
+        } = self;
         (random.save(out), busy.save(out), tally.save(out), last.save(out), interference.save(out));
     }
 

@@ -9,7 +9,10 @@
 //! again when somebody goes back to it: from the nearest one before it that is kept, by playing what came in since.
 
 use super::{Plan, intervention::Intervention, world::Moment};
-use crate::{actors::SimTime, protocol::Height};
+use crate::{
+    actors::SimTime,
+    protocol::{BlockId, Height},
+};
 use std::collections::BTreeMap;
 
 pub use super::intervention::{SnapshotId, SnapshotInfo};
@@ -86,17 +89,59 @@ impl Snapshots {
             return None;
         }
         let id = SnapshotId(self.next);
-        self.next += 1;
         let tip = moment.tips().winning();
         let (height, tip) = (tip.height(), tip.id());
         let info = SnapshotInfo { id, name, at: moment.now(), delivered: moment.delivered(), height, tip };
-        let inputs = std::mem::take(&mut self.since);
-        let (before, bytes) = (self.last, moment.bytes());
-        let kept = Kept { info: info.clone(), before, inputs, moment: Some(moment), bytes, is_deleted: false };
-        self.all.insert(id, kept);
-        self.last = id;
+        self.insert(info.clone(), Some(moment));
         self.drop_moments(id);
         Some(info)
+    }
+
+    fn insert(&mut self, info: SnapshotInfo, moment: Option<Moment>) {
+        let (id, inputs) = (info.id, std::mem::take(&mut self.since));
+        let (before, bytes) = (self.last, moment.as_ref().map_or(0, Moment::bytes));
+        self.all.insert(id, Kept { info, before, inputs, moment, bytes, is_deleted: false });
+        (self.next, self.last) = (id.0 + 1, id);
+    }
+
+    /// All snapshots that the others need, deleted ones too.
+    pub fn infos(&self) -> impl Iterator<Item = &SnapshotInfo> {
+        self.all.values().map(|kept| &kept.info)
+    }
+
+    /// What came into a run comes again, without the run. Of snapshots that are still needed at its end this is known. Returns
+    /// whether the run went back.
+    pub fn came_again(&mut self, came: &CameIn, infos: &[SnapshotInfo]) -> bool {
+        match &came.what {
+            Intervention::TakeSnapshot { name } => {
+                if self.list().count() >= SNAPSHOTS_MAX {
+                    return false;
+                }
+                let id = SnapshotId(self.next);
+                let known = infos.binary_search_by_key(&id, |info| info.id).ok().map(|index| infos[index].clone());
+                let info = known.unwrap_or_else(|| {
+                    // It is deleted before the end, and nobody asks where it was.
+                    let (height, tip) = (Height(0), BlockId::Numeric(0));
+                    SnapshotInfo { id, name: name.clone(), at: came.at, delivered: came.delivered, height, tip }
+                });
+                self.insert(info, None);
+                false
+            }
+            Intervention::Revert { to } if self.get(*to).is_some() => {
+                self.went_back(*to);
+                true
+            }
+            Intervention::DeleteSnapshot { id } => {
+                self.delete(*id);
+                false
+            }
+            what => {
+                if what.is_of_run() {
+                    self.comes_in(came.at, came.delivered, what);
+                }
+                false
+            }
+        }
     }
 
     /// What has come in since the last snapshot that was taken or gone back to.

@@ -6,10 +6,9 @@
 //! figure.
 
 use super::NetworkEvent;
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Event, NodeId},
-    ledger::Link,
+    ledger::{Link, saved::saved},
     protocol::{BlockId, Height},
 };
 use std::{cmp::Reverse, mem, sync::Arc};

@@ -11,8 +11,8 @@ use crate::{
     },
     protocol::{BlockId, PublicKey, SignedTransaction, TransactionId},
 };
-use sha2::{Digest as _, Sha256};
 use open::OpenSha256;
+use sha2::{Digest as _, Sha256};
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard},

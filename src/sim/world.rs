@@ -28,10 +28,7 @@ use super::{
 };
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission, Wake},
-    ledger::{
-        BlockTree, Link,
-        saved::saved,
-    },
+    ledger::{BlockTree, Link, saved::saved},
     protocol::BlockId,
 };
 use agenda::{Agenda, Entry};

@@ -1,19 +1,36 @@
 //! A run that is written down and read again, in a network made anew, is the same run: to the last event, random number and
 //! byte.
 
-use crate::support::scenarios;
+use crate::{support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
     ledger::{Link, saved::Saver},
     protocol::{Block, BlockId, Height},
-    scenario::{Scenario, run::among_actors},
-    sim::{Digest, Observer, Plan, SeedTree, Stage, TraceDigest, snapshots::Snapshots, world::Moment},
+    report::session::{
+        Session,
+        folder::{
+            Folder, FolderError, FolderWriter, Resumed, Sync,
+            checkpoint::{Beside, Checkpoints},
+        },
+    },
+    scenario::{FaultDesk, Scenario, run::among_actors},
+    sim::{
+        Digest, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
+        intervention::SnapshotId,
+        live::{Journal, Keeper},
+        snapshots::Snapshots,
+        world::Moment,
+    },
 };
-use rand::Rng;
+use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex},
+    env, fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, mpsc},
 };
 
 /// Inputs delivered to actors after which a large run has been played long enough.
@@ -138,4 +155,303 @@ fn drawn_scenarios_go_on_as_the_same_run() {
         let scenario = Scenario { rounds: drawn.rounds.min(12), ..drawn };
         holds(&scenario, 1, &format!("drawn from {seed}"));
     }
+}
+
+/// A network with clients, of which everything is kept in a folder.
+struct Kept {
+    scenario: Scenario,
+    folder: tempfile::TempDir,
+}
+
+/// A testnet of a folder that goes on.
+struct Open {
+    plan: Plan,
+    desk: FaultDesk,
+    digest: TraceDigest,
+    /// Blocks that nodes took while the log was played.
+    played: Blocks,
+    resumed: Option<Resumed>,
+    log: Option<dposlab::files::segments::Log>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let text = "version = 1\ndescription = \"d\"\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 5\nrelays = 2\n\
+                    loss = 0.02\n[[workload]]\nkind = \"generate\"\nper_second = 0.3\nwallets = 3\n";
+        let scenario = Scenario::parse(text, Path::new("a test")).expect("it is one");
+        Self { scenario, folder: tempfile::tempdir().expect("a folder for temporary files") }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The folder's testnet, from a checkpoint on or by playing everything.
+    fn open(&self, by_checkpoint: bool) -> Result<Open, FolderError> {
+        let seeds = SeedTree::new(28);
+        let testnet = self.scenario.testnet(seeds);
+        let plan = self.scenario.plan(&testnet, seeds);
+        let session = Session::new(28, &self.scenario, 1, plan.tree.config());
+        let desk = FaultDesk::new(&plan, testnet);
+        let (digest, played) = (TraceDigest::default(), Blocks::default());
+        let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(played.clone())];
+        let beside = beside(&digest);
+        let opening =
+            Folder::new(self.path()).open_with(&session, &plan, &desk, watching, by_checkpoint.then_some(&beside));
+        let (log, resumed) = among_actors(opening)?;
+        drop(beside);
+        Ok(Open { plan, desk, digest, played, resumed, log: Some(log) })
+    }
+
+    /// The checkpoints, the newest first.
+    fn checkpoints(&self) -> Vec<PathBuf> {
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse::<u64>().ok();
+        let files = fs::read_dir(self.path()).expect("it is there").map(|entry| entry.expect("an entry").path());
+        let mut all: Vec<PathBuf> = files.filter(|path| number(path).is_some()).collect();
+        all.sort_by_key(|path| std::cmp::Reverse(number(path)));
+        all
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path().join("log/00000001.log")
+    }
+}
+
+fn beside(digest: &TraceDigest) -> Beside {
+    Beside { digest: digest.clone(), numbers: Box::new(Vec::new), go_on: Box::new(|_| Ok(())) }
+}
+
+impl Open {
+    fn height(&self) -> Height {
+        self.resumed.as_ref().map_or(Height(1), |resumed| resumed.moment.tips().winning().height())
+    }
+
+    fn now(&self) -> SimTime {
+        self.resumed.as_ref().expect("it has begun").moment.now()
+    }
+
+    /// All of it that another process has, where all that is due by an instant has been played: a checkpoint may be younger
+    /// than the last record of the log.
+    fn all(&mut self, by: SimTime) -> (Vec<u8>, Digest, u64, Vec<String>, usize) {
+        let resumed = self.resumed.as_mut().expect("it has begun");
+        let snapshots = resumed.snapshots.list().map(|info| format!("{info:?}")).collect();
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(self.digest.clone())];
+        let mut stage = Stage::at(&resumed.moment, Snapshots::new(&self.plan), observers);
+        while among_actors(stage.step(by)).expect("nobody dies") {}
+        stage.rest_until(by);
+        let moment = stage.inline_moment().expect("it is in this thread");
+        let (bytes, _) = moment.to_bytes();
+        resumed.moment = moment;
+        (bytes, self.digest.digest(), self.digest.events(), snapshots, resumed.snapshots.count_inputs())
+    }
+}
+
+/// Something that a client does now and then.
+fn something(random: &mut ChaCha8Rng, desk: &FaultDesk, snapshots: &Snapshots) -> Intervention {
+    let kinds = [
+        json!({"kind": "crash", "nodes": [1], "until": {"seconds": 4_000}}),
+        json!({"kind": "offline", "delegates": ["genesis_2"]}),
+        json!({"kind": "spam-pool", "per_second": 0.5}),
+        json!({"kind": "low-fee-flood", "per_second": 0.2, "from": {"height": 60}}),
+        json!({"kind": "delay", "by_ms": 900, "chance": 0.3}),
+        json!({"kind": "isolate", "nodes": [3]}),
+        json!({"kind": "clock-skew", "nodes": [2], "offset_ms": 700}),
+        json!({"kind": "lie-about-tip", "nodes": [4], "signed": true}),
+    ];
+    let ids: Vec<SnapshotId> = snapshots.list().map(|info| info.id).collect();
+    match random.random_range(0..10) {
+        0..3 => Intervention::AddFault(desk.read(kinds.choose(random).expect("some")).expect("it is a fault").into()),
+        3..6 => Intervention::EndFault { id: random.random_range(0..6) },
+        6..8 => Intervention::TakeSnapshot { name: None },
+        8 => Intervention::DeleteSnapshot { id: ids.choose(random).copied().unwrap_or(SnapshotId(1)) },
+        _ => Intervention::Revert { to: ids.choose(random).copied().unwrap_or(SnapshotId(1)) },
+    }
+}
+
+/// Goes on with a testnet, writes checkpoints, and ends it anywhere without a word.
+fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
+    let writer = FolderWriter::new(open.log.take().expect("it is there"), Sync::Never, &open.plan, 1);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
+    let mut stage = Stage::inline(&open.plan, observers);
+    stage.open();
+    let writer = match open.resumed.take() {
+        Some(Resumed { moment, snapshots, known, sum, .. }) => {
+            among_actors(stage.begin_at(&moment, snapshots)).expect("nobody dies");
+            writer.after(known, sum)
+        }
+        None => writer,
+    };
+    let (told, tells) = mpsc::channel();
+    let tell = move |why: &str| told.send(why.to_owned()).expect("somebody listens");
+    let mut checkpoints =
+        Checkpoints::new(kept.path(), &open.plan, writer.clone(), beside(&open.digest), 4, tell).expect("a folder");
+    let mut journal = writer;
+    for _ in 0..random.random_range(1..4_000) {
+        let next = stage.world().next_time().expect("a network always goes on");
+        among_actors(stage.step(next)).expect("nobody dies");
+        if stage.world().next_time().is_some_and(|next| next <= stage.world().now()) {
+            continue;
+        }
+        if random.random_ratio(1, 99) {
+            let what = something(random, &open.desk, stage.snapshots());
+            let now = stage.world().now();
+            stage.rest_until(now);
+            journal.comes_in(now, stage.world().delivered(), &what);
+            among_actors(stage.intervene(what)).expect("nobody dies");
+        }
+        if random.random_ratio(1, 40) {
+            let world = stage.world();
+            let (now, delivered) = (world.now(), world.delivered());
+            journal.stands(now, delivered, world.tips().winning(), random.random_bool(0.5));
+        }
+        if checkpoints.is_due(stage.world().tips().winning().height()) {
+            let now = stage.world().now();
+            stage.rest_until(now);
+            let moment = among_actors(stage.moment()).expect("nobody dies");
+            checkpoints.keep(moment, stage.snapshots());
+        }
+    }
+    checkpoints.end();
+    drop(checkpoints);
+    assert!(tells.try_recv().is_err(), "every checkpoint could be written");
+}
+
+/// What happens to files now and then, while nobody looks. Returns whether the log has lost something.
+fn harm(kept: &Kept, random: &mut ChaCha8Rng) {
+    let newest = kept.checkpoints().first().cloned();
+    match (random.random_range(0..12), newest) {
+        (0, Some(file)) => {
+            let mut bytes = fs::read(&file).expect("it is there");
+            let at = random.random_range(0..bytes.len());
+            bytes[at] ^= random.random_range(1..=255_u8);
+            fs::write(&file, bytes).expect("it can be written");
+        }
+        (1, Some(file)) => {
+            let bytes = fs::read(&file).expect("it is there");
+            fs::write(&file, &bytes[..random.random_range(0..bytes.len())]).expect("it can be written");
+        }
+        (2, Some(file)) => fs::remove_file(file).expect("it can be deleted"),
+        (3, _) => kept.checkpoints().iter().for_each(|file| fs::remove_file(file).expect("it can be deleted")),
+        // Killed while it was written.
+        (4, _) => fs::write(kept.path().join("checkpoint.new"), b"dposckp1 and no more").expect("it can be written"),
+        // The machine crashed: the end of the log was not on the disk, and checkpoints may be ahead of it.
+        (5 | 6, _) => {
+            let bytes = fs::read(kept.log()).expect("it is there");
+            let most = if random.random_bool(0.5) { 200 } else { bytes.len() };
+            let left = bytes.len() - random.random_range(0..=most.min(bytes.len()));
+            fs::write(kept.log(), &bytes[..left]).expect("it can be written");
+        }
+        _ => {}
+    }
+}
+
+/// Killed anywhere, and whatever becomes of the checkpoints: the testnet that goes on from one is that which plays everything.
+/// `DPOSLAB_KILLS` says how often.
+#[test]
+fn a_start_from_a_checkpoint_is_the_start_that_plays_everything() {
+    let kills: u32 = env::var("DPOSLAB_KILLS").map_or(40, |text| text.parse().expect("a number"));
+    let mut random = ChaCha8Rng::seed_from_u64(u64::from(kills));
+    let (mut kept, mut saved, mut passed, mut highest) = (Kept::new(), 0, 0, Height(0));
+    for kill in 0..kills {
+        // All of the log is played at each turn.
+        if kill % 20 == 0 {
+            kept = Kept::new();
+        }
+        kept.scenario.crypto.during(|| {
+            let mut open = kept.open(true).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
+            highest = highest.max(open.height());
+            if let Some(resumed) = &open.resumed {
+                passed += resumed.told.len();
+                let mut whole = kept.open(false).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
+                let by = open.now().max(whole.now());
+                let (found, expected) = (open.all(by), whole.all(by));
+                assert!(found.0 == expected.0, "kill {kill}: the moments differ");
+                assert_eq!(found, expected, "kill {kill}");
+                let played = |open: &Open| open.played.0.lock().expect("no one panics while holding it").1.len();
+                saved += usize::from(played(&open) < played(&whole));
+            }
+            go_on_until_killed(&kept, open, &mut random);
+            harm(&kept, &mut random);
+        });
+    }
+    assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
+    assert!(passed > 0 && highest > Height(30), "{passed} checkpoints were passed over, and it came to {highest}");
+}
+
+/// Wherever a byte is changed, the checkpoint is passed over by name, and the next one is taken.
+#[test]
+fn a_changed_byte_of_a_checkpoint_is_found() {
+    let kept = Kept::new();
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    kept.scenario.crypto.during(|| {
+        while kept.checkpoints().len() < 2 {
+            go_on_until_killed(&kept, kept.open(true).expect("it can be used"), &mut random);
+        }
+        let all = kept.checkpoints();
+        let [newest, _] = &all[..] else { panic!("two are kept: {all:?}") };
+        let (whole, mut untouched) = (fs::read(newest).expect("it is there"), kept.open(true).expect("it can be used"));
+        let by = untouched.now();
+        let expected = untouched.all(by);
+        for part in 0..20 {
+            let mut bytes = whole.clone();
+            let at = part * bytes.len() / 20 + random.random_range(0..bytes.len() / 20);
+            bytes[at] ^= random.random_range(1..=255_u8);
+            fs::write(newest, &bytes).expect("it can be written");
+            let mut open = kept.open(true).expect("it can be used");
+            let told = &open.resumed.as_ref().expect("it has begun").told;
+            assert!(told.len() == 1 && told[0].contains(&newest.display().to_string()), "byte {at}: {told:?}");
+            assert!(open.all(by) == expected, "byte {at}");
+        }
+    });
+}
+
+/// The command, too: what clients see, and the digest of the recording.
+#[test]
+fn the_command_goes_on_from_a_checkpoint_as_from_the_beginning() {
+    let place = tempfile::tempdir().expect("a folder for temporary files");
+    let data = |name: &str| place.path().join(name).display().to_string();
+    let start = |name: &str| {
+        let at = ["--delegates", "5", "--seed", "3", "--pace", "manual", "--checkpoint-every", "5"];
+        Up::start(&[&at[..], &["--data-dir", &data(name)]].concat())
+    };
+    let up = start("one");
+    up.advance(30);
+    let to = up.ready["accounts"][0]["address"].clone();
+    up.post("/lab/faucet", &json!({"recipient": to, "amount": "7"}));
+    up.post("/lab/snapshots", &json!({"name": "early"}));
+    up.advance(7);
+    up.post("/lab/faults", &json!({"kind": "offline", "delegates": ["genesis_2"]}));
+    up.advance(20);
+    drop(up.interrupt());
+    fs::create_dir_all(place.path().join("other/log")).expect("a folder");
+    for file in ["network.json", "log/00000001.log"] {
+        fs::copy(place.path().join("one").join(file), place.path().join("other").join(file)).expect("it is there");
+    }
+    let end = |name: &str| -> Value {
+        let up = start(name);
+        let (status, _) = up.post("/lab/accounts", &json!({"count": 1, "balance": "500000000"}));
+        assert!(status < 300);
+        up.advance(12);
+        up.post("/lab/snapshots/1/revert", &json!({}));
+        up.advance(50);
+        let lab: Value = serde_json::from_slice(&up.bytes("/lab")).expect("JSON");
+        let recording = String::from_utf8(up.bytes("/lab/recording")).expect("text");
+        let seen = json!([
+            recording,
+            up.get("/blocks?limit=100")["data"],
+            lab["data"]["nodes"],
+            lab["data"]["faults"],
+            lab["data"]["snapshots"],
+            lab["data"]["time"],
+        ]);
+        drop(up.interrupt());
+        seen
+    };
+    let files = |name: &str| fs::read_dir(place.path().join(name)).expect("it is there").flatten();
+    let count =
+        |name: &str| files(name).filter(|file| file.file_name().to_string_lossy().starts_with("checkpoint-")).count();
+    assert_eq!((count("one"), count("other")), (2, 0));
+    let (one, other) = (end("one"), end("other"));
+    assert_eq!(one, other);
+    assert!(one[0].as_str().is_some_and(|recording| recording.contains("digest")), "{one}");
 }

@@ -1,10 +1,9 @@
 //! Blocks that no honest delegate makes.
 
 use super::{FalseClaim, InvalidBlock, Lie};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Delegate, message::RoundView},
-    ledger::BlockTree,
+    ledger::{BlockTree, saved::saved},
     protocol::{
         Arktoshi, Block, BlockDraft, BlockHeader, BlockId, Height, KeyPair, Milestones, Nonce, SignedTransaction, Slot,
         Timestamp, Transaction,

@@ -1,7 +1,6 @@
 //! The layer around an actor that breaks rules.
 
 use super::{Deviation, FalseClaim, Lie, forgery};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{
         Actor, ActorId, Delegate, Effect, Event, Input, Message, NodeId, Peer, PoolError, Role, SimTime, Submission,
@@ -9,6 +8,7 @@ use crate::{
         ahead::{Ahead, Announced},
         message::{RoundView, Transactions},
     },
+    ledger::saved::saved,
     protocol::{Block, BlockId, Slot},
 };
 use rand_chacha::ChaCha8Rng;

@@ -11,8 +11,10 @@ use super::{
     observe,
     ping::PingFor,
 };
-use crate::ledger::saved::saved;
-use crate::actors::{Effect, Event, Message, NodeId, SimTime, Wake};
+use crate::{
+    actors::{Effect, Event, Message, NodeId, SimTime, Wake},
+    ledger::saved::saved,
+};
 use rand::{Rng, seq::index::sample};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -13,10 +13,9 @@
 //! 8. Downloads under way are void. All peers are asked again where they stand, and sync goes on.
 
 use super::{Peer, observe, ping::PingFor};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, message::Reorganisation},
-    ledger::{Link, rules::RollbackTarget, state::Notable},
+    ledger::{Link, rules::RollbackTarget, saved::saved, state::Notable},
     protocol::Height,
 };
 use rand::Rng;

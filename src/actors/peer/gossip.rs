@@ -1,10 +1,9 @@
 //! Blocks and transactions out. Source: consensus.md 6.
 
 use super::Peer;
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, NodeId, SimTime, Wake, message::Transactions},
-    ledger::rules::Gossip,
+    ledger::{rules::Gossip, saved::saved},
     protocol::{Block, BlockId},
 };
 use rand::seq::index::sample;

@@ -3,9 +3,9 @@
 //! Pings of all peers are not among them: they go by the round (`ping`), because there are so many.
 
 use super::Peer;
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Inquiry},
+    ledger::saved::saved,
     protocol::{Block, BlockId},
 };
 use std::{sync::Arc, time::Duration};

@@ -5,9 +5,9 @@
 //! may be thousands, are forgotten when they are over.
 
 use super::{Peer, TABLED, endpoint::Endpoint, neighbours::Call, send};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake, message::Transactions},
+    ledger::saved::saved,
     protocol::{Block, hashing::IdHash},
 };
 use indexmap::IndexMap;

@@ -2,12 +2,12 @@
 //! thousands of nodes each message waits until its own, half a line of memory, is there.
 
 use super::{TABLED, endpoint::Endpoint};
-use crate::ledger::saved::{LoadError, Loader, Saved, Saver, saved};
 use crate::{
     actors::{
         NodeId, SimTime,
         ahead::{self, Ahead},
     },
+    ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::Height,
 };
 use smallvec::SmallVec;

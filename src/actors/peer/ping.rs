@@ -2,9 +2,9 @@
 //! Source: consensus.md 2.2, 3.5, 6.
 
 use super::{Peer, endpoint::Endpoint, inquiry::ANSWER_TIME, neighbours::Verified, observe};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Event, Message, NodeId, SimTime, Wake},
+    ledger::saved::saved,
     protocol::Block,
 };
 use std::{sync::Arc, time::Duration};

@@ -20,9 +20,9 @@
 //! ```
 
 use super::{Peer, inquiry::Purpose};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime, Wake},
+    ledger::saved::saved,
     protocol::{Block, BlockId, Height},
 };
 use rand::seq::SliceRandom;

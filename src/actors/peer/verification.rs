@@ -17,10 +17,9 @@ use super::{
     inquiry::{ANSWER_TIME, Purpose},
     neighbours::Verified,
 };
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, Message, NodeId, SimTime},
-    ledger::Link,
+    ledger::{Link, saved::saved},
     protocol::{Block, BlockError, BlockId, Height},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

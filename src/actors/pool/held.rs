@@ -9,10 +9,9 @@ use super::{
     admission::{Additions, Checked, FeeVerdict},
     nonce,
 };
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Effect, message::Transactions},
-    ledger::{rules::Gossip, state::Applied},
+    ledger::{rules::Gossip, saved::saved, state::Applied},
     protocol::{Address, Height, SignedTransaction, TransactionId},
 };
 use std::{

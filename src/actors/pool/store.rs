@@ -2,9 +2,8 @@
 //! expiry or eviction needs has an index here; nothing walks over all that is pending.
 
 use super::nonce;
-use crate::ledger::saved::saved;
 use crate::{
-    ledger::Wallet,
+    ledger::{Wallet, saved::saved},
     protocol::{
         Address, Arktoshi, Asset, Kind, SignedTransaction, TransactionId, hashing::IdHash, transaction::Version,
     },

@@ -37,6 +37,11 @@ impl EventNumbers {
         self.0.get(node.0 as usize).map_or(0, |number| number.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// The number of the last event at each node.
+    pub fn all(&self) -> Vec<u64> {
+        self.0.iter().map(|number| number.load(Ordering::Relaxed)).collect()
+    }
+
     /// The number of the last event at a node; 0 before the first.
     pub fn last(&self, node: NodeId) -> u64 {
         self.0.get(node.0 as usize).map_or(0, |number| number.load(Ordering::Relaxed))
@@ -112,6 +117,28 @@ impl Rehearing {
     /// The numbers, to count on with.
     pub fn numbers(&self) -> EventNumbers {
         self.numbers.clone()
+    }
+
+    /// Goes on where these were the last events of the nodes that were served.
+    ///
+    /// # Errors
+    /// Some event before may not have been heard of, or was not counted.
+    ///
+    /// # Panics
+    /// A thread has panicked while it watched.
+    pub fn go_on(&self, last: &[u64]) -> Result<(), String> {
+        let hearers = self.hearers.lock().expect("nobody panics while holding it");
+        if last.len() < hearers.len() {
+            return Err(format!("{} nodes were served then, and {} are now", last.len(), hearers.len()));
+        }
+        for (hearer, last) in hearers.iter().zip(last) {
+            if hearer.heard < *last && hearer.dispatcher.hooks().iter().any(|hook| hook.enabled) {
+                return Err(format!("webhooks of {} have yet to hear of events before it", hearer.node));
+            }
+        }
+        let numbers = self.numbers.0.iter().zip(last);
+        numbers.for_each(|(number, last)| number.store(*last, Ordering::Relaxed));
+        Ok(())
     }
 
     /// Returns the deliveries of a node's unheard events, in their order.

@@ -5,11 +5,14 @@ use crate::{
     api::webhooks::{DataDir, EventNumbers, Rehearing},
     cli::Failure,
     report::session::{
-        folder::{Folder, FolderError, FolderWriter, Opened, Resumed, Sync},
+        folder::{
+            Folder, FolderError, FolderWriter, Opened, Resumed, Sync,
+            checkpoint::{self, Beside, Checkpoints},
+        },
         state::Arrived,
     },
     scenario::{FaultDesk, run::among_actors},
-    sim::{Observer, Pace, TraceDigest},
+    sim::{Observer, Pace, Plan, TraceDigest},
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -28,6 +31,11 @@ pub struct Keep {
     /// the machine can.
     #[arg(long, value_name = "WHEN", default_value = "1000", requires = "data_dir")]
     sync: Sync,
+    /// Write a checkpoint after so many blocks, and every ten seconds in which something happens. A start plays what came
+    /// after the last one.
+    #[arg(long, value_name = "BLOCKS", default_value_t = checkpoint::EVERY, requires = "data_dir",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    checkpoint_every: u32,
 }
 
 /// A testnet's folder while it runs.
@@ -38,6 +46,8 @@ pub struct Kept {
     pub pace: Option<Pace>,
     /// The events that no webhook has heard of, and the numbers of all.
     pub heard: Rehearing,
+    digest: TraceDigest,
+    every: u32,
 }
 
 impl Keep {
@@ -68,7 +78,8 @@ impl Keep {
         let crypto = beginning.network.scenario.crypto;
         let heard = Rehearing::new(data, served, plan).map_err(|why| Failure::usage(format!("--data-dir {why}")))?;
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
-        let opened = crypto.during(|| among_actors(folder.open(session, plan, desk, watching)));
+        let beside = beside(digest, &heard);
+        let opened = crypto.during(|| among_actors(folder.open_with(session, plan, desk, watching, Some(&beside))));
         let Opened { log, settling, made_again, resumed } = opened.map_err(failure)?;
         let writer = FolderWriter::new(log, settling, self.sync, plan, served);
         let path = data.path().to_owned();
@@ -76,11 +87,12 @@ impl Keep {
             let folder = path.display();
             eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
         }
-        let Some(Resumed { moment, snapshots, history, pace, torn }) = resumed else {
+        let Some(Resumed { moment, snapshots, history, pace, torn, told, known, sum }) = resumed else {
             if let Some(arrived) = &beginning.arrived {
-                writer.begin_with(&arrived.snapshots);
+                writer.begin_with(&arrived.snapshots, arrived.moment.tips(), plan.tip.height());
             }
-            return Ok(Kept { path, writer, pace: None, heard: Rehearing::nothing(numbers.clone()) });
+            let (heard, digest) = (Rehearing::nothing(numbers.clone()), digest.clone());
+            return Ok(Kept { path, writer, pace: None, heard, digest, every: self.checkpoint_every });
         };
         if torn > 0 {
             eprintln!(
@@ -88,12 +100,25 @@ impl Keep {
                 path.display()
             );
         }
+        told.iter().for_each(|why| eprintln!("dposlab: --data-dir {why}"));
         beginning.arrived = Some(Arrived { moment, snapshots, history });
-        Ok(Kept { path, writer, pace, heard })
+        let writer = writer.after(known, sum);
+        Ok(Kept { path, writer, pace, heard, digest: digest.clone(), every: self.checkpoint_every })
     }
 }
 
 impl Kept {
+    /// Takes checkpoints of the testnet, which goes on now.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn checkpoints(&self, plan: &Plan) -> Result<Checkpoints, Failure> {
+        let beside = beside(&self.digest, &self.heard);
+        let tell = |why: &str| eprintln!("dposlab: --data-dir {why}");
+        let checkpoints = Checkpoints::new(&self.path, plan, self.writer.clone(), beside, self.every, tell);
+        checkpoints.map_err(|why| Failure::usage(format!("--data-dir {}: {why}", self.path.display())))
+    }
+
     /// Says, once the testnet has stopped, whether all of it is in the folder.
     ///
     /// # Errors
@@ -106,6 +131,16 @@ impl Kept {
                 "--data-dir {folder}: {why}; the testnet was stopped, and is kept as far as it was written"
             ))
         })
+    }
+}
+
+/// What watches a testnet beside its moment.
+fn beside(digest: &TraceDigest, heard: &Rehearing) -> Beside {
+    let (numbers, going_on) = (heard.numbers(), heard.clone());
+    Beside {
+        digest: digest.clone(),
+        numbers: Box::new(move || numbers.all()),
+        go_on: Box::new(move |numbers| going_on.go_on(numbers)),
     }
 }
 

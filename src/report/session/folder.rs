@@ -8,6 +8,7 @@
 //!   DIR/index/blocks      which record holds which settled block; made again from the log where it is missing or damaged
 //! ```
 
+pub mod checkpoint;
 pub mod index;
 mod settling;
 mod writer;
@@ -28,6 +29,7 @@ use crate::{
         world::Moment,
     },
 };
+use checkpoint::{Beside, Known, LogPlace, Restored};
 use index::Index;
 use serde::{Deserialize, Serialize};
 use settling::Logged;
@@ -154,6 +156,11 @@ pub struct Resumed {
     pub pace: Option<Pace>,
     /// Bytes of a record that was being written when the process ended.
     pub torn: u64,
+    /// What to tell of checkpoints that were of no use.
+    pub told: Vec<String>,
+    /// What is known of the log, for its writer.
+    pub known: Known,
+    pub sum: u32,
 }
 
 /// A folder whose testnet begins, or goes on.
@@ -207,17 +214,32 @@ impl Folder {
         session.map(Some).map_err(|why| FolderError::NoNetwork { file, why: why.to_string() })
     }
 
-    /// Begins a testnet where there is none, or goes on with the one that began like this. `watching` see what happens until
-    /// it is where it was.
+    /// [`Folder::open_with`] without checkpoints: all of the log is played.
     ///
     /// # Errors
-    /// The folder holds another testnet, is damaged, or cannot be written to.
+    /// As [`Folder::open_with`].
     pub async fn open(
         &self,
         session: &Session,
         plan: &Plan,
         desk: &FaultDesk,
         watching: Vec<Box<dyn Observer>>,
+    ) -> Result<Opened, FolderError> {
+        self.open_with(session, plan, desk, watching, None).await
+    }
+
+    /// Begins a testnet where there is none, or goes on with the one that began like this. `watching` see what happens
+    /// until it is where it was, from the newest checkpoint on, if what is `beside` can go on from there.
+    ///
+    /// # Errors
+    /// The folder holds another testnet, is damaged, or cannot be written to.
+    pub async fn open_with(
+        &self,
+        session: &Session,
+        plan: &Plan,
+        desk: &FaultDesk,
+        watching: Vec<Box<dyn Observer>>,
+        beside: Option<&Beside>,
     ) -> Result<Opened, FolderError> {
         let Some(kept) = self.session()? else {
             if Records::open(&self.log())?.is_some() {
@@ -232,7 +254,16 @@ impl Folder {
         }
         let Some(records) = Records::open(&self.log())? else { return self.begun(plan) };
         let (mut settling, made_again) = self.settling(plan)?;
-        let (log, resumed) = resume(records, plan, desk, watching, &mut settling).await?;
+        let mut told = Vec::new();
+        let restored = match beside {
+            Some(beside) => checkpoint::newest(&self.path, plan, desk, beside, &mut settling, &mut told)?,
+            None => None,
+        };
+        let begun = match restored {
+            Some(restored) => restored,
+            None => Restored::nothing(records, plan),
+        };
+        let (log, resumed) = resume(begun, plan, desk, watching, &mut settling, told).await?;
         Ok(Opened { log, settling, made_again, resumed: Some(resumed) })
     }
 
@@ -305,29 +336,45 @@ fn told(record: &[u8]) -> Result<Told, String> {
     }
 }
 
-/// Plays a log again.
+/// Plays a log again, from its beginning or from a checkpoint on.
 async fn resume(
-    mut records: Records,
+    begun: Restored,
     plan: &Plan,
     desk: &FaultDesk,
     watching: Vec<Box<dyn Observer>>,
     settling: &mut Settling,
+    told_of: Vec<String>,
 ) -> Result<(Log, Resumed), FolderError> {
     let config = plan.tree.config();
-    let mut stage = Stage::inline(plan, watching);
-    stage.open();
+    let Restored { mut records, mut reached, mut known, moment, snapshots, mut history, mut pace } = begun;
+    let mut stage = match moment {
+        Some(moment) => {
+            let mut stage = Stage::at(&moment, snapshots, watching);
+            if let Some(lowest) = settling.settle(moment.tips(), &mut Ended)? {
+                stage.forget_moments(lowest);
+            }
+            stage
+        }
+        None => {
+            let mut stage = Stage::inline(plan, watching);
+            stage.open();
+            stage
+        }
+    };
     // Clients know of these blocks, and no input or instant behind them is in the log yet.
-    let (mut pace, mut history, mut ahead) = (None, Vec::new(), Vec::new());
+    let mut ahead = Vec::new();
     loop {
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
         let place = Place { file, at };
+        reached.sum = LogPlace::sum(reached.sum, &record);
         match record.first() {
             Some(&BLOCK) => {
                 let block = Block::from_bytes(&record[1..], &config.block_context());
                 let block = block.map_err(|why| place.wrong(why))?;
                 let spot = records.spot().expect("a record was read");
                 settling.is_logged(block.header.height, block.id, spot);
+                known.insert(block.header.height, block.id);
                 continue;
             }
             Some(&TAKEN) => {
@@ -361,7 +408,8 @@ async fn resume(
     settling.is_played()?;
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
-    Ok((log, Resumed { moment, snapshots, history, pace, torn }))
+    let (told, sum) = (told_of, reached.sum);
+    Ok((log, Resumed { moment, snapshots, history, pace, torn, told, known, sum }))
 }
 
 /// A log that is read, and not written to.

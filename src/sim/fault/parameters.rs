@@ -5,8 +5,10 @@ use super::{
     rounds::Rounds,
     who::{Nodes, Share},
 };
-use crate::ledger::saved::saved;
-use crate::actors::deviation::{FalseClaim, InvalidBlock};
+use crate::{
+    actors::deviation::{FalseClaim, InvalidBlock},
+    ledger::saved::saved,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! The moment at which something begins or ends.
 
 use super::NodeRef;
-use crate::ledger::saved::{LoadError, Loader, Saved, Saver};
 use crate::{
     actors::{Event, SimTime},
+    ledger::saved::{LoadError, Loader, Saved, Saver},
     protocol::Slot,
     sim::Plan,
 };

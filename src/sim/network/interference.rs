@@ -1,9 +1,9 @@
 //! The effects of faults on messages: cuts between groups, and rules by kind of message. A fault is in force from its
 //! beginning to its end; what was under way before is delivered.
 
-use crate::ledger::saved::saved;
 use crate::{
     actors::NodeId,
+    ledger::saved::saved,
     sim::{SeedTree, fault::MessageKind},
 };
 use rand::Rng;

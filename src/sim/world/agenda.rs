@@ -4,10 +4,9 @@
 //! clients' doing has a source beside it, with the same beginning and end.
 
 use super::{Item, World};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Event, NodeId, SimTime},
-    ledger::{BlockTree, Link},
+    ledger::{BlockTree, Link, saved::saved},
     protocol::Height,
     sim::{
         Fault, Plan, PlannedSource,

@@ -1,9 +1,9 @@
 //! What faults do, kind by kind, when they begin and when they end.
 
 use super::{DownCause, Item, NetworkEvent, World};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
+    ledger::saved::saved,
     sim::{
         Plan,
         fault::{FaultKind, LieAboutTip, Messages, Nodes, Offline, Partition},

@@ -36,9 +36,9 @@
 //! proved.
 
 use super::World;
-use crate::ledger::saved::saved;
 use crate::{
     actors::{Deviation, Event, NodeId},
+    ledger::saved::saved,
     protocol::{BlockId, Height, PublicKey},
     sim::{Digest, FaultKind, Plan, fault::Timing},
 };

@@ -1,9 +1,8 @@
 //! What the world knows of each node: whether it is up, what its clock shows, where its chain ends.
 
-use crate::ledger::saved::saved;
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
-    ledger::Link,
+    ledger::{Link, saved::saved},
     sim::{NetworkEvent, Plan, Tips, clock::Clock},
 };
 use rand::Rng;

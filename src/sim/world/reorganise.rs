@@ -10,10 +10,9 @@
 //!    the branch (`actors/peer/fork.rs`), and its pool follows (`actors/pool/follow.rs`). All other nodes stay as they are.
 
 use super::{Item, World};
-use crate::ledger::saved::saved;
 use crate::{
     actors::{ActorId, Event, Input, NodeId, Role, Stimulus, message::Reorganisation},
-    ledger::{BlockRejected, Link},
+    ledger::{BlockRejected, Link, saved::saved},
     protocol::{Block, BlockDraft, Height, KeyPair, PublicKey, Round, Slot, Timestamp, TransactionId},
     sim::intervention::{Asked, Became, ReorgError, Reorganised, Returned},
 };

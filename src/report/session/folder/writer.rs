@@ -2,11 +2,12 @@
 
 use super::{
     BLOCK, JSON, Stood, Sync, Taken, Told,
+    checkpoint::{Known, LogPlace},
     settling::{Logged, Settling},
 };
 use crate::{
     actors::{Event, NodeId, SimTime},
-    files::segments::{Log, LogError, Spot},
+    files::segments::{Log, LogError, Segment, Spot},
     ledger::Link,
     protocol::{Block, BlockId, Height, NetworkConfig},
     report::session::Entry,
@@ -18,6 +19,7 @@ use crate::{
     },
 };
 use std::{
+    collections::BTreeMap,
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
     thread,
@@ -37,6 +39,9 @@ struct Writing {
     served: u32,
     /// Where it said last that the network stood.
     stood: Option<(SimTime, BlockId)>,
+    known: Known,
+    /// What all records come to.
+    sum: u32,
     /// Something was written that may not be on the disk yet.
     is_behind: bool,
     /// The first that went wrong; nothing is written after it.
@@ -56,6 +61,8 @@ impl FolderWriter {
             config: plan.tree.config().clone(),
             served,
             stood: None,
+            known: Known::default(),
+            sum: 0,
             is_behind: false,
             broken: None,
             _syncing: ended,
@@ -66,9 +73,34 @@ impl FolderWriter {
         Self(writing)
     }
 
-    /// The history of a testnet that began elsewhere.
-    pub fn begin_with(&self, snapshots: &Snapshots) {
+    /// Writes on a log of which this is known.
+    #[must_use]
+    pub fn after(self, known: Known, sum: u32) -> Self {
         let mut writing = self.lock();
+        (writing.known, writing.sum) = (known, sum);
+        drop(writing);
+        self
+    }
+
+    /// Where the log ends, with the segment that is written to. `None` if it is broken.
+    pub(super) fn stand(&self) -> Option<(Segment, LogPlace, Known)> {
+        let writing = self.lock();
+        let running = writing.log.running_segment().ok().filter(|_| writing.broken.is_none())?;
+        let (segment, byte) = writing.log.number_and_byte();
+        Some((running, LogPlace { segment, byte, sum: writing.sum }, writing.known.clone()))
+    }
+
+    /// The history of a testnet that began elsewhere, and the blocks above `tip` that its nodes stand on.
+    pub fn begin_with(&self, snapshots: &Snapshots, tips: &Tips, tip: Height) {
+        let mut writing = self.lock();
+        let mut blocks = BTreeMap::new();
+        for mut link in tips.all() {
+            while link.height() > tip && blocks.insert((link.height(), link.id()), link).is_none() {
+                let Some(parent) = link.parent() else { break };
+                link = parent;
+            }
+        }
+        blocks.values().for_each(|link| writing.take(link));
         for came in snapshots.since() {
             writing.tell(&Told::Came(Entry::from(came)));
         }
@@ -97,10 +129,22 @@ impl Writing {
         self.append(&record);
     }
 
+    /// A block, unless it is known to be there.
+    fn take(&mut self, link: &Link) {
+        if !self.settling.knows(link.height(), link.id()) {
+            let record = block_record(link.block(), &self.config);
+            if let Some(spot) = self.append(&record) {
+                self.settling.is_logged(link.height(), link.id(), spot);
+                self.known.insert(link.height(), link.id());
+            }
+        }
+    }
+
     fn append(&mut self, record: &[u8]) -> Option<Spot> {
         if self.is_broken() {
             return None;
         }
+        self.sum = LogPlace::sum(self.sum, record);
         self.is_behind = true;
         match self.log.append(record) {
             Ok(spot) => Some(spot),
@@ -203,6 +247,7 @@ fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {
 struct Running<'w> {
     log: &'w mut Log,
     config: &'w NetworkConfig,
+    sum: &'w mut u32,
     is_behind: &'w mut bool,
     sync: Sync,
 }
@@ -211,7 +256,9 @@ impl Logged for Running<'_> {
     /// A chain that a testnet began on is in no log: its blocks come into it when they settle.
     fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError> {
         *self.is_behind = true;
-        self.log.append(&block_record(block, self.config)).map(Some)
+        let record = block_record(block, self.config);
+        *self.sum = LogPlace::sum(*self.sum, &record);
+        self.log.append(&record).map(Some)
     }
 
     fn sync(&mut self) -> Result<(), LogError> {
@@ -228,8 +275,8 @@ impl Settler for FolderWriter {
         if !writing.settling.is_due(tips) || writing.is_broken() {
             return None;
         }
-        let Writing { log, config, is_behind, sync, settling, broken, .. } = &mut *writing;
-        let settled = settling.settle(tips, &mut Running { log, config, is_behind, sync: *sync });
+        let Writing { log, config, sum, is_behind, sync, settling, broken, .. } = &mut *writing;
+        let settled = settling.settle(tips, &mut Running { log, config, sum, is_behind, sync: *sync });
         settled.unwrap_or_else(|why| {
             *broken = Some(why);
             None
@@ -249,12 +296,7 @@ impl Observer for FolderWriter {
     fn observe(&mut self, _: SimTime, node: NodeId, event: &Event) {
         let Event::BlockApplied(link) = event else { return };
         let mut writing = self.lock();
-        if !writing.settling.knows(link.height(), link.id()) {
-            let record = block_record(link.block(), &writing.config);
-            if let Some(spot) = writing.append(&record) {
-                writing.settling.is_logged(link.height(), link.id(), spot);
-            }
-        }
+        writing.take(link);
         if node.0 < writing.served {
             let taken = Taken { node, id: link.id().to_string() };
             writing.append(&taken.record());
