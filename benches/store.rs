@@ -10,7 +10,7 @@
 
 use dposlab::{
     actors::SimTime,
-    ledger::{Link, settled::Settled},
+    ledger::Link,
     protocol::Height,
     report::session::{
         Session,
@@ -26,7 +26,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::{
     fs,
-    path::Path,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -148,10 +149,11 @@ fn forging(blocks: u32) {
     );
 }
 
+/// Bytes that a folder takes on the disk: room that a file keeps and nothing was written to is not counted.
 fn bytes_of(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let bytes =
-        |path: std::path::PathBuf| if path.is_dir() { bytes_of(&path) } else { fs::metadata(path).unwrap().len() };
+        |path: PathBuf| if path.is_dir() { bytes_of(&path) } else { fs::metadata(path).unwrap().blocks() * 512 };
     entries.map(bytes).sum()
 }
 

@@ -7,7 +7,7 @@ use super::{
     http::{
         body,
         error::ApiError,
-        limits::{Admitted, Connections, Receiving},
+        limits::{Admitted, AtWork, Connections, Receiving},
         reply::{Reply, Tampering},
         request::{Ports, Request},
     },
@@ -17,7 +17,12 @@ use super::{
     },
 };
 use http_body_util::{Either, Full};
-use hyper::{Version, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Version,
+    body::{Body, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -181,7 +186,11 @@ async fn converse(
     let (stopping, has_stream) = (stopped.clone(), AtomicBool::new(false));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (work, stopping, has_stream) = (admitted.work(), &stopping, &has_stream);
-        let answered = checked(request, remote).map(|request| hyper::service::Service::call(&answering, request));
+        if request.body().is_end_stream() {
+            work.begin();
+        }
+        let answered = checked(request, Remote(remote, work.clone()))
+            .map(|request| hyper::service::Service::call(&answering, request));
         // A connection keeps room for such a future while nobody asks. Boxed, that is a word.
         Box::pin(async move {
             let mut response = match answered {
@@ -244,10 +253,10 @@ pub async fn answer_bytes(context: ApiContext, bytes: &[u8]) -> Vec<u8> {
 /// A request that HTTP allows, with the client's address; otherwise what is answered to it.
 fn checked(
     mut request: hyper::Request<Incoming>,
-    remote: SocketAddr,
+    remote: Remote,
 ) -> Result<hyper::Request<Incoming>, Response<bytes::Bytes>> {
     let wrong = |message| {
-        let asked = Request { remote: Some(remote), ..Request::new(Method::GET, "/") };
+        let asked = Request { remote: Some(remote.0), ..Request::new(Method::GET, "/") };
         Reply::error(&ApiError::BadRequest(message)).into_response(&asked)
     };
     if request.method() == Method::CONNECT || request.uri().path_and_query().is_none() {
@@ -265,13 +274,13 @@ fn checked(
     {
         request.headers_mut().insert(header::HOST, host);
     }
-    request.extensions_mut().insert(Remote(remote));
+    request.extensions_mut().insert(remote);
     Ok(request)
 }
 
-/// The address of the client.
-#[derive(Clone, Copy)]
-struct Remote(SocketAddr);
+/// The address of the client, and the work on the answer.
+#[derive(Clone)]
+struct Remote(SocketAddr, Arc<AtWork>);
 
 /// Any request, to its answer.
 fn filter(
@@ -287,11 +296,16 @@ fn filter(
         .then(move |method: Method, path: FullPath, query: String, headers: HeaderMap, remote: Remote, stream| {
             let context = context.clone();
             async move {
-                let received = context.receiving.begin(remote.0.ip().to_canonical());
-                let remote = Some(remote.0);
+                let Remote(remote, work) = remote;
+                let received = context.receiving.begin(remote.ip().to_canonical());
+                let remote = Some(remote);
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, remote };
                 let patience = context.settings.limits.body;
-                let body = body::read_within(patience, &request.headers, stream, received);
+                let body = async {
+                    let read = body::read_within(patience, &request.headers, stream, received).await;
+                    work.begin();
+                    read
+                };
                 let reply = dispatch::answer(&context, &request, body).await;
                 let tampering = reply.tampering;
                 let mut response = reply.into_response(&request);

@@ -295,12 +295,13 @@ impl Up {
                 webhooks.stop();
                 served
             });
+            // Before anybody is told that it is there.
+            interrupts.stop(handle.clone(), printer.clone());
             let ready = announcer.ready(&network, seed, pace, &addresses, self.log.as_deref());
             let told = ready_file.as_mut().map_or(Ok(()), |file| file.write(&ready));
             if told.is_err() {
                 handle.stop();
             }
-            interrupts.stop(handle, printer.clone());
             let ended = live.run().await.map_err(Failure::broken);
             // The server may have ended by itself already.
             let _ended_already = stop_api.send(true);

@@ -553,6 +553,19 @@ impl BlockTree {
             }
             cut(&at);
         }
+        self.remove(gone);
+    }
+
+    /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below. Blocks on top
+    /// of what has not settled any more go: should they come again, their chains are whole.
+    pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
+        self.settled.store(Some(Arc::new(settled.clone())));
+        self.cut.store(cut.0, Ordering::Release);
+        let all: Vec<Arc<Link>> = self.links.iter().map(|entry| entry.value().clone()).collect();
+        self.remove(all.into_iter().filter(|link| link.lowest_in_memory() > cut.next()).collect());
+    }
+
+    fn remove(&self, gone: Vec<Arc<Link>>) {
         for link in gone {
             self.links.remove(&link.id());
             for transaction in &link.block.transactions {
@@ -562,12 +575,6 @@ impl BlockTree {
                 });
             }
         }
-    }
-
-    /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below.
-    pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
-        self.settled.store(Some(Arc::new(settled.clone())));
-        self.cut.store(cut.0, Ordering::Release);
     }
 
     /// The round that the block after this one is in.

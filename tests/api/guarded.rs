@@ -1,10 +1,10 @@
 //! Who may change the run, and what clients may hold of the server: each trick over a real socket.
 
 use crate::live::Network;
-use dposlab::api::{LabAccess, LabToken, Limits, Settings};
+use dposlab::api::{LabAccess, LabToken, Limits, RateLimit, Settings};
 use serde_json::json;
 use std::{
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     time::Duration,
 };
@@ -159,12 +159,17 @@ fn those_who_only_hold_connections_make_room() {
     let mut held = Vec::new();
     for number in 0..40 {
         let mut stream = connect();
-        // Every second one has begun a request that it never ends.
-        if number % 2 == 0 {
-            stream.write_all(b"GET /api/blocks HTTP/1.1\r\nhost: ").expect("the connection is new");
-        }
+        // Two of three have begun a request that they never end: within its head, or within its body.
+        let begun: &[u8] = match number % 3 {
+            0 => b"",
+            1 => b"GET /api/blocks HTTP/1.1\r\nhost: ",
+            _ => b"POST /api/transactions HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n{",
+        };
+        stream.write_all(begun).expect("the connection is new");
         held.push(stream);
         ask(&mut healthy);
+        // Another client finds room, too.
+        ask(&mut connect());
     }
     // What was closed can be told from what was not.
     let mut closed = 0;
@@ -224,4 +229,25 @@ fn a_connection_that_waits_too_long_is_closed() {
     };
     let closed = (0..2_000).any(|_| stream.write_all(b"x: y\r\n").is_err() || is_closed(&mut stream));
     assert!(closed, "a slow head keeps its connection");
+}
+
+/// A client that asks first whether it may send a body is told no, and never to go on.
+#[test]
+fn what_is_refused_for_its_head_has_no_body_read() {
+    let rate_limit = Some(RateLimit { requests: 1, window_ms: 600_000 });
+    let network = Network::with(39, Settings { rate_limit, ..Settings::default() });
+    let address = network.address;
+    let first_line = |path: &str, headers: &str| {
+        let mut stream = TcpStream::connect(address).expect("the server accepts");
+        let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 2\r\n");
+        write!(stream, "{head}expect: 100-continue\r\n{headers}\r\n").expect("the connection is new");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("an answer");
+        line.trim_end().to_owned()
+    };
+    assert_eq!(first_line("/api/transactions", JSON), "HTTP/1.1 100 Continue", "the only one that may");
+    assert_eq!(first_line("/api/transactions", JSON), "HTTP/1.1 429 Too Many Requests");
+    assert_eq!(first_line("/lab/advance", "content-type: text/plain\r\n"), "HTTP/1.1 415 Unsupported Media Type");
+    assert_eq!(first_line("/lab/advance", &format!("{JSON}origin: null\r\n")), "HTTP/1.1 403 Forbidden");
+    assert_eq!(first_line("/api/nothing", JSON), "HTTP/1.1 404 Not Found");
 }

@@ -61,6 +61,10 @@ fn a_webhook_that_cannot_be_kept_has_not_happened() {
     let named =
         |id: &str| log.lines().any(|line| line.contains(FULL) && line.contains(&format!("webhooks-node-0/{id}")));
     assert!(named(created[0].as_str().expect("an id")) && log.matches(FULL).count() == 2, "{log}");
+    let left = fs::read_dir(folder.path().join("data/webhooks-node-0")).expect("it is there");
+    let left = left.map(|entry| entry.expect("it can be listed").path());
+    let parts = left.filter(|path| path.extension().is_some_and(|kind| kind == "new")).count();
+    assert_eq!(parts, 0, "what could not be written whole takes no room");
     // To forget one takes no room.
     assert_eq!(first.delete(&format!("/webhooks/{}", created[1].as_str().expect("an id"))), 204);
     limit(&first, None);

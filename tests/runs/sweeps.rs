@@ -458,8 +458,8 @@ fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
     // Also where the word of its death comes after it was played, and in whichever order the files are given.
     for (out, files) in [
         ("with-died", &["died"][..]),
-        ("died-first", &["died", "part", "other"]),
-        ("died-last", &["part", "other", "died"]),
+        ("died-first", &["died", "part", "other"][..]),
+        ("died-last", &["part", "other", "died"][..]),
     ] {
         let gathered = gather(out, files);
         assert!(gathered.status.success(), "{out}: {}", String::from_utf8_lossy(&gathered.stderr));

@@ -5,13 +5,15 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use schnorr2019::{Item, sign, verify, verify_batch};
 use secp256k1::{Secp256k1, SecretKey};
+use sha2::{Digest, Sha256};
 use std::hint::black_box;
 
 fn items(count: u8) -> Vec<Item> {
     let curve = Secp256k1::signing_only();
     let item = |number: u8| {
-        let secret = SecretKey::from_byte_array([number + 1; 32]).expect("in range");
-        let hash = [number; 32];
+        // Keys that are multiples of one another would meet in a bucket, as those of an attacker do.
+        let secret = SecretKey::from_byte_array(Sha256::digest([number]).into()).expect("in range");
+        let hash = Sha256::digest([number, 1]).into();
         Item { hash, signature: sign(&hash, &secret), public: secret.public_key(&curve).serialize() }
     };
     (0..count).map(item).collect()

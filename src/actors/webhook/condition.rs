@@ -8,10 +8,19 @@ use super::integer::Integer;
 use fancy_regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use std::{borrow::Cow, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 /// A pattern that has to go back more often than this fails: text and pattern come from strangers.
-const BACKTRACKS_MAX: usize = 10_000;
+const BACKTRACKS_MAX: usize = 1_000;
+/// A pattern that has failed so often for going back is not asked any more. So what a pattern can cost is bounded over all events,
+/// of which a block brings hundreds.
+const FAILURES_MAX: u32 = 16;
 /// A compiled pattern is at most about so large, in bytes.
 const PATTERN_SIZE_MAX: usize = 1 << 16;
 /// Longest pattern that is compiled, in bytes.
@@ -34,7 +43,24 @@ pub struct Condition {
 
 /// A compiled pattern, or why it cannot be compiled. It follows from the condition, and so is no part of it.
 #[derive(Debug, Default)]
-struct Compiled(OnceLock<Result<Box<Regex>, String>>);
+struct Compiled {
+    pattern: OnceLock<Result<Box<Regex>, String>>,
+    /// How often it took too long.
+    failures: AtomicU32,
+}
+
+impl Compiled {
+    fn is_match(&self, pattern: impl FnOnce() -> Result<Regex, String>, text: &str) -> Result<bool, String> {
+        let regex = self.pattern.get_or_init(|| pattern().map(Box::new)).as_ref().map_err(Clone::clone)?;
+        if self.failures.load(Ordering::Relaxed) >= FAILURES_MAX {
+            return Err(format!("it took too long {FAILURES_MAX} times, and is not asked any more"));
+        }
+        regex.is_match(text).map_err(|why| {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            why.to_string()
+        })
+    }
+}
 
 impl Clone for Compiled {
     fn clone(&self) -> Self {
@@ -133,11 +159,7 @@ impl Condition {
             None => Cow::Borrowed(""),
             value => text_of(value.as_ref()),
         };
-        let compiled = self.compiled.0.get_or_init(|| compile(&pattern()).map(Box::new));
-        let found = match compiled {
-            Ok(regex) => regex.is_match(&*text_of(a)).map_err(|why| why.to_string()),
-            Err(why) => Err(why.clone()),
-        };
+        let found = self.compiled.is_match(|| compile(&pattern()), &text_of(a));
         found.map_err(|why| ConditionError::BadPattern { pattern: pattern().into_owned(), why })
     }
 
@@ -373,5 +395,23 @@ mod tests {
             assert_eq!(serde_json::to_value(comparison).unwrap(), name);
         }
         assert!(Comparison::NAMES.is_sorted());
+    }
+
+    /// A block of 150 transactions has a pattern asked 150 times.
+    #[test]
+    fn a_pattern_that_takes_too_long_again_and_again_is_given_up() {
+        let nested = condition("a", "regexp", json!("^((a|aa)+)+\\1$"));
+        let ask = |text: &str| nested.holds(&json!({ "a": text })).map_err(|why| why.to_string());
+        let long = "a".repeat(60) + "b";
+        for _ in 0..FAILURES_MAX {
+            assert_eq!(ask("aa"), Ok(true), "a text that costs little is still matched");
+            let why = ask(&long).expect_err("it goes back without end");
+            assert!(why.contains("backtrack"), "{why}");
+        }
+        for text in [&long, "aa"] {
+            let why = ask(text).expect_err("it is given up");
+            assert!(why.ends_with("it took too long 16 times, and is not asked any more"), "{why}");
+        }
+        assert_eq!(nested.clone().holds(&json!({"a": "aa"})), Ok(true), "a changed webhook begins anew");
     }
 }

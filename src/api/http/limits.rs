@@ -7,7 +7,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -76,7 +76,7 @@ struct Open {
 #[derive(Debug)]
 struct Connection {
     client: IpAddr,
-    /// Requests that are being answered.
+    /// Requests that are whole and being answered.
     at_work: u32,
     /// True if it has been answered before.
     was_answered: bool,
@@ -93,11 +93,14 @@ pub struct Admitted {
     close: Arc<Notify>,
 }
 
-/// A request of a connection that is being answered, until it is dropped.
+/// A request of a connection, until it is dropped. While its body is on its way the connection waits like any other: it can be
+/// spared, or those who never send the rest would leave no room for anybody.
 #[derive(Debug)]
 pub struct AtWork {
     connections: Arc<Connections>,
     number: u64,
+    /// True if all of the request is there, and it is being answered.
+    has_begun: AtomicBool,
 }
 
 impl Connections {
@@ -106,8 +109,8 @@ impl Connections {
         Arc::new(Self { limit: limit.max(1), open: Mutex::default() })
     }
 
-    /// Takes a connection in. Where there are too many, one that waits for a request is closed: of the client that has
-    /// most, one that was never answered before one that was, and the one that has waited longest. `None` where all are
+    /// Takes a connection in. Where there are too many, one that waits for a request, or for the rest of one, is closed: of the
+    /// client that has most, one that was never answered before one that was, and the one that has waited longest. `None` where all are
     /// at work.
     pub fn admit(self: &Arc<Self>, client: IpAddr) -> Option<Admitted> {
         let mut open = self.lock();
@@ -181,19 +184,28 @@ impl Admitted {
         self.close.notified().await;
     }
 
-    /// Notes that a request is being answered.
-    pub fn work(&self) -> AtWork {
-        if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
+    /// Notes that a request has come, which begins to be answered when [`AtWork::begin`] says so.
+    pub fn work(&self) -> Arc<AtWork> {
+        let (connections, number) = (self.connections.clone(), self.number);
+        Arc::new(AtWork { connections, number, has_begun: AtomicBool::new(false) })
+    }
+}
+
+impl AtWork {
+    /// All of the request is there.
+    pub fn begin(&self) {
+        if !self.has_begun.swap(true, Ordering::Relaxed)
+            && let Some(connection) = self.connections.lock().by_number.get_mut(&self.number)
+        {
             connection.at_work += 1;
         }
-        AtWork { connections: self.connections.clone(), number: self.number }
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
         if let Some(connection) = self.connections.lock().by_number.get_mut(&self.number) {
-            connection.at_work -= 1;
+            connection.at_work -= u32::from(*self.has_begun.get_mut());
             connection.was_answered = true;
             connection.since = Instant::now();
         }
@@ -311,6 +323,7 @@ mod tests {
         assert_eq!(numbers(&connections), [1, 3, 4]);
         // Who is at work is never closed.
         let working = [held[1].work(), fourth.work(), fifth.work()];
+        working.iter().for_each(|work| work.begin());
         assert!(connections.admit(client(5)).is_none());
         let news = "3 connections are open at most: 2 closed for others, 1 refused";
         assert_eq!(connections.news().as_deref(), Some(news));
@@ -319,6 +332,26 @@ mod tests {
         assert_eq!(connections.counts(), Counts { open: 3, accepted: 5, spared });
         drop(working);
         assert!(connections.admit(client(5)).is_some());
+    }
+
+    #[test]
+    fn a_body_that_does_not_come_keeps_nobody_out() {
+        let connections = Connections::new(2);
+        let sender = connections.admit(client(1)).expect("there is room");
+        let other = connections.admit(client(2)).expect("there is room");
+        let (sending, answered) = (sender.work(), other.work());
+        answered.begin();
+        answered.begin();
+        let third = connections.admit(client(3)).expect("the body has not come");
+        assert_eq!(numbers(&connections), [1, 2]);
+        // What is closed may still be at work for a moment.
+        sending.begin();
+        drop((sending, answered, sender));
+        third.work().begin();
+        assert!(
+            connections.lock().by_number.values().all(|connection| connection.at_work == 0),
+            "each is counted once"
+        );
     }
 
     #[test]

@@ -163,12 +163,12 @@ type NextRead = Pin<Box<dyn Future<Output = (Reader, Option<Bytes>)> + Send>>;
 pub struct EventBody {
     /// `None` at the end.
     step: Option<NextRead>,
-    _work: AtWork,
+    _work: Arc<AtWork>,
 }
 
 impl EventBody {
     /// Begins to listen. Ends when `stopped` says so.
-    pub fn new(subscription: Subscription, stopped: watch::Receiver<bool>, work: AtWork) -> Self {
+    pub fn new(subscription: Subscription, stopped: watch::Receiver<bool>, work: Arc<AtWork>) -> Self {
         Self { step: Some(step(Reader::open(subscription, stopped))), _work: work }
     }
 }

@@ -107,9 +107,11 @@ impl DataDir {
         let mut found: Vec<Kept<Webhook>> = Vec::new();
         for entry in fs::read_dir(&folder).map_err(unusable)? {
             let file = entry.map_err(unusable)?.path();
-            // A file that was being written when the process ended is no webhook yet.
-            if file.extension().is_some_and(|kind| kind == "json") {
-                found.push(read(&file)?);
+            match file.extension().and_then(|kind| kind.to_str()) {
+                Some("json") => found.push(read(&file)?),
+                // One that was being written when the process ended is no webhook yet, and its id comes never again.
+                Some("new") => fs::remove_file(&file).map_err(unusable)?,
+                _ => {}
             }
         }
         if found.len() > WEBHOOKS_MAX {
@@ -121,6 +123,13 @@ impl DataDir {
         let (outbox, waiting) = Outbox::open(&folder)?;
         Ok(KeptWebhooks { store: Store { folder, numbers, _data: self.clone() }, hooks, outbox, waiting })
     }
+}
+
+/// Writes a file that is not there yet, for its owner alone.
+fn write_new(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    opened.write_all(bytes)?;
+    opened.sync_all()
 }
 
 fn read(file: &Path) -> Result<Kept<Webhook>, StoreError> {
@@ -148,10 +157,12 @@ impl Store {
             // One that was left behind may be readable by others; its successor is not.
             Ok(()) | Err(_) => {}
         }
-        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        opened.write_all(&serde_json::to_vec_pretty(&Kept { number, webhook })?)?;
-        opened.sync_all()?;
-        fs::rename(&new, &file)?;
+        let written = write_new(&new, &serde_json::to_vec_pretty(&Kept { number, webhook })?);
+        if let Err(why) = written.and_then(|()| fs::rename(&new, &file)) {
+            // On a full disk each part that stays behind would take from what is left.
+            let _not_there_or_stuck = fs::remove_file(&new);
+            return Err(why);
+        }
         self.sync()?;
         self.numbers.insert(webhook.id.clone(), number);
         Ok(())
@@ -216,6 +227,9 @@ mod tests {
         assert_eq!((mode(&inner), mode(&inner.join("webhooks-node-0"))), (0o700, 0o700));
         assert_eq!(mode(&inner.join("webhooks-node-0/b.json")), 0o600);
         assert!(!inner.join("webhooks-node-0/b.new").exists());
+        fs::write(inner.join("webhooks-node-0/d.new"), "left behind by a crash").unwrap();
+        assert_eq!(data.webhooks(NodeId(0)).unwrap().hooks.len(), 3);
+        assert!(!inner.join("webhooks-node-0/d.new").exists(), "nobody else takes it away");
     }
 
     #[test]

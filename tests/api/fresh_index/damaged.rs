@@ -45,7 +45,7 @@ enum Found {
 impl Testnet {
     fn new(is_reversed: bool) -> Self {
         let mut network = Network::settling();
-        let changes = prop::collection::vec(change(), 50).new_tree(&mut TestRunner::deterministic());
+        let changes = prop::collection::vec(change(), 120).new_tree(&mut TestRunner::deterministic());
         let mut changes = changes.expect("a value").current();
         if is_reversed {
             changes.reverse();
@@ -53,7 +53,8 @@ impl Testnet {
         for change in changes {
             network.change(&change, |_| {});
         }
-        assert!(network.settling.as_ref().expect("it settles").top() > 20, "too few blocks have settled");
+        let top = network.settling.as_ref().expect("it settles").top();
+        assert!(top > 20, "too few blocks have settled: {top}");
         let fresh = context(&network.fresh(0), Dialect::Documented);
         let (mut words, mut random) = (Words::default(), SeedTree::new(3).stream("requests"));
         words.learn(&fresh);

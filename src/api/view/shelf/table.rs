@@ -1,4 +1,6 @@
 //! An ordered table of bytes in a folder: the store behind a shelf, and the only place that knows which one it is.
+//!
+//! The store answers much of the damage with an error, and some with a panic. Here both are errors.
 
 use crate::ledger::settled::SettledError;
 use fjall::{
@@ -9,7 +11,9 @@ use std::{
     collections::BTreeMap,
     fs, io,
     ops::ControlFlow,
+    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
+    sync::Once,
 };
 
 /// Bytes of what was read that are kept at hand.
@@ -47,14 +51,12 @@ pub fn remove(folder: &Path) -> Result<(), SettledError> {
 impl Table {
     /// The table of a folder, an empty one where there is none.
     pub fn open(folder: &Path) -> Result<Self, SettledError> {
-        let wrong = |why: Error| error(folder, why);
-        let database = Database::builder(folder)
+        let builder = Database::builder(folder)
             .cache_size(CACHE_BYTES)
             .max_journaling_size(JOURNAL_BYTES)
             .max_cached_files(Some(FILES))
-            .worker_threads(1)
-            .open()
-            .map_err(wrong)?;
+            .worker_threads(1);
+        let database = sheltered(folder, || builder.open())?;
         // What is asked for is nearly always there, and indexes of everything would grow with the chain.
         let options = || {
             KeyspaceCreateOptions::default()
@@ -65,22 +67,24 @@ impl Table {
                 .index_block_pinning_policy(PinningPolicy::all(false))
                 .filter_block_pinning_policy(PinningPolicy::all(false))
         };
-        let rows = database.keyspace("lists", options).map_err(wrong)?;
+        let rows = sheltered(folder, || database.keyspace("lists", options))?;
         Ok(Self { folder: folder.to_owned(), rows, database })
     }
 
     /// The value of a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<fjall::Slice>, SettledError> {
-        self.rows.get(key).map_err(|why| error(&self.folder, why))
+        sheltered(&self.folder, || self.rows.get(key))
     }
 
     /// Visits the keys from one up to below another, or the other way, until it is told to stop.
     pub fn each(&self, from: &[u8], below: &[u8], descending: bool, act: Each<'_>) -> Result<(), SettledError> {
-        let mut rows = self.rows.range(from.to_vec()..below.to_vec());
+        let mut rows = sheltered(&self.folder, || Ok(self.rows.range(from.to_vec()..below.to_vec())))?;
         loop {
-            let next = if descending { rows.next_back() } else { rows.next() };
-            let Some(row) = next.map(Guard::into_inner) else { return Ok(()) };
-            let (key, value) = row.map_err(|why| error(&self.folder, why))?;
+            let next = sheltered(&self.folder, || {
+                let next = if descending { rows.next_back() } else { rows.next() };
+                next.map(Guard::into_inner).transpose()
+            });
+            let Some((key, value)) = next? else { return Ok(()) };
             if act(&key, &value)?.is_break() {
                 return Ok(());
             }
@@ -93,17 +97,17 @@ impl Table {
         for (key, value) in batch {
             all.insert(&self.rows, key, value);
         }
-        all.commit().map_err(|why| error(&self.folder, why))
+        sheltered(&self.folder, || all.commit())
     }
 
     /// Empties it.
     pub fn clear(&self) -> Result<(), SettledError> {
-        self.rows.clear().map_err(|why| error(&self.folder, why))
+        sheltered(&self.folder, || self.rows.clear())
     }
 
     /// Puts what was written into the table's own files.
     pub fn flush(&self) -> Result<(), SettledError> {
-        self.rows.rotate_memtable_and_wait().map_err(|why| error(&self.folder, why))
+        sheltered(&self.folder, || self.rows.rotate_memtable_and_wait())
     }
 
     /// What is there does not belong there.
@@ -114,6 +118,28 @@ impl Table {
     /// Something is missing, or cannot be what was written.
     pub fn damaged(&self, what: &str) -> SettledError {
         self.wrong(format!("{what} is damaged; remove the folder, and the next start makes it anew"))
+    }
+}
+
+/// What the store says; a panic of it is damage as well.
+fn sheltered<T>(folder: &Path, act: impl FnOnce() -> fjall::Result<T>) -> Result<T, SettledError> {
+    static HUSHED: Once = Once::new();
+    // Its message would say where in the store, and the error says in which folder.
+    HUSHED.call_once(|| {
+        let tell = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let is_of_store = |file: &str| ["/fjall-", "/lsm-tree-", "/sfa-"].iter().any(|name| file.contains(name));
+            if !info.location().is_some_and(|location| is_of_store(location.file())) {
+                tell(info);
+            }
+        }));
+    });
+    match panic::catch_unwind(AssertUnwindSafe(act)) {
+        Ok(done) => done.map_err(|why| error(folder, why)),
+        Err(_) => {
+            let source = io::Error::new(io::ErrorKind::InvalidData, "it is damaged");
+            Err(SettledError { file: folder.to_owned(), source })
+        }
     }
 }
 

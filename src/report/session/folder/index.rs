@@ -25,12 +25,13 @@ use crate::{
 };
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use std::{
-    fs, io,
+    fs, io, panic,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak,
+        Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicU32, Ordering},
     },
+    thread,
 };
 use value::{Keys, Row};
 
@@ -94,9 +95,9 @@ impl Index {
         let is_there = path.exists();
         let why = match (is_there, marker.exists()) {
             (true, true) => Some("it was found damaged".to_owned()),
-            (true, false) => match Inner::open(&path, &log, config).and_then(|inner| inner.examined()) {
+            (true, false) => match Inner::opened(&path, &log, config) {
                 Ok(inner) => return Ok((Self::handle(Arc::new(inner)), None)),
-                Err(why) => Some(why.source.to_string()),
+                Err(why) => Some(why),
             },
             (false, _) => None,
         };
@@ -253,6 +254,27 @@ impl Settled for Index {
 }
 
 impl Inner {
+    /// What is there, if it can be trusted. The store panics at some damage: on a thread of its own, quietly.
+    fn opened(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> Result<Self, String> {
+        const NAME: &str = "index";
+        static QUIET: Once = Once::new();
+        QUIET.call_once(|| {
+            let tell = panic::take_hook();
+            panic::set_hook(Box::new(move |panicked| {
+                if thread::current().name() != Some(NAME) {
+                    tell(panicked);
+                }
+            }));
+        });
+        let (path, log, config) = (path.to_owned(), log.clone(), config.clone());
+        let open = move || Self::open(&path, &log, &config).and_then(Self::examined);
+        let opened = thread::Builder::new().name(NAME.to_owned()).spawn(open).map_err(|why| why.to_string())?;
+        match opened.join() {
+            Ok(opened) => opened.map_err(|why| why.source.to_string()),
+            Err(_) => Err("is damaged: the store cannot read it".to_owned()),
+        }
+    }
+
     fn open(path: &Path, log: &Reader, config: &Arc<NetworkConfig>) -> Result<Self, SettledError> {
         let wrong = |why: fjall::Error| SettledError { file: path.to_owned(), source: io::Error::other(told(&why)) };
         let database = Database::builder(path)
