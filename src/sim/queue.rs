@@ -136,11 +136,6 @@ impl<T: Copy> EventQueue<T> {
         events.into_iter().map(|(time, event)| (SimTime::from_micros(time), event)).collect()
     }
 
-    /// When the last event that was taken was due.
-    pub fn last(&self) -> SimTime {
-        SimTime::from_micros(self.last)
-    }
-
     /// A queue of which the last event that was taken was due then, with these events to come.
     pub fn of(last: SimTime, events: impl IntoIterator<Item = (SimTime, T)>) -> Self {
         let mut queue = Self { last: last.micros(), until: last.micros(), ..Self::new() };
@@ -317,7 +312,7 @@ fn sort_latest_first<T: Copy>(bucket: &mut Vec<(u64, T)>, keys: &mut Vec<u32>, f
 impl<T: Copy> Clone for EventQueue<T> {
     /// The same events in the same order, without the room of buckets that hold nothing.
     fn clone(&self) -> Self {
-        Self::of(self.last(), self.in_order())
+        Self::of(SimTime::from_micros(self.last), self.in_order())
     }
 }
 

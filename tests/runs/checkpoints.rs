@@ -196,9 +196,8 @@ impl Kept {
         let (digest, played) = (TraceDigest::default(), Blocks::default());
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(played.clone())];
         let beside = beside(&digest);
-        let opening =
-            Folder::new(self.path()).open_with(&session, &plan, &desk, watching, by_checkpoint.then_some(&beside));
-        let (log, resumed) = among_actors(opening)?;
+        let (folder, by) = (Folder::new(self.path()), by_checkpoint.then_some(&beside));
+        let (log, resumed) = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
         drop(beside);
         Ok(Open { plan, desk, digest, played, resumed, log: Some(log) })
     }
@@ -365,7 +364,9 @@ fn a_start_from_a_checkpoint_is_the_start_that_plays_everything() {
                 let mut whole = kept.open(false).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
                 let by = open.now().max(whole.now());
                 let (found, expected) = (open.all(by), whole.all(by));
-                assert!(found.0 == expected.0, "kill {kill}: the moments differ");
+                let differ = found.0.iter().zip(&expected.0).position(|(one, other)| one != other);
+                let lengths = (found.0.len(), expected.0.len());
+                assert!(found.0 == expected.0, "kill {kill}: the moments differ at byte {differ:?} of {lengths:?}");
                 assert_eq!(found, expected, "kill {kill}");
                 let played = |open: &Open| open.played.0.lock().expect("no one panics while holding it").1.len();
                 saved += usize::from(played(&open) < played(&whole));

@@ -326,7 +326,6 @@ impl Saved for Coming {
     fn save(&self, out: &mut Saver) {
         let Self { queue, items, wakes, messages, latest: _ } = self;
         let events = queue.in_order();
-        queue.last().save(out);
         out.number(events.len() as u64);
         let mut written: IndexMap<u64, u64, IdHash> = IndexMap::default();
         for (at, due) in events {
@@ -358,7 +357,7 @@ impl Saved for Coming {
     }
 
     fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let (last, mut coming, mut read) = (SimTime::load(from)?, Self::default(), Vec::new());
+        let (mut coming, mut read) = (Self::default(), Vec::new());
         let mut events = Vec::new();
         for _ in 0..from.number()? {
             let at = SimTime::load(from)?;
@@ -386,7 +385,8 @@ impl Saved for Coming {
             };
             events.push((at, due));
         }
-        coming.queue = EventQueue::of(last, events);
+        // Nothing comes before what has come, so it does not matter when that was.
+        coming.queue = EventQueue::of(SimTime::default(), events);
         Ok(coming)
     }
 }
