@@ -532,11 +532,11 @@ impl WritingDesk {
 
     /// The blocks that these links need beside those of the log, by height.
     fn not_in_log(&self, links: &[Arc<Link>], known: &Known) -> Vec<Vec<u8>> {
-        let mut missing: BTreeMap<(Height, BlockId), &Arc<Link>> = BTreeMap::new();
-        for mut link in links {
+        let mut missing: BTreeMap<(Height, BlockId), Arc<Link>> = BTreeMap::new();
+        for mut link in links.iter().cloned() {
             while link.height() > self.tip
-                && !known.has(link)
-                && missing.insert((link.height(), link.id()), link).is_none()
+                && !known.has(&link)
+                && missing.insert((link.height(), link.id()), link.clone()).is_none()
             {
                 let Some(parent) = link.parent() else { break };
                 link = parent;

@@ -94,8 +94,8 @@ impl FolderWriter {
     pub fn begin_with(&self, snapshots: &Snapshots, tips: &Tips, tip: Height) {
         let mut writing = self.lock();
         let mut blocks = BTreeMap::new();
-        for mut link in tips.all() {
-            while link.height() > tip && blocks.insert((link.height(), link.id()), link).is_none() {
+        for mut link in tips.all().iter().cloned() {
+            while link.height() > tip && blocks.insert((link.height(), link.id()), link.clone()).is_none() {
                 let Some(parent) = link.parent() else { break };
                 link = parent;
             }
