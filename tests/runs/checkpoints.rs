@@ -171,7 +171,7 @@ struct Open {
     /// Blocks that nodes took while the log was played.
     played: Blocks,
     resumed: Option<Resumed>,
-    log: Option<dposlab::files::segments::Log>,
+    log: Option<(Log, Settling)>,
 }
 
 impl Kept {
@@ -197,9 +197,10 @@ impl Kept {
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(played.clone())];
         let beside = beside(&digest);
         let (folder, by) = (Folder::new(self.path()), by_checkpoint.then_some(&beside));
-        let (log, resumed) = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
+        let opened = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
+        let Opened { log, settling, resumed, .. } = opened;
         drop(beside);
-        Ok(Open { plan, desk, digest, played, resumed, log: Some(log) })
+        Ok(Open { plan, desk, digest, played, resumed, log: Some((log, settling)) })
     }
 
     /// The checkpoints, the newest first.
@@ -269,7 +270,8 @@ fn something(random: &mut ChaCha8Rng, desk: &FaultDesk, snapshots: &Snapshots) -
 
 /// Goes on with a testnet, writes checkpoints, and ends it anywhere without a word.
 fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
-    let writer = FolderWriter::new(open.log.take().expect("it is there"), Sync::Never, &open.plan, 1);
+    let (log, settling) = open.log.take().expect("it is there");
+    let writer = FolderWriter::new(log, settling, Sync::Never, &open.plan, 1);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
     let mut stage = Stage::inline(&open.plan, observers);
     stage.open();
