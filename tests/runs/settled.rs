@@ -207,7 +207,7 @@ fn a_run_whose_blocks_settle_is_the_same_run_and_goes_on_so() {
             kept.play(end);
             assert_eq!(kept.digest.digest(), usual_digest.digest(), "seed {seed}");
             assert!(kept.plan.tree.cut().0 > cut.0 + 50, "seed {seed}");
-            answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+            answers_alike(&kept.plan.tree, &kept.tips()[..2], &usual.tree, &usual_stage.world().tips().all()[..2]);
         });
     }
 }
@@ -322,10 +322,11 @@ fn copy(from: &Path, to: &Path) {
 
 /// Whatever becomes of the index, the log tells it again.
 #[test]
+#[ignore = "long: CI runs it"]
 fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
     scenario().crypto.during(|| {
         let end = end_of(150);
-        let (usual, usual_stage, usual_digest) = plain(1, end);
+        let (_usual, usual_stage, usual_digest) = plain(1, end);
         let whole = tempfile::tempdir().expect("a folder for temporary files");
         let mut kept = Kept::open(whole.path(), 1);
         kept.play(end);
@@ -339,7 +340,16 @@ fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
             let kept = Kept::open(folder.path(), 1);
             assert_eq!(kept.digest.digest(), usual_digest.digest(), "{what}");
             assert_eq!((kept.plan.tree.cut(), kept.index.top()), (cut, cut), "{what}");
-            answers_alike(&kept.plan.tree, &kept.tips()[..1], &usual.tree, &usual_stage.world().tips().all()[..1]);
+            let (tip, wanted) = (kept.tips()[0].clone(), usual_stage.world().tips().all()[0].clone());
+            for height in (1..=tip.height().0).map(Height) {
+                let (link, wanted) = (tip.ancestor(height).unwrap(), wanted.ancestor(height).unwrap());
+                assert_eq!((link.id(), link.notable()), (wanted.id(), wanted.notable()), "{what}, {height}");
+                assert_eq!(kept.plan.tree.link(&link.id()).expect("it is known").height(), height, "{what}");
+                for transaction in &link.block().transactions {
+                    let found = kept.plan.tree.block_of(&tip, &transaction.id()).expect("it is on the chain");
+                    assert_eq!(found.height(), height, "{what}");
+                }
+            }
             kept.made_again
         };
         assert_eq!(opens("nothing", &|_| {}), None);
@@ -352,7 +362,7 @@ fn an_index_that_is_gone_or_damaged_or_too_far_is_made_again() {
             let bytes = fs::read(file).expect("it can be read");
             // Long files of zeros are room that nothing was written to yet.
             let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            for (part, of) in [(0, 4), (1, 4), (2, 4), (3, 4), (used.saturating_sub(1), used)] {
+            for (part, of) in [(0, 4), (1, 3), (used.saturating_sub(1), used)] {
                 let at = (used * part).checked_div(of).unwrap_or(0).min(used.saturating_sub(1));
                 let what = format!("a byte of {} at {at} of {used}", inside.display());
                 let made_again = opens(&what, &|index| {
