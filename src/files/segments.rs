@@ -165,8 +165,10 @@ impl Segment {
 pub struct Reader {
     folder: PathBuf,
     /// Open segments by number, the one opened last at the end.
-    open: Arc<Mutex<Vec<(u32, Arc<File>)>>>,
+    open: Arc<Mutex<OpenSegments>>,
 }
+
+type OpenSegments = Vec<(u32, Arc<File>)>;
 
 impl Reader {
     /// Reads the log of a folder.

@@ -10,7 +10,7 @@ use dposlab::{
     report::session::{
         Session,
         folder::{
-            Folder, FolderError, FolderWriter, Resumed, Sync,
+            Folder, FolderError, FolderWriter, Opened, Resumed, Settling, Sync,
             checkpoint::{Beside, Checkpoints},
         },
     },
@@ -171,7 +171,7 @@ struct Open {
     /// Blocks that nodes took while the log was played.
     played: Blocks,
     resumed: Option<Resumed>,
-    log: Option<(Log, Settling)>,
+    log: Option<(dposlab::files::segments::Log, Settling)>,
 }
 
 impl Kept {
