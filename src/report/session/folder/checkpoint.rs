@@ -63,8 +63,11 @@ pub struct Beside {
     /// The numbers of the last events of the nodes that are served.
     pub numbers: Box<dyn Fn() -> Vec<u64> + Send>,
     /// Goes on from these numbers, or says why that would leave something out.
-    pub go_on: Box<dyn Fn(&[u64]) -> Result<(), String> + Send>,
+    pub go_on: GoOn,
 }
+
+/// Goes on from the numbers of the last events, or says why that would leave something out.
+type GoOn = Box<dyn Fn(&[u64]) -> Result<(), String> + Send>;
 
 /// A place in a log, and what all records before it come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
