@@ -569,7 +569,9 @@ impl Source for Script {
 
     fn save(&self, out: &mut Saver) {
         let Self { tree: _, parties: _, actions, pending, locks } = self;
-        (actions.len().save(out), pending.save(out), locks.save(out));
+        actions.len().save(out);
+        pending.save(out);
+        locks.save(out);
     }
 
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {

@@ -474,7 +474,11 @@ impl Network {
             last,
             interference,
         } = self;
-        (random.save(out), busy.save(out), tally.save(out), last.save(out), interference.save(out));
+        random.save(out);
+        busy.save(out);
+        tally.save(out);
+        last.save(out);
+        interference.save(out);
     }
 
     /// Goes on from what was written down of a network that began like this one.

@@ -127,10 +127,13 @@ impl fmt::Debug for PlannedSource {
 impl Saved for Counts {
     fn save(&self, out: &mut Saver) {
         let Self { submitted, accepted, excess, refused } = self;
-        (submitted.save(out), accepted.save(out), excess.save(out));
+        submitted.save(out);
+        accepted.save(out);
+        excess.save(out);
         out.number(refused.len() as u64);
         for (code, count) in refused {
-            ((*code).to_owned().save(out), count.save(out));
+            (*code).to_owned().save(out);
+            count.save(out);
         }
     }
 

@@ -119,7 +119,9 @@ impl TraceDigest {
     /// Appends where the digest stands, for a run that rests.
     pub fn save(&self, out: &mut Saver) {
         let Hasher { sha256, events, said } = &*self.lock();
-        (sha256.save(out), events.save(out), said.save(out));
+        sha256.save(out);
+        events.save(out);
+        said.save(out);
     }
 
     /// Goes on with a digest that was written down.

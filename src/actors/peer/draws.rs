@@ -29,8 +29,8 @@ impl Draws {
     /// Has the processor fetch the next numbers.
     pub(super) fn prefetch_words(&self) {
         let next = usize::from(self.next);
-        prefetch_index(&self.words, next);
-        prefetch_index(&self.words, next + NEEDED);
+        prefetch_index(self.words.as_slice(), next);
+        prefetch_index(self.words.as_slice(), next + NEEDED);
     }
 
     /// Draws more, and gives the first of these out.

@@ -107,7 +107,9 @@ impl Source for Replayed {
 
     fn save(&self, out: &mut Saver) {
         let Self { network, blocks, handed_in } = self;
-        (network.nodes.save(out), blocks.len().save(out), handed_in.save(out));
+        network.nodes.save(out);
+        blocks.len().save(out);
+        handed_in.save(out);
     }
 
     fn go_on(&mut self, from: &mut Loader) -> Result<(), LoadError> {

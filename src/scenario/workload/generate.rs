@@ -268,9 +268,14 @@ impl Source for Generator {
     fn save(&self, out: &mut Saver) {
         // The order is as it was made whenever nothing is drawn.
         let Self { network, plan: _, random, senders, order: _, locks, mix: _, funding, due } = self;
-        (network.nodes.save(out), random.save(out), locks.save(out), funding.save(out), due.save(out));
+        network.nodes.save(out);
+        random.save(out);
+        locks.save(out);
+        funding.save(out);
+        due.save(out);
         for (Sender { keys: _, address: _, second: _, number: _, made }, pending) in senders {
-            (made.save(out), pending.save(out));
+            made.save(out);
+            pending.save(out);
         }
     }
 

@@ -338,11 +338,15 @@ impl Saved for Coming {
                 }
                 Next::Wake { wake: Waking(place), to, generation } => {
                     out.raw(&[WAKE]);
-                    (wakes.all[place as usize].save(out), to.save(out), generation.save(out));
+                    wakes.all[place as usize].save(out);
+                    to.save(out);
+                    generation.save(out);
                 }
                 Next::Copy { copy: Copied { place, from }, to, generation } => {
                     out.raw(&[COPY]);
-                    (from.save(out), to.save(out), generation.save(out));
+                    from.save(out);
+                    to.save(out);
+                    generation.save(out);
                     let next = written.len() as u64 + 1;
                     match written.entry(place.into()) {
                         Occupied(known) => out.number(*known.get()),

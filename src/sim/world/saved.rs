@@ -84,7 +84,12 @@ impl World {
         } = self;
         added.save(out);
         faults.save(out);
-        (now.save(out), queue.save(out), network.save(out), nodes.save(out), agenda.save(out), ahead.save(out));
+        now.save(out);
+        queue.save(out);
+        network.save(out);
+        nodes.save(out);
+        agenda.save(out);
+        ahead.save(out);
         out.number(sources.len() as u64);
         for source in sources {
             source.is_some().save(out);
@@ -92,7 +97,11 @@ impl World {
                 source.save(out);
             }
         }
-        (abandoned.save(out), pool_watch.save(out), requests.save(out), delivered.save(out), anew.save(out));
+        abandoned.save(out);
+        pool_watch.save(out);
+        requests.save(out);
+        delivered.save(out);
+        anew.save(out);
     }
 
     fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {

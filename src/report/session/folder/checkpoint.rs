@@ -62,9 +62,11 @@ pub struct Beside {
     pub digest: TraceDigest,
     /// The numbers of the last events of the nodes that are served.
     pub numbers: Box<dyn Fn() -> Vec<u64> + Send>,
-    /// Goes on from these numbers, or says why that would leave something out.
-    pub go_on: Box<dyn Fn(&[u64]) -> Result<(), String> + Send>,
+    pub go_on: GoOn,
 }
+
+/// Goes on from the numbers of the last events, or says why that would leave something out.
+pub type GoOn = Box<dyn Fn(&[u64]) -> Result<(), String> + Send>;
 
 /// A place in a log, and what all records before it come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -281,6 +283,8 @@ struct Before {
     /// The height of the last block that each served node took, and at which most nodes stood last.
     took: BTreeMap<NodeId, Height>,
     stood: Height,
+    /// A block stands on another that the log does not hold.
+    has_gap: bool,
 }
 
 impl Before {
@@ -302,12 +306,13 @@ impl Before {
             pace: None,
             took: BTreeMap::new(),
             stood: plan.tip.height(),
+            has_gap: false,
         };
         loop {
             let (segment, byte) = before.records.number_and_byte();
             before.place = LogPlace { segment, byte, ..before.place };
             if (segment, byte) >= (until.segment, until.byte) {
-                return Ok((before.place == until).then_some(before));
+                return Ok((before.place == until && !before.has_gap).then_some(before));
             }
             let (file, at) = before.records.place();
             let Some(record) = before.records.next_record()? else { return Ok(None) };
@@ -326,8 +331,10 @@ impl Before {
     ) -> Result<(), FolderError> {
         match record.first() {
             Some(&BLOCK) => {
-                let link = put(&plan.tree, &record[1..]).map_err(|why| place.wrong(why))?;
-                self.known.insert(link.height(), link.id());
+                match put(&plan.tree, &record[1..]) {
+                    Ok(link) => _ = self.known.insert(link.height(), link.id()),
+                    Err(_) => self.has_gap = true,
+                }
                 return Ok(());
             }
             Some(&TAKEN) => {
