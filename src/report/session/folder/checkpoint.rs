@@ -286,6 +286,8 @@ struct Before {
     /// The height of the last block that each served node took, and at which most nodes stood last.
     took: BTreeMap<NodeId, Height>,
     stood: Height,
+    /// A block stands on another that the log does not hold.
+    has_gap: bool,
 }
 
 impl Before {
@@ -308,12 +310,13 @@ impl Before {
             pace: None,
             took: BTreeMap::new(),
             stood: plan.tip.height(),
+            has_gap: false,
         };
         loop {
             let (segment, byte) = before.records.number_and_byte();
             before.place = LogPlace { segment, byte, ..before.place };
             if (segment, byte) >= (until.segment, until.byte) {
-                return Ok((before.place == until).then_some(before));
+                return Ok((before.place == until && !before.has_gap).then_some(before));
             }
             let (file, at) = before.records.place();
             let Some(record) = before.records.next_record()? else { return Ok(None) };
