@@ -41,7 +41,10 @@ const TIMES: usize = 4;
 
 /// The blocks that nodes took, each once, in the order in which they were first taken.
 #[derive(Clone, Default)]
-struct Blocks(Arc<Mutex<(BTreeSet<BlockId>, Vec<Arc<Link>>)>>);
+struct Blocks(Arc<Mutex<Seen>>);
+
+/// Their ids, and the blocks.
+type Seen = (BTreeSet<BlockId>, Vec<Arc<Link>>);
 
 impl Observer for Blocks {
     fn observe(&mut self, _: SimTime, _: NodeId, event: &Event) {
