@@ -5,20 +5,20 @@ use crate::{support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
-    ledger::{Link, saved::Saver},
+    ledger::{BlockTree, Link, saved::Saver},
     protocol::{Block, BlockId, Height},
     report::session::{
         Session,
         folder::{
-            Folder, FolderError, FolderWriter, Opened, Resumed, Settling, Sync,
+            Depth, Folder, FolderError, FolderWriter, Opened, Resumed, Settling, Sync,
             checkpoint::{Beside, Checkpoints},
         },
     },
-    scenario::{FaultDesk, Scenario, run::among_actors},
+    scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
         Digest, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
         intervention::SnapshotId,
-        live::{Journal, Keeper},
+        live::{Journal, Keeper, Settler},
         snapshots::Snapshots,
         world::Moment,
     },
@@ -165,6 +165,7 @@ fn drawn_scenarios_go_on_as_the_same_run() {
 struct Kept {
     scenario: Scenario,
     folder: tempfile::TempDir,
+    settles: bool,
 }
 
 /// A testnet of a folder that goes on.
@@ -183,24 +184,41 @@ impl Kept {
         let text = "version = 1\ndescription = \"d\"\nrounds = 9\ncrypto = \"modelled\"\n[network]\ndelegates = 5\nrelays = 2\n\
                     loss = 0.02\n[[workload]]\nkind = \"generate\"\nper_second = 0.3\nwallets = 3\n";
         let scenario = Scenario::parse(text, Path::new("a test")).expect("it is one");
-        Self { scenario, folder: tempfile::tempdir().expect("a folder for temporary files") }
+        Self { scenario, folder: tempfile::tempdir().expect("a folder for temporary files"), settles: false }
     }
 
     fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The folder's testnet, from a checkpoint on or by playing everything.
+    /// The same, where blocks settle soon.
+    fn settling() -> Self {
+        Self { settles: true, ..Self::new() }
+    }
+
+    fn plan(&self, testnet: &Testnet, seeds: SeedTree) -> Plan {
+        let usual = self.scenario.plan(testnet, seeds);
+        if !self.settles {
+            return usual;
+        }
+        let (config, rules) = (usual.tree.config().clone(), usual.tree.rules().clone());
+        let tree = Arc::new(BlockTree::with_span(config, rules, 10).expect("as the usual one"));
+        let (first, tip) = (usual.tree.slots().slot(usual.start.seconds()), tree.genesis().clone());
+        self.scenario.plan_on(testnet, tree, tip, first, seeds)
+    }
+
+    /// The folder's testnet, from a checkpoint on or by playing everything. Its index is for one at a time.
     fn open(&self, by_checkpoint: bool) -> Result<Open, FolderError> {
         let seeds = SeedTree::new(28);
         let testnet = self.scenario.testnet(seeds);
-        let plan = self.scenario.plan(&testnet, seeds);
+        let plan = self.plan(&testnet, seeds);
         let session = Session::new(28, &self.scenario, 1, plan.tree.config());
         let desk = FaultDesk::new(&plan, testnet);
         let (digest, played) = (TraceDigest::default(), Blocks::default());
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(played.clone())];
         let beside = beside(&digest);
         let (folder, by) = (Folder::new(self.path()), by_checkpoint.then_some(&beside));
+        let folder = if self.settles { folder.settling_at(Depth { rollback: 20, margin: 5 }) } else { folder };
         let opened = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
         let Opened { log, settling, resumed, .. } = opened;
         drop(beside);
@@ -228,6 +246,13 @@ fn beside(digest: &TraceDigest) -> Beside {
 impl Open {
     fn height(&self) -> Height {
         self.resumed.as_ref().map_or(Height(1), |resumed| resumed.moment.tips().winning().height())
+    }
+
+    /// Its instant, the number of blocks that were played on the way there, and of checkpoints that were passed over; `None`
+    /// where it has not begun.
+    fn seen(&self) -> Option<(SimTime, usize, usize)> {
+        let played = self.played.0.lock().expect("no one panics while holding it").1.len();
+        self.resumed.as_ref().map(|resumed| (resumed.moment.now(), played, resumed.told.len()))
     }
 
     fn now(&self) -> SimTime {
@@ -318,12 +343,21 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
             let now = stage.world().now();
             stage.rest_until(now);
             journal.comes_in(now, stage.world().delivered(), &what);
+            let is_back = matches!(what, Intervention::Revert { .. });
             among_actors(stage.intervene(what)).expect("nobody dies");
+            if is_back {
+                journal.went_back(stage.world().tips());
+            }
         }
         if random.random_ratio(1, 40) {
             let world = stage.world();
             let (now, delivered) = (world.now(), world.delivered());
             journal.stands(now, delivered, world.tips().winning(), random.random_bool(0.5));
+            if kept.settles
+                && let Some(lowest) = journal.settle(stage.world().tips())
+            {
+                stage.forget_moments(lowest);
+            }
         }
         if checkpoints.is_due(stage.world().tips().winning().height()) {
             let now = stage.world().now();
@@ -370,34 +404,47 @@ fn harm(kept: &Kept, random: &mut ChaCha8Rng) {
 /// `DPOSLAB_KILLS` says how often.
 #[test]
 fn a_start_from_a_checkpoint_is_the_start_that_plays_everything() {
+    kills_hold(Kept::new);
+}
+
+/// The same, where deep blocks have left memory.
+#[test]
+fn a_start_from_a_checkpoint_is_the_start_that_plays_everything_where_blocks_settle() {
+    let settled = kills_hold(Kept::settling);
+    assert!(settled > Height(50), "blocks settled up to {settled} only");
+}
+
+/// Returns the highest block that had settled when a testnet was started.
+fn kills_hold(begin: impl Fn() -> Kept) -> Height {
     let kills: u32 = env::var("DPOSLAB_KILLS").map_or(40, |text| text.parse().expect("a number"));
     let mut random = ChaCha8Rng::seed_from_u64(u64::from(kills));
-    let (mut kept, mut saved, mut passed, mut highest) = (Kept::new(), 0, 0, Height(0));
+    let (mut kept, mut saved, mut passed, mut highest, mut settled) = (begin(), 0, 0, Height(0), Height(0));
     for kill in 0..kills {
         // All of the log is played at each turn.
         if kill % 20 == 0 {
-            kept = Kept::new();
+            kept = begin();
         }
         kept.scenario.crypto.during(|| {
-            let open = kept.open(true).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
-            highest = highest.max(open.height());
-            if let Some(resumed) = &open.resumed {
-                passed += resumed.told.len();
-                let mut same = kept.open(true).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
-                let mut whole = kept.open(false).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
-                let by = same.now().max(whole.now());
+            let opened = |by_checkpoint| kept.open(by_checkpoint).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
+            let (from, whole) = (opened(true).seen(), opened(false).seen());
+            if let (Some((from, skipped, told)), Some((whole, all, _))) = (from, whole) {
+                passed += told;
+                saved += usize::from(skipped < all);
                 // Fifty slots more, and all that happens in them.
-                let by = by + Duration::from_secs(400);
-                assert_eq!(same.all(by), whole.all(by), "kill {kill}");
-                let played = |open: &Open| open.played.0.lock().expect("no one panics while holding it").1.len();
-                saved += usize::from(played(&open) < played(&whole));
+                let by = from.max(whole) + Duration::from_secs(400);
+                let (from, whole) = (opened(true).all(by), opened(false).all(by));
+                assert_eq!(from, whole, "kill {kill}");
             }
+            let open = opened(true);
+            highest = highest.max(open.height());
+            settled = settled.max(open.plan.tree.cut());
             go_on_until_killed(&kept, open, &mut random);
             harm(&kept, &mut random);
         });
     }
     assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
     assert!(passed > 0 && highest > Height(20), "{passed} checkpoints were passed over, and it came to {highest}");
+    settled
 }
 
 /// Wherever a byte is changed, the checkpoint is passed over by name, and the next one is taken.
@@ -414,6 +461,7 @@ fn a_changed_byte_of_a_checkpoint_is_found() {
         let (whole, mut untouched) = (fs::read(newest).expect("it is there"), kept.open(true).expect("it can be used"));
         let by = untouched.now();
         let expected = untouched.all(by);
+        drop(untouched);
         for part in 0..20 {
             let mut bytes = whole.clone();
             let at = part * bytes.len() / 20 + random.random_range(0..bytes.len() / 20);
