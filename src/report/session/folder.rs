@@ -473,7 +473,12 @@ impl Place {
             return Err(self.wrong(format!("{} is none of {} nodes", taken.node, stage.world().tips().nodes())));
         }
         let last = stage.world().now() + TAKES_MAX;
-        let has_it = |stage: &Stage| stage.world().tips().of(taken.node).id().to_string() == taken.id;
+        let id = taken.id.parse().map_err(|_| self.wrong(format!("found no id of a block, but '{}'", taken.id)))?;
+        // A node may take several blocks in one step.
+        let has_it = |stage: &Stage| {
+            let link = stage.world().tree().link(&id);
+            link.is_some_and(|link| stage.world().tips().of(taken.node).descends_from(&link))
+        };
         while !has_it(stage) {
             if !stage.step(last).await? {
                 return Err(self.differs(&format!("block of {}", taken.node), &taken.id, "no such block"));
