@@ -2,7 +2,7 @@
 //!
 //! With thousands of nodes, waiting for memory takes longer than the work itself. The queue announces an event twice before it
 //! is due: when it is near, whatever holds the receiver is fetched; when it is next, what the receiver leads to. Fetching
-//! changes nothing of a run: without [`line`] every implementation here does nothing, and the digests are the same.
+//! changes nothing of a run: without [`line()`] every implementation here does nothing, and the digests are the same.
 //! `docs/benchmarks.md` says what it gains.
 
 use super::NodeId;

@@ -11,7 +11,7 @@
 //!             a thread of its own      all cores                             the caller's thread
 //! ```
 //!
-//! A signature costs a hundred times what the rest of an empty block costs. So it is verified ahead ([`Block::check_content`]
+//! A signature costs a hundred times what the rest of an empty block costs. So it is verified ahead (`Block::check_content`
 //! remembers what it found), while the blocks before are put on top. No more than three batches are in memory at a time.
 
 mod read;

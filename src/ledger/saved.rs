@@ -7,7 +7,7 @@
 //!   block       of the tree: its id; any other: all of it
 //! ```
 //!
-//! [`saved!`] takes every field and every variant apart by name, so a new one that is not written does not compile. Blocks of
+//! `saved!` takes every field and every variant apart by name, so a new one that is not written does not compile. Blocks of
 //! the tree are not written: whoever reads has a tree that holds them, and knows the keys that forge.
 
 use super::{
