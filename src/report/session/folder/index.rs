@@ -343,9 +343,21 @@ impl Inner {
         if self.checked(self.database.disk_space())? > READ_THROUGH {
             return Ok(self);
         }
-        for table in [&self.ids, &self.transactions] {
+        // Rows of blocks that were settled before the run went back may be left over, and none may be missing.
+        let transactions = match top > Height::GENESIS {
+            true => self.row(top)?.transactions - self.config.genesis.block.transactions.len() as u64,
+            false => 0,
+        };
+        let blocks = u64::from(top.0.saturating_sub(Height::GENESIS.0));
+        for (table, least, what) in [(&self.ids, blocks, "blocks"), (&self.transactions, transactions, "transactions")]
+        {
+            let mut rows = 0;
             for row in table.iter() {
                 self.checked(row.into_inner())?;
+                rows += 1;
+            }
+            if rows < least {
+                return Err(self.wrong(format!("found {rows} ids of {what}, {least} are settled")));
             }
         }
         let mut next = Height::GENESIS.next();
