@@ -395,32 +395,28 @@ impl<T: Saved + Ord> Saved for BTreeSet<T> {
     }
 }
 
-impl<K: Saved + Ord, V: Saved> Saved for BTreeMap<K, V> {
-    fn save(&self, out: &mut Saver) {
-        out.number(self.len() as u64);
-        for (key, value) in self {
-            key.save(out);
-            value.save(out);
-        }
-    }
+/// Maps, as pairs in their order.
+macro_rules! maps {
+    ($($map:ty where $key:ident: $($bound:path),+;)*) => {$(
+        impl<$key: Saved $(+ $bound)+, V: Saved> Saved for $map {
+            fn save(&self, out: &mut Saver) {
+                out.number(self.len() as u64);
+                for (key, value) in self {
+                    key.save(out);
+                    value.save(out);
+                }
+            }
 
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        from.list::<(K, V), _>()
-    }
+            fn load(from: &mut Loader) -> Result<Self, LoadError> {
+                from.list::<(K, V), _>()
+            }
+        }
+    )*};
 }
 
-impl<K: Saved + Hash + Eq, V: Saved> Saved for IndexMap<K, V, IdHash> {
-    fn save(&self, out: &mut Saver) {
-        out.number(self.len() as u64);
-        for (key, value) in self {
-            key.save(out);
-            value.save(out);
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        from.list::<(K, V), _>()
-    }
+maps! {
+    BTreeMap<K, V> where K: Ord;
+    IndexMap<K, V, IdHash> where K: Hash, Eq;
 }
 
 impl<T: Saved + Hash + Eq> Saved for IndexSet<T, IdHash> {

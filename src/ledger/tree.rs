@@ -27,27 +27,30 @@
 //! All nodes with the same rules share one tree; a node with deviant rules has its own. What is memoised is a function
 //! of the block alone, so it does not matter which node asks first.
 
+mod link;
+mod settling;
+
+pub use link::Link;
+
+use self::link::{Below, is_seam};
 use super::{
     apply::{Look, Terms},
-    round::{Round, RoundSchedule},
+    round::RoundSchedule,
     rules::Rules,
     settled::{Settled, read},
-    state::{Applied, BlockRejected, Notable, RoundEnd, State},
+    state::{Applied, BlockRejected, Notable, State},
 };
 use crate::protocol::{
-    Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, PublicKey, SignedTransaction, Slot,
-    TransactionContext, TransactionId, crypto::CryptoMode, hashing::IdHash, slots::Slots, transaction::Version,
+    Asset, Block, BlockError, BlockId, Height, Milestone, NetworkConfig, SignedTransaction, Slot, TransactionContext,
+    TransactionId, crypto::CryptoMode, hashing::IdHash, slots::Slots, transaction::Version,
 };
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
 use indexmap::IndexSet;
 use std::{
     collections::{BTreeMap, VecDeque},
-    fmt, mem, ptr,
-    sync::{
-        Arc, Mutex, OnceLock, Weak,
-        atomic::{AtomicU32, Ordering},
-    },
+    mem,
+    sync::{Arc, Mutex, OnceLock, Weak, atomic::AtomicU32},
 };
 
 /// Blocks below the newest whose states are kept at hand: more than the reference ever rolls back at random (102).
@@ -58,44 +61,6 @@ pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
 /// Every so many blocks there is a seam. The state of a seam is kept for good, so that an old one is recomputed from not too
 /// far.
 pub const SPAN: u32 = 1_000;
-
-/// Bytes of a signature in DER.
-const SIGNATURE_BYTES: usize = 72;
-/// Shared values that a block is made of, which count who has them: it, its link, what was found in it.
-const ARCS: usize = 3;
-
-/// One block in the tree.
-pub struct Link {
-    block: Arc<Block>,
-    /// The block's, at hand where chains are walked along.
-    height: Height,
-    below: Below,
-    applied: ArcSwapOption<Applied>,
-    notable: Option<Arc<Notable>>,
-    /// The first block that followed this one, as it was first handed in: all other nodes ask for the same.
-    child: OnceLock<(Arc<Block>, Weak<Link>)>,
-    /// Transactions on the chain up to and with this block.
-    transactions: u64,
-}
-
-/// The chain below a link.
-enum Below {
-    /// Genesis has none.
-    Nothing,
-    /// The block before and an ancestor farther back, so that any height is found in logarithmic time. Neither lies below the
-    /// nearest seam.
-    Chain { parent: Arc<Link>, jump: Arc<Link> },
-    /// The link is a seam, where the chain can be cut.
-    Seam(ArcSwap<Across>),
-}
-
-/// The chain below a seam.
-enum Across {
-    /// The block before, and a seam farther back.
-    Chain { parent: Arc<Link>, jump: Option<Arc<Link>> },
-    /// It has settled.
-    Settled(Arc<dyn Settled>),
-}
 
 /// All blocks, by id; what is shared by the nodes of one network.
 pub struct BlockTree {
@@ -114,240 +79,6 @@ pub struct BlockTree {
     cut: AtomicU32,
     /// Blocks whose states are at hand, in the order in which they were computed.
     with_state: Mutex<VecDeque<Weak<Link>>>,
-}
-
-impl Link {
-    /// Bytes of a block without transactions in a tree: itself with its signature, its place in the tree, and twice its entry
-    /// among all blocks, for a table of them is half full at times.
-    pub const BYTES: u64 = (size_of::<Self>()
-        + size_of::<Block>()
-        + SIGNATURE_BYTES
-        + 2 * size_of::<(BlockId, Arc<Self>)>()
-        + ARCS * 2 * size_of::<usize>()) as u64;
-
-    /// The block.
-    pub fn block(&self) -> &Arc<Block> {
-        &self.block
-    }
-
-    /// Its id.
-    pub fn id(&self) -> BlockId {
-        self.block.id
-    }
-
-    /// Its height.
-    pub fn height(&self) -> Height {
-        self.height
-    }
-
-    /// The block before; `None` for genesis. A settled one is read.
-    pub fn parent(&self) -> Option<Arc<Link>> {
-        match &self.below {
-            Below::Nothing => None,
-            Below::Chain { parent, .. } => Some(parent.clone()),
-            Below::Seam(across) => match &**across.load() {
-                Across::Chain { parent, .. } => Some(parent.clone()),
-                Across::Settled(settled) => Some(read(&**settled, Height(self.height.0 - 1))),
-            },
-        }
-    }
-
-    /// A settled block, as it is read again: what lies below it is where it was.
-    pub fn settled(
-        block: Arc<Block>,
-        notable: Option<Arc<Notable>>,
-        transactions: u64,
-        settled: Arc<dyn Settled>,
-    ) -> Arc<Self> {
-        let below = match block.header.height {
-            Height::GENESIS => Below::Nothing,
-            _ => Below::Seam(ArcSwap::from_pointee(Across::Settled(settled))),
-        };
-        Arc::new(Self {
-            height: block.header.height,
-            block,
-            below,
-            applied: ArcSwapOption::empty(),
-            notable,
-            child: OnceLock::new(),
-            transactions,
-        })
-    }
-
-    /// Returns true if this is the same block. Within one tree it is mostly the same link, which is quick to see.
-    pub fn is(self: &Arc<Self>, other: &Arc<Link>) -> bool {
-        Arc::ptr_eq(self, other) || self.id() == other.id()
-    }
-
-    /// The first block that followed this one, if that is what is asked for.
-    fn child(&self, block: &Arc<Block>) -> Option<&Weak<Link>> {
-        self.child.get().filter(|(child, _)| Arc::ptr_eq(child, block)).map(|(_, link)| link)
-    }
-
-    /// The notable consequences of the block; most blocks have none.
-    pub fn notable(&self) -> Option<&Arc<Notable>> {
-        self.notable.as_ref()
-    }
-
-    /// The owner of each slot left empty before the block, at most one round of them.
-    pub fn missing(&self) -> &[PublicKey] {
-        self.notable().map_or(&[], |notable| &notable.missing)
-    }
-
-    /// The consequences of the block if it ended a round.
-    pub fn round_end(&self) -> Option<&RoundEnd> {
-        self.notable().and_then(|notable| notable.round_end.as_ref())
-    }
-
-    /// Transactions on the chain up to and with this block.
-    pub fn transactions(&self) -> u64 {
-        self.transactions
-    }
-
-    /// The block of this chain at a height, in logarithmic time; `None` above this block. A settled one is read.
-    pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<Arc<Link>> {
-        if height.0 == 0 || height > self.height() {
-            return None;
-        }
-        let (mut seam, mut link): (Arc<Link>, &Arc<Link>);
-        link = self;
-        loop {
-            while let (true, Below::Chain { parent, jump }) = (link.height() > height, &link.below) {
-                link = if jump.height() >= height { jump } else { parent };
-            }
-            if link.height() == height {
-                return Some(link.clone());
-            }
-            match link.across_towards(height) {
-                Ok(next) => seam = next,
-                Err(settled) => return Some(read(&*settled, height)),
-            }
-            link = &seam;
-        }
-    }
-
-    /// The next link on the way from a seam down to a height, or who has what lies there.
-    fn across_towards(&self, height: Height) -> Result<Arc<Link>, Arc<dyn Settled>> {
-        let Below::Seam(across) = &self.below else {
-            unreachable!("only genesis has no parent, and its height is the least")
-        };
-        match &**across.load() {
-            Across::Chain { jump: Some(jump), .. } if jump.height() >= height => Ok(jump.clone()),
-            Across::Chain { parent, .. } => Ok(parent.clone()),
-            Across::Settled(settled) => Err(settled.clone()),
-        }
-    }
-
-    /// The seam at or below this block, or genesis.
-    fn seam(self: &Arc<Self>) -> &Arc<Link> {
-        let mut link = self;
-        while let Below::Chain { jump, .. } = &link.below {
-            link = jump;
-        }
-        link
-    }
-
-    /// Returns true if `other` is this block or below it on the same chain.
-    pub fn descends_from(self: &Arc<Self>, other: &Link) -> bool {
-        self.ancestor(other.height()).is_some_and(|link| ptr::eq(&*link, other) || link.id() == other.id())
-    }
-
-    /// The lowest height at which this chain is in memory: 1, or a seam's where the rest has settled.
-    pub fn lowest_in_memory(self: &Arc<Self>) -> Height {
-        let mut seam = self.seam().clone();
-        loop {
-            match seam.seam_below() {
-                Some(below) => seam = below,
-                None => return seam.height(),
-            }
-        }
-    }
-
-    /// The seam that this one jumps to, or the next one below; `None` where nothing in memory is below.
-    fn seam_below(&self) -> Option<Arc<Link>> {
-        let Below::Seam(across) = &self.below else { return None };
-        match &**across.load() {
-            Across::Chain { jump: Some(jump), .. } => Some(jump.clone()),
-            Across::Chain { parent, jump: None } => Some(parent.seam().clone()),
-            Across::Settled(_) => None,
-        }
-    }
-
-    /// What lies below a child of `parent`.
-    fn below_child(parent: &Arc<Link>, span: u32) -> Below {
-        match is_seam(parent.height().next(), span) {
-            true => {
-                let seam = parent.seam();
-                let jump = Some(skewed(seam, |link| link.seam_jump()));
-                Below::Seam(ArcSwap::from_pointee(Across::Chain { parent: parent.clone(), jump }))
-            }
-            false => {
-                let jump = |link: &Arc<Link>| match &link.below {
-                    Below::Chain { jump, .. } => Some(jump.clone()),
-                    Below::Nothing | Below::Seam(_) => None,
-                };
-                Below::Chain { parent: parent.clone(), jump: skewed(parent, jump) }
-            }
-        }
-    }
-
-    fn seam_jump(&self) -> Option<Arc<Link>> {
-        let Below::Seam(across) = &self.below else { return None };
-        match &**across.load() {
-            Across::Chain { jump, .. } => jump.clone(),
-            Across::Settled(_) => None,
-        }
-    }
-}
-
-/// The jump pointer of a child of `parent`: skew-binary, so that two jumps of one length merge into a longer one.
-fn skewed(parent: &Arc<Link>, jump: impl Fn(&Arc<Link>) -> Option<Arc<Link>>) -> Arc<Link> {
-    let length = |from: &Arc<Link>, to: &Arc<Link>| from.height().0 - to.height().0;
-    let Some(first) = jump(parent) else { return parent.clone() };
-    match jump(&first) {
-        Some(second) if length(parent, &first) == length(&first, &second) => second,
-        _ => parent.clone(),
-    }
-}
-
-/// Returns true if there is a seam at this height. Genesis is none.
-fn is_seam(height: Height, span: u32) -> bool {
-    height > Height::GENESIS && (height.0 - 1).is_multiple_of(span)
-}
-
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.id(), self.height())
-    }
-}
-
-/// A million links drop one after the other, not one inside the other.
-impl Drop for Link {
-    fn drop(&mut self) {
-        let mut orphans = Vec::new();
-        self.below.leave(&mut orphans);
-        while let Some(link) = orphans.pop() {
-            if let Some(mut link) = Arc::into_inner(link) {
-                link.below.leave(&mut orphans);
-            }
-        }
-    }
-}
-
-impl Below {
-    /// Hands over the links.
-    fn leave(&mut self, orphans: &mut Vec<Arc<Link>>) {
-        match mem::replace(self, Self::Nothing) {
-            Self::Nothing => {}
-            Self::Chain { parent, jump } => orphans.extend([parent, jump]),
-            Self::Seam(across) => {
-                if let Some(Across::Chain { parent, jump }) = Arc::into_inner(across.into_inner()) {
-                    orphans.push(parent);
-                    orphans.extend(jump);
-                }
-            }
-        }
-    }
 }
 
 impl BlockTree {
@@ -439,162 +170,6 @@ impl BlockTree {
         in_memory.or_else(|| self.settled_block_of(tip, transaction))
     }
 
-    fn settled_block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
-        let settled = self.settled()?;
-        let is_in = |link: &Link| link.block.transactions.iter().any(|one| one.id() == *transaction);
-        let spot = settled.spot_of(transaction).unwrap_or_else(|why| why.ends_the_run());
-        let found = spot.and_then(|(height, _)| tip.ancestor(height)).filter(|link| is_in(link));
-        if found.is_some() || tip.height() > self.cut() {
-            return found;
-        }
-        // Somebody still looks at a chain that ends below the cut. What of it is in memory may be on a fork that has gone.
-        let mut at = tip.clone();
-        while at.height() > tip.lowest_in_memory() {
-            if is_in(&at) {
-                return Some(at);
-            }
-            at = at.parent()?;
-        }
-        is_in(&at).then_some(at)
-    }
-
-    /// The height up to which this tree holds no block but genesis: they have settled. 0 where none have.
-    pub fn cut(&self) -> Height {
-        Height(self.cut.load(Ordering::Acquire))
-    }
-
-    /// The settled blocks, if there are any.
-    pub fn settled(&self) -> Option<Arc<dyn Settled>> {
-        self.settled.load().as_ref().map(|settled| Arc::clone(&**settled))
-    }
-
-    /// Every so many blocks there is a seam, and what settles ends just below one.
-    pub fn span(&self) -> u32 {
-        self.span
-    }
-
-    /// The highest block that may settle: the last one below a seam that lies so deep below each of these tips and is on
-    /// the chain of each. `None` while there is none above the cut.
-    pub fn settles_at<'t>(&self, tips: impl IntoIterator<Item = &'t Arc<Link>>, depth: u32) -> Option<Arc<Link>> {
-        let mut tips: Vec<&Arc<Link>> = tips.into_iter().collect();
-        tips.sort_unstable_by_key(|tip| tip.height());
-        tips.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        let lowest = *tips.first()?;
-        let at = |spans: u32| lowest.ancestor(Height(spans * self.span)).expect("it is below the tip");
-        let agree = |spans: u32| {
-            let link = at(spans);
-            tips.iter().all(|tip| tip.descends_from(&link))
-        };
-        let (cut, mut high) = (self.cut().0 / self.span, lowest.height().0.saturating_sub(depth) / self.span);
-        // As a rule all agree at the first look.
-        if high > cut && agree(high) {
-            return self.links.get(&at(high).id()).map(|link| link.clone());
-        }
-        let mut low = cut;
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            match agree(middle) {
-                true => low = middle,
-                false => high = middle - 1,
-            }
-        }
-        let found = (low > cut).then(|| at(low))?;
-        // Nodes whose rules deviate have trees of their own.
-        self.links.get(&found.id()).map(|link| link.clone())
-    }
-
-    /// Lets go of all blocks up to the height of `top`, on all forks, but for genesis: from now on they are read. All nodes'
-    /// chains go through `top`, which `settled` has, with all below it, and which lies below a seam.
-    ///
-    /// # Panics
-    /// `top` lies below no seam, or `settled` lacks it.
-    pub fn settle(&self, top: &Arc<Link>, settled: &Arc<dyn Settled>) {
-        let height = top.height();
-        assert!(is_seam(height.next(), self.span), "{top:?} is not the last block below a seam, every {}", self.span);
-        assert!(settled.top() >= height, "{top:?} is above the top of what has settled, {}", settled.top());
-        self.settled.store(Some(Arc::new(settled.clone())));
-        self.cut.store(height.0, Ordering::Release);
-        let cut = |seam: &Link| {
-            if let Below::Seam(across) = &seam.below {
-                across.store(Arc::new(Across::Settled(settled.clone())));
-            }
-        };
-        let (mut gone, mut kept) = (Vec::new(), Vec::new());
-        for entry in &self.links {
-            let link = entry.value();
-            if link.height() > height {
-                kept.extend(matches!(link.below, Below::Seam(_)).then(|| link.clone()));
-            } else if link.height() > Height::GENESIS {
-                gone.push(link.clone());
-            }
-        }
-        for seam in kept {
-            let Below::Seam(across) = &seam.below else { continue };
-            let parent = match &**across.load() {
-                Across::Chain { parent, jump } if jump.as_ref().is_some_and(|jump| jump.height() <= height) => {
-                    parent.clone()
-                }
-                _ => continue,
-            };
-            if parent.is(top) {
-                // Its state is where all later ones are computed from.
-                let applied = self.applied(&seam);
-                seam.applied.store(Some(applied));
-                cut(&seam);
-            } else {
-                across.store(Arc::new(Across::Chain { parent, jump: None }));
-            }
-        }
-        let mut seam = Some(top.seam().clone());
-        while let Some(at) = seam.take() {
-            let Below::Seam(across) = &at.below else { break };
-            if let Across::Chain { parent, .. } = &**across.load() {
-                seam = Some(parent.seam().clone());
-            }
-            cut(&at);
-        }
-        self.remove(gone);
-    }
-
-    /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below. Blocks on top
-    /// of what has not settled any more go: should they come again, their chains are whole.
-    pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
-        self.settled.store(Some(Arc::new(settled.clone())));
-        self.cut.store(cut.0, Ordering::Release);
-        let all: Vec<Arc<Link>> = self.links.iter().map(|entry| entry.value().clone()).collect();
-        self.remove(all.into_iter().filter(|link| link.lowest_in_memory() > cut.next()).collect());
-    }
-
-    fn remove(&self, gone: Vec<Arc<Link>>) {
-        for link in gone {
-            self.links.remove(&link.id());
-            for transaction in &link.block.transactions {
-                self.transactions.remove_if_mut(&transaction.id(), |_, holders| {
-                    holders.retain(|holder| !Arc::ptr_eq(holder, &link));
-                    holders.is_empty()
-                });
-            }
-        }
-    }
-
-    /// The round that the block after this one is in.
-    pub fn round_after(&self, link: &Arc<Link>) -> Arc<Round> {
-        if let Some(applied) = link.applied.load_full() {
-            return applied.state.round().clone();
-        }
-        if link.height() > self.cut() {
-            return self.applied(link).state.round().clone();
-        }
-        // The state of a settled block is far to compute, and the round stands in the block that began it.
-        let before = Height(self.schedule.at(link.height().next()).first.0.saturating_sub(1));
-        let began = link.ancestor(before).filter(|began| began.height() > Height::GENESIS);
-        match began.as_ref().map(|began| began.round_end()) {
-            None => self.genesis_applied().state.round().clone(),
-            Some(Some(end)) => end.created.clone(),
-            Some(None) => self.applied(link).state.round().clone(),
-        }
-    }
-
     fn genesis_applied(&self) -> Arc<Applied> {
         self.genesis.applied.load_full().expect("the state of genesis is never dropped")
     }
@@ -632,15 +207,6 @@ impl BlockTree {
             applied = Arc::new(self.applied_again(&applied, &next.block));
         }
         applied
-    }
-
-    /// The state of a block whose parent has settled: computed from genesis on, for no other is kept.
-    fn settled_state(&self, height: Height, block: &Arc<Block>, settled: &dyn Settled) -> Arc<Applied> {
-        let mut applied = self.genesis_applied();
-        for below in Height::GENESIS.0 + 1..height.0 {
-            applied = Arc::new(self.applied_again(&applied, &read(settled, Height(below)).block));
-        }
-        Arc::new(self.applied_again(&applied, block))
     }
 
     fn applied_again(&self, before: &Applied, block: &Arc<Block>) -> Applied {
@@ -906,16 +472,5 @@ impl BlockTree {
     /// Returns true if the state of this height is kept for good.
     fn is_checkpoint(&self, height: Height) -> bool {
         height == Height::GENESIS || is_seam(height, self.span)
-    }
-}
-
-impl Below {
-    /// Who has the parent, if it has settled.
-    fn settled(&self) -> Option<Arc<dyn Settled>> {
-        let Self::Seam(across) = self else { return None };
-        match &**across.load() {
-            Across::Chain { .. } => None,
-            Across::Settled(settled) => Some(settled.clone()),
-        }
     }
 }

@@ -374,8 +374,8 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
     assert!(tells.try_recv().is_err(), "every checkpoint could be written");
 }
 
-/// What happens to files now and then, while nobody looks. Returns whether the log has lost something.
-fn harm(kept: &Kept, random: &mut ChaCha8Rng) {
+/// Files change now and then, while nobody looks. Returns true if they did.
+fn harm(kept: &Kept, random: &mut ChaCha8Rng) -> bool {
     let newest = kept.checkpoints().first().cloned();
     match (random.random_range(0..12), newest) {
         (0, Some(file)) => {
@@ -399,8 +399,9 @@ fn harm(kept: &Kept, random: &mut ChaCha8Rng) {
             let left = bytes.len() - random.random_range(0..=most.min(bytes.len()));
             fs::write(kept.log(), &bytes[..left]).expect("it can be written");
         }
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 /// Killed anywhere, and whatever becomes of the checkpoints: the testnet that goes on from one is that which plays everything.
@@ -422,16 +423,19 @@ fn kills_hold(kills: u32, begin: impl Fn() -> Kept) -> Height {
     let kills: u32 = env::var("DPOSLAB_KILLS").map_or(kills, |text| text.parse().expect("a number"));
     let mut random = ChaCha8Rng::seed_from_u64(u64::from(kills));
     let (mut kept, mut saved, mut passed, mut highest, mut settled) = (begin(), 0, 0, Height(0), Height(0));
+    let mut harmed = false;
     for kill in 0..kills {
         // All of the log is played at each turn.
         if kill % 20 == 0 {
             kept = begin();
+            harmed = false;
         }
         kept.scenario.crypto.during(|| {
             let opened = |by_checkpoint| kept.open(by_checkpoint).unwrap_or_else(|why| panic!("kill {kill}: {why}"));
             let (from, whole) = (opened(true).seen(), opened(false).seen());
             if let (Some((from, skipped, told)), Some((whole, all, _))) = (from, whole) {
                 passed += told;
+                assert!(harmed || told == 0, "kill {kill}: {told} checkpoints that nobody harmed were passed over");
                 saved += usize::from(skipped < all);
                 // Fifty slots more, and all that happens in them.
                 let by = from.max(whole) + Duration::from_secs(400);
@@ -442,7 +446,7 @@ fn kills_hold(kills: u32, begin: impl Fn() -> Kept) -> Height {
             highest = highest.max(open.height());
             settled = settled.max(open.plan.tree.cut());
             go_on_until_killed(&kept, open, &mut random);
-            harm(&kept, &mut random);
+            harmed = harm(&kept, &mut random);
         });
     }
     assert!(saved * 2 > kills as usize, "{saved} of {kills} starts played less than everything");
@@ -451,6 +455,48 @@ fn kills_hold(kills: u32, begin: impl Fn() -> Kept) -> Height {
         "{passed} checkpoints were passed over, and it came to {highest}"
     );
     settled
+}
+
+/// A disk that is too full for a checkpoint is told of once, and the next one is written when there is room again.
+#[test]
+fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
+    let kept = Kept::new();
+    kept.scenario.crypto.during(|| {
+        let mut open = kept.open(true).expect("it can be used");
+        let (log, settling) = open.log.take().expect("it is there");
+        let writer = FolderWriter::new(log, settling, Sync::Never, &open.plan, 1);
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
+        let mut stage = Stage::inline(&open.plan, observers);
+        stage.open();
+        let (told, tells) = mpsc::channel();
+        let tell = move |why: &str| told.send(why.to_owned()).expect("somebody listens");
+        let mut checkpoints =
+            Checkpoints::new(kept.path(), &open.plan, writer, beside(&open.digest), 1, tell).expect("a folder");
+        // A folder in its place is as good as no room.
+        let obstacle = kept.path().join("checkpoint.new");
+        fs::create_dir(&obstacle).expect("it can be made");
+        let mut keep = |height: u32| {
+            while stage.world().tips().winning().height() < Height(height) {
+                among_actors(stage.step(SimTime::from_micros(u64::MAX))).expect("nobody dies");
+            }
+            // The one before is written by now, or is not going to be.
+            while !checkpoints.is_due(Height(height)) {
+                std::thread::yield_now();
+            }
+            checkpoints.keep(among_actors(stage.moment()).expect("nobody dies"), stage.snapshots());
+        };
+        keep(2);
+        keep(3);
+        assert!(tells.recv().expect("it is told").contains("no checkpoint can be written"));
+        keep(4);
+        assert_eq!(kept.checkpoints(), Vec::<PathBuf>::new());
+        keep(5);
+        fs::remove_dir(&obstacle).expect("it is there");
+        keep(6);
+        checkpoints.end();
+        assert!(tells.try_recv().is_err(), "it is told once");
+        assert!(!kept.checkpoints().is_empty(), "the next one is written");
+    });
 }
 
 /// Wherever a byte is changed, the checkpoint is passed over by name, and the next one is taken.

@@ -1,0 +1,182 @@
+//! Blocks that settle: where a tree is cut, and how it answers for what lies below the cut.
+
+use super::{
+    BlockTree,
+    link::{Across, Below, Link, is_seam},
+};
+use crate::{
+    ledger::{
+        round::Round,
+        settled::{Settled, read},
+        state::Applied,
+    },
+    protocol::{Block, Height, TransactionId},
+};
+use std::sync::{Arc, atomic::Ordering};
+
+impl BlockTree {
+    /// The height up to which this tree holds no block but genesis: they have settled. 0 where none have.
+    pub fn cut(&self) -> Height {
+        Height(self.cut.load(Ordering::Acquire))
+    }
+
+    /// The settled blocks, if there are any.
+    pub fn settled(&self) -> Option<Arc<dyn Settled>> {
+        self.settled.load().as_ref().map(|settled| Arc::clone(&**settled))
+    }
+
+    /// Every so many blocks there is a seam, and what settles ends just below one.
+    pub fn span(&self) -> u32 {
+        self.span
+    }
+
+    /// The highest block that may settle: the last one below a seam that lies so deep below each of these tips and is on
+    /// the chain of each. `None` while there is none above the cut.
+    pub fn settles_at<'t>(&self, tips: impl IntoIterator<Item = &'t Arc<Link>>, depth: u32) -> Option<Arc<Link>> {
+        let mut tips: Vec<&Arc<Link>> = tips.into_iter().collect();
+        tips.sort_unstable_by_key(|tip| tip.height());
+        tips.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        let lowest = *tips.first()?;
+        let at = |spans: u32| lowest.ancestor(Height(spans * self.span)).expect("it is below the tip");
+        let agree = |spans: u32| {
+            let link = at(spans);
+            tips.iter().all(|tip| tip.descends_from(&link))
+        };
+        let (cut, mut high) = (self.cut().0 / self.span, lowest.height().0.saturating_sub(depth) / self.span);
+        // As a rule all agree at the first look.
+        if high > cut && agree(high) {
+            return self.links.get(&at(high).id()).map(|link| link.clone());
+        }
+        let mut low = cut;
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            match agree(middle) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        let found = (low > cut).then(|| at(low))?;
+        // Nodes whose rules deviate have trees of their own.
+        self.links.get(&found.id()).map(|link| link.clone())
+    }
+
+    /// Lets go of all blocks up to the height of `top`, on all forks, but for genesis: from now on they are read. All nodes'
+    /// chains go through `top`, which `settled` has, with all below it, and which lies below a seam.
+    ///
+    /// # Panics
+    /// `top` lies below no seam, or `settled` lacks it.
+    pub fn settle(&self, top: &Arc<Link>, settled: &Arc<dyn Settled>) {
+        let height = top.height();
+        assert!(is_seam(height.next(), self.span), "{top:?} is not the last block below a seam, every {}", self.span);
+        assert!(settled.top() >= height, "{top:?} is above the top of what has settled, {}", settled.top());
+        self.settled.store(Some(Arc::new(settled.clone())));
+        self.cut.store(height.0, Ordering::Release);
+        let cut = |seam: &Link| {
+            if let Below::Seam(across) = &seam.below {
+                across.store(Arc::new(Across::Settled(settled.clone())));
+            }
+        };
+        let (mut gone, mut kept) = (Vec::new(), Vec::new());
+        for entry in &self.links {
+            let link = entry.value();
+            if link.height() > height {
+                kept.extend(matches!(link.below, Below::Seam(_)).then(|| link.clone()));
+            } else if link.height() > Height::GENESIS {
+                gone.push(link.clone());
+            }
+        }
+        for seam in kept {
+            let Below::Seam(across) = &seam.below else { continue };
+            let parent = match &**across.load() {
+                Across::Chain { parent, jump } if jump.as_ref().is_some_and(|jump| jump.height() <= height) => {
+                    parent.clone()
+                }
+                _ => continue,
+            };
+            if parent.is(top) {
+                // Its state is where all later ones are computed from.
+                let applied = self.applied(&seam);
+                seam.applied.store(Some(applied));
+                cut(&seam);
+            } else {
+                across.store(Arc::new(Across::Chain { parent, jump: None }));
+            }
+        }
+        let mut seam = Some(top.seam().clone());
+        while let Some(at) = seam.take() {
+            let Below::Seam(across) = &at.below else { break };
+            if let Across::Chain { parent, .. } = &**across.load() {
+                seam = Some(parent.seam().clone());
+            }
+            cut(&at);
+        }
+        self.remove(gone);
+    }
+
+    /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below. Blocks on top
+    /// of what has not settled any more go: should they come again, their chains are whole.
+    pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
+        self.settled.store(Some(Arc::new(settled.clone())));
+        self.cut.store(cut.0, Ordering::Release);
+        let all: Vec<Arc<Link>> = self.links.iter().map(|entry| entry.value().clone()).collect();
+        self.remove(all.into_iter().filter(|link| link.lowest_in_memory() > cut.next()).collect());
+    }
+
+    pub(super) fn remove(&self, gone: Vec<Arc<Link>>) {
+        for link in gone {
+            self.links.remove(&link.id());
+            for transaction in &link.block.transactions {
+                self.transactions.remove_if_mut(&transaction.id(), |_, holders| {
+                    holders.retain(|holder| !Arc::ptr_eq(holder, &link));
+                    holders.is_empty()
+                });
+            }
+        }
+    }
+
+    /// The round that the block after this one is in.
+    pub fn round_after(&self, link: &Arc<Link>) -> Arc<Round> {
+        if let Some(applied) = link.applied.load_full() {
+            return applied.state.round().clone();
+        }
+        if link.height() > self.cut() {
+            return self.applied(link).state.round().clone();
+        }
+        // The state of a settled block is far to compute, and the round stands in the block that began it.
+        let before = Height(self.schedule.at(link.height().next()).first.0.saturating_sub(1));
+        let began = link.ancestor(before).filter(|began| began.height() > Height::GENESIS);
+        match began.as_ref().map(|began| began.round_end()) {
+            None => self.genesis_applied().state.round().clone(),
+            Some(Some(end)) => end.created.clone(),
+            Some(None) => self.applied(link).state.round().clone(),
+        }
+    }
+
+    pub(super) fn settled_block_of(&self, tip: &Arc<Link>, transaction: &TransactionId) -> Option<Arc<Link>> {
+        let settled = self.settled()?;
+        let is_in = |link: &Link| link.block.transactions.iter().any(|one| one.id() == *transaction);
+        let spot = settled.spot_of(transaction).unwrap_or_else(|why| why.ends_the_run());
+        let found = spot.and_then(|(height, _)| tip.ancestor(height)).filter(|link| is_in(link));
+        if found.is_some() || tip.height() > self.cut() {
+            return found;
+        }
+        // Somebody still looks at a chain that ends below the cut. What of it is in memory may be on a fork that has gone.
+        let mut at = tip.clone();
+        while at.height() > tip.lowest_in_memory() {
+            if is_in(&at) {
+                return Some(at);
+            }
+            at = at.parent()?;
+        }
+        is_in(&at).then_some(at)
+    }
+
+    /// The state of a block whose parent has settled: computed from genesis on, for no other is kept.
+    pub(super) fn settled_state(&self, height: Height, block: &Arc<Block>, settled: &dyn Settled) -> Arc<Applied> {
+        let mut applied = self.genesis_applied();
+        for below in Height::GENESIS.0 + 1..height.0 {
+            applied = Arc::new(self.applied_again(&applied, &read(settled, Height(below)).block));
+        }
+        Arc::new(self.applied_again(&applied, block))
+    }
+}
