@@ -15,7 +15,7 @@ mod pending;
 mod shelf;
 
 pub use chain::{Block, Chain, Listed, Seen, stored_recipient};
-pub use entry::{Contents, Entry, Facts, Place, Spot, Totals};
+pub use entry::{ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
 pub use neighbours::{Neighbours, VERSION, latency_ms};
 pub use older::{List, Older, Summary};
 pub use pending::Pending;
@@ -26,7 +26,7 @@ use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
     protocol::{Height, SignedTransaction, TransactionId},
-    sim::{NetworkEvent, Observer, network::Network},
+    sim::{NetworkEvent, Observer, network::MessageNetwork},
 };
 use arc_swap::ArcSwap;
 use std::sync::{
@@ -102,7 +102,7 @@ impl View {
 
     /// The same view, which knows how far away the nodes it knows are.
     #[must_use]
-    pub fn with_latencies(self, network: &Network) -> Self {
+    pub fn with_latencies(self, network: &MessageNetwork) -> Self {
         self.0.neighbours.measure(self.0.node, network);
         self
     }
@@ -161,10 +161,10 @@ impl View {
     }
 
     /// The place of a transaction on the head's chain.
-    pub fn place(&self, head: &Head, id: &TransactionId) -> Option<Place> {
+    pub fn place(&self, head: &Head, id: &TransactionId) -> Option<ConfirmedTransaction> {
         let link = self.0.tree.block_of(&head.tip, id)?;
         let index = link.block().transactions.iter().position(|transaction| transaction.id() == *id)?;
-        Some(Place { entry: head.chain.entry_of(link)?, index })
+        Some(ConfirmedTransaction { entry: head.chain.entry_of(link)?, index })
     }
 
     /// The other nodes.

@@ -120,7 +120,7 @@ pub struct Tally {
 
 /// The network of a run.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct MessageNetwork {
     links: Links,
     model: NetworkModel,
     /// Region of each node, where there are regions.
@@ -145,7 +145,7 @@ pub struct Network {
     pub interference: Interference,
 }
 
-impl Network {
+impl MessageNetwork {
     /// The network of a model between so many nodes.
     pub fn new(nodes: u32, links: Links, model: &NetworkModel, seeds: SeedTree, config: Arc<NetworkConfig>) -> Self {
         let seed = u64::from_le_bytes(seeds.bytes("network/latency")[..8].try_into().expect("8 of 32 bytes"));
@@ -455,7 +455,7 @@ pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
 saved!(struct Tally { lost, doubled, overtook, slow, waited });
 saved!(struct Busy { until, part });
 
-impl Network {
+impl MessageNetwork {
     /// Appends what changes while a run goes on.
     pub(super) fn save(&self, out: &mut Saver) {
         // What is known of a link is computed again.

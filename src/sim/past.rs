@@ -12,7 +12,7 @@
 
 mod walk;
 
-pub use walk::{Lost, Step, Walk};
+pub use walk::{Lost, Walk, WalkStep};
 
 use super::{
     Observer, Plan, Stage,
@@ -36,7 +36,7 @@ const SPACING_OF_NODE: u64 = 128;
 
 /// Where a run is between two events. Its parts only ever grow, unless the run goes back to a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct RunPoint {
     /// What the clock shows.
     pub at: SimTime,
     /// Inputs delivered to actors.
@@ -56,7 +56,7 @@ pub trait Watchers: Send + Sync + 'static {
 
 /// A moment that is kept.
 pub struct Kept<W> {
-    pub place: Place,
+    pub place: RunPoint,
     pub watchers: W,
     /// A moment cannot be shared between threads, and is copied by one at a time.
     moment: Mutex<Moment>,
@@ -113,7 +113,7 @@ pub struct History<W> {
     /// All that came in, from the beginning of the run on.
     pub inputs: Vec<CameIn>,
     /// Where the live run is.
-    pub present: Place,
+    pub present: RunPoint,
     /// How often it went back to a snapshot.
     pub reverts: u64,
 }
@@ -141,7 +141,7 @@ impl<W: Watchers> Past<W> {
         let snapshots = stage.snapshots();
         let inputs: Vec<CameIn> = snapshots.inputs().into_iter().cloned().collect();
         let world = stage.world();
-        let present = Place { at: world.now(), delivered: world.delivered(), inputs: inputs.len() };
+        let present = RunPoint { at: world.now(), delivered: world.delivered(), inputs: inputs.len() };
         let state = self.lock();
         let (kept, reverts) = (state.kept.clone(), state.reverts);
         History { kept, plan: snapshots.plan().clone(), inputs, present, reverts }
@@ -154,7 +154,7 @@ impl<W: Watchers> Past<W> {
     }
 
     /// The first instant that can be gone back to.
-    pub fn first(&self) -> Option<Place> {
+    pub fn first(&self) -> Option<RunPoint> {
         self.lock().kept.first().map(|kept| kept.place)
     }
 
@@ -177,7 +177,7 @@ impl<W: Watchers> Album for Past<W> {
     }
 
     fn keep(&mut self, inputs: usize, moment: Moment) {
-        let place = Place { at: moment.now(), delivered: moment.delivered(), inputs };
+        let place = RunPoint { at: moment.now(), delivered: moment.delivered(), inputs };
         let (watchers, bytes, lowest) = (self.0.live.apart(), moment.bytes(), moment.lowest());
         let kept = Kept { place, watchers, moment: Mutex::new(moment), bytes, lowest };
         let mut state = self.lock();

@@ -2,7 +2,7 @@
 
 use super::{
     Fault, Names, NetworkModel, PlannedSource, SeedTree,
-    network::{Links, Network},
+    network::{Links, MessageNetwork},
     source::Tally,
 };
 use crate::{
@@ -70,9 +70,9 @@ impl Plan {
     }
 
     /// The network between the nodes.
-    pub fn network(&self) -> Network {
+    pub fn network(&self) -> MessageNetwork {
         let config = self.tree.config().clone();
-        Network::new(self.nodes.len() as u32, self.links.clone(), &self.network, self.seeds, config)
+        MessageNetwork::new(self.nodes.len() as u32, self.links.clone(), &self.network, self.seeds, config)
     }
 
     /// The names of the nodes. Those of the delegates are of the chain that the run begins on.

@@ -23,7 +23,7 @@ mod sending;
 
 use super::{
     Names, Plan, SeedTree, Tips,
-    network::{Network, Tally},
+    network::{MessageNetwork, Tally},
     source::Source,
 };
 use crate::{
@@ -82,7 +82,7 @@ pub struct World {
     plan: Arc<Plan>,
     now: SimTime,
     queue: Coming,
-    network: Network,
+    network: MessageNetwork,
     nodes: Nodes,
     agenda: Agenda,
     faults: Faults,

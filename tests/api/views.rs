@@ -13,7 +13,7 @@ use dposlab::{
     },
     protocol::{Arktoshi, KeyPair, Nonce, Transaction},
     scenario::run::on_current_thread,
-    sim::{Observer, Past, SeedTree, past::Place},
+    sim::{Observer, Past, SeedTree, past::RunPoint},
 };
 use rand::Rng;
 use serde_json::{Value, json};
@@ -39,16 +39,16 @@ const SEEN: [&str; 13] = [
 
 /// An instant at which the live API was asked.
 struct Then {
-    place: Place,
+    place: RunPoint,
     seen: Vec<Vec<u8>>,
     /// Of the second served node.
     second: Vec<u8>,
 }
 
-fn place(network: &Network) -> Place {
+fn place(network: &Network) -> RunPoint {
     let look = network.handle.look(|stage| {
         let world = stage.world();
-        Place { at: world.now(), delivered: world.delivered(), inputs: stage.snapshots().count_inputs() }
+        RunPoint { at: world.now(), delivered: world.delivered(), inputs: stage.snapshots().count_inputs() }
     });
     on_current_thread(look).expect("it goes on")
 }
@@ -74,7 +74,7 @@ fn open(network: &Network, wish: &Value) -> Value {
     answered.body["data"].clone()
 }
 
-fn wish(Place { at, delivered, inputs }: Place) -> Value {
+fn wish(RunPoint { at, delivered, inputs }: RunPoint) -> Value {
     json!({"at": at.micros(), "delivered": delivered, "inputs": inputs})
 }
 

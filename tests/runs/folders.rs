@@ -31,9 +31,9 @@ use std::{
 const FIVE: [&str; 4] = ["--delegates", "5", "--seed", "3"];
 
 /// A folder of its own, and the arguments of a testnet that is kept in it.
-struct Place(tempfile::TempDir);
+struct DataFolder(tempfile::TempDir);
 
-impl Place {
+impl DataFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder for temporary files"))
     }
@@ -123,7 +123,7 @@ fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
     assert!(expected[0]["faults"][0].is_object() && expected[0]["snapshots"][0].is_object(), "{expected}");
     for stage in ["inline", "ractor"] {
         for end in [kill as fn(Up), |up| drop(up.interrupt())] {
-            let place = Place::new();
+            let place = DataFolder::new();
             let begun = place.start(&["--pace", "manual", "--stage", stage]);
             morning(&begun);
             end(begun);
@@ -139,7 +139,7 @@ fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
 /// The pace that somebody has set counts for more than that of the command, and only the last one.
 #[test]
 fn the_pace_that_was_set_is_kept() {
-    let place = Place::new();
+    let place = DataFolder::new();
     let pace = |up: &Up| serde_json::from_slice::<Value>(&up.bytes("/lab/pace")).expect("JSON")["data"]["pace"].clone();
     let up = place.start(&["--pace", "manual"]);
     assert_eq!(pace(&up), "manual");
@@ -158,7 +158,7 @@ fn the_pace_that_was_set_is_kept() {
 #[test]
 #[ignore = "long: CI runs it"]
 fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
-    let place = Place::new();
+    let place = DataFolder::new();
     let mut random = ChaCha8Rng::seed_from_u64(28);
     let mut blocks: BTreeMap<u64, Value> = BTreeMap::new();
     let (mut transactions, mut snapshots): (Vec<Value>, usize) = (Vec::new(), 0);
@@ -260,7 +260,7 @@ fn read_post(stream: &TcpStream) -> Option<(String, Value)> {
 /// made again has the id that it had.
 #[test]
 fn every_event_reaches_its_webhook_however_often_the_process_is_killed() {
-    let (place, receiver) = (Place::new(), Receiver::start());
+    let (place, receiver) = (DataFolder::new(), Receiver::start());
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let up = place.start(&["--pace", "manual"]);
     up.advance(2);
@@ -316,7 +316,7 @@ fn every_event_reaches_its_webhook_however_often_the_process_is_killed() {
 fn a_block_that_a_client_may_know_is_there_again() {
     let text = "version = 1\ndescription = \"d\"\nrounds = 9\n[network]\ndelegates = 5\n";
     let scenario = Scenario::parse(text, Path::new("a test")).expect("it is one");
-    let (place, seeds) = (Place::new(), SeedTree::new(1));
+    let (place, seeds) = (DataFolder::new(), SeedTree::new(1));
     let folder = Folder::new(place.0.path());
     scenario.crypto.during(|| {
         let begin = || {
@@ -344,7 +344,7 @@ fn a_block_that_a_client_may_know_is_there_again() {
 
 #[test]
 fn another_testnet_is_refused_by_name_and_nothing_is_written_over() {
-    let place = Place::new();
+    let place = DataFolder::new();
     let up = place.start(&["--pace", "manual"]);
     up.advance(3);
     drop(up.interrupt());
@@ -378,7 +378,7 @@ fn another_testnet_is_refused_by_name_and_nothing_is_written_over() {
 
 #[test]
 fn damage_is_named_and_what_was_not_whole_is_cut_off() {
-    let place = Place::new();
+    let place = DataFolder::new();
     let up = place.start(&["--pace", "manual"]);
     morning(&up);
     drop(up.interrupt());
@@ -411,7 +411,7 @@ fn damage_is_named_and_what_was_not_whole_is_cut_off() {
 
 #[test]
 fn a_full_disk_stops_it_before_anything_is_acknowledged_that_is_not_kept() {
-    let place = Place::new();
+    let place = DataFolder::new();
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dposlab")]);
     shell.args(["up", "--json", "--port", "0", "--pace", "manual", "--data-dir", &place.text()]).args(FIVE);
@@ -439,7 +439,7 @@ fn a_full_disk_stops_it_before_anything_is_acknowledged_that_is_not_kept() {
 /// The chain of a folder begins another testnet, at any of its heights.
 #[test]
 fn the_chain_of_a_folder_is_exported_and_another_begins_on_it() {
-    let place = Place::new();
+    let place = DataFolder::new();
     let up = place.start(&["--pace", "manual"]);
     morning(&up);
     up.advance(10);
@@ -466,7 +466,7 @@ fn the_chain_of_a_folder_is_exported_and_another_begins_on_it() {
     assert!(String::from_utf8_lossy(&twice.stderr).contains("--out"), "{twice:?}");
     let other = Up::start(&[&FIVE[..], &["--pace", "manual", "--chain", name]].concat());
     assert_eq!(other.get("/blockchain")["data"]["block"], tip);
-    let kept_too = Place::new();
+    let kept_too = DataFolder::new();
     let begun = kept_too.start(&["--pace", "manual", "--chain", name]);
     begun.advance(2);
     let tip = begun.get("/blockchain")["data"]["block"].clone();

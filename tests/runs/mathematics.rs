@@ -18,16 +18,16 @@ use dposlab::{
     scenario::{Scenario, Testnet},
     sim::{
         NetworkModel, SeedTree,
-        network::{Network, Route},
+        network::{MessageNetwork, Route},
     },
 };
 use std::path::Path;
 
 /// The network of a model between so many nodes.
-fn network(nodes: u32, model: &NetworkModel, seed: u64) -> Network {
+fn network(nodes: u32, model: &NetworkModel, seed: u64) -> MessageNetwork {
     let seeds = SeedTree::new(seed);
     let config = Testnet::generate(SeedTree::new(1), 1).config;
-    Network::new(nodes, model.topology.links(nodes, seeds), model, seeds, config)
+    MessageNetwork::new(nodes, model.topology.links(nodes, seeds), model, seeds, config)
 }
 
 /// A scenario of this text below its version.

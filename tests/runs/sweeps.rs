@@ -25,11 +25,11 @@ rounds = { from = 2, to = 3 }
 const RESULTS: [&str; 6] =
     ["runs.parquet", "runs.csv", "failures.csv", "failures.parquet", "summary.json", "report.html"];
 
-struct Place {
+struct SweepFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl SweepFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         fs::write(folder.path().join("s.toml"), SCENARIO).expect("it can be written");
@@ -74,7 +74,7 @@ fn ok(command: &mut Command) -> Output {
 
 #[test]
 fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     ok(&mut place.sweep("0..150", "whole", &[]));
     for out in ["killed", "interrupted"] {
         let mut child = place.begun("0..150", out);
@@ -109,7 +109,7 @@ fn a_sweep_that_was_killed_and_one_that_was_interrupted_end_as_one_that_was_not(
 
 #[test]
 fn a_row_is_that_of_the_run_alone() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     ok(&mut place.sweep("4..6", "out", &[]));
     let mut csv = csv::Reader::from_path(Path::new(&place.path("out")).join("runs.csv")).expect("it is there");
     let rows: Vec<BTreeMap<String, String>> = csv.deserialize().map(|row| row.expect("whole")).collect();
@@ -129,7 +129,7 @@ fn a_row_is_that_of_the_run_alone() {
 
 #[test]
 fn signatures_are_treated_in_a_sweep_as_in_the_run_that_repeats_it() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let clients = "\n[[workload]]\nkind = \"generate\"\nper_second = 1\nmix = { transfer = 1 }\n";
     fs::write(place.path("s.toml"), format!("{SCENARIO}{clients}")).expect("it can be written");
     let (file, out) = (place.path("s.toml"), place.path("out"));
@@ -149,7 +149,7 @@ fn signatures_are_treated_in_a_sweep_as_in_the_run_that_repeats_it() {
 
 #[test]
 fn parts_that_are_merged_are_the_whole() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     ok(&mut place.sweep("10..17", "whole", &[]));
     let parts = ["part-1", "part-2", "part-3"];
     let shards = ["1/3", "2/3", "3/3"];
@@ -183,7 +183,7 @@ fn parts_that_are_merged_are_the_whole() {
 
 #[test]
 fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     // Whoever is off stays off.
     fs::write(place.path("s.toml"), SCENARIO.replace("rounds = { from = 2, to = 3 }", "")).expect("it can be written");
     let nobody: Vec<String> = (1..=9).map(|number| format!("\"genesis_{number}\"")).collect();
@@ -210,7 +210,7 @@ fn runs_that_fail_are_named_with_the_command_that_repeats_each() {
 
 #[test]
 fn assertions_that_broke_are_counted_and_named() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let asserted = "\n[[assert]]\nalways = \"invariants\"\n[[assert]]\nalways = \"missed == 0\"\n";
     fs::write(place.path("s.toml"), format!("{SCENARIO}{asserted}")).expect("it can be written");
     let out = place.path("out");
@@ -241,7 +241,7 @@ fn assertions_that_broke_are_counted_and_named() {
 
 #[test]
 fn what_is_no_sweep_is_refused_before_the_first_run() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let file = place.path("s.toml");
     let case = |arguments: &[&str], part: &str| {
         let mut all = vec!["sweep", &file];
@@ -277,7 +277,7 @@ fn refusal(output: &Output) -> String {
 /// test to say, but the folder never holds rows of both.
 #[test]
 fn two_sweeps_at_once_into_one_folder_never_mix() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let alone = ["first", "second"];
     let scenarios = [SCENARIO.replace("rounds = 6", "rounds = 2"), SCENARIO.replace("rounds = 6", "rounds = 3")];
     let sweep = |which: usize, out: &str| {
@@ -320,7 +320,7 @@ fn two_sweeps_at_once_into_one_folder_never_mix() {
 
 #[test]
 fn a_folder_whose_manifest_or_rows_are_anothers_is_refused() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let file = |out: &str, name: &str| Path::new(&place.path(out)).join(name);
     for (out, seeds) in [("one", "0..2"), ("two", "0..3")] {
         ok(&mut place.sweep(seeds, out, &[]));
@@ -362,7 +362,7 @@ fn a_folder_whose_manifest_or_rows_are_anothers_is_refused() {
 
 #[test]
 fn a_file_that_a_scenario_names_is_part_of_its_sweep() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let chain = fs::read_to_string(root().join("fuzz/seeds/chain/blocks.jsonl")).expect("it is in the repository");
     fs::write(place.path("chain.jsonl"), &chain).expect("it can be written");
     let workload = format!("\n[[workload]]\nkind = \"chain\"\nfile = '{}'\n", place.path("chain.jsonl"));
@@ -375,7 +375,7 @@ fn a_file_that_a_scenario_names_is_part_of_its_sweep() {
 
 #[test]
 fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let sweep = |more: &[&str]| {
         let arguments: Vec<&str> = more.to_vec();
         let (file, out) = (place.path("s.toml"), place.path("out"));
@@ -413,7 +413,7 @@ fn no_number_of_runs_or_parts_is_too_large_to_be_refused() {
 /// rows put together.
 #[test]
 fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     ok(&mut place.sweep("10..14", "whole", &[]));
     let vary = "network.latency.max_ms=100,700";
     let asked = |more: &[&str]| {
@@ -476,7 +476,7 @@ fn rows_that_are_handed_over_make_the_whole_and_those_who_died_say_by_what() {
 /// Files and numbers that no worker of ours hands over; each is refused by its name, and leaves nothing in the folder.
 #[test]
 fn rows_that_were_changed_on_their_way_are_named() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let asked = |seeds: &str, more: &[&str]| {
         let all = [&["sweep", "s.toml", "--seeds", seeds], more].concat();
         dposlab().current_dir(place.folder.path()).args(all).output().expect("the binary was built for this test")
@@ -549,7 +549,7 @@ fn rows_that_were_changed_on_their_way_are_named() {
 
 #[test]
 fn a_part_is_well_when_its_runs_are_written_down_and_may_be_named_by_a_batch_system() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let asserted = "\n[[assert]]\nalways = \"missed == 0\"\n";
     fs::write(place.path("s.toml"), format!("{SCENARIO}{asserted}")).expect("it can be written");
     let part = |variables: &[(&str, &str)], shard: &str, out: &str| {
@@ -577,7 +577,7 @@ fn a_part_is_well_when_its_runs_are_written_down_and_may_be_named_by_a_batch_sys
 
 #[test]
 fn progress_is_told_in_lines_where_it_is_asked_for() {
-    let place = Place::new();
+    let place = SweepFolder::new();
     let swept = ok(&mut place.sweep("0..2", "out", &["--progress", "json"]));
     let told = String::from_utf8(swept.stderr).expect("text");
     let last: Value = serde_json::from_str(told.lines().last().expect("a line")).expect("JSON");

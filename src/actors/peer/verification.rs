@@ -39,7 +39,7 @@ pub(super) struct Probe {
     /// This node's tip when the peer said where it stands.
     own: Arc<Link>,
     begun: SimTime,
-    step: Step,
+    step: Asking,
 }
 
 /// Blocks asked for, ascending: heights, and the ids as they are sent.
@@ -53,7 +53,7 @@ pub(super) struct Asked {
 
 /// What the peer is being asked.
 #[derive(Clone, Debug)]
-enum Step {
+enum Asking {
     /// Which of these blocks it has; they are ascending, and none above `highest` can be common.
     Common { asked: Asked, highest: Height },
     /// Its headers from above this block up to a height.
@@ -79,7 +79,7 @@ impl Peer {
         let own = self.tip.clone();
         let asked = self.own_blocks(&own, Height::GENESIS, highest);
         let ids = asked.ids.clone();
-        let step = Step::Common { asked, highest };
+        let step = Asking::Common { asked, highest };
         self.probes.insert(node, Probe { claimed: tip.clone(), own, begun: now, step });
         self.ask_common(now, node, ids, effects);
     }
@@ -119,7 +119,7 @@ impl Peer {
         effects: &mut Vec<Effect>,
     ) {
         let Some(probe) = self.probes.get(&node) else { return };
-        let Step::Common { asked, highest } = &probe.step else { return };
+        let Asking::Common { asked, highest } = &probe.step else { return };
         let place = common.and_then(|id| asked.ids.iter().rposition(|asked| *asked == id));
         let Some(place) = place.filter(|_| now < probe.begun + VERIFY_TIME) else {
             return self.verification_failed(now, node, effects);
@@ -134,7 +134,7 @@ impl Peer {
         let asked = self.own_blocks(&own, common, highest);
         let ids = asked.ids.clone();
         if let Some(probe) = self.probes.get_mut(&node) {
-            probe.step = Step::Common { asked, highest };
+            probe.step = Asking::Common { asked, highest };
         }
         self.ask_common(now, node, ids, effects);
     }
@@ -149,7 +149,7 @@ impl Peer {
         if limit == 0 {
             return self.probe_passed(now, node, above, effects);
         }
-        probe.step = Step::Headers { common, last };
+        probe.step = Asking::Headers { common, last };
         let question = |inquiry| Message::BlocksRequest { inquiry, above, limit, headers_only: true };
         self.inquire(now, node, Purpose::Probe, VERIFY_TIME, question, effects);
     }
@@ -162,7 +162,7 @@ impl Peer {
         effects: &mut Vec<Effect>,
     ) {
         let Some(probe) = self.probes.get(&node) else { return };
-        let Step::Headers { common, last } = &probe.step else { return };
+        let Asking::Headers { common, last } = &probe.step else { return };
         let wanted = common.height().0 + 1..=last.0;
         let round = self.tree.round_after(common);
         // Its slot's owner, as a rule.
@@ -217,4 +217,4 @@ fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
 
 saved!(struct Probe { claimed, own, begun, step });
 saved!(struct Asked { tip, heights, ids });
-saved!(enum Step { 0 Common { asked, highest }, 1 Headers { common, last } });
+saved!(enum Asking { 0 Common { asked, highest }, 1 Headers { common, last } });

@@ -26,14 +26,14 @@ const HELD_BLOCKS: u32 = 150;
 #[derive(Clone, Default)]
 pub(super) struct Held {
     /// By nonce, with the height at which they came. No list is empty.
-    by_sender: BTreeMap<Address, BTreeMap<Place, (Height, Arc<SignedTransaction>)>>,
+    by_sender: BTreeMap<Address, BTreeMap<HeldKey, (Height, Arc<SignedTransaction>)>>,
     count: usize,
 }
 
 /// Nonce, or 0 in version 1, and id.
-type Place = (u64, TransactionId);
+type HeldKey = (u64, TransactionId);
 
-fn place(transaction: &SignedTransaction) -> Place {
+fn place(transaction: &SignedTransaction) -> HeldKey {
     (nonce(transaction).unwrap_or(0), transaction.id())
 }
 

@@ -129,19 +129,19 @@ fn pace(body: &Value) -> Result<Option<Pace>, ApiError> {
 pub(super) fn write(out: &mut Vec<u8>, id: u64, chain: &Chain, host: &str) {
     let at = format!("http://{host}{}", prefix(id));
     let mut object = json::Object::open(out);
-    object.slot("id").put(&id);
-    object.slot("url").text(format_args!("{at}/api"));
-    object.slot("lab").text(format_args!("{at}/lab"));
-    object.slot("seed").put(&chain.seed);
-    object.slot("delegates").put(&chain.delegates);
-    object.slot("nethash").put(&chain.nethash);
-    object.slot("height").put(&chain.context.view.head().height());
-    object.slot("accounts").list(&chain.accounts, |out, account| {
+    object.member("id").put(&id);
+    object.member("url").text(format_args!("{at}/api"));
+    object.member("lab").text(format_args!("{at}/lab"));
+    object.member("seed").put(&chain.seed);
+    object.member("delegates").put(&chain.delegates);
+    object.member("nethash").put(&chain.nethash);
+    object.member("height").put(&chain.context.view.head().height());
+    object.member("accounts").list(&chain.accounts, |out, account| {
         let mut object = json::Object::open(out);
-        object.slot("address").put(&account.address);
-        object.slot("publicKey").put(&account.public_key);
-        object.slot("balance").put(&account.balance);
-        object.slot("passphrase").put(&account.passphrase);
+        object.member("address").put(&account.address);
+        object.member("publicKey").put(&account.public_key);
+        object.member("balance").put(&account.balance);
+        object.member("passphrase").put(&account.passphrase);
         object.close();
     });
     object.close();

@@ -113,7 +113,7 @@ pub fn clear(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let deleted = call.context.chaos.clear();
         note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
-        Ok(Reply::json(json::data_object(|data| data.slot("deleted").put(&deleted))))
+        Ok(Reply::json(json::data_object(|data| data.member("deleted").put(&deleted))))
     })
 }
 
@@ -143,27 +143,27 @@ fn show_number(call: &Call<'_>, number: u64) -> Outcome {
 
 fn write(out: &mut Vec<u8>, number: u64, ChaosRule { line, matched, applied, .. }: &ChaosRule) {
     let mut rule = Object::open(out);
-    rule.slot("id").put(&number);
-    rule.slot("route").put_some(line.route.as_ref());
-    rule.slot("method").put_some(line.method.as_ref());
-    rule.slot("event").put_some(line.event.as_ref());
-    rule.slot("share").put(&(f64::from(line.share) / f64::from(MILLION)));
-    rule.slot("count").put_some(line.count);
-    rule.slot("seed").put_some(line.seed);
+    rule.member("id").put(&number);
+    rule.member("route").put_some(line.route.as_ref());
+    rule.member("method").put_some(line.method.as_ref());
+    rule.member("event").put_some(line.event.as_ref());
+    rule.member("share").put(&(f64::from(line.share) / f64::from(MILLION)));
+    rule.member("count").put_some(line.count);
+    rule.member("seed").put_some(line.seed);
     match line.treatment {
-        Treatment::Delay(milliseconds) => rule.slot("delay_ms").put(&milliseconds),
-        Treatment::Refuse => rule.slot("refuse").put(&true),
-        Treatment::Status(status) => rule.slot("status").put(&status),
-        Treatment::Cut => rule.slot("cut").put(&true),
-        Treatment::Stale(blocks) => rule.slot("stale").put(&blocks),
-        Treatment::Node(node) => rule.slot("node").put(&node),
-        Treatment::Late(milliseconds) => rule.slot("late_ms").put(&milliseconds),
-        Treatment::Twice => rule.slot("twice").put(&true),
-        Treatment::Reorder => rule.slot("reorder").put(&true),
-        Treatment::Lost => rule.slot("lost").put(&true),
+        Treatment::Delay(milliseconds) => rule.member("delay_ms").put(&milliseconds),
+        Treatment::Refuse => rule.member("refuse").put(&true),
+        Treatment::Status(status) => rule.member("status").put(&status),
+        Treatment::Cut => rule.member("cut").put(&true),
+        Treatment::Stale(blocks) => rule.member("stale").put(&blocks),
+        Treatment::Node(node) => rule.member("node").put(&node),
+        Treatment::Late(milliseconds) => rule.member("late_ms").put(&milliseconds),
+        Treatment::Twice => rule.member("twice").put(&true),
+        Treatment::Reorder => rule.member("reorder").put(&true),
+        Treatment::Lost => rule.member("lost").put(&true),
     }
-    rule.slot("matched").put(matched);
-    rule.slot("applied").put(applied);
+    rule.member("matched").put(matched);
+    rule.member("applied").put(applied);
     rule.close();
 }
 

@@ -63,8 +63,8 @@ pub fn of_round(call: &Call<'_>) -> Outcome {
     Ok(Reply::json(json::data(|out| {
         json::write_list(out, &round.members, |out, member| {
             let mut object = Object::open(out);
-            object.slot("publicKey").text(member.public_key);
-            object.slot("votes").put(&member.vote_balance);
+            object.member("publicKey").text(member.public_key);
+            object.member("votes").put(&member.vote_balance);
             object.close();
         });
     })))

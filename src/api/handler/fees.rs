@@ -38,9 +38,9 @@ pub fn by_group(call: &Call<'_>) -> Outcome {
     Ok(reply(call, |out| {
         let mut groups = Object::open(out);
         for group in rows.chunk_by(|one, other| one.kind.numbers().0 == other.kind.numbers().0) {
-            groups.slot(&group[0].kind.numbers().0.to_string()).object(|keys| {
+            groups.member(&group[0].kind.numbers().0.to_string()).object(|keys| {
                 for row in group {
-                    keys.slot(row.kind.key()).value_with(|out| fee::write_grouped(out, row, &frame));
+                    keys.member(row.kind.key()).value_with(|out| fee::write_grouped(out, row, &frame));
                 }
             });
         }
@@ -77,8 +77,8 @@ fn rows(call: &Call<'_>) -> Vec<FeeRow> {
 fn reply(call: &Call<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Reply {
     let mut out = Vec::with_capacity(1_024);
     let mut body = Object::open(&mut out);
-    body.slot("meta").object(|meta| meta.slot("days").put(&days(call)));
-    body.slot("data").value_with(write);
+    body.member("meta").object(|meta| meta.member("days").put(&days(call)));
+    body.member("data").value_with(write);
     body.close();
     Reply::json(out)
 }

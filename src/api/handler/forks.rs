@@ -89,28 +89,28 @@ pub fn tree(call: &Call<'_>) -> Result<Reply, ApiError> {
     }
     let (slots, names) = (call.context.view.tree().slots(), call.head.state());
     Ok(Reply::json(json::data_object(|data| {
-        data.slot("from").put(&from);
-        data.slot("tip").text(winning.id());
-        data.slot("height").put(&winning.height());
-        data.slot("blocks").list(blocks.values(), |out, link| {
+        data.member("from").put(&from);
+        data.member("tip").text(winning.id());
+        data.member("height").put(&winning.height());
+        data.member("blocks").list(blocks.values(), |out, link| {
             let slot = slots.slot(link.block().header.timestamp);
             let mut line = Object::open(out);
-            line.slot("id").text(link.id());
-            line.slot("height").put(&link.height());
+            line.member("id").text(link.id());
+            line.member("height").put(&link.height());
             match link.parent() {
-                Some(parent) => line.slot("previous").text(parent.id()),
-                None => line.slot("previous").put(&None::<u8>),
+                Some(parent) => line.member("previous").text(parent.id()),
+                None => line.member("previous").put(&None::<u8>),
             }
-            line.slot("slot").put(&slot);
-            line.slot("time").put(&slots.start(slot));
-            line.slot("forger").put(&name(names, &link.block().header.generator));
-            line.slot("transactions").put(&link.block().transactions.len());
-            line.slot("confirmed").put(&link.transactions());
-            line.slot("winning").put(&winning.descends_from(link));
-            line.slot("nodes").put(standing.get(&link.id()).unwrap_or(&0));
+            line.member("slot").put(&slot);
+            line.member("time").put(&slots.start(slot));
+            line.member("forger").put(&name(names, &link.block().header.generator));
+            line.member("transactions").put(&link.block().transactions.len());
+            line.member("confirmed").put(&link.transactions());
+            line.member("winning").put(&winning.descends_from(link));
+            line.member("nodes").put(standing.get(&link.id()).unwrap_or(&0));
             line.close();
         });
-        data.slot("leftOff").put(&left_off);
+        data.member("leftOff").put(&left_off);
     })))
 }
 
@@ -160,26 +160,26 @@ pub fn round(call: Call<'_>) -> Answer<'_> {
         let all = turns(&state, &tip, round, slots, slot_now);
         let left_off = all.len().saturating_sub(SLOTS_MAX);
         Ok(Reply::json(json::data_object(|data| {
-            data.slot("round").put(&round.number());
-            data.slot("delegates").put(&round.position.delegates);
-            data.slot("first").put(&round.position.first);
-            data.slot("tip").text(tip.id());
-            data.slot("height").put(&tip.height());
-            data.slot("slotSeconds").put(&slots.blocktime());
-            data.slot("slotNow").put(&slot_now);
-            data.slot("leftOff").put(&left_off);
-            data.slot("slots").list(&all[left_off..], |out, turn| {
+            data.member("round").put(&round.number());
+            data.member("delegates").put(&round.position.delegates);
+            data.member("first").put(&round.position.first);
+            data.member("tip").text(tip.id());
+            data.member("height").put(&tip.height());
+            data.member("slotSeconds").put(&slots.blocktime());
+            data.member("slotNow").put(&slot_now);
+            data.member("leftOff").put(&left_off);
+            data.member("slots").list(&all[left_off..], |out, turn| {
                 let mut line = Object::open(out);
-                line.slot("slot").put(&turn.slot);
-                line.slot("time").put(&slots.start(turn.slot));
+                line.member("slot").put(&turn.slot);
+                line.member("time").put(&slots.start(turn.slot));
                 let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
                 let owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
-                line.slot("owner").put(&owner);
-                line.slot("state").put(turn.state);
-                line.slot("height").put(&turn.block.as_ref().map(|link| link.height()));
+                line.member("owner").put(&owner);
+                line.member("state").put(turn.state);
+                line.member("height").put(&turn.block.as_ref().map(|link| link.height()));
                 match &turn.block {
-                    Some(link) => line.slot("block").text(link.id()),
-                    None => line.slot("block").put(&None::<u8>),
+                    Some(link) => line.member("block").text(link.id()),
+                    None => line.member("block").put(&None::<u8>),
                 }
                 line.close();
             });

@@ -48,20 +48,20 @@ pub fn advance(call: Call<'_>) -> Answer<'_> {
         };
         let height = call.context.view.head().height();
         Ok(Reply::json(json::data_object(|data| {
-            data.slot("slots").put(&played);
-            data.slot("height").put(&height);
-            data.slot("now").put(&now.seconds());
+            data.member("slots").put(&played);
+            data.member("height").put(&height);
+            data.member("now").put(&now.seconds());
             match ended {
-                Ended::Played if is_awaited => data.slot("stopped").put("limit"),
+                Ended::Played if is_awaited => data.member("stopped").put("limit"),
                 Ended::Played => {}
-                Ended::Reached => data.slot("stopped").put("reached"),
+                Ended::Reached => data.member("stopped").put("reached"),
                 Ended::PaceSet(pace) => {
-                    data.slot("asked").put(&slots);
-                    data.slot("stopped").text(format_args!("the pace was set to {pace}"));
+                    data.member("asked").put(&slots);
+                    data.member("stopped").text(format_args!("the pace was set to {pace}"));
                 }
                 Ended::WentBack => {
-                    data.slot("asked").put(&slots);
-                    data.slot("stopped").put("went back to a snapshot");
+                    data.member("asked").put(&slots);
+                    data.member("stopped").put("went back to a snapshot");
                 }
             }
         })))
@@ -90,10 +90,10 @@ pub fn pace(call: Call<'_>) -> Answer<'_> {
         let (now, pace) = call.context.live.now().await?;
         Ok(Reply::json(json::data_object(|data| {
             match pace {
-                Pace::Speed(speed) => data.slot("pace").put(&speed),
-                Pace::Max | Pace::Manual | Pace::OnDemand => data.slot("pace").text(pace),
+                Pace::Speed(speed) => data.member("pace").put(&speed),
+                Pace::Max | Pace::Manual | Pace::OnDemand => data.member("pace").text(pace),
             }
-            data.slot("now").put(&now.seconds());
+            data.member("now").put(&now.seconds());
         })))
     })
 }

@@ -55,20 +55,20 @@ pub fn hello(_: &Call<'_>) -> Outcome {
 pub fn status(call: &Call<'_>) -> Outcome {
     let now = call.context.view.now().seconds();
     Ok(Reply::json(json::data_object(|data| {
-        data.slot("synced").put(&is_synced(call));
-        data.slot("now").put(&call.head.height());
-        data.slot("blocksCount").put(&blocks_behind(call));
-        data.slot("timestamp").put(&now);
+        data.member("synced").put(&is_synced(call));
+        data.member("now").put(&call.head.height());
+        data.member("blocksCount").put(&blocks_behind(call));
+        data.member("timestamp").put(&now);
     })))
 }
 
 /// `GET /api/node/syncing`.
 pub fn syncing(call: &Call<'_>) -> Outcome {
     Ok(Reply::json(json::data_object(|data| {
-        data.slot("syncing").put(&!is_synced(call));
-        data.slot("blocks").put(&blocks_behind(call));
-        data.slot("height").put(&call.head.height());
-        data.slot("id").text(call.head.tip().id());
+        data.member("syncing").put(&!is_synced(call));
+        data.member("blocks").put(&blocks_behind(call));
+        data.member("height").put(&call.head.height());
+        data.member("id").text(call.head.tip().id());
     })))
 }
 
@@ -81,14 +81,15 @@ pub fn configuration(call: &Call<'_>) -> Outcome {
 pub fn crypto(call: &Call<'_>) -> Outcome {
     let config = call.context.view.tree().config();
     Ok(Reply::json(json::data_object(|data| {
-        data.slot("exceptions").object(|exceptions| {
+        data.member("exceptions").object(|exceptions| {
             for (name, value) in config.exceptions.json.as_object().into_iter().flatten() {
-                exceptions.slot(name).put(value);
+                exceptions.member(name).put(value);
             }
         });
-        data.slot("genesisBlock").put(&config.genesis.json);
-        data.slot("milestones").list(config.milestones.all(), |out, milestone| json::write_value(out, &milestone.json));
-        data.slot("network").put(&config.network.to_json());
+        data.member("genesisBlock").put(&config.genesis.json);
+        data.member("milestones")
+            .list(config.milestones.all(), |out, milestone| json::write_value(out, &milestone.json));
+        data.member("network").put(&config.network.to_json());
     })))
 }
 
@@ -102,11 +103,11 @@ pub fn debug(call: &Call<'_>) -> Outcome {
 /// `GET /api/blockchain`.
 pub fn blockchain(call: &Call<'_>) -> Outcome {
     Ok(Reply::json(json::data_object(|data| {
-        data.slot("block").object(|block| {
-            block.slot("height").put(&call.head.height());
-            block.slot("id").text(call.head.tip().id());
+        data.member("block").object(|block| {
+            block.member("height").put(&call.head.height());
+            block.member("id").text(call.head.tip().id());
         });
-        data.slot("supply").put(&call.head.state().supply());
+        data.member("supply").put(&call.head.state().supply());
     })))
 }
 
@@ -124,7 +125,7 @@ fn blocks_behind(call: &Call<'_>) -> i64 {
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
     Member::new("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
-        slot.object(|core| core.slot("version").put(VERSION))
+        slot.object(|core| core.member("version").put(VERSION))
     }),
     Member::new("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
     Member::new("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
@@ -135,8 +136,8 @@ const CONFIGURATION: &[Member<ApiContext>] = &[
     Member::new("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
     Member::new("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
         slot.object(|ports| {
-            ports.slot("@arkecosystem/core-p2p").put(&context.ports.p2p);
-            ports.slot("@arkecosystem/core-api").put(&context.ports.api);
+            ports.member("@arkecosystem/core-p2p").put(&context.ports.p2p);
+            ports.member("@arkecosystem/core-api").put(&context.ports.api);
         });
     }),
     Member::new("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
@@ -173,13 +174,13 @@ const POOL: &[Member<ApiContext>] = &[
 ];
 
 fn write_dynamic_fees(object: &mut Object<'_>, fees: Option<&DynamicFees>) {
-    object.slot("enabled").put(&Value::Bool(fees.is_some()));
+    object.member("enabled").put(&Value::Bool(fees.is_some()));
     let Some(fees) = fees else { return };
-    object.slot("minFeePool").put(&fees.min_fee_pool);
-    object.slot("minFeeBroadcast").put(&fees.min_fee_broadcast);
-    object.slot("addonBytes").object(|bytes| {
+    object.member("minFeePool").put(&fees.min_fee_pool);
+    object.member("minFeeBroadcast").put(&fees.min_fee_broadcast);
+    object.member("addonBytes").object(|bytes| {
         for kind in Kind::ALL {
-            bytes.slot(kind.key()).put(&kind.addon_bytes());
+            bytes.member(kind.key()).put(&kind.addon_bytes());
         }
     });
 }

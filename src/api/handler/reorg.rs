@@ -73,20 +73,20 @@ pub fn reorganise(call: Call<'_>) -> Answer<'_> {
 
 fn write(done: &Reorganised) -> Vec<u8> {
     json::data_object(|data| {
-        data.slot("node").put(&done.node);
-        put_block(data.slot("from"), &done.from);
-        put_block(data.slot("to"), &done.to);
-        put_block(data.slot("common"), &done.common);
-        data.slot("reverted").list(&done.reverted, |out, link| write_block(out, link));
-        data.slot("blocks").list(&done.blocks, |out, link| write_block(out, link));
-        data.slot("transactions").list(&done.transactions, |out, (id, became)| {
+        data.member("node").put(&done.node);
+        put_block(data.member("from"), &done.from);
+        put_block(data.member("to"), &done.to);
+        put_block(data.member("common"), &done.common);
+        data.member("reverted").list(&done.reverted, |out, link| write_block(out, link));
+        data.member("blocks").list(&done.blocks, |out, link| write_block(out, link));
+        data.member("transactions").list(&done.transactions, |out, (id, became)| {
             let mut object = json::Object::open(out);
-            object.slot("id").text(id);
-            object.slot("became").put(became);
+            object.member("id").text(id);
+            object.member("became").put(became);
             object.close();
         });
-        data.slot("moved").put(&done.moved);
-        data.slot("left").put(&done.left);
+        data.member("moved").put(&done.moved);
+        data.member("left").put(&done.left);
     })
 }
 
@@ -96,8 +96,8 @@ fn put_block(slot: MemberWriter<'_, '_>, link: &Link) {
 
 fn write_block(out: &mut Vec<u8>, link: &Link) {
     let mut object = json::Object::open(out);
-    object.slot("id").text(link.id());
-    object.slot("height").put(&link.height());
+    object.member("id").text(link.id());
+    object.member("height").put(&link.height());
     object.close();
 }
 

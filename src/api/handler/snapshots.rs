@@ -123,10 +123,10 @@ fn shown(info: &SnapshotInfo) -> Reply {
 /// Writes one.
 pub fn write(out: &mut Vec<u8>, info: &SnapshotInfo) {
     let mut object = json::Object::open(out);
-    object.slot("id").put(&info.id.0);
-    object.slot("name").put(&info.name);
-    object.slot("now").put(&info.at.seconds());
-    object.slot("height").put(&info.height);
-    object.slot("tip").text(info.tip);
+    object.member("id").put(&info.id.0);
+    object.member("name").put(&info.name);
+    object.member("now").put(&info.at.seconds());
+    object.member("height").put(&info.height);
+    object.member("tip").text(info.tip);
     object.close();
 }

@@ -221,20 +221,20 @@ fn write(
         |out: &mut Vec<u8>, ids: &[TransactionId]| write_list(out, ids, |out, id| write_value(out, &id.to_string()));
     let mut out = Vec::with_capacity(1_024);
     let mut answer = Object::open(&mut out);
-    answer.slot("data").object(|data| {
-        data.slot("accept").value_with(|out| ids(out, &submission.accept));
-        data.slot("broadcast").value_with(|out| ids(out, &submission.broadcast));
-        data.slot("excess").value_with(|out| ids(out, &submission.excess));
-        data.slot("invalid").list(refused.keys(), write_value);
+    answer.member("data").object(|data| {
+        data.member("accept").value_with(|out| ids(out, &submission.accept));
+        data.member("broadcast").value_with(|out| ids(out, &submission.broadcast));
+        data.member("excess").value_with(|out| ids(out, &submission.excess));
+        data.member("invalid").list(refused.keys(), write_value);
     });
     if !refused.is_empty() {
-        answer.slot("errors").object(|errors| {
+        answer.member("errors").object(|errors| {
             for (id, refusal) in &refused {
-                errors.slot(id).list([refusal], write_refusal);
+                errors.member(id).list([refusal], write_refusal);
             }
         });
     } else if NO_ERRORS_SHOWN.holds(call.context.settings.dialect) {
-        answer.slot("errors").put(&Value::Null);
+        answer.member("errors").put(&Value::Null);
     }
     answer.close();
     out
@@ -245,8 +245,8 @@ const NO_ERRORS_SHOWN: Spoken = Spoken::DOCUMENTED;
 
 fn write_refusal(out: &mut Vec<u8>, refusal: &Refusal) {
     let mut object = Object::open(out);
-    object.slot("type").put(refusal.code);
-    object.slot("message").put(&refusal.message);
+    object.member("type").put(refusal.code);
+    object.member("message").put(&refusal.message);
     object.close();
 }
 

@@ -11,7 +11,7 @@ use crate::{
             page::{Estimate, Listing},
             route::Call,
         },
-        view::Place,
+        view::ConfirmedTransaction,
     },
     protocol::{SignedTransaction, TransactionId},
 };
@@ -58,7 +58,7 @@ pub fn show_unconfirmed(call: &Call<'_>) -> Outcome {
 }
 
 /// The confirmed transaction that the path names.
-pub fn find(call: &Call<'_>) -> Option<Place> {
+pub fn find(call: &Call<'_>) -> Option<ConfirmedTransaction> {
     let id: TransactionId = call.argument("id").parse().ok()?;
     call.context.view.place(&call.head, &id)
 }

@@ -22,17 +22,17 @@ type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/transactions/types`.
 pub fn types(call: &Call<'_>) -> Outcome {
-    Ok(by_group(call, |object, kind, _| object.slot(kind.name()).put(&kind.numbers().1)))
+    Ok(by_group(call, |object, kind, _| object.member(kind.name()).put(&kind.numbers().1)))
 }
 
 /// `GET /api/transactions/fees`.
 pub fn fees(call: &Call<'_>) -> Outcome {
-    Ok(by_group(call, |object, kind, milestone| object.slot(kind.key()).put(&milestone.fees.get(kind))))
+    Ok(by_group(call, |object, kind, milestone| object.member(kind.key()).put(&milestone.fees.get(kind))))
 }
 
 /// `GET /api/transactions/schemas`.
 pub fn schemas(call: &Call<'_>) -> Outcome {
-    Ok(by_group(call, |object, kind, _| object.slot(&kind.numbers().1.to_string()).put(&schema::of(kind))))
+    Ok(by_group(call, |object, kind, _| object.member(&kind.numbers().1.to_string()).put(&schema::of(kind))))
 }
 
 /// `{"1":{…},"2":{…}}` over the types in force.
@@ -49,7 +49,7 @@ fn by_group(call: &Call<'_>, write: impl Fn(&mut Object<'_>, Kind, &Milestone)) 
         for (group, name) in [(1, "1"), (2, "2")] {
             let kinds = in_force(group);
             if !kinds.is_empty() {
-                fill(data.slot(name), kinds);
+                fill(data.member(name), kinds);
             }
         }
     }))

@@ -20,7 +20,7 @@ use crate::{
         },
         view::View,
     },
-    sim::{LiveHandle, past::Step},
+    sim::{LiveHandle, past::WalkStep},
 };
 use std::sync::Arc;
 
@@ -82,11 +82,11 @@ pub fn list(call: Call<'_>) -> Answer<'_> {
         let (moments, bytes) = views.past().size();
         let (all, host) = (views.list(), chains::host(&call));
         Ok(Reply::json(json::data_object(|data| {
-            data.slot("first").put(&first.micros());
-            data.slot("last").put(&now.micros());
-            data.slot("moments").put(&moments);
-            data.slot("bytes").put(&bytes);
-            data.slot("views").list(&all, |out, (id, view)| write(out, *id, view, &host));
+            data.member("first").put(&first.micros());
+            data.member("last").put(&now.micros());
+            data.member("moments").put(&moments);
+            data.member("bytes").put(&bytes);
+            data.member("views").list(&all, |out, (id, view)| write(out, *id, view, &host));
         })))
     })
 }
@@ -220,9 +220,9 @@ fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     });
     let step = step.map(|word| match word {
         "slot" => By::Slot,
-        "block" => By::Other(Step::Block),
-        "round" => By::Other(Step::Round),
-        _ => By::Other(Step::Event),
+        "block" => By::Other(WalkStep::Block),
+        "round" => By::Other(WalkStep::Round),
+        _ => By::Other(WalkStep::Event),
     });
     let is_back = given.get("back") == Some(&Given::Boolean(true));
     if is_back && step.is_none() {
@@ -247,17 +247,17 @@ fn write(out: &mut Vec<u8>, id: u64, view: &PastView<ApiContext>, host: &str) {
     let tips = view.context.board.state().tips;
     let tip = tips.winning();
     let mut object = json::Object::open(out);
-    object.slot("id").put(&id);
-    object.slot("url").text(format_args!("{at}/api"));
-    object.slot("lab").text(format_args!("{at}/lab"));
-    object.slot("node").put(&view.context.view.node().0);
-    object.slot("at").put(&place.at.micros());
-    object.slot("now").put(&place.at.seconds());
-    object.slot("delivered").put(&place.delivered);
-    object.slot("inputs").put(&place.inputs);
-    object.slot("slot").put(&tree.slots().slot(place.at.seconds()));
-    object.slot("round").put(&tree.schedule().at(tip.height().next()).round);
-    object.slot("height").put(&tip.height());
-    object.slot("tip").text(tip.id());
+    object.member("id").put(&id);
+    object.member("url").text(format_args!("{at}/api"));
+    object.member("lab").text(format_args!("{at}/lab"));
+    object.member("node").put(&view.context.view.node().0);
+    object.member("at").put(&place.at.micros());
+    object.member("now").put(&place.at.seconds());
+    object.member("delivered").put(&place.delivered);
+    object.member("inputs").put(&place.inputs);
+    object.member("slot").put(&tree.slots().slot(place.at.seconds()));
+    object.member("round").put(&tree.schedule().at(tip.height().next()).round);
+    object.member("height").put(&tip.height());
+    object.member("tip").text(tip.id());
     object.close();
 }

@@ -73,42 +73,42 @@ pub fn lab(call: Call<'_>) -> Answer<'_> {
             _ => None,
         };
         Ok(Reply::json(json::data_object(|data| {
-            data.slot("ready").put(&run.is_some());
+            data.member("ready").put(&run.is_some());
             match run.map(|(_, pace)| pace) {
-                Some(Pace::Speed(speed)) => data.slot("pace").put(&speed),
-                pace => data.slot("pace").put(&pace.map(|pace| pace.to_string())),
+                Some(Pace::Speed(speed)) => data.member("pace").put(&speed),
+                pace => data.member("pace").put(&pace.map(|pace| pace.to_string())),
             }
-            data.slot("now").put(&now.seconds());
-            data.slot("nowMicros").put(&now.micros());
-            data.slot("seed").put(&board.seed());
-            data.slot("stage").put(&board.stage());
+            data.member("now").put(&now.seconds());
+            data.member("nowMicros").put(&now.micros());
+            data.member("seed").put(&board.seed());
+            data.member("stage").put(&board.stage());
             write_state(data, board, &state, peers.as_deref());
-            data.slot("snapshots").list(&taken, snapshots::write);
+            data.member("snapshots").list(&taken, snapshots::write);
         })))
     })
 }
 
 fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState, peers: Option<&[Vec<NodeId>]>) {
     let nodes = state.tips.all().iter().zip(board.delegates()).zip(state.down.iter().zip(&state.pools)).enumerate();
-    data.slot("nodes").list(nodes, |out, (node, ((tip, delegate), (down, pool)))| {
+    data.member("nodes").list(nodes, |out, (node, ((tip, delegate), (down, pool)))| {
         let mut line = Object::open(out);
-        line.slot("node").put(&node);
-        line.slot("delegate").put(delegate);
-        line.slot("height").put(&tip.height());
-        line.slot("tip").text(tip.id());
-        line.slot("live").put(&down.is_none());
-        line.slot("cause").put(&down.map(|cause| cause.word()));
-        line.slot("pool").put(pool);
+        line.member("node").put(&node);
+        line.member("delegate").put(delegate);
+        line.member("height").put(&tip.height());
+        line.member("tip").text(tip.id());
+        line.member("live").put(&down.is_none());
+        line.member("cause").put(&down.map(|cause| cause.word()));
+        line.member("pool").put(pool);
         if let Some(peers) = peers.and_then(|peers| peers.get(node)) {
-            line.slot("peers").put(&peers.iter().map(|peer| peer.0).collect::<Vec<_>>());
+            line.member("peers").put(&peers.iter().map(|peer| peer.0).collect::<Vec<_>>());
         }
         line.close();
     });
-    data.slot("faults").list(&state.faults, |out, (fault, in_force)| {
+    data.member("faults").list(&state.faults, |out, (fault, in_force)| {
         let mut line = Object::open(out);
-        line.slot("fault").put(fault);
-        line.slot("kind").put(in_force.kind);
-        line.slot("since").put(&in_force.since.micros());
+        line.member("fault").put(fault);
+        line.member("kind").put(in_force.kind);
+        line.member("since").put(&in_force.since.micros());
         line.close();
     });
 }

@@ -110,18 +110,18 @@ pub fn counts(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let (counted, overlooked) = webhooks(&call)?.counts().await?;
         Ok(Reply::json(json::data_object(|data| {
-            data.slot("overlooked").put(&overlooked);
-            data.slot("webhooks").list(&counted, |out, (hook, counts)| {
+            data.member("overlooked").put(&overlooked);
+            data.member("webhooks").list(&counted, |out, (hook, counts)| {
                 let mut object = json::Object::open(out);
-                object.slot("id").put(&hook.id);
-                object.slot("event").put(&hook.event);
-                object.slot("target").put(&hook.target);
-                object.slot("enabled").put(&hook.enabled);
-                object.slot("queued").put(&counts.queued);
-                object.slot("delivered").put(&counts.delivered);
-                object.slot("failed").put(&counts.failed);
-                object.slot("dropped").put(&counts.dropped);
-                object.slot("lastFailure").put(&counts.last_failure);
+                object.member("id").put(&hook.id);
+                object.member("event").put(&hook.event);
+                object.member("target").put(&hook.target);
+                object.member("enabled").put(&hook.enabled);
+                object.member("queued").put(&counts.queued);
+                object.member("delivered").put(&counts.delivered);
+                object.member("failed").put(&counts.failed);
+                object.member("dropped").put(&counts.dropped);
+                object.member("lastFailure").put(&counts.last_failure);
                 object.close();
             });
         })))

@@ -19,7 +19,7 @@ use crate::{
     scenario::run::on_current_thread,
     sim::{
         Live, LiveHandle, NetworkEvent, Observer, Pace, Past, Stage,
-        past::{History, Lost, Place, Step, Walk, Watchers},
+        past::{History, Lost, RunPoint, Walk, WalkStep, Watchers},
         snapshots::Snapshots,
         world::Moment,
     },
@@ -81,7 +81,7 @@ pub struct Away {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Slot,
-    Other(Step),
+    Other(WalkStep),
 }
 
 /// The view that is asked for.
@@ -97,7 +97,7 @@ pub struct ViewWish {
 pub struct PastView<C> {
     /// The context from which its requests are answered.
     pub context: C,
-    pub place: Place,
+    pub place: RunPoint,
     /// How often the network had gone back to a snapshot when it was opened.
     pub reverts: u64,
 }
@@ -130,7 +130,7 @@ pub struct Come {
     pub view: View,
     pub board: LabBoard,
     pub feed: EventFeed,
-    pub place: Place,
+    pub place: RunPoint,
     /// How often the network had gone back to a snapshot by then.
     pub reverts: u64,
 }
@@ -227,7 +227,7 @@ impl<C: Running> Views<C> {
 ///
 /// # Errors
 /// The network was stopped.
-pub async fn copied(live: &LiveHandle, observed: Observed, node: NodeId, place: Place) -> Result<Come, ApiError> {
+pub async fn copied(live: &LiveHandle, observed: Observed, node: NodeId, place: RunPoint) -> Result<Come, ApiError> {
     let look = |stage: &Stage| {
         let inputs = stage.snapshots().inputs().into_iter().cloned().collect();
         let snapshots = Snapshots::after(stage.snapshots().plan(), inputs);
@@ -274,7 +274,7 @@ fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
     }
 }
 
-async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<Place>) -> Result<Walk<Observed>, Lost> {
+async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<RunPoint>) -> Result<Walk<Observed>, Lost> {
     let Some(away) = wish.away else {
         return match (wish.instant, from) {
             (Instant::At(at), _) => history.at(at).await,
@@ -299,9 +299,9 @@ async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<Place>)
 }
 
 /// The place within an instant. Where it is not said how many inputs had come in, it is before what came in there last.
-fn place_of(history: &History<Observed>, at: SimTime, delivered: u64, inputs: Option<usize>) -> Place {
+fn place_of(history: &History<Observed>, at: SimTime, delivered: u64, inputs: Option<usize>) -> RunPoint {
     let by_then = || history.inputs.partition_point(|came| came.at <= at && came.delivered < delivered);
-    Place { at, delivered, inputs: inputs.unwrap_or_else(by_then).min(history.inputs.len()) }
+    RunPoint { at, delivered, inputs: inputs.unwrap_or_else(by_then).min(history.inputs.len()) }
 }
 
 /// The beginning of the next slot, or that of the slot that began last before an instant; within what is kept.
@@ -320,13 +320,13 @@ fn slot_beside(history: &History<Observed>, at: SimTime, is_back: bool) -> SimTi
 
 fn refused(lost: Lost) -> ApiError {
     match lost {
-        Lost::TooEarly { .. } | Lost::NoSuchPlace { .. } => ApiError::Unprocessable(format!("key 'at': {lost}")),
+        Lost::TooEarly { .. } | Lost::NoSuchPoint { .. } => ApiError::Unprocessable(format!("key 'at': {lost}")),
         Lost::Died(why) => ApiError::Internal(why.to_string()),
     }
 }
 
 /// A copy that stands where it has come to, and is ready to be asked.
-fn arrived(stage: Stage, observed: Observed, node: NodeId, place: Place, reverts: u64) -> (Live, Come) {
+fn arrived(stage: Stage, observed: Observed, node: NodeId, place: RunPoint, reverts: u64) -> (Live, Come) {
     let tree = stage.world().tree().clone();
     let feed = EventFeed::new(tree.slots(), stage.world().tips().of(node));
     let Observed { views, board } = observed;

@@ -80,9 +80,9 @@ pub const ATTRIBUTES: &[Member<Arc<Wallet>>] = &[
     Member::some("ipfs", Shape::Members(&[("hashes", Shape::Map(&Shape::Boolean), true)]), |wallet, _, slot| {
         let Some(multihashes) = &wallet.ipfs else { return };
         slot.object(|ipfs| {
-            ipfs.slot("hashes").object(|hashes| {
+            ipfs.member("hashes").object(|hashes| {
                 for multihash in multihashes.iter() {
-                    hashes.slot(&Asset::ipfs_text(multihash)).put(&true);
+                    hashes.member(&Asset::ipfs_text(multihash)).put(&true);
                 }
             });
         });
@@ -93,12 +93,12 @@ pub const ATTRIBUTES: &[Member<Arc<Wallet>>] = &[
         |wallet, _, slot| {
             let Some(htlc) = &wallet.htlc else { return };
             slot.object(|object| {
-                object.slot("locks").object(|locks| {
+                object.member("locks").object(|locks| {
                     for (id, lock) in &htlc.locks {
-                        locks.slot(&id.to_string()).object(|object| write_lock(object, lock));
+                        locks.member(&id.to_string()).object(|object| write_lock(object, lock));
                     }
                 });
-                object.slot("lockedBalance").put(&htlc.locked_balance);
+                object.member("lockedBalance").put(&htlc.locked_balance);
             });
         },
     ),
@@ -113,66 +113,66 @@ pub const ATTRIBUTES: &[Member<Arc<Wallet>>] = &[
 pub fn write_multi_signature(slot: MemberWriter<'_, '_>, wallet: &Arc<Wallet>) {
     let Some(multi_signature) = &wallet.multi_signature else { return };
     slot.object(|object| {
-        object.slot("publicKeys").put(&multi_signature.public_keys);
-        object.slot("min").put(&multi_signature.min);
+        object.member("publicKeys").put(&multi_signature.public_keys);
+        object.member("min").put(&multi_signature.min);
     });
 }
 
 fn write_delegate(object: &mut Object<'_>, delegate: &DelegateAttributes, frame: &Frame<'_>) {
-    object.slot("username").put(&delegate.username);
-    object.slot("voteBalance").put(&delegate.vote_balance);
-    object.slot("forgedFees").put(&delegate.forged_fees);
-    object.slot("forgedRewards").put(&delegate.forged_rewards);
-    object.slot("producedBlocks").put(&delegate.produced_blocks);
-    object.slot("rank").put_some(delegate.rank);
-    object.slot("round").put_some((delegate.round > 0).then_some(delegate.round));
-    object.slot("resigned").put_some(delegate.resigned.then_some(true));
+    object.member("username").put(&delegate.username);
+    object.member("voteBalance").put(&delegate.vote_balance);
+    object.member("forgedFees").put(&delegate.forged_fees);
+    object.member("forgedRewards").put(&delegate.forged_rewards);
+    object.member("producedBlocks").put(&delegate.produced_blocks);
+    object.member("rank").put_some(delegate.rank);
+    object.member("round").put_some((delegate.round > 0).then_some(delegate.round));
+    object.member("resigned").put_some(delegate.resigned.then_some(true));
     if let Some(last) = &delegate.last_block {
-        object.slot("lastBlock").members(block::HEADER, &last.0, frame);
+        object.member("lastBlock").members(block::HEADER, &last.0, frame);
     }
 }
 
 fn write_lock(object: &mut Object<'_>, lock: &Lock) {
-    object.slot("amount").put(&lock.amount);
-    object.slot("recipientId").text(lock.recipient);
-    object.slot("timestamp").put(&lock.timestamp);
-    object.slot("vendorField").put_some(lock.vendor_field.as_ref());
-    object.slot("secretHash").text(hex::encode(lock.secret_hash));
+    object.member("amount").put(&lock.amount);
+    object.member("recipientId").text(lock.recipient);
+    object.member("timestamp").put(&lock.timestamp);
+    object.member("vendorField").put_some(lock.vendor_field.as_ref());
+    object.member("secretHash").text(hex::encode(lock.secret_hash));
     let (kind, value) = lock.expiration.numbers();
-    object.slot("expiration").object(|expiration| {
-        expiration.slot("type").put(&kind);
-        expiration.slot("value").put(&value);
+    object.member("expiration").object(|expiration| {
+        expiration.member("type").put(&kind);
+        expiration.member("value").put(&value);
     });
 }
 
 fn write_business(object: &mut Object<'_>, business: &Business) {
-    object.slot("businessAsset").object(|asset| {
-        asset.slot("name").put(&business.name);
-        asset.slot("website").put(&business.website);
-        asset.slot("vat").put_some(business.vat.as_ref());
-        asset.slot("repository").put_some(business.repository.as_ref());
+    object.member("businessAsset").object(|asset| {
+        asset.member("name").put(&business.name);
+        asset.member("website").put(&business.website);
+        asset.member("vat").put_some(business.vat.as_ref());
+        asset.member("repository").put_some(business.repository.as_ref());
     });
-    object.slot("resigned").put_some(business.resigned.then_some(true));
+    object.member("resigned").put_some(business.resigned.then_some(true));
     if business.bridgechains.is_empty() {
         return;
     }
-    object.slot("bridgechains").object(|bridgechains| {
+    object.member("bridgechains").object(|bridgechains| {
         for bridgechain in business.bridgechains.values() {
             let name = hex::encode(bridgechain.genesis_hash);
-            bridgechains.slot(&name).object(|object| write_bridgechain(object, bridgechain));
+            bridgechains.member(&name).object(|object| write_bridgechain(object, bridgechain));
         }
     });
 }
 
 /// The members of a bridgechain.
 pub fn write_bridgechain(object: &mut Object<'_>, bridgechain: &Bridgechain) {
-    object.slot("bridgechainAsset").object(|asset| {
-        asset.slot("name").put(&bridgechain.name);
-        asset.slot("seedNodes").put(&bridgechain.seed_nodes);
-        asset.slot("genesisHash").text(hex::encode(bridgechain.genesis_hash));
-        asset.slot("bridgechainRepository").put(&bridgechain.repository);
-        asset.slot("bridgechainAssetRepository").put_some(bridgechain.asset_repository.as_ref());
-        asset.slot("ports").put(&bridgechain.ports);
+    object.member("bridgechainAsset").object(|asset| {
+        asset.member("name").put(&bridgechain.name);
+        asset.member("seedNodes").put(&bridgechain.seed_nodes);
+        asset.member("genesisHash").text(hex::encode(bridgechain.genesis_hash));
+        asset.member("bridgechainRepository").put(&bridgechain.repository);
+        asset.member("bridgechainAssetRepository").put_some(bridgechain.asset_repository.as_ref());
+        asset.member("ports").put(&bridgechain.ports);
     });
-    object.slot("resigned").put_some(bridgechain.resigned.then_some(true));
+    object.member("resigned").put_some(bridgechain.resigned.then_some(true));
 }

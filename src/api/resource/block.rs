@@ -128,10 +128,10 @@ const MEMBERS: &[Member<BlockRow>] = &[
         |link, _, slot| {
             let header = header(link);
             slot.object(|forged| {
-                forged.slot("reward").put(&header.reward);
-                forged.slot("fee").put(&header.total_fee);
-                forged.slot("total").text(Balance::from(header.reward) + header.total_fee);
-                forged.slot("amount").put(&header.total_amount);
+                forged.member("reward").put(&header.reward);
+                forged.member("fee").put(&header.total_fee);
+                forged.member("total").text(Balance::from(header.reward) + header.total_fee);
+                forged.member("amount").put(&header.total_amount);
             });
         },
     ),
@@ -140,8 +140,8 @@ const MEMBERS: &[Member<BlockRow>] = &[
         Shape::Members(&[("hash", shape::HASH, true), ("length", Shape::Integer, true)]),
         |link, _, slot| {
             slot.object(|payload| {
-                payload.slot("hash").text(hex::encode(header(link).payload_hash));
-                payload.slot("length").put(&header(link).payload_length);
+                payload.member("hash").text(hex::encode(header(link).payload_hash));
+                payload.member("length").put(&header(link).payload_length);
             });
         },
     ),
@@ -157,9 +157,9 @@ const MEMBERS: &[Member<BlockRow>] = &[
             let address = link.generator;
             slot.object(|generator| {
                 let wallet = frame.state().wallet(&address);
-                generator.slot("username").put_some(wallet.and_then(|wallet| wallet.username()));
-                generator.slot("address").text(address);
-                generator.slot("publicKey").text(key);
+                generator.member("username").put_some(wallet.and_then(|wallet| wallet.username()));
+                generator.member("address").text(address);
+                generator.member("publicKey").text(key);
             });
         },
     ),

@@ -156,9 +156,9 @@ const BLOCKS: &[Member<DelegateRow>] = &[
         |row, frame, slot| {
             let Some(last) = &row.delegate.last_block else { return };
             slot.object(|object| {
-                object.slot("id").text(last.0.id);
-                object.slot("height").put(&last.0.header.height);
-                timestamp::write(object.slot("timestamp"), &frame.view.tree().slots(), last.0.header.timestamp);
+                object.member("id").text(last.0.id);
+                object.member("height").put(&last.0.header.height);
+                timestamp::write(object.member("timestamp"), &frame.view.tree().slots(), last.0.header.timestamp);
             });
         },
     ),

@@ -60,15 +60,15 @@ fn refer(schema: &Value, definitions: &Value, named: &mut Named) -> Value {
 /// Writes how one stands.
 pub fn write(out: &mut Vec<u8>, status: &FaultStatus) {
     let mut object = Object::open(out);
-    object.slot("id").put(&status.id);
-    object.slot("state").put(match status.state {
+    object.member("id").put(&status.id);
+    object.member("state").put(match status.state {
         FaultState::Waiting => "waiting",
         FaultState::InForce { .. } => "in-force",
         FaultState::Over => "over",
     });
     if let FaultState::InForce { since } = status.state {
-        object.slot("since").put(&since.seconds());
+        object.member("since").put(&since.seconds());
     }
-    object.slot("fault").value_with(|out| json::write_value(out, &status.fault));
+    object.member("fault").value_with(|out| json::write_value(out, &status.fault));
     object.close();
 }

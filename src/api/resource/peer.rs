@@ -70,9 +70,9 @@ const MEMBERS: &[Member<PeerRow>] = &[
     Member::new("port", Shape::Integer, |row, _, slot| slot.put(&row.ports.p2p)),
     Member::new("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
-            ports.slot("@arkecosystem/core-p2p").put(&row.ports.p2p);
+            ports.member("@arkecosystem/core-p2p").put(&row.ports.p2p);
             // No API answers there.
-            ports.slot("@arkecosystem/core-api").put(&-1);
+            ports.member("@arkecosystem/core-api").put(&-1);
         });
     }),
     Member::new("version", Shape::Text, |_, _, slot| slot.put(VERSION)),

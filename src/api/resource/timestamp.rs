@@ -17,9 +17,9 @@ pub const SHAPE: Shape = Shape::Members(&[
 pub fn write(slot: MemberWriter<'_, '_>, slots: &Slots, timestamp: Timestamp) {
     let unix = slots.epoch_unix() + i64::from(timestamp.0);
     slot.object(|object| {
-        object.slot("epoch").put(&timestamp);
-        object.slot("unix").put(&unix);
-        object.slot("human").text(Iso8601(unix));
+        object.member("epoch").put(&timestamp);
+        object.member("unix").put(&unix);
+        object.member("human").text(Iso8601(unix));
     });
 }
 

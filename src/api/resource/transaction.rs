@@ -16,7 +16,7 @@ use crate::{
             rule::{Check, Rule},
             shape::{self, Shape},
         },
-        view::{Place, Spot, stored_recipient},
+        view::{ConfirmedTransaction, Spot, stored_recipient},
     },
     protocol::{Address, Height, SignedTransaction, Timestamp},
 };
@@ -90,12 +90,12 @@ pub const PATH_ID: &[Parameter] = &[ID];
 #[derive(Clone, Debug)]
 pub struct TransactionRow {
     pub transaction: Arc<SignedTransaction>,
-    pub place: Option<Place>,
+    pub place: Option<ConfirmedTransaction>,
 }
 
 impl TransactionRow {
     /// A confirmed one.
-    pub fn confirmed(place: Place) -> Self {
+    pub fn confirmed(place: ConfirmedTransaction) -> Self {
         Self { transaction: place.transaction().clone(), place: Some(place) }
     }
 

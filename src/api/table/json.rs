@@ -17,7 +17,7 @@ impl<'o> Object<'o> {
     }
 
     /// The place of the next member.
-    pub fn slot<'s>(&'s mut self, name: &'s str) -> MemberWriter<'s, 'o> {
+    pub fn member<'s>(&'s mut self, name: &'s str) -> MemberWriter<'s, 'o> {
         MemberWriter { object: self, name }
     }
 
@@ -133,11 +133,11 @@ mod tests {
     #[test]
     fn unused_slots_leave_no_trace() {
         let out = data_object(|object| {
-            object.slot("a").put_some(None::<u8>);
-            object.slot("b").text(7);
-            object.slot("c").text_some(None::<u8>);
-            object.slot("d").object(|inner| inner.slot("\"").put("\n"));
-            object.slot("e").list([1, 2], |out, item| write_value(out, &item));
+            object.member("a").put_some(None::<u8>);
+            object.member("b").text(7);
+            object.member("c").text_some(None::<u8>);
+            object.member("d").object(|inner| inner.member("\"").put("\n"));
+            object.member("e").list([1, 2], |out, item| write_value(out, &item));
         });
         assert_eq!(String::from_utf8(out).unwrap(), r#"{"data":{"b":"7","d":{"\"":"\n"},"e":[1,2]}}"#);
     }

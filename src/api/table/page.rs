@@ -96,18 +96,18 @@ impl<T> Listing<T> {
         let is_full_or_empty = self.rows.is_empty() || self.rows.len() == page.limit;
         match self.estimate {
             Estimate::Unsaid => {}
-            Estimate::No => meta.slot("totalCountIsEstimate").put(&false),
-            Estimate::WhenFullOrEmpty => meta.slot("totalCountIsEstimate").put(&is_full_or_empty),
+            Estimate::No => meta.member("totalCountIsEstimate").put(&false),
+            Estimate::WhenFullOrEmpty => meta.member("totalCountIsEstimate").put(&is_full_or_empty),
         }
-        meta.slot("count").put(&self.rows.len());
-        meta.slot("pageCount").put(&pages);
-        meta.slot("totalCount").put(&self.total);
-        meta.slot("next").put(&(page.number < pages).then(|| link(page.number + 1)));
+        meta.member("count").put(&self.rows.len());
+        meta.member("pageCount").put(&pages);
+        meta.member("totalCount").put(&self.total);
+        meta.member("next").put(&(page.number < pages).then(|| link(page.number + 1)));
         let has_previous = self.total > 0 && page.number > 1 && page.number <= pages + 1;
-        meta.slot("previous").put(&has_previous.then(|| link(page.number - 1)));
-        meta.slot("self").put(&link(page.number));
-        meta.slot("first").put(&link(1));
-        meta.slot("last").put(&(self.total > 0).then(|| link(pages)));
+        meta.member("previous").put(&has_previous.then(|| link(page.number - 1)));
+        meta.member("self").put(&link(page.number));
+        meta.member("first").put(&link(1));
+        meta.member("last").put(&(self.total > 0).then(|| link(pages)));
         meta.close();
         out.extend_from_slice(br#","data":"#);
         write_list(&mut out, self.rows, write);

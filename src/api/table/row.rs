@@ -56,7 +56,7 @@ impl<R> Member<R> {
 pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
     let mut object = Object::open(out);
     for member in table.iter().filter(|member| member.spoken.holds(frame.dialect)) {
-        (member.write)(row, frame, object.slot(member.name));
+        (member.write)(row, frame, object.member(member.name));
     }
     object.close();
 }

@@ -8,7 +8,7 @@
 
 use super::older::{List, Older, Row, Summary, present, readable};
 use crate::{
-    api::view::{Contents, Entry, Facts, Place, Spot, Totals},
+    api::view::{ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals},
     ledger::{Link, apply::recipients},
     protocol::{
         Address, Asset, Height, PublicKey, SignedTransaction, TransactionId,
@@ -264,8 +264,8 @@ impl Chain {
     }
 
     /// The transaction at a spot of this chain.
-    pub fn place(&self, spot: Spot) -> Option<Place> {
-        Some(Place { entry: self.at(spot.height)?, index: spot.index as usize })
+    pub fn place(&self, spot: Spot) -> Option<ConfirmedTransaction> {
+        Some(ConfirmedTransaction { entry: self.at(spot.height)?, index: spot.index as usize })
     }
 
     /// One of its lists.
@@ -287,7 +287,7 @@ impl Chain {
     }
 
     /// The claim or refund of a lock.
-    pub fn unlock(&self, lock: &TransactionId) -> Option<Place> {
+    pub fn unlock(&self, lock: &TransactionId) -> Option<ConfirmedTransaction> {
         let recent = self.unlocks.get(lock).copied();
         let spot = recent.or_else(|| readable(self.older()?.unlock(lock)).filter(|spot| spot.height <= self.base))?;
         self.place(spot)
@@ -499,9 +499,9 @@ impl Listed<'_> {
 
 impl<'s> Seen<'s> {
     /// The transaction there.
-    pub fn place(&self, chain: &Chain) -> Option<Place> {
+    pub fn place(&self, chain: &Chain) -> Option<ConfirmedTransaction> {
         let entry = self.entry.cloned().or_else(|| chain.at(self.spot.height))?;
-        Some(Place { entry, index: self.spot.index as usize })
+        Some(ConfirmedTransaction { entry, index: self.spot.index as usize })
     }
 }
 

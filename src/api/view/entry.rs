@@ -65,7 +65,7 @@ pub struct Spot {
 
 /// A transaction on a chain: its block and its index in it, from 0.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ConfirmedTransaction {
     pub entry: Arc<Entry>,
     pub index: usize,
 }
@@ -148,7 +148,7 @@ impl Totals {
     }
 }
 
-impl Place {
+impl ConfirmedTransaction {
     /// The transaction there.
     pub fn transaction(&self) -> &Arc<SignedTransaction> {
         &self.entry.link.block().transactions[self.index]

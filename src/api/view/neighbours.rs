@@ -1,6 +1,6 @@
 //! The other nodes of the network, as the observed one knows them.
 
-use crate::{actors::NodeId, ledger::Link, protocol::Height, sim::network::Network};
+use crate::{actors::NodeId, ledger::Link, protocol::Height, sim::network::MessageNetwork};
 use dashmap::DashMap;
 use std::sync::{
     Arc,
@@ -48,7 +48,7 @@ impl Neighbours {
     }
 
     /// Learns how far the known nodes are from this one.
-    pub(super) fn measure(&self, own: NodeId, network: &Network) {
+    pub(super) fn measure(&self, own: NodeId, network: &MessageNetwork) {
         for node in self.tips.iter().map(|neighbour| *neighbour.key()) {
             self.latencies.insert(node, latency_ms(network, own, node));
         }
@@ -84,7 +84,7 @@ impl Neighbours {
 }
 
 /// The way from a node to another and back, in milliseconds.
-pub fn latency_ms(network: &Network, own: NodeId, other: NodeId) -> u32 {
+pub fn latency_ms(network: &MessageNetwork, own: NodeId, other: NodeId) -> u32 {
     let there_and_back = network.delay(own, other) + network.delay(other, own);
     u32::try_from(there_and_back.as_millis()).unwrap_or(u32::MAX)
 }

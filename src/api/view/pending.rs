@@ -8,13 +8,13 @@ use std::{
 };
 
 /// Highest fee first, then first come.
-type Place = (Reverse<u64>, u64);
+type FeeOrder = (Reverse<u64>, u64);
 
 /// Pending transactions.
 #[derive(Clone, Default)]
 pub struct Pending {
-    by_fee: OrdMap<Place, Arc<SignedTransaction>>,
-    by_id: OrdMap<TransactionId, Place>,
+    by_fee: OrdMap<FeeOrder, Arc<SignedTransaction>>,
+    by_id: OrdMap<TransactionId, FeeOrder>,
     arrivals: u64,
     /// In the order in which they would be forged, made when first asked for.
     ordered: Arc<OnceLock<Vec<Arc<SignedTransaction>>>>,

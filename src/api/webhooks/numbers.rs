@@ -11,7 +11,7 @@ use crate::{
         view::{VERSION, latency_ms},
     },
     ledger::{BlockTree, Link},
-    sim::{NetworkEvent, Observer, Plan, network::Network, tips::path},
+    sim::{NetworkEvent, Observer, Plan, network::MessageNetwork, tips::path},
 };
 use std::{
     net::Ipv4Addr,
@@ -86,7 +86,7 @@ struct Hearer {
     tree: Arc<BlockTree>,
     node: NodeId,
     /// To peers, in milliseconds there and back.
-    network: Arc<Network>,
+    network: Arc<MessageNetwork>,
     /// Events up to this one were heard.
     heard: u64,
     fired: Vec<Fired>,

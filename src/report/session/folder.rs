@@ -366,7 +366,7 @@ async fn resume(
     loop {
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
-        let place = Place { file, at };
+        let place = RecordPlace { file, at };
         reached.sum = LogPlace::sum(reached.sum, &record);
         match record.first() {
             Some(&BLOCK) => {
@@ -426,12 +426,12 @@ impl Logged for Ended {
 }
 
 /// Where in the log a record is, for errors.
-struct Place {
+struct RecordPlace {
     file: PathBuf,
     at: u64,
 }
 
-impl Place {
+impl RecordPlace {
     fn wrong(&self, why: impl ToString) -> FolderError {
         FolderError::NotUnderstood { file: self.file.clone(), at: self.at, why: why.to_string() }
     }

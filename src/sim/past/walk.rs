@@ -1,6 +1,6 @@
 //! Playing the past again, event for event, from a moment that was kept to the instant that is asked for.
 
-use super::{History, Kept, Place, Watchers};
+use super::{History, Kept, RunPoint, Watchers};
 use crate::{
     actors::{Event, NodeId, SimTime},
     protocol::{BlockId, Round},
@@ -16,7 +16,7 @@ use std::{
 
 /// How far one step goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// To where something else was told of, as `/lab/events` and traces tell it.
     Event,
     /// To where another block is the winning tip.
@@ -30,10 +30,10 @@ pub enum Step {
 pub enum Lost {
     /// Nothing is kept that early.
     #[error("{at} is before the first instant that is kept, {}", first.at.micros(), at = at.at.micros())]
-    TooEarly { at: Place, first: Place },
+    TooEarly { at: RunPoint, first: RunPoint },
     /// The run never stood there.
     #[error("the run never stood at {} after {} inputs delivered to actors", place.at.micros(), place.delivered)]
-    NoSuchPlace { place: Place },
+    NoSuchPoint { place: RunPoint },
     #[error(transparent)]
     Died(#[from] ActorDied),
 }
@@ -45,7 +45,7 @@ pub struct Walk<W> {
     inputs: VecDeque<CameIn>,
     came_in: usize,
     /// Where it ends.
-    end: Place,
+    end: RunPoint,
     told: Arc<AtomicU64>,
 }
 
@@ -69,13 +69,13 @@ impl<W: Watchers> History<W> {
         // What came in at this very instant has come in.
         let inputs = self.inputs.partition_point(|came| came.at <= at);
         let is_before = |kept: &Kept<W>| kept.place.at < at && kept.place.inputs <= inputs;
-        let place = Place { at, delivered: 0, inputs };
+        let place = RunPoint { at, delivered: 0, inputs };
         let from = self.kept.iter().rev().find(|kept| is_before(kept)).or_else(|| {
             // The first instant of all is itself kept.
             self.kept.first().filter(|kept| kept.place.at == at && kept.place.inputs <= inputs)
         });
         let from = from.ok_or_else(|| self.too_early(place))?;
-        let mut walk = self.walk(from, Place { delivered: u64::MAX, ..place });
+        let mut walk = self.walk(from, RunPoint { delivered: u64::MAX, ..place });
         walk.go_to_instant(at).await?;
         Ok(walk)
     }
@@ -84,7 +84,7 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// It is before the first moment that is kept, or the run never stood there.
-    pub async fn to(&self, place: Place) -> Result<Walk<W>, Lost> {
+    pub async fn to(&self, place: RunPoint) -> Result<Walk<W>, Lost> {
         let index = self.before(place, true).ok_or_else(|| self.too_early(place))?;
         self.walk_to(index, place).await
     }
@@ -93,7 +93,7 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// As [`History::to`].
-    pub async fn after(&self, place: Place, step: Step) -> Result<Walk<W>, Lost> {
+    pub async fn after(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, Lost> {
         let mut walk = self.to(place).await?;
         walk.go_on(&self.inputs, self.present);
         let was = walk.mark(step);
@@ -106,7 +106,7 @@ impl<W: Watchers> History<W> {
     ///
     /// # Errors
     /// As [`History::to`].
-    pub async fn before_step(&self, place: Place, step: Step) -> Result<Walk<W>, Lost> {
+    pub async fn before_step(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, Lost> {
         let mut index = self.before(place, false);
         while let Some(from) = index {
             if let Some(found) = self.last_mark(from, place, step).await? {
@@ -119,7 +119,7 @@ impl<W: Watchers> History<W> {
     }
 
     /// Where the last step between a kept moment and a place ended, the place itself not counted.
-    async fn last_mark(&self, from: usize, place: Place, step: Step) -> Result<Option<Place>, Lost> {
+    async fn last_mark(&self, from: usize, place: RunPoint, step: WalkStep) -> Result<Option<RunPoint>, Lost> {
         let mut walk = self.walk(&self.kept[from], place);
         let (mut mark, mut found) = (walk.mark(step), None);
         while walk.next().await? && walk.place() < place {
@@ -132,7 +132,7 @@ impl<W: Watchers> History<W> {
     }
 
     /// The last moment that is kept before a place, or at it.
-    fn before(&self, place: Place, or_at: bool) -> Option<usize> {
+    fn before(&self, place: RunPoint, or_at: bool) -> Option<usize> {
         let is_before = |kept: &Kept<W>| {
             let one = kept.place;
             let is_on_way = one.at <= place.at && one.delivered <= place.delivered && one.inputs <= place.inputs;
@@ -141,13 +141,13 @@ impl<W: Watchers> History<W> {
         self.kept.iter().rposition(|kept| is_before(kept))
     }
 
-    async fn walk_to(&self, from: usize, place: Place) -> Result<Walk<W>, Lost> {
+    async fn walk_to(&self, from: usize, place: RunPoint) -> Result<Walk<W>, Lost> {
         let mut walk = self.walk(&self.kept[from], place);
         while walk.next().await? {}
         Ok(walk)
     }
 
-    fn walk(&self, from: &Kept<W>, end: Place) -> Walk<W> {
+    fn walk(&self, from: &Kept<W>, end: RunPoint) -> Walk<W> {
         let watchers = from.watchers.apart();
         let told = Arc::new(AtomicU64::new(0));
         let mut observers = watchers.observers();
@@ -158,16 +158,16 @@ impl<W: Watchers> History<W> {
         Walk { stage, watchers, inputs, came_in, end, told }
     }
 
-    fn too_early(&self, at: Place) -> Lost {
+    fn too_early(&self, at: RunPoint) -> Lost {
         Lost::TooEarly { at, first: self.kept.first().map_or(self.present, |kept| kept.place) }
     }
 }
 
 impl<W> Walk<W> {
     /// Where it is.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RunPoint {
         let world = self.stage.world();
-        Place { at: world.now(), delivered: world.delivered(), inputs: self.came_in }
+        RunPoint { at: world.now(), delivered: world.delivered(), inputs: self.came_in }
     }
 
     /// The copy where it has come to, and those who watched it.
@@ -211,22 +211,22 @@ impl<W> Walk<W> {
     }
 
     /// The walk ends later than it did.
-    fn go_on(&mut self, inputs: &[CameIn], end: Place) {
+    fn go_on(&mut self, inputs: &[CameIn], end: RunPoint) {
         self.inputs = inputs[self.came_in.min(inputs.len())..].iter().cloned().collect();
         self.end = end;
     }
 
-    fn mark(&self, step: Step) -> Mark {
+    fn mark(&self, step: WalkStep) -> Mark {
         let world = self.stage.world();
         match step {
-            Step::Event => Mark::Told(self.told.load(Ordering::Relaxed)),
-            Step::Block => Mark::Tip(world.tips().winning().id()),
-            Step::Round => Mark::Round(world.tree().schedule().at(world.tips().winning().height().next()).round),
+            WalkStep::Event => Mark::Told(self.told.load(Ordering::Relaxed)),
+            WalkStep::Block => Mark::Tip(world.tips().winning().id()),
+            WalkStep::Round => Mark::Round(world.tree().schedule().at(world.tips().winning().height().next()).round),
         }
     }
 
     fn lost(&self) -> Lost {
-        Lost::NoSuchPlace { place: self.end }
+        Lost::NoSuchPoint { place: self.end }
     }
 }
 

@@ -39,7 +39,7 @@ pub fn faucet(call: Call<'_>) -> Answer<'_> {
         let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
         Ok(Reply::json(json::data_object(|data| {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            data.slot("transactions").put(&ids);
+            data.member("transactions").put(&ids);
         })))
     })
 }
@@ -62,8 +62,8 @@ pub fn accounts(call: Call<'_>) -> Answer<'_> {
             .collect();
         Ok(Reply::json(json::data_object(|data| {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            data.slot("accounts").put(&accounts);
-            data.slot("transactions").put(&ids);
+            data.member("accounts").put(&accounts);
+            data.member("transactions").put(&ids);
         })))
     })
 }

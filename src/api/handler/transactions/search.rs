@@ -21,7 +21,7 @@ use crate::{
             route::Call,
             rule::Given,
         },
-        view::{Chain, Entry, Facts, List, Listed, Place, Seen, Spot},
+        view::{Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
     },
     protocol::{Address, Asset, PublicKey, TransactionId, transaction::Kind},
 };
@@ -491,7 +491,7 @@ fn is_payee(row: &TransactionRow, address: &Address) -> bool {
     }
 }
 
-fn spot_of(place: &Place) -> Spot {
+fn spot_of(place: &ConfirmedTransaction) -> Spot {
     Spot { height: place.entry.height(), index: place.index as u32 }
 }
 

@@ -11,7 +11,7 @@
 //!
 //! A file appears whole or not at all, after the log up to its place is on the disk. The last two are kept.
 
-use super::{BLOCK, FolderError, FolderWriter, Place, Settling, TAKEN, Taken, Told, told};
+use super::{BLOCK, FolderError, FolderWriter, RecordPlace, Settling, TAKEN, Taken, Told, told};
 use crate::{
     actors::{NodeId, SimTime},
     files::segments::{Records, Segment},
@@ -321,14 +321,14 @@ impl Before {
             let (file, at) = before.records.place();
             let Some(record) = before.records.next_record()? else { return Ok(None) };
             before.place.sum = LogPlace::sum(before.place.sum, &record);
-            before.take(&record, &Place { file, at }, plan, desk, infos, settling)?;
+            before.take(&record, &RecordPlace { file, at }, plan, desk, infos, settling)?;
         }
     }
 
     fn take(
         &mut self,
         record: &[u8],
-        place: &Place,
+        place: &RecordPlace,
         plan: &Plan,
         desk: &FaultDesk,
         infos: &[SnapshotInfo],
