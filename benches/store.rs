@@ -1,6 +1,6 @@
 //! What a testnet in a folder costs when it lasts: memory of a chain of empty blocks with 51 delegates, whose deep blocks
-//! settle; the speed of forging beside that of the same run without a folder; how long it takes to start again, with the
-//! index and without it; and how soon an old block is read.
+//! settle; the speed of forging beside that of the same run without a folder; how long it takes to start again, from a
+//! checkpoint and by playing all slots, with the index and without it; and how soon an old block is read.
 //!
 //! `cargo bench --bench store` plays 200,000 blocks (minutes: each of 51 nodes takes each block); `-- 10000000` plays so many.
 //! Signatures are modelled, for what is measured is not cryptography. The folder lies in the system's folder for temporary
@@ -14,12 +14,15 @@ use dposlab::{
     protocol::Height,
     report::session::{
         Session,
-        folder::{Folder, FolderWriter, Opened, Sync},
+        folder::{
+            Folder, FolderWriter, Opened, Resumed, Sync,
+            checkpoint::{Beside, Checkpoints, EVERY},
+        },
     },
     scenario::{FaultDesk, Scenario, run::among_actors},
     sim::{
-        Observer, Plan, SeedTree, Stage,
-        live::{Journal, Settler},
+        Observer, Plan, SeedTree, Stage, TraceDigest,
+        live::{Journal, Keeper, Settler},
     },
 };
 use rand::{Rng, SeedableRng};
@@ -36,6 +39,8 @@ use std::{
 const EVENTS_AT_ONCE: usize = 512;
 /// Pairs of runs whose speed is compared.
 const PAIRS: usize = 3;
+/// Blocks of a testnet that is played again.
+const PLAYED_MAX: u32 = 1_000_000;
 /// Blocks that are read.
 const READS: usize = 2_000;
 
@@ -62,22 +67,36 @@ struct Kept {
     plan: Plan,
     stage: Stage,
     writer: FolderWriter,
+    checkpoints: Checkpoints,
+    /// The height of the base that it began with.
+    base: Height,
+}
+
+fn beside(digest: &TraceDigest) -> Beside {
+    Beside { digest: digest.clone(), numbers: Box::new(Vec::new), go_on: Box::new(|_| Ok(())) }
 }
 
 impl Kept {
-    fn open(folder: &Path) -> Self {
+    fn open(folder: &Path, by_checkpoint: bool) -> Self {
         let scenario = scenario();
         let (plan, desk) = plan(&scenario);
         let session = Session::new(7, &scenario, 1, plan.tree.config());
-        let opened = among_actors(Folder::new(folder).open(&session, &plan, &desk, Vec::new())).unwrap();
+        let digest = TraceDigest::default();
+        let (beside_it, watching) = (beside(&digest), vec![Box::new(digest.clone()) as Box<dyn Observer>]);
+        let by = by_checkpoint.then_some(&beside_it);
+        let opened = among_actors(Folder::new(folder).open_with(&session, &plan, &desk, watching, by)).unwrap();
         let Opened { log, settling, resumed, .. } = opened;
         let writer = FolderWriter::new(log, settling, Sync::Within(Duration::from_secs(1)), &plan, 1);
-        let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone())];
-        let stage = match resumed {
-            Some(resumed) => Stage::at(&resumed.moment, resumed.snapshots, observers),
-            None => Stage::inline(&plan, observers),
+        let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
+        let (stage, writer, base) = match resumed {
+            Some(Resumed { moment, snapshots, known, base, .. }) => {
+                (Stage::at(&moment, snapshots, observers), writer.after(known), base)
+            }
+            None => (Stage::inline(&plan, observers), writer, Height(0)),
         };
-        Self { plan, stage, writer }
+        let tell = |why: &str| panic!("{why}");
+        let checkpoints = Checkpoints::new(folder, &plan, writer.clone(), beside(&digest), EVERY, tell).unwrap();
+        Self { plan, stage, writer, checkpoints, base }
     }
 
     fn play(&mut self, height: Height) {
@@ -87,6 +106,12 @@ impl Kept {
             self.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
             if let Some(lowest) = self.writer.settle(world.tips()) {
                 self.stage.forget_moments(lowest);
+            }
+            if self.checkpoints.is_due(self.tip().height()) {
+                let now = self.stage.world().now();
+                self.stage.rest_until(now);
+                let moment = among_actors(self.stage.moment()).expect("nobody dies");
+                self.checkpoints.keep(moment, self.stage.snapshots());
             }
         }
         self.writer.outcome().expect("it was written");
@@ -117,7 +142,7 @@ fn plain(height: Height) -> (Duration, String) {
 /// The same in a folder.
 fn kept(height: Height) -> (Duration, String) {
     let folder = tempfile::tempdir().unwrap();
-    let mut kept = Kept::open(folder.path());
+    let mut kept = Kept::open(folder.path(), true);
     let begun = Instant::now();
     kept.play(height);
     (begun.elapsed(), at(&kept.tip(), height))
@@ -174,7 +199,7 @@ fn reading(kept: &Kept, heights: std::ops::RangeInclusive<u32>, what: &str) -> f
 
 fn lasting(blocks: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let mut kept = Kept::open(folder.path());
+    let mut kept = Kept::open(folder.path(), true);
     let early = Height((blocks / 4).max(10_000));
     kept.play(early);
     let before = memory();
@@ -194,16 +219,22 @@ fn lasting(blocks: u32) {
     let cut = kept.plan.tree.cut();
     reading(&kept, 2..=cut.0, "a settled block is read in");
     assert!(kept.plan.tree.settled().is_some_and(|settled| settled.top() == cut));
+    kept.checkpoints.end();
     drop(kept);
-    let start = || {
+    let start = |by_checkpoint| {
         let begun = Instant::now();
-        let kept = Kept::open(folder.path());
+        let kept = Kept::open(folder.path(), by_checkpoint);
+        assert_eq!(kept.base.0 > 0, by_checkpoint, "a checkpoint has a base");
         assert_eq!(at(&kept.tip(), Height(blocks)), tip, "it is where it was");
         begun.elapsed().as_secs_f64()
     };
-    println!("start, all slots played again: {:.1} s", start());
+    println!("start from a checkpoint: {:.2} s", start(true));
+    if blocks > PLAYED_MAX {
+        return;
+    }
+    println!("start, all slots played again: {:.1} s", start(false));
     fs::remove_dir_all(folder.path().join("index")).unwrap();
-    println!("the same without an index, which is made again: {:.1} s", start());
+    println!("the same without an index, which is made again: {:.1} s", start(false));
 }
 
 fn main() {

@@ -7,6 +7,7 @@
 
 pub mod apply;
 pub mod balance;
+pub mod base;
 pub mod import;
 pub mod round;
 pub mod rules;

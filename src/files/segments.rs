@@ -21,6 +21,8 @@ use std::{
 
 /// The first bytes of a segment.
 const MAGIC: &[u8; 8] = b"dposlog1";
+/// Bytes before the first record of a segment.
+pub const SEGMENT_HEAD: u64 = MAGIC.len() as u64;
 /// Bytes before those of a record.
 const HEAD: usize = 12;
 /// The number of zeros at the end of the last record that show that they were never written, because power was lost.
@@ -42,6 +44,13 @@ pub struct Spot {
     pub at: u64,
     /// Bytes of the record, without those before it.
     pub length: u32,
+}
+
+impl Spot {
+    /// The byte of the segment at which the record ends.
+    pub fn end(&self) -> u64 {
+        self.at + HEAD as u64 + u64::from(self.length)
+    }
 }
 
 /// The error of a log that cannot be read or written.
@@ -234,7 +243,8 @@ fn head(record: &[u8]) -> [u8; HEAD] {
     head
 }
 
-fn segment(folder: &Path, number: u32) -> PathBuf {
+/// The file of a segment.
+pub fn segment(folder: &Path, number: u32) -> PathBuf {
     folder.join(format!("{number:08}.log"))
 }
 
@@ -283,16 +293,27 @@ impl Records {
     /// # Errors
     /// A segment is missing or is none.
     pub fn open(folder: &Path) -> Result<Option<Self>, LogError> {
+        Self::open_at(folder, 1)
+    }
+
+    /// Reads the log of a folder from a segment on; `None` if it has none of that number.
+    ///
+    /// # Errors
+    /// As [`Records::open`].
+    pub fn open_at(folder: &Path, number: u32) -> Result<Option<Self>, LogError> {
         let numbers = numbers(folder)?;
         let Some(last) = numbers.last().copied() else { return Ok(None) };
         if let Some(missing) = (1..=last).zip(&numbers).find_map(|(want, found)| (want != *found).then_some(want)) {
             return Err(LogError::Missing { missing: segment(folder, missing), later: segment(folder, last) });
         }
-        let (input, length) = open_segment(folder, 1, last)?;
+        if !numbers.contains(&number) {
+            return Ok(None);
+        }
+        let (input, length) = open_segment(folder, number, last)?;
         Ok(Some(Self {
             folder: folder.to_owned(),
             last,
-            number: 1,
+            number,
             input,
             at: MAGIC.len() as u64,
             length,
@@ -418,6 +439,15 @@ impl Records {
     fn damaged(&self, why: &str) -> LogError {
         LogError::Damaged { file: segment(&self.folder, self.number), at: self.at, why: why.to_owned() }
     }
+}
+
+/// Bytes of a segment.
+///
+/// # Errors
+/// It cannot be looked at.
+pub fn segment_bytes(folder: &Path, number: u32) -> Result<u64, LogError> {
+    let file = segment(folder, number);
+    fs::metadata(&file).map(|file| file.len()).map_err(|source| LogError::Io { file, source })
 }
 
 /// The numbers of the segments in a folder, ascending.

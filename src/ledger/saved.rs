@@ -200,7 +200,10 @@ impl Loader {
     }
 
     /// The length of a list. No element takes less than a byte.
-    fn length(&mut self) -> Result<usize, LoadError> {
+    ///
+    /// # Errors
+    /// The bytes are none of a length.
+    pub fn length(&mut self) -> Result<usize, LoadError> {
         let (length, left) = (self.number()?, self.bytes.len() - self.at);
         usize::try_from(length).ok().filter(|length| *length <= left).ok_or(LoadError::End)
     }
@@ -417,6 +420,7 @@ macro_rules! maps {
 maps! {
     BTreeMap<K, V> where K: Ord;
     IndexMap<K, V, IdHash> where K: Hash, Eq;
+    IndexMap<K, V> where K: Hash, Eq;
 }
 
 impl<T: Saved + Hash + Eq> Saved for IndexSet<T, IdHash> {

@@ -13,6 +13,8 @@
 //!
 //! There is no revert: a rollback moves a node's tip to an older block, whose state is at hand or computed again (`tree.rs`).
 
+mod saved;
+
 use super::{
     Balance, Wallet,
     apply::{self, ApplyError, Terms},

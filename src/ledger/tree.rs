@@ -35,6 +35,7 @@ pub use link::Link;
 use self::link::{Below, is_seam};
 use super::{
     apply::{Look, Terms},
+    base::Base,
     round::RoundSchedule,
     rules::Rules,
     settled::{Settled, read},
@@ -77,6 +78,8 @@ pub struct BlockTree {
     /// The blocks that have settled, if any ever do. They are in neither of the maps.
     settled: ArcSwapOption<Arc<dyn Settled>>,
     cut: AtomicU32,
+    /// The state after the block at the cut; `None` where nothing has settled, or the run went back.
+    base: ArcSwapOption<Base>,
     /// Blocks whose states are at hand, in the order in which they were computed.
     with_state: Mutex<VecDeque<Weak<Link>>>,
 }
@@ -122,6 +125,7 @@ impl BlockTree {
             span,
             settled: ArcSwapOption::empty(),
             cut: AtomicU32::new(0),
+            base: ArcSwapOption::empty(),
             with_state: Mutex::default(),
         };
         tree.insert(&genesis);
@@ -170,7 +174,7 @@ impl BlockTree {
         in_memory.or_else(|| self.settled_block_of(tip, transaction))
     }
 
-    fn genesis_applied(&self) -> Arc<Applied> {
+    pub(super) fn genesis_applied(&self) -> Arc<Applied> {
         self.genesis.applied.load_full().expect("the state of genesis is never dropped")
     }
 
@@ -187,7 +191,7 @@ impl BlockTree {
     }
 
     fn recomputed(&self, link: &Arc<Link>) -> Arc<Applied> {
-        let mut missing = Vec::new();
+        let (base, mut missing) = (self.base(), Vec::new());
         let mut at = link.clone();
         let mut applied = loop {
             if let Some(applied) = at.applied.load_full() {
@@ -197,8 +201,11 @@ impl BlockTree {
                 // As it was read again.
                 break self.genesis_applied();
             }
+            if let Some(base) = base.as_ref().filter(|base| base.is_of(&at)) {
+                break base.applied.clone();
+            }
             if let Some(settled) = at.below.settled() {
-                break self.settled_state(at.height(), &at.block, &*settled);
+                break self.settled_state(&at.block, &*settled);
             }
             let parent = at.parent().expect("it is above genesis");
             missing.push(mem::replace(&mut at, parent));
@@ -255,7 +262,7 @@ impl BlockTree {
         let link = Arc::new(Link {
             block: block.clone(),
             height: block.header.height,
-            below: Link::below_child(parent, self.span),
+            below: self.below_child(parent),
             notable: notable.map(Arc::new),
             applied: ArcSwapOption::from_pointee(applied),
             child: OnceLock::new(),

@@ -46,6 +46,11 @@ struct Node {
 }
 
 impl Wallets {
+    /// No wallets, for a state of the same network.
+    pub(super) fn none(&self) -> Self {
+        Self { numbers: self.numbers.clone(), ..Self::default() }
+    }
+
     /// The wallet at an address.
     pub fn get(&self, address: &Address) -> Option<&Arc<Wallet>> {
         let number = self.numbers.get(address)?;

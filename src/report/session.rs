@@ -182,7 +182,7 @@ impl SessionWriter {
 }
 
 impl Journal for SessionWriter {
-    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+    fn comes_in(&mut self, at: SimTime, delivered: u64, _: &Tips, what: &Intervention) {
         self.entry(at, delivered, what.into());
     }
 

@@ -38,8 +38,8 @@ const EVENTS_AT_ONCE: usize = 512;
 
 /// Writes down what comes into a live run from outside, before it is played.
 pub trait Journal: Send {
-    /// Something is about to come in, after so many inputs were delivered to actors.
-    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention);
+    /// Something is about to come in, after so many inputs were delivered to actors, where nodes stand on `tips`.
+    fn comes_in(&mut self, at: SimTime, delivered: u64, tips: &Tips, what: &Intervention);
 
     /// The run was stopped.
     fn ended(&mut self, at: SimTime, delivered: u64);
@@ -302,7 +302,7 @@ impl Live {
             Command::Intervene { what, reply } => {
                 let world = self.stage.world();
                 for journal in &mut self.journals {
-                    journal.comes_in(world.now(), world.delivered(), &what);
+                    journal.comes_in(world.now(), world.delivered(), world.tips(), &what);
                     // What cannot be written down is not done. Nobody answers the client any more.
                     if journal.is_broken() {
                         return self.stop_asked();

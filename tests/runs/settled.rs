@@ -123,7 +123,7 @@ impl Kept {
 
     fn comes_in(&mut self, what: Intervention) -> Outcome {
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
-        self.writer.comes_in(now, delivered, &what);
+        self.writer.comes_in(now, delivered, self.stage.world().tips(), &what);
         let is_back = matches!(what, Intervention::Revert { .. });
         let outcome = among_actors(self.stage.intervene(what)).expect("nobody dies");
         if is_back {

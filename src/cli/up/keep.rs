@@ -87,7 +87,7 @@ impl Keep {
             let folder = path.display();
             eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
         }
-        let Some(Resumed { moment, snapshots, history, pace, torn, told, known, sum }) = resumed else {
+        let Some(Resumed { moment, snapshots, history, pace, torn, told, known, .. }) = resumed else {
             if let Some(arrived) = &beginning.arrived {
                 writer.begin_with(&arrived.snapshots, arrived.moment.tips(), plan.tip.height());
             }
@@ -102,7 +102,7 @@ impl Keep {
         }
         told.iter().for_each(|why| eprintln!("dposlab: --data-dir {why}"));
         beginning.arrived = Some(Arrived { moment, snapshots, history });
-        let writer = writer.after(known, sum);
+        let writer = writer.after(known);
         Ok(Kept { path, writer, pace, heard, digest: digest.clone(), every: self.checkpoint_every })
     }
 }

@@ -6,12 +6,14 @@ use super::{
 };
 use crate::{
     ledger::{
+        base::Base,
         round::Round,
         settled::{Settled, read},
         state::Applied,
     },
     protocol::{Block, Height, TransactionId},
 };
+use arc_swap::ArcSwap;
 use std::sync::{Arc, atomic::Ordering};
 
 impl BlockTree {
@@ -69,6 +71,7 @@ impl BlockTree {
         let height = top.height();
         assert!(is_seam(height.next(), self.span), "{top:?} is not the last block below a seam, every {}", self.span);
         assert!(settled.top() >= height, "{top:?} is above the top of what has settled, {}", settled.top());
+        let base = Base { height, id: top.id(), applied: self.applied(top) };
         self.settled.store(Some(Arc::new(settled.clone())));
         self.cut.store(height.0, Ordering::Release);
         let cut = |seam: &Link| {
@@ -111,6 +114,43 @@ impl BlockTree {
             cut(&at);
         }
         self.remove(gone);
+        self.base.store(Some(Arc::new(base)));
+    }
+
+    /// The state after the highest settled block, where it is known.
+    pub fn base(&self) -> Option<Arc<Base>> {
+        self.base.load_full()
+    }
+
+    /// Takes what has settled as settled, in a tree that has seen none of it: `settled` has the block of the base, with all
+    /// below it. The blocks above it can follow.
+    ///
+    /// # Panics
+    /// The base lies below no seam, or `settled` lacks it.
+    pub fn begin_at(&self, base: Base, settled: &Arc<dyn Settled>) {
+        let in_memory = self.links.get(&base.id).map(|link| link.clone());
+        if let Some(top) = in_memory {
+            // The chain that the run began on comes with the network.
+            return self.settle(&top, settled);
+        }
+        let height = base.height;
+        assert!(is_seam(height.next(), self.span), "height {height} is not the last below a seam, every {}", self.span);
+        assert!(settled.top() >= height, "height {height} is above the top of what has settled, {}", settled.top());
+        let all: Vec<Arc<Link>> = self.links.iter().map(|entry| entry.value().clone()).collect();
+        let has_settled = |link: &Arc<Link>| link.height() > Height::GENESIS && link.height() <= height;
+        self.remove(all.into_iter().filter(has_settled).collect());
+        self.settled.store(Some(Arc::new(settled.clone())));
+        self.cut.store(height.0, Ordering::Release);
+        self.base.store(Some(Arc::new(base)));
+    }
+
+    /// What lies below a child of `parent`.
+    pub(super) fn below_child(&self, parent: &Arc<Link>) -> Below {
+        let is_at_cut = parent.height() == self.cut() && parent.height() > Height::GENESIS;
+        match parent.below.settled().filter(|_| is_at_cut) {
+            Some(settled) => Below::Seam(ArcSwap::from_pointee(Across::Settled(settled))),
+            None => Link::below_child(parent, self.span),
+        }
     }
 
     /// The run went back, to chains that are in memory down to the height above `cut`: `settled` has those below. Blocks on top
@@ -118,6 +158,9 @@ impl BlockTree {
     pub fn unsettle(&self, cut: Height, settled: &Arc<dyn Settled>) {
         self.settled.store(Some(Arc::new(settled.clone())));
         self.cut.store(cut.0, Ordering::Release);
+        if self.base().is_some_and(|base| base.height != cut) {
+            self.base.store(None);
+        }
         let all: Vec<Arc<Link>> = self.links.iter().map(|entry| entry.value().clone()).collect();
         self.remove(all.into_iter().filter(|link| link.lowest_in_memory() > cut.next()).collect());
     }
@@ -171,8 +214,13 @@ impl BlockTree {
         is_in(&at).then_some(at)
     }
 
-    /// The state of a block whose parent has settled: computed from genesis on, for no other is kept.
-    pub(super) fn settled_state(&self, height: Height, block: &Arc<Block>, settled: &dyn Settled) -> Arc<Applied> {
+    /// The state of a block whose parent has settled: from the base if that is the parent's, else from genesis on.
+    pub(super) fn settled_state(&self, block: &Arc<Block>, settled: &dyn Settled) -> Arc<Applied> {
+        let height = block.header.height;
+        let is_parent = |base: &Base| base.height.next() == height && block.header.previous == Some(base.id);
+        if let Some(base) = self.base().filter(|base| is_parent(base)) {
+            return Arc::new(self.applied_again(&base.applied, block));
+        }
         let mut applied = self.genesis_applied();
         for below in Height::GENESIS.0 + 1..height.0 {
             applied = Arc::new(self.applied_again(&applied, &read(settled, Height(below)).block));

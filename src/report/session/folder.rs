@@ -10,6 +10,7 @@
 
 pub mod checkpoint;
 pub mod index;
+mod known;
 mod settling;
 mod writer;
 
@@ -18,7 +19,7 @@ use crate::{
     actors::{NodeId, SimTime},
     files::{
         self, TEXT_LIMIT,
-        segments::{Log, LogError, Reader, Records, Spot},
+        segments::{self, Log, LogError, Reader, Records, Spot},
     },
     protocol::{Block, Height, NetworkConfig},
     scenario::FaultDesk,
@@ -29,8 +30,9 @@ use crate::{
         world::Moment,
     },
 };
-use checkpoint::{Beside, Known, LogPlace, Restored};
+use checkpoint::{Beside, Restored};
 use index::Index;
+pub use known::Known;
 use serde::{Deserialize, Serialize};
 use settling::Logged;
 pub use settling::{Depth, Settling};
@@ -160,7 +162,8 @@ pub struct Resumed {
     pub told: Vec<String>,
     /// What is known of the log, for its writer.
     pub known: Known,
-    pub sum: u32,
+    /// The height of the base that it began with; 0 where none was of use.
+    pub base: Height,
 }
 
 /// A folder whose testnet begins, or goes on.
@@ -346,7 +349,7 @@ async fn resume(
     told_of: Vec<String>,
 ) -> Result<(Log, Resumed), FolderError> {
     let config = plan.tree.config();
-    let Restored { mut records, mut reached, mut known, moment, snapshots, mut history, mut pace } = begun;
+    let Restored { mut records, mut known, base, moment, snapshots, mut history } = begun;
     let mut stage = match moment {
         Some(moment) => {
             let mut stage = Stage::at(&moment, snapshots, watching);
@@ -367,14 +370,13 @@ async fn resume(
         let (file, at) = records.place();
         let Some(record) = records.next_record()? else { break };
         let place = RecordPlace { file, at };
-        reached.sum = LogPlace::sum(reached.sum, &record);
+        let spot = records.spot().expect("a record was read");
+        known.record(spot, &record);
         match record.first() {
             Some(&BLOCK) => {
                 let block = Block::from_bytes(&record[1..], &config.block_context());
                 let block = block.map_err(|why| place.wrong(why))?;
-                let spot = records.spot().expect("a record was read");
                 settling.is_logged(block.header.height, block.id, spot);
-                known.insert(block.header.height, block.id);
                 continue;
             }
             Some(&TAKEN) => {
@@ -385,7 +387,8 @@ async fn resume(
         }
         match told(&record).map_err(|why| place.wrong(why))? {
             Told::Came(entry) => {
-                let came = place.comes_in(&mut stage, entry, plan, desk).await?;
+                let (came, height) = place.comes_in(&mut stage, entry, plan, desk).await?;
+                known.input(spot, height);
                 if came.as_ref().is_some_and(|came| matches!(came.what, Intervention::Revert { .. })) {
                     settling.went_back(stage.world().tips())?;
                 }
@@ -399,7 +402,10 @@ async fn resume(
                     stage.forget_moments(lowest);
                 }
             }
-            Told::Pace(text) => pace = Some(text.parse().map_err(|why| place.wrong(why))?),
+            Told::Pace(text) => {
+                text.parse::<Pace>().map_err(|why| place.wrong(why))?;
+                known.pace = Some(text);
+            }
         }
     }
     for (taken, place) in ahead {
@@ -408,8 +414,8 @@ async fn resume(
     settling.is_played()?;
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
-    let (told, sum) = (told_of, reached.sum);
-    Ok((log, Resumed { moment, snapshots, history, pace, torn, told, known, sum }))
+    let pace = known.pace.as_deref().and_then(|text| text.parse().ok());
+    Ok((log, Resumed { moment, snapshots, history, pace, torn, told: told_of, known, base }))
 }
 
 /// A log that is read, and not written to.
@@ -432,6 +438,10 @@ struct RecordPlace {
 }
 
 impl RecordPlace {
+    fn of(log: &Path, spot: Spot) -> Self {
+        Self { file: segments::segment(log, spot.segment), at: spot.at }
+    }
+
     fn wrong(&self, why: impl ToString) -> FolderError {
         FolderError::NotUnderstood { file: self.file.clone(), at: self.at, why: why.to_string() }
     }
@@ -442,19 +452,22 @@ impl RecordPlace {
         Entry { at, delivered, came, .. }: Entry,
         plan: &Plan,
         desk: &FaultDesk,
-    ) -> Result<Option<CameIn>, FolderError> {
+    ) -> Result<(Option<CameIn>, Height), FolderError> {
         self.reach(stage, at, delivered).await?;
         if let Came::Submit { node, .. } = came
             && node as usize >= plan.nodes.len()
         {
             return Err(self.wrong(format!("node {node} is none of {}", plan.nodes.len())));
         }
-        let height = |node| stage.world().tips().of(NodeId(node)).height();
-        let what = came.intervention(plan.tree.config(), desk, height).map_err(|why| self.wrong(why))?;
-        let Some(what) = what else { return Ok(None) };
+        let height = match came {
+            Came::Submit { node, .. } => stage.world().tips().of(NodeId(node)).height(),
+            _ => Height(0),
+        };
+        let what = came.intervention(plan.tree.config(), desk, |_| height).map_err(|why| self.wrong(why))?;
+        let Some(what) = what else { return Ok((None, height)) };
         let came = CameIn { at: SimTime::from_micros(at), delivered, what: what.clone() };
         stage.intervene(what).await?;
-        Ok(Some(came))
+        Ok((Some(came), height))
     }
 
     async fn stands(&self, stage: &mut Stage, stood: &Stood) -> Result<(), FolderError> {

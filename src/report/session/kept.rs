@@ -3,7 +3,7 @@
 use super::{Came, Entry, Session, state::line};
 use crate::{
     actors::SimTime,
-    sim::{Intervention, TraceDigest, live::Journal, snapshots::CameIn},
+    sim::{Intervention, TraceDigest, live::Journal, snapshots::CameIn, tips::Tips},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -83,7 +83,7 @@ impl Kept {
 }
 
 impl Journal for KeptSession {
-    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+    fn comes_in(&mut self, at: SimTime, delivered: u64, _: &Tips, what: &Intervention) {
         let mut kept = self.lock();
         if !kept.is_too_long {
             let entry = kept.entry(at, delivered, what.into());
@@ -105,8 +105,9 @@ mod tests {
     fn what_has_no_room_is_refused_with_the_limit_and_frees_its_memory() {
         let scenario = "version = 1\ndescription = \"d\"\nrounds = 1\n[network]\ndelegates = 3\n";
         let scenario = Scenario::parse(scenario, Path::new("a test")).expect("it is one");
-        let config = scenario.testnet(SeedTree::new(1)).config;
-        let session = Session::new(1, &scenario, 1, &config);
+        let plan = scenario.plan(&scenario.testnet(SeedTree::new(1)), SeedTree::new(1));
+        let (config, tips) = (plan.tree.config(), Tips::new(plan.nodes.len(), &plan.tip));
+        let session = Session::new(1, &scenario, 1, config);
         let mut kept = KeptSession::with_room(&session, &[], TraceDigest::default(), 4_000);
         let (now, name) = (SimTime::from_micros(9), Some("n".repeat(90)));
         let mut came = 0;
@@ -114,12 +115,12 @@ mod tests {
             let lines = file.iter().filter(|byte| **byte == b'\n').count();
             assert_eq!(lines, 2 + came, "how it began, what came in, and the end");
             assert!(file.ends_with(b"\"came\":\"end\"}\n"));
-            kept.comes_in(now, 7, &Intervention::TakeSnapshot { name: name.clone() });
+            kept.comes_in(now, 7, &tips, &Intervention::TakeSnapshot { name: name.clone() });
             came += 1;
             assert!(came < 100, "it has no end");
         }
         assert!(came > 3);
-        kept.comes_in(now, 7, &Intervention::TakeSnapshot { name });
+        kept.comes_in(now, 7, &tips, &Intervention::TakeSnapshot { name });
         assert!(kept.lock().lines.is_empty());
         let told = kept.so_far(now, 7).expect_err("it is too long").to_string();
         assert!(told.contains("4000 bytes (RECORDING_MAX)") && told.contains("--record"), "{told}");

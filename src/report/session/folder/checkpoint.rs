@@ -1,28 +1,42 @@
 //! Checkpoints: a running testnet's moment as a file, so that a start plays only what the log holds after it.
 //!
 //! ```text
-//!   DIR/checkpoint-7 │ "dposckp1" │ SHA-256 of the rest │ version, network, place in the log, what watched, moment
+//!   DIR/base-5       │ "dposbas1" │ SHA-256 of the rest │ the state after the highest settled block
+//!   DIR/checkpoint-7 │ "dposckp2" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
-//! The log stays the truth. A checkpoint says at which byte of the log it was taken and what all records before came to, as one
+//! The log stays the truth. A checkpoint says at which byte of the log it was taken and what each segment came to by then, as a
 //! checksum. One that is damaged, of another version, or of another log is passed over with a word, and so is one that the
-//! log has lost the end of; without any, the whole log is played. The blocks before it are read from the log and applied
-//! without being verified again.
+//! log has lost the end of; without any, the whole log is played.
 //!
-//! A file appears whole or not at all, after the log up to its place is on the disk. The last two are kept.
+//! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so nothing of them is read.
+//!    Of the log it reads the last segment, the blocks that have not settled, and all that came in. The blocks are applied
+//!    without being verified again.
+//! 2. Where nothing has settled, or the index lacks something, it reads the log up to the checkpoint's place and applies all
+//!    blocks in it.
+//!
+//! A file appears whole or not at all, after the log up to its place is on the disk. The last two checkpoints are kept, and
+//! the bases that they name.
 
-use super::{BLOCK, FolderError, FolderWriter, RecordPlace, Settling, TAKEN, Taken, Told, told};
+use super::{
+    BLOCK, FolderError, FolderWriter, RecordPlace, Settling, TAKEN, Taken, Told,
+    known::{Known, Spots},
+    settling::Places,
+    told,
+};
 use crate::{
     actors::{NodeId, SimTime},
-    files::segments::{Records, Segment},
+    files::segments::{Reader, Records, Segment, Spot},
     ledger::{
         BlockTree, Link,
+        base::Base,
         saved::{LoadError, Saved, Saver, saved},
     },
     protocol::{Block, BlockId, Height, crypto::sha256},
+    report::session::{Came, Entry},
     scenario::FaultDesk,
     sim::{
-        Intervention, Pace, Plan, TraceDigest,
+        Intervention, Plan, TraceDigest,
         fault::AddedFault,
         live::Keeper,
         snapshots::{CameIn, SnapshotInfo, Snapshots},
@@ -30,7 +44,7 @@ use crate::{
     },
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, VecDeque},
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
@@ -45,7 +59,9 @@ use std::{
 };
 
 /// The first bytes of a checkpoint.
-const MAGIC: &[u8; 8] = b"dposckp1";
+const MAGIC: &[u8; 8] = b"dposckp2";
+/// The first bytes of a base.
+const BASE_MAGIC: &[u8; 8] = b"dposbas1";
 /// Bytes before the body.
 const HEAD: usize = MAGIC.len() + 32;
 /// Bytes of a file that is read.
@@ -69,71 +85,23 @@ pub struct Beside {
 /// Goes on from the numbers of the last events, or says why that would leave something out.
 type GoOn = Box<dyn Fn(&[u64]) -> Result<(), String> + Send>;
 
-/// A place in a log, and what all records before it come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogPlace {
-    pub segment: u32,
-    pub byte: u64,
-    pub sum: u32,
-}
-
-saved!(struct LogPlace { segment, byte, sum });
-
-impl LogPlace {
-    /// The checksum of records, the last of which is this one.
-    pub fn sum(before: u32, record: &[u8]) -> u32 {
-        let mut hasher = crc32fast::Hasher::new_with_initial(before);
-        hasher.update(&(record.len() as u32).to_le_bytes());
-        hasher.update(record);
-        hasher.finalize()
-    }
-}
-
-/// Blocks of which it is known whether they are in a log: those of the greatest heights.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    blocks: BTreeSet<(Height, BlockId)>,
-    /// All blocks below this height are taken to be there.
-    all_below: Height,
-}
-
-impl Known {
-    /// One that a node takes much later than the others is in the log twice.
-    const MAX: usize = 4_096;
-
-    /// A block is there now. Returns whether it was not known to be.
-    pub fn insert(&mut self, height: Height, id: BlockId) -> bool {
-        let is_new = self.blocks.insert((height, id));
-        if self.blocks.len() > Self::MAX
-            && let Some((height, _)) = self.blocks.pop_first()
-        {
-            self.all_below = self.all_below.max(height.next());
-        }
-        is_new
-    }
-
-    fn has(&self, link: &Link) -> bool {
-        link.height() < self.all_below || self.blocks.contains(&(link.height(), link.id()))
-    }
-}
-
 /// Everything before a place in the log, without having been played.
 pub(super) struct Restored {
     pub records: Records,
-    pub reached: LogPlace,
     pub known: Known,
+    /// The height of the base that it began with; 0 for none.
+    pub base: Height,
     /// `None` at the beginning.
     pub moment: Option<Moment>,
     pub snapshots: Snapshots,
     pub history: Vec<CameIn>,
-    pub pace: Option<Pace>,
 }
 
 impl Restored {
     /// All of the log is to be played.
     pub fn nothing(records: Records, plan: &Plan) -> Self {
-        let (reached, known, snapshots) = (LogPlace::default(), Known::default(), Snapshots::new(plan));
-        Self { records, reached, known, moment: None, snapshots, history: Vec::new(), pace: None }
+        let (known, snapshots) = (Known::default(), Snapshots::new(plan));
+        Self { records, known, base: Height(0), moment: None, snapshots, history: Vec::new() }
     }
 }
 
@@ -141,21 +109,39 @@ impl Restored {
 struct Body {
     version: String,
     network: [u8; 32],
-    place: LogPlace,
+    known: Known,
     numbers: Vec<u64>,
     digest: Vec<u8>,
+    base: Option<BaseName>,
+    /// The records of the blocks that have not settled.
+    places: Spots,
     /// Blocks that the moment names and the log does not hold, by height.
     blocks: Vec<Vec<u8>>,
     snapshots: Vec<SnapshotInfo>,
     moment: Vec<u8>,
 }
 
-saved!(struct Body { version, network, place, numbers, digest, blocks, snapshots, moment });
+saved!(struct Body { version, network, known, numbers, digest, base, places, blocks, snapshots, moment });
 
-/// The checkpoints of a folder by their numbers, the newest first.
-fn all(folder: &Path) -> Vec<(u64, PathBuf)> {
+/// A file with a base.
+#[derive(Clone, Copy)]
+struct BaseName {
+    number: u64,
+    sum: [u8; 32],
+}
+
+saved!(struct BaseName { number, sum });
+
+impl BaseName {
+    fn file(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("base-{}", self.number))
+    }
+}
+
+/// The files of a folder that are called this and a number, the newest first.
+fn all(folder: &Path, called: &str) -> Vec<(u64, PathBuf)> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let number = |name: &str| name.strip_prefix("checkpoint-")?.parse().ok();
+    let number = |name: &str| name.strip_prefix(called)?.strip_prefix('-')?.parse().ok();
     let mut all: Vec<(u64, PathBuf)> =
         names.filter_map(|name| Some((number(name.to_str()?)?, folder.join(&name)))).collect();
     all.sort_unstable_by(|one, other| other.cmp(one));
@@ -179,7 +165,7 @@ pub(super) fn newest(
     settling: &mut Settling,
     tell: &mut Vec<String>,
 ) -> Result<Option<Restored>, FolderError> {
-    for (_, file) in all(folder) {
+    for (_, file) in all(folder, "checkpoint") {
         match read(folder, &file, plan, desk, beside, settling)? {
             Ok(restored) => return Ok(Some(restored)),
             Err(why) => tell.push(format!("{} is passed over: {why}", file.display())),
@@ -201,7 +187,19 @@ fn read(
         Ok(body) => body,
         Err(why) => return Ok(Err(why)),
     };
-    let Some(mut before) = Before::read(&folder.join("log"), body.place, plan, desk, &body.snapshots, settling)? else {
+    if let Err(why) = (beside.go_on)(&body.numbers) {
+        return Ok(Err(why));
+    }
+    let log = folder.join("log");
+    let before = match Quick::read(folder, &log, &body, plan) {
+        Ok(Some(quick)) => quick.begin(&log, &body, plan, desk, settling)?,
+        Ok(None) | Err(_) => None,
+    };
+    let before = match before {
+        Some(before) => Some(before),
+        None => Before::read(&log, &body.known, plan, desk, &body.snapshots, settling)?,
+    };
+    let Some(before) = before else {
         return Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
     };
     let restored = || -> Result<Moment, String> {
@@ -213,7 +211,6 @@ fn read(
         if moment.tips().all().iter().any(|tip| plan.tree.link(&tip.id()).is_none()) {
             return Err("a node stands on a block that is not there".to_owned());
         }
-        (beside.go_on)(&body.numbers)?;
         let mut digest = plan.loader(body.digest);
         beside.digest.go_on(&mut digest).map_err(text)?;
         Ok(moment)
@@ -222,9 +219,8 @@ fn read(
         Ok(moment) => moment,
         Err(why) => return Ok(Err(why)),
     };
-    let history = std::mem::take(&mut before.history);
-    let Before { records, place, known, snapshots, pace, .. } = before;
-    Ok(Ok(Restored { records, reached: place, known, moment: Some(moment), snapshots, history, pace }))
+    let Before { records, known, base, snapshots, history, .. } = before;
+    Ok(Ok(Restored { records, known, base, moment: Some(moment), snapshots, history }))
 }
 
 fn text(why: LoadError) -> String {
@@ -240,23 +236,8 @@ fn added_fault(came: &CameIn) -> Option<AddedFault> {
 
 /// The body of a file that is whole, and of this version and network.
 fn opened(folder: &Path, file: &Path, plan: &Plan) -> Result<Body, String> {
-    let length = fs::metadata(file).map_err(|why| why.to_string())?.len();
-    if length > FILE_MAX {
-        return Err(format!("{length} bytes, allowed are {FILE_MAX}"));
-    }
-    let bytes = fs::read(file).map_err(|why| why.to_string())?;
-    let (Some(magic), Some(sum), Some(body)) =
-        (bytes.get(..MAGIC.len()), bytes.get(MAGIC.len()..HEAD), bytes.get(HEAD..))
-    else {
-        return Err("it ends too early".to_owned());
-    };
-    if magic != MAGIC {
-        return Err("it does not begin as a checkpoint of dposlab does".to_owned());
-    }
-    if sum != sha256(body) {
-        return Err("it is damaged: it does not match its checksum".to_owned());
-    }
-    let mut from = plan.loader(body.to_vec());
+    let (_, body) = body_of(file, MAGIC)?;
+    let mut from = plan.loader(body);
     let body = Body::load(&mut from).and_then(|body| from.finish().map(|()| body)).map_err(text)?;
     if body.version != env!("CARGO_PKG_VERSION") {
         return Err(format!("it is of version {}, this is {}", body.version, env!("CARGO_PKG_VERSION")));
@@ -267,9 +248,108 @@ fn opened(folder: &Path, file: &Path, plan: &Plan) -> Result<Body, String> {
     Ok(body)
 }
 
+/// The body of a file that begins with these bytes and is whole, and its checksum.
+fn body_of(file: &Path, magic: &[u8; 8]) -> Result<([u8; 32], Vec<u8>), String> {
+    let length = fs::metadata(file).map_err(|why| why.to_string())?.len();
+    if length > FILE_MAX {
+        return Err(format!("{length} bytes, allowed are {FILE_MAX}"));
+    }
+    let mut bytes = fs::read(file).map_err(|why| why.to_string())?;
+    if bytes.len() < HEAD {
+        return Err("it ends too early".to_owned());
+    }
+    let body = bytes.split_off(HEAD);
+    if bytes[..MAGIC.len()] != *magic {
+        return Err("it does not begin as one of this version does".to_owned());
+    }
+    let sum = sha256(&body);
+    match bytes[MAGIC.len()..] == sum {
+        true => Ok((sum, body)),
+        false => Err("it is damaged: it does not match its checksum".to_owned()),
+    }
+}
+
+/// All that a start from a base reads, before it changes anything.
+struct Quick {
+    base: Base,
+    /// The rest of the log.
+    records: Records,
+    /// The blocks that have not settled, by height.
+    blocks: Vec<(Block, Spot)>,
+    /// The records of all that came in.
+    inputs: Vec<Vec<u8>>,
+}
+
+impl Quick {
+    /// `None` where the checkpoint has no base, or the log is another one.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    fn read(folder: &Path, log: &Path, body: &Body, plan: &Plan) -> Result<Option<Self>, String> {
+        let Some(name) = &body.base else { return Ok(None) };
+        let (sum, base) = body_of(&name.file(folder), BASE_MAGIC)?;
+        if sum != name.sum {
+            return Ok(None);
+        }
+        let mut from = plan.loader(base);
+        let base = Base::load(&mut from).and_then(|base| from.finish().map(|()| base)).map_err(text)?;
+        let Some(records) = body.known.rest(log).map_err(|why| why.to_string())? else { return Ok(None) };
+        let reader = Reader::new(log);
+        let read = |spot: Spot| reader.read(spot).map_err(|why| why.to_string());
+        let context = plan.tree.config().block_context();
+        let block = |spot: &Spot| -> Result<(Block, Spot), String> {
+            let record = read(*spot)?;
+            let bytes = record.strip_prefix(&[BLOCK]).ok_or("found no block")?;
+            Ok((Block::from_bytes(bytes, &context).map_err(|why| why.to_string())?, *spot))
+        };
+        let mut blocks = body.places.0.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+        // A run that went back may have written a block again, after those that stand on it.
+        blocks.sort_by_key(|(block, _)| block.header.height);
+        let inputs = body.known.inputs.iter().map(|input| read(input.spot)).collect::<Result<_, String>>()?;
+        Ok(Some(Self { base, records, blocks, inputs }))
+    }
+
+    /// Has the run begin there; `None` where the index lacks what has settled.
+    ///
+    /// # Errors
+    /// The log is damaged.
+    fn begin(
+        self,
+        log: &Path,
+        body: &Body,
+        plan: &Plan,
+        desk: &FaultDesk,
+        settling: &mut Settling,
+    ) -> Result<Option<Before>, FolderError> {
+        let Self { base, records, blocks, inputs } = self;
+        let height = base.height;
+        if !settling.begin_at(base)? {
+            return Ok(None);
+        }
+        for (block, spot) in blocks {
+            let link = put_block(&plan.tree, block).map_err(|why| RecordPlace::of(log, spot).wrong(why))?;
+            settling.is_logged(link.height(), link.id(), spot);
+        }
+        let mut before = Before::new(records, plan);
+        for (input, record) in body.known.inputs.iter().zip(inputs) {
+            let place = RecordPlace::of(log, input.spot);
+            let Told::Came(entry) = told(&record).map_err(|why| place.wrong(why))? else {
+                return Err(place.wrong("found nothing that came in"));
+            };
+            before.comes_in(entry, input.height, &place, plan, desk, &body.snapshots)?;
+        }
+        (before.known, before.base) = (body.known.clone(), height);
+        Ok(Some(before))
+    }
+}
+
 /// Puts a block of a log into the tree.
 fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
     let block = Block::from_bytes(bytes, &tree.config().block_context()).map_err(|why| why.to_string())?;
+    put_block(tree, block)
+}
+
+fn put_block(tree: &BlockTree, block: Block) -> Result<Arc<Link>, String> {
     let parent = block.header.previous.and_then(|id| tree.link(&id));
     let parent = parent.ok_or_else(|| format!("the block before {} is missing", block.id))?;
     tree.extend_again(&parent, &Arc::new(block)).map_err(|why| why.to_string())
@@ -278,51 +358,40 @@ fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
 /// What a log says before a place.
 struct Before {
     records: Records,
-    place: LogPlace,
     known: Known,
+    /// The height of the base that it begins with; 0 for none.
+    base: Height,
     snapshots: Snapshots,
     history: Vec<CameIn>,
-    pace: Option<Pace>,
     /// The height of the last block that each served node took, and at which most nodes stood last.
     took: BTreeMap<NodeId, Height>,
     stood: Height,
-    /// A block stands on another that the log does not hold.
-    has_gap: bool,
 }
 
 impl Before {
-    /// Reads up to a place; `None` if the log does not come there, or says other things before.
+    fn new(records: Records, plan: &Plan) -> Self {
+        let (known, snapshots, history) = (Known::default(), Snapshots::new(plan), Vec::new());
+        let (base, took, stood) = (Height(0), BTreeMap::new(), plan.tip.height());
+        Self { records, known, base, snapshots, history, took, stood }
+    }
+
+    /// Reads a log up to where this is known of it; `None` if it does not come there, or says other things.
     fn read(
         log: &Path,
-        until: LogPlace,
+        until: &Known,
         plan: &Plan,
         desk: &FaultDesk,
         infos: &[SnapshotInfo],
         settling: &mut Settling,
     ) -> Result<Option<Self>, FolderError> {
         let Some(records) = Records::open(log)? else { return Ok(None) };
-        let mut before = Self {
-            records,
-            place: LogPlace::default(),
-            known: Known::default(),
-            snapshots: Snapshots::new(plan),
-            history: Vec::new(),
-            pace: None,
-            took: BTreeMap::new(),
-            stood: plan.tip.height(),
-            has_gap: false,
-        };
-        loop {
-            let (segment, byte) = before.records.number_and_byte();
-            before.place = LogPlace { segment, byte, ..before.place };
-            if (segment, byte) >= (until.segment, until.byte) {
-                return Ok((before.place == until && !before.has_gap).then_some(before));
-            }
+        let mut before = Self::new(records, plan);
+        while before.records.number_and_byte() < until.place() {
             let (file, at) = before.records.place();
             let Some(record) = before.records.next_record()? else { return Ok(None) };
-            before.place.sum = LogPlace::sum(before.place.sum, &record);
             before.take(&record, &RecordPlace { file, at }, plan, desk, infos, settling)?;
         }
+        Ok((before.known.sums == until.sums).then_some(before))
     }
 
     fn take(
@@ -334,12 +403,12 @@ impl Before {
         infos: &[SnapshotInfo],
         settling: &mut Settling,
     ) -> Result<(), FolderError> {
+        let spot = self.records.spot().expect("a record was read");
+        self.known.record(spot, record);
         match record.first() {
             Some(&BLOCK) => {
                 let link = put(&plan.tree, &record[1..]).map_err(|why| place.wrong(why))?;
-                let spot = self.records.spot().expect("a record was read");
                 settling.is_logged(link.height(), link.id(), spot);
-                self.known.insert(link.height(), link.id());
                 return Ok(());
             }
             Some(&TAKEN) => {
@@ -352,19 +421,35 @@ impl Before {
         }
         match told(record).map_err(|why| place.wrong(why))? {
             Told::Stood(stood) => self.stood = Height(stood.height),
-            Told::Pace(text) => self.pace = Some(text.parse().map_err(|why| place.wrong(why))?),
+            Told::Pace(text) => self.known.pace = Some(text),
             Told::Came(entry) => {
-                let (at, delivered) = (SimTime::from_micros(entry.at), entry.delivered);
-                let height = |node| self.took.get(&NodeId(node)).copied().unwrap_or(self.stood);
-                let what = entry.came.intervention(plan.tree.config(), desk, height).map_err(|why| place.wrong(why))?;
-                let Some(what) = what else { return Ok(()) };
-                let came = CameIn { at, delivered, what };
-                if self.snapshots.came_again(&came, infos) {
-                    self.took.clear();
-                }
-                self.history.push(came);
+                let height = match &entry.came {
+                    Came::Submit { node, .. } => self.took.get(&NodeId(*node)).copied().unwrap_or(self.stood),
+                    _ => Height(0),
+                };
+                self.known.input(spot, height);
+                self.comes_in(entry, height, place, plan, desk, infos)?;
             }
         }
+        Ok(())
+    }
+
+    fn comes_in(
+        &mut self,
+        Entry { at, delivered, came, .. }: Entry,
+        height: Height,
+        place: &RecordPlace,
+        plan: &Plan,
+        desk: &FaultDesk,
+        infos: &[SnapshotInfo],
+    ) -> Result<(), FolderError> {
+        let what = came.intervention(plan.tree.config(), desk, |_| height).map_err(|why| place.wrong(why))?;
+        let Some(what) = what else { return Ok(()) };
+        let came = CameIn { at: SimTime::from_micros(at), delivered, what };
+        if self.snapshots.came_again(&came, infos) {
+            self.took.clear();
+        }
+        self.history.push(came);
         Ok(())
     }
 }
@@ -376,7 +461,7 @@ pub struct Checkpoints {
     every: u32,
     plan: Plan,
     /// At which height of the winning tip the last one was taken, and at which place of the log.
-    last: (Height, u64, LogPlace),
+    last: (Height, u64, (u32, u64)),
     jobs: Option<mpsc::Sender<Job>>,
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
@@ -394,7 +479,11 @@ struct State {
 struct Job {
     moment: Moment,
     segment: Segment,
-    known: Known,
+    /// The records of blocks above the cut; of those on the base where there is one.
+    places: Places,
+    /// The height up to which blocks had settled.
+    cut: Height,
+    base: Option<Arc<Base>>,
     body: Body,
 }
 
@@ -419,32 +508,57 @@ impl Checkpoints {
             network: network(folder)?,
             tree: plan.tree.clone(),
             tip: plan.tip.height(),
-            next: all(folder).first().map_or(1, |(number, _)| number + 1),
+            next: all(folder, "checkpoint").first().map_or(1, |(number, _)| number + 1),
+            base: None,
+            named: VecDeque::new(),
             state: state.clone(),
             tell: Box::new(tell),
             is_told: false,
         };
         let thread = thread::spawn(move || desk.work(&waiting));
-        let (plan, last) = (plan.clone(), (plan.tip.height(), 0, LogPlace::default()));
+        let (plan, last) = (plan.clone(), (plan.tip.height(), 0, (0, 0)));
         Ok(Self { writer, beside, every, plan, last, jobs: Some(jobs), state, thread: Some(thread) })
     }
 
-    fn job(&self, moment: Moment, snapshots: &Snapshots) -> Option<(Job, LogPlace)> {
-        let (segment, place, known) = self.writer.stand()?;
+    fn job(&self, moment: Moment, snapshots: &Snapshots) -> Option<Job> {
+        let (segment, known, places) = self.writer.stand()?;
         let mut digest = Saver::new(&self.plan.tree);
         self.beside.digest.save(&mut digest);
         let body = Body {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             network: [0; 32],
-            place,
+            known,
             numbers: (self.beside.numbers)(),
             digest: digest.finish().0,
+            base: None,
+            places: Spots::default(),
             blocks: Vec::new(),
             snapshots: snapshots.infos().cloned().collect(),
             moment: Vec::new(),
         };
-        Some((Job { moment, segment, known, body }, place))
+        let tree = &self.plan.tree;
+        let base = tree.base();
+        let places = match &base {
+            Some(base) => on_top_of(base, places, tree),
+            None => places,
+        };
+        Some(Job { moment, segment, places, cut: tree.cut(), base, body })
     }
+}
+
+/// The blocks that stand on a base. Others are on forks that all nodes have left.
+fn on_top_of(base: &Base, places: Places, tree: &BlockTree) -> Places {
+    let mut kept = Places::new();
+    for ((height, id), spot) in places {
+        let before = tree.link(&id).and_then(|link| link.block().header.previous);
+        let is_on_top = before.is_some_and(|before| {
+            before == base.id || kept.contains_key(&(Height(height.0.saturating_sub(1)), before))
+        });
+        if is_on_top {
+            kept.insert((height, id), spot);
+        }
+    }
+    kept
 }
 
 impl Keeper for Checkpoints {
@@ -455,7 +569,8 @@ impl Keeper for Checkpoints {
 
     fn keep(&mut self, moment: Moment, snapshots: &Snapshots) {
         let (height, delivered) = (moment.tips().winning().height(), moment.delivered());
-        let Some((job, place)) = self.job(moment, snapshots) else { return };
+        let Some(job) = self.job(moment, snapshots) else { return };
+        let place = job.body.known.place();
         self.state.is_wanted.store(false, Ordering::Relaxed);
         let is_same = (self.last.1, self.last.2) == (delivered, place);
         self.last = (height, delivered, place);
@@ -483,6 +598,10 @@ struct WritingDesk {
     /// The height at which the run began: the blocks up to there come with the network.
     tip: Height,
     next: u64,
+    /// The base that was written last.
+    base: Option<(Arc<Base>, BaseName)>,
+    /// The bases that the last checkpoints name.
+    named: VecDeque<Option<u64>>,
     state: Arc<State>,
     tell: Box<dyn FnMut(&str) + Send>,
     is_told: bool,
@@ -510,38 +629,76 @@ impl WritingDesk {
         }
     }
 
-    fn write(&mut self, Job { moment, segment, known, body }: Job) -> io::Result<()> {
+    fn write(&mut self, Job { moment, segment, places, cut, base, body }: Job) -> io::Result<()> {
         let (bytes, links) = moment.to_bytes();
-        let body = Body { network: self.network, blocks: self.not_in_log(&links, &known), moment: bytes, ..body };
+        // A block that somebody still names may be on a fork that all nodes have left.
+        let is_there = |base: &Base, link: &Arc<Link>| match link.ancestor(base.height) {
+            Some(at) => base.is_of(&at),
+            None => self.tree.link(&link.id()).is_some(),
+        };
+        let is_on = |base: &Base| links.iter().all(|link| is_there(base, link));
+        let base = base.filter(|base| is_on(base)).map(|base| self.written(base)).transpose()?;
+        let blocks = self.not_in_log(&links, &places, self.tip.max(cut));
+        let mut places: Vec<Spot> = places.into_values().collect();
+        places.sort_unstable();
+        let body = Body { network: self.network, base, places: Spots(places), blocks, moment: bytes, ..body };
+        // The log first: a checkpoint is never ahead of it.
+        segment.sync().map_err(io::Error::other)?;
+        self.put_file(&format!("checkpoint-{}", self.next), MAGIC, &body)?;
+        self.next += 1;
+        for (_, old) in all(&self.folder, "checkpoint").into_iter().skip(KEPT) {
+            fs::remove_file(old)?;
+        }
+        self.named.push_back(base.map(|base| base.number));
+        if self.named.len() > KEPT {
+            self.named.pop_front();
+        }
+        // Before that nobody knows which base the older checkpoint names.
+        let is_unused = |number: u64| self.named.len() == KEPT && !self.named.contains(&Some(number));
+        for (_, old) in all(&self.folder, "base").into_iter().filter(|(number, _)| is_unused(*number)) {
+            fs::remove_file(old)?;
+        }
+        Ok(())
+    }
+
+    /// The file of a base, which is written if it is not the last one.
+    fn written(&mut self, base: Arc<Base>) -> io::Result<BaseName> {
+        if let Some((_, name)) = self.base.as_ref().filter(|(last, _)| Arc::ptr_eq(last, &base)) {
+            return Ok(*name);
+        }
+        let number = all(&self.folder, "base").first().map_or(1, |(number, _)| number + 1);
+        let sum = self.put_file(&format!("base-{number}"), BASE_MAGIC, &*base)?;
+        let name = BaseName { number, sum };
+        self.base = Some((base, name));
+        Ok(name)
+    }
+
+    /// Writes a file, whole or not at all, and returns the checksum of its body.
+    fn put_file(&self, name: &str, magic: &[u8; 8], body: &impl Saved) -> io::Result<[u8; 32]> {
         let mut out = Saver::new(&self.tree);
         body.save(&mut out);
         let (body, _) = out.finish();
-        // The log first: a checkpoint is never ahead of it.
-        segment.sync().map_err(io::Error::other)?;
+        let sum = sha256(&body);
         let new = self.folder.join("checkpoint.new");
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        let written = file.write_all(MAGIC).and_then(|()| file.write_all(&sha256(&body)));
+        let written = file.write_all(magic).and_then(|()| file.write_all(&sum));
         let written = written.and_then(|()| file.write_all(&body)).and_then(|()| file.sync_all());
         if written.is_err() {
             // Room for the log.
             let _stays = fs::remove_file(&new);
         }
         written?;
-        fs::rename(&new, self.folder.join(format!("checkpoint-{}", self.next)))?;
+        fs::rename(&new, self.folder.join(name))?;
         File::open(&self.folder)?.sync_all()?;
-        self.next += 1;
-        for (_, old) in all(&self.folder).into_iter().skip(KEPT) {
-            fs::remove_file(old)?;
-        }
-        Ok(())
+        Ok(sum)
     }
 
-    /// The blocks that these links need beside those of the log, by height.
-    fn not_in_log(&self, links: &[Arc<Link>], known: &Known) -> Vec<Vec<u8>> {
+    /// The blocks above a height that these links need beside those of the log, by height.
+    fn not_in_log(&self, links: &[Arc<Link>], places: &Places, above: Height) -> Vec<Vec<u8>> {
         let mut missing: BTreeMap<(Height, BlockId), Arc<Link>> = BTreeMap::new();
         for mut link in links.iter().cloned() {
-            while link.height() > self.tip
-                && !known.has(&link)
+            while link.height() > above
+                && !places.contains_key(&(link.height(), link.id()))
                 && missing.insert((link.height(), link.id()), link.clone()).is_none()
             {
                 let Some(parent) = link.parent() else { break };

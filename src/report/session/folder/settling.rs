@@ -13,6 +13,7 @@ use crate::{
     files::segments::{LogError, Spot},
     ledger::{
         BlockTree, Link,
+        base::Base,
         settled::{Settled, SettledError},
     },
     protocol::{Block, BlockId, Height},
@@ -50,13 +51,16 @@ pub(super) trait Logged {
     fn sync(&mut self) -> Result<(), LogError>;
 }
 
+/// The records of blocks by height and id.
+pub(super) type Places = BTreeMap<(Height, BlockId), Spot>;
+
 /// Settles blocks.
 pub struct Settling {
     tree: Arc<BlockTree>,
     index: Arc<Index>,
     depth: Depth,
     /// The records of blocks that have not settled.
-    places: BTreeMap<(Height, BlockId), Spot>,
+    places: Places,
     /// The height of the winning tip from which on to look again.
     next: Height,
 }
@@ -74,6 +78,21 @@ impl Settling {
     /// A block is in the log.
     pub(super) fn is_logged(&mut self, height: Height, id: BlockId, spot: Spot) {
         self.places.entry((height, id)).or_insert(spot);
+    }
+
+    /// The records of blocks that have not settled.
+    pub(super) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Has the run begin with what has settled up to a block. Returns false, and changes nothing, where the index lacks it.
+    pub(super) fn begin_at(&mut self, base: Base) -> Result<bool, LogError> {
+        let link = self.index.link(base.height).map_err(log_error)?;
+        let is_there = link.is_some_and(|link| base.is_of(&link));
+        if is_there {
+            self.tree.begin_at(base, &self.settled());
+        }
+        Ok(is_there)
     }
 
     /// Returns true if a block that has not settled is in the log.

@@ -2,8 +2,8 @@
 
 use super::{
     BLOCK, JSON, Stood, Sync, Taken, Told,
-    checkpoint::{Known, LogPlace},
-    settling::{Logged, Settling},
+    known::Known,
+    settling::{Logged, Places, Settling},
 };
 use crate::{
     actors::{Event, NodeId, SimTime},
@@ -14,7 +14,7 @@ use crate::{
     sim::{
         Intervention, Observer, Pace, Plan,
         live::{Journal, Settler},
-        snapshots::Snapshots,
+        snapshots::{CameIn, Snapshots},
         tips::Tips,
     },
 };
@@ -40,8 +40,6 @@ struct Writing {
     /// Where it said last that the network stood.
     stood: Option<(SimTime, BlockId)>,
     known: Known,
-    /// What all records come to.
-    sum: u32,
     /// Something was written that may not be on the disk yet.
     is_behind: bool,
     /// The first that went wrong; nothing is written after it.
@@ -62,7 +60,6 @@ impl FolderWriter {
             served,
             stood: None,
             known: Known::default(),
-            sum: 0,
             is_behind: false,
             broken: None,
             _syncing: ended,
@@ -75,19 +72,17 @@ impl FolderWriter {
 
     /// Writes on a log of which this is known.
     #[must_use]
-    pub fn after(self, known: Known, sum: u32) -> Self {
-        let mut writing = self.lock();
-        (writing.known, writing.sum) = (known, sum);
-        drop(writing);
+    pub fn after(self, known: Known) -> Self {
+        self.lock().known = known;
         self
     }
 
-    /// Where the log ends, with the segment that is written to. `None` if it is broken.
-    pub(super) fn stand(&self) -> Option<(Segment, LogPlace, Known)> {
+    /// What is known of the log, the records of its blocks that have not settled, and the segment that is written to. `None`
+    /// if the log is broken.
+    pub(super) fn stand(&self) -> Option<(Segment, Known, Places)> {
         let writing = self.lock();
         let running = writing.log.running_segment().ok().filter(|_| writing.broken.is_none())?;
-        let (segment, byte) = writing.log.number_and_byte();
-        Some((running, LogPlace { segment, byte, sum: writing.sum }, writing.known.clone()))
+        Some((running, writing.known.clone(), writing.settling.places().clone()))
     }
 
     /// The history of a testnet that began elsewhere, and the blocks above `tip` that its nodes stand on.
@@ -102,7 +97,7 @@ impl FolderWriter {
         }
         blocks.values().for_each(|link| writing.take(link));
         for came in snapshots.since() {
-            writing.tell(&Told::Came(Entry::from(came)));
+            writing.comes_in(Entry::from(came), height_then(came, tips));
         }
     }
 
@@ -123,10 +118,16 @@ impl FolderWriter {
 }
 
 impl Writing {
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, told: &Told) -> Option<Spot> {
         let mut record = vec![JSON];
         serde_json::to_writer(&mut record, told).expect("texts and numbers become JSON, and a vector takes all");
-        self.append(&record);
+        self.append(&record)
+    }
+
+    fn comes_in(&mut self, entry: Entry, height: Height) {
+        if let Some(spot) = self.tell(&Told::Came(entry)) {
+            self.known.input(spot, height);
+        }
     }
 
     /// A block, unless it is known to be there.
@@ -135,7 +136,6 @@ impl Writing {
             let record = block_record(link.block(), &self.config);
             if let Some(spot) = self.append(&record) {
                 self.settling.is_logged(link.height(), link.id(), spot);
-                self.known.insert(link.height(), link.id());
             }
         }
     }
@@ -144,10 +144,12 @@ impl Writing {
         if self.is_broken() {
             return None;
         }
-        self.sum = LogPlace::sum(self.sum, record);
         self.is_behind = true;
         match self.log.append(record) {
-            Ok(spot) => Some(spot),
+            Ok(spot) => {
+                self.known.record(spot, record);
+                Some(spot)
+            }
             Err(why) => {
                 self.broken = Some(why);
                 None
@@ -204,10 +206,10 @@ fn sync_now_and_then(writing: Weak<Mutex<Writing>>, delay: Duration, end: mpsc::
 }
 
 impl Journal for FolderWriter {
-    fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
+    fn comes_in(&mut self, at: SimTime, delivered: u64, tips: &Tips, what: &Intervention) {
         let entry = Entry { at: at.micros(), delivered, digest: None, came: what.into() };
         let mut writing = self.lock();
-        writing.tell(&Told::Came(entry));
+        writing.comes_in(entry, height_for(what, tips));
         writing.settle();
     }
 
@@ -225,6 +227,7 @@ impl Journal for FolderWriter {
     fn paced(&mut self, pace: Pace) {
         let mut writing = self.lock();
         writing.tell(&Told::Pace(pace.to_string()));
+        writing.known.pace = Some(pace.to_string());
         writing.settle();
     }
 
@@ -237,6 +240,30 @@ impl Journal for FolderWriter {
     }
 }
 
+/// The height whose milestone says how to read what comes in.
+fn height_for(what: &Intervention, tips: &Tips) -> Height {
+    match what {
+        Intervention::Submit { node, .. } => tips.of(*node).height(),
+        _ => Height(0),
+    }
+}
+
+/// [`height_for`] what came in before, on the chain that its node stands on now.
+fn height_then(came: &CameIn, tips: &Tips) -> Height {
+    let Intervention::Submit { node, .. } = &came.what else { return Height(0) };
+    let tip = tips.of(*node);
+    let is_later = |height| tip.ancestor(height).is_none_or(|link| link.block().header.timestamp > came.at.seconds());
+    let (mut low, mut high) = (Height::GENESIS.0, tip.height().0);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        match is_later(Height(middle)) {
+            true => high = middle - 1,
+            false => low = middle,
+        }
+    }
+    Height(low)
+}
+
 fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {
     let mut record = vec![BLOCK];
     record.extend(block.to_bytes(&config.milestones));
@@ -247,7 +274,7 @@ fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {
 struct Running<'w> {
     log: &'w mut Log,
     config: &'w NetworkConfig,
-    sum: &'w mut u32,
+    known: &'w mut Known,
     is_behind: &'w mut bool,
     sync: Sync,
 }
@@ -257,8 +284,9 @@ impl Logged for Running<'_> {
     fn record(&mut self, block: &Block) -> Result<Option<Spot>, LogError> {
         *self.is_behind = true;
         let record = block_record(block, self.config);
-        *self.sum = LogPlace::sum(*self.sum, &record);
-        self.log.append(&record).map(Some)
+        let spot = self.log.append(&record)?;
+        self.known.record(spot, &record);
+        Ok(Some(spot))
     }
 
     fn sync(&mut self) -> Result<(), LogError> {
@@ -275,8 +303,8 @@ impl Settler for FolderWriter {
         if !writing.settling.is_due(tips) || writing.is_broken() {
             return None;
         }
-        let Writing { log, config, sum, is_behind, sync, settling, broken, .. } = &mut *writing;
-        let settled = settling.settle(tips, &mut Running { log, config, sum, is_behind, sync: *sync });
+        let Writing { log, config, known, is_behind, sync, settling, broken, .. } = &mut *writing;
+        let settled = settling.settle(tips, &mut Running { log, config, known, is_behind, sync: *sync });
         settled.unwrap_or_else(|why| {
             *broken = Some(why);
             None

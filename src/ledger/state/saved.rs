@@ -1,0 +1,124 @@
+//! A state as bytes: wallets in the order in which the chain first named them, then each list.
+
+use super::{Applied, State};
+use crate::{
+    ledger::{
+        saved::{LoadError, Loader, Saved, Saver, saved, shared},
+        wallet::{Bridgechain, Business, DelegateAttributes, Htlc, LastBlock, Lock, MultiSignature, Wallet},
+        wallets::Wallets,
+    },
+    protocol::{Address, Block, BlockHeader, BlockId, transaction::Expiration},
+};
+use imbl::OrdMap;
+use std::sync::Arc;
+
+saved!(struct Applied { state, senders });
+shared!(Applied);
+
+impl Saved for State {
+    fn save(&self, out: &mut Saver) {
+        let Self {
+            height,
+            timestamp,
+            wallets,
+            usernames,
+            live_delegates,
+            locks,
+            ipfs,
+            businesses,
+            round,
+            forged_in_round,
+            supply,
+            transactions,
+            network_byte,
+        } = self;
+        height.save(out);
+        timestamp.save(out);
+        out.list(wallets.iter().len(), wallets.iter().map(|wallet| &**wallet));
+        save_map(usernames, out);
+        live_delegates.save(out);
+        save_map(locks, out);
+        save_map(ipfs, out);
+        out.list(businesses.len(), businesses);
+        round.save(out);
+        forged_in_round.save(out);
+        supply.save(out);
+        transactions.save(out);
+        network_byte.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        Ok(Self {
+            height: Saved::load(from)?,
+            timestamp: Saved::load(from)?,
+            wallets: load_wallets(from)?,
+            usernames: load_map(from)?,
+            live_delegates: Saved::load(from)?,
+            locks: load_map(from)?,
+            ipfs: load_map(from)?,
+            businesses: from.list::<Address, _>()?,
+            round: Saved::load(from)?,
+            forged_in_round: Saved::load(from)?,
+            supply: Saved::load(from)?,
+            transactions: Saved::load(from)?,
+            network_byte: Saved::load(from)?,
+        })
+    }
+}
+
+fn save_map<K: Saved + Ord + Clone, V: Saved + Clone>(map: &OrdMap<K, V>, out: &mut Saver) {
+    out.number(map.len() as u64);
+    for (key, value) in map {
+        key.save(out);
+        value.save(out);
+    }
+}
+
+fn load_map<K: Saved + Ord + Clone, V: Saved + Clone>(from: &mut Loader) -> Result<OrdMap<K, V>, LoadError> {
+    from.list::<(K, V), _>()
+}
+
+/// Wallets that share their numbers with those of genesis, as all states of a network do.
+fn load_wallets(from: &mut Loader) -> Result<Wallets, LoadError> {
+    let mut wallets = from.tree().genesis_applied().state.wallets.none();
+    for first_seen in 0..from.length()? {
+        let wallet = Wallet::load(from)?;
+        if wallet.first_seen as usize != first_seen {
+            return Err(from.wrong("wallet in the order of the chain", wallet.first_seen));
+        }
+        let address = wallet.address;
+        *wallets.get_mut(address) = wallet;
+    }
+    Ok(wallets)
+}
+
+saved!(struct Wallet {
+    first_seen, address, public_key, balance, nonce, vote, vote_address, second_public_key, multi_signature, delegate, htlc,
+    ipfs, business,
+});
+saved!(struct DelegateAttributes {
+    username, registered, vote_balance, forged_fees, forged_rewards, produced_blocks, missed_blocks, rank, round, resigned,
+    last_block,
+});
+saved!(struct MultiSignature { min, public_keys });
+saved!(struct Htlc { locks, locked_balance });
+saved!(struct Lock { amount, recipient, timestamp, vendor_field, secret_hash, expiration });
+saved!(enum Expiration { 0 EpochTime(seconds), 1 BlockHeight(height) });
+saved!(struct Business { name, website, vat, repository, resigned, bridgechains });
+saved!(struct Bridgechain { name, seed_nodes, genesis_hash, repository, asset_repository, ports, resigned });
+shared!(DelegateAttributes, MultiSignature, Htlc, Business, Vec<Vec<u8>>);
+
+/// The whole block: whoever reads may have no tree that holds it.
+impl Saved for LastBlock {
+    fn save(&self, out: &mut Saver) {
+        let Self(block) = self;
+        block.id.save(out);
+        block.header.save(out);
+        block.transactions.save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let (id, header) = (BlockId::load(from)?, BlockHeader::load(from)?);
+        Ok(Self(Arc::new(Block::new(id, header, Vec::load(from)?))))
+    }
+}
