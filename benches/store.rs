@@ -131,7 +131,7 @@ fn some(stage: &mut Stage) {
 /// So many blocks without a folder.
 fn plain(height: Height) -> (Duration, String) {
     let (plan, _) = plan(&scenario());
-    let mut stage = Stage::inline(&plan, Vec::new());
+    let mut stage = Stage::inline(&plan, vec![Box::new(TraceDigest::default())]);
     let begun = Instant::now();
     while stage.world().tips().winning().height() < height {
         some(&mut stage);

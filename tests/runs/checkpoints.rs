@@ -5,7 +5,7 @@ use crate::{support::scenarios, testnet::Up};
 use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
-    ledger::{BlockTree, Link, saved::Saver},
+    ledger::{BlockTree, Link, State, Wallet, saved::Saver},
     protocol::{Block, BlockId, Height},
     report::session::{
         Session,
@@ -274,11 +274,13 @@ impl Open {
             json!([moment.tips().of(node).id().to_string(), pool])
         });
         let nodes: Vec<Value> = nodes.collect();
+        let state = &self.plan.tree.applied(moment.tips().winning()).state;
         let faults: Vec<String> = stage.world().faults().map(|status| format!("{status:?}")).collect();
         let seen = json!([
             nodes,
             faults,
             format!("{:?}", moment.peers()),
+            ledger(state),
             moment.delivered(),
             snapshots,
             resumed.snapshots.count_inputs(),
@@ -289,6 +291,19 @@ impl Open {
         resumed.moment = moment;
         seen
     }
+}
+
+/// All that a state says.
+fn ledger(state: &State) -> String {
+    let wallets: Vec<&Wallet> = state.wallets().map(|wallet| &**wallet).collect();
+    let lists = (
+        state.delegates().map(|wallet| wallet.address).collect::<Vec<_>>(),
+        state.locks().collect::<Vec<_>>(),
+        state.ipfs_hashes().collect::<Vec<_>>(),
+        state.businesses().map(|wallet| wallet.address).collect::<Vec<_>>(),
+    );
+    let numbers = (state.height(), state.timestamp(), state.live_delegates(), state.supply(), state.transactions());
+    format!("{wallets:?} {lists:?} {numbers:?} {:?}", state.round())
 }
 
 /// Something that a client does now and then. Where blocks settle, no fault leaves a node behind: it would hold them up.

@@ -5,6 +5,7 @@ use super::{BlockStep, check_step, whole};
 use crate::{
     ledger::{
         Balance, BlockTree, Link, State, Wallet,
+        saved::{Loader, Saved, Saver},
         wallet::{Bridgechain, Business, DelegateAttributes, Lock},
     },
     protocol::{Arktoshi, Height, PublicKey, Timestamp, transaction::Expiration},
@@ -172,6 +173,40 @@ fn the_chain_itself_holds_and_has_every_type() {
         kinds.extend(link.block().transactions.iter().map(|transaction| transaction.kind()));
     }
     assert_eq!(kinds.len(), 17, "{kinds:?}");
+}
+
+/// A state as it is read again from its bytes.
+fn read_again(tree: &Arc<BlockTree>, state: &State) -> State {
+    let mut out = Saver::new(tree);
+    state.save(&mut out);
+    let mut from = Loader::new(out.finish().0.into(), tree, Arc::new([]));
+    let read = State::load(&mut from).expect("it was written");
+    from.finish().expect("nothing is left");
+    read
+}
+
+/// The model holds for it, so it says the same of every wallet and list; and the next block makes the same of it.
+#[test]
+fn a_state_is_the_same_when_it_is_read_again() {
+    let (tree, chain) = rich_chain();
+    for link in &chain {
+        let (state, again) = (&tree.applied(link).state, read_again(&tree, &tree.applied(link).state));
+        check_step(&tree, link, &again).unwrap_or_else(|why| panic!("{link:?}: {why}"));
+        assert!(again.wallets().eq(state.wallets()), "{link:?}");
+        assert_eq!(format!("{:?}", again.round()), format!("{:?}", state.round()));
+        assert_eq!((again.supply(), again.transactions()), (state.supply(), state.transactions()));
+        assert_eq!(read_again(&tree, &again).wallets().len(), state.wallets().len());
+    }
+    let with = tree.applied(chain.last().expect("it has blocks"));
+    for (place, (said, tamper)) in TAMPERS.into_iter().enumerate() {
+        for state in tampered(&with.state, &with.state, false, tamper) {
+            let again = read_again(&tree, &state);
+            assert!(
+                again.wallets().eq(state.wallets()) && !again.wallets().eq(with.state.wallets()),
+                "{place}: {said}"
+            );
+        }
+    }
 }
 
 /// Once in a wallet that the block touches, once in one that it does not.

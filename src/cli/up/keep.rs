@@ -4,9 +4,10 @@ use super::beginning::Beginning;
 use crate::{
     api::webhooks::{DataDir, EventNumbers, Rehearing},
     cli::Failure,
+    protocol::Height,
     report::session::{
         folder::{
-            Folder, FolderError, FolderWriter, Opened, Resumed, Sync,
+            Folder, FolderError, FolderWriter, Opened, Resumed, Sync, Verifying,
             checkpoint::{self, Beside, Checkpoints},
         },
         state::Arrived,
@@ -48,6 +49,8 @@ pub struct Kept {
     pub heard: Rehearing,
     digest: TraceDigest,
     every: u32,
+    /// The part of the log that the start did not read.
+    _verifying: Option<Verifying>,
 }
 
 impl Keep {
@@ -87,12 +90,13 @@ impl Keep {
             let folder = path.display();
             eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
         }
-        let Some(Resumed { moment, snapshots, history, pace, torn, told, known, .. }) = resumed else {
+        let Some(Resumed { moment, snapshots, history, pace, torn, told, known, base }) = resumed else {
             if let Some(arrived) = &beginning.arrived {
                 writer.begin_with(&arrived.snapshots, arrived.moment.tips(), plan.tip.height());
             }
             let (heard, digest) = (Rehearing::nothing(numbers.clone()), digest.clone());
-            return Ok(Kept { path, writer, pace: None, heard, digest, every: self.checkpoint_every });
+            let every = self.checkpoint_every;
+            return Ok(Kept { path, writer, pace: None, heard, digest, every, _verifying: None });
         };
         if torn > 0 {
             eprintln!(
@@ -102,8 +106,11 @@ impl Keep {
         }
         told.iter().for_each(|why| eprintln!("dposlab: --data-dir {why}"));
         beginning.arrived = Some(Arrived { moment, snapshots, history });
-        let writer = writer.after(known);
-        Ok(Kept { path, writer, pace, heard, digest: digest.clone(), every: self.checkpoint_every })
+        let folder = path.display().to_string();
+        let tell = move |why| eprintln!("dposlab: --data-dir {folder}: {why}; what it held cannot be served");
+        let verifying = (base > Height(0)).then(|| Verifying::new(&known, &path.join("log"), tell));
+        let (writer, every) = (writer.after(known), self.checkpoint_every);
+        Ok(Kept { path, writer, pace, heard, digest: digest.clone(), every, _verifying: verifying })
     }
 }
 

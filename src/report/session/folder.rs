@@ -32,7 +32,7 @@ use crate::{
 };
 use checkpoint::{Beside, Restored};
 use index::Index;
-pub use known::Known;
+pub use known::{Known, Verifying};
 use serde::{Deserialize, Serialize};
 use settling::Logged;
 pub use settling::{Depth, Settling};

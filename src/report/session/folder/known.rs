@@ -1,12 +1,19 @@
 //! What is known of a log without reading it again: what each segment comes to, and where everything lies that came in.
 
 use crate::{
-    files::segments::{LogError, Records, SEGMENT_HEAD, Spot, segment_bytes},
+    files::segments::{LogError, Records, SEGMENT_HEAD, Spot, segment, segment_bytes},
     ledger::saved::{LoadError, Loader, Saved, Saver, saved},
     protocol::Height,
 };
 use imbl::Vector;
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
 
 /// The records of a segment up to a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +89,72 @@ impl Known {
         }
         Ok((found.sums == self.sums).then_some(records))
     }
+
+    /// Reads the full segments of a log, unless it is stopped. A start looks at their lengths only.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or is damaged.
+    pub fn verify(&self, log: &Path, stop: &AtomicBool) -> Result<(), LogError> {
+        for (number, known) in (1..self.place().0).zip(&self.sums) {
+            let other = || LogError::Damaged {
+                file: segment(log, number),
+                at: SEGMENT_HEAD,
+                why: "its records are not those that were written".to_owned(),
+            };
+            let mut records = Records::open_at(log, number)?.ok_or_else(other)?;
+            let mut found = Self { sums: self.sums[..number as usize - 1].to_vec(), ..Self::default() };
+            while records.number_and_byte() < (number, known.bytes) && !stop.load(Ordering::Relaxed) {
+                let record = records.next_record()?.ok_or_else(other)?;
+                found.record(records.spot().expect("a record was read"), &record);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if found.sums.last() != Some(known) {
+                return Err(other());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads full segments on a thread of its own, until it is dropped.
+pub struct Verifying {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Verifying {
+    /// Reads those of a log of which this is known. `tell` hears when one is damaged.
+    pub fn new(known: &Known, log: &Path, tell: impl FnOnce(LogError) + Send + 'static) -> Self {
+        let (known, log, stop) = (known.clone(), log.to_owned(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let verify = move || {
+            if let Err(why) = known.verify(&log, &stopped) {
+                tell(why);
+            }
+        };
+        Self { stop, thread: Some(thread::spawn(verify)) }
+    }
+
+    /// Waits until all were read.
+    pub fn finish(mut self) {
+        self.join();
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic was told of.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+impl Drop for Verifying {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.join();
+    }
 }
 
 /// Records in the order of the log, each by its distance from the one before.
@@ -141,4 +214,87 @@ fn load_spot(from: &mut Loader, before: &mut Spot) -> Result<Spot, LoadError> {
     let (segment, at) = spot.ok_or_else(|| from.wrong("place in a log", at))?;
     *before = Spot { segment, at, length };
     Ok(*before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::segments::Log;
+    use proptest::prelude::*;
+    use std::fs;
+
+    /// A log of several segments, and what is known of it up to a record.
+    fn written(folder: &Path, records: u8, until: u8) -> Known {
+        let (mut log, mut known, mut at) = (Log::create_with(folder, 100).unwrap(), Known::default(), Known::default());
+        for number in 0..records {
+            let record = vec![number; usize::from(number)];
+            let spot = log.append(&record).unwrap();
+            known.record(spot, &record);
+            if number % 3 == 0 {
+                known.input(spot, Height(u32::from(number)));
+            }
+            if number < until {
+                at = known.clone();
+            }
+        }
+        at
+    }
+
+    fn verified(known: &Known, log: &Path) -> Result<(), LogError> {
+        known.verify(log, &AtomicBool::new(false))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_rest_of_a_log_is_what_came_after(until in 0_u8..=30) {
+            let folder = tempfile::tempdir().unwrap();
+            let known = written(folder.path(), 30, until);
+            let mut rest = known.rest(folder.path()).unwrap().expect("it is this log");
+            let mut all = known.clone();
+            for number in until..30 {
+                let record = rest.next_record().unwrap().expect("there are more");
+                prop_assert_eq!(&record, &vec![number; usize::from(number)]);
+                all.record(rest.spot().unwrap(), &record);
+            }
+            prop_assert!(rest.next_record().unwrap().is_none());
+            let whole = tempfile::tempdir().unwrap();
+            prop_assert_eq!(&all.sums, &written(whole.path(), 30, 30).sums);
+            prop_assert!(verified(&known, folder.path()).is_ok());
+        }
+
+        /// No changed byte before the place is passed over, and none after it is looked at.
+        #[test]
+        fn a_changed_byte_is_found(until in 1_u8..=30, segment_index in 0_usize..100, at in 0_usize..1_000, change in 1_u8..=255) {
+            let folder = tempfile::tempdir().unwrap();
+            let known = written(folder.path(), 30, until);
+            let (segments, last) = known.place();
+            let number = segment_index as u32 % segments + 1;
+            let file = segment(folder.path(), number);
+            let mut bytes = fs::read(&file).unwrap();
+            let known_bytes = if number == segments { last as usize } else { bytes.len() };
+            let at = at % known_bytes;
+            bytes[at] ^= change;
+            fs::write(&file, &bytes).unwrap();
+            let found = match number == segments {
+                true => !matches!(known.rest(folder.path()), Ok(Some(_))),
+                false => verified(&known, folder.path()).is_err_and(|why| why.to_string().contains(&file.display().to_string())),
+            };
+            prop_assert!(found, "byte {} of segment {} of {}", at, number, segments);
+        }
+
+        /// A log that lost its end, a segment or the end of a segment is another one.
+        #[test]
+        fn a_log_that_lost_something_is_another(until in 2_u8..=30, segment_index in 0_usize..100, lost in 1_u64..50) {
+            let folder = tempfile::tempdir().unwrap();
+            let known = written(folder.path(), 30, until);
+            let (segments, last) = known.place();
+            let number = segment_index as u32 % segments + 1;
+            let file = fs::OpenOptions::new().write(true).open(segment(folder.path(), number)).unwrap();
+            let whole = if number == segments { last } else { known.sums[number as usize - 1].bytes };
+            file.set_len(whole.saturating_sub(lost)).unwrap();
+            prop_assert!(!matches!(known.rest(folder.path()), Ok(Some(_))));
+        }
+    }
 }
