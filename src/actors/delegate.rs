@@ -71,9 +71,9 @@ struct Work {
 
 impl Delegate {
     /// A delegate that forges with `keys`, if it has any, through the peer of the same node.
-    pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>, offline: Vec<RangeInclusive<Round>>) -> Self {
+    pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>) -> Self {
         let (plan, due) = (0, Due::Look);
-        Self { node, keys, tree, offline, plan, due, work: None, done: None, started: false }
+        Self { node, keys, tree, offline: Vec::new(), plan, due, work: None, done: None, started: false }
     }
 
     /// The node it forges on.

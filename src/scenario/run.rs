@@ -151,7 +151,7 @@ impl Scenario {
     ) -> Plan {
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         let relays = (0..self.network.relays).map(|_| None);
-        let nodes = forgers.chain(relays).map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let nodes = forgers.chain(relays).map(|forger| NodePlan { forger }).collect();
         let start = SimTime::from_seconds(tree.slots().start(first));
         let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(self.network.model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();

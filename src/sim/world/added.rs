@@ -2,8 +2,11 @@
 
 use super::{World, faults::State};
 use crate::{
-    actors::{Deviation, Role, SimTime},
-    sim::{Fault, FaultKind, fault::AddedFault},
+    actors::SimTime,
+    sim::{
+        Fault, FaultKind,
+        fault::{AddedFault, Told},
+    },
 };
 use std::sync::Arc;
 
@@ -70,11 +73,8 @@ impl World {
         self.ahead.expect(&fault.kind);
         let entry = self.agenda.add_fault(&fault);
         self.faults.add();
-        if let Some((delegates, rounds)) = fault.kind.by_rounds() {
-            let nodes = self.names.resolve(delegates, self.best());
-            self.deviate(id, &nodes, Role::Delegate, &Deviation::Offline(rounds.spans()));
-        }
         Arc::make_mut(&mut self.plan).faults.push(fault);
+        self.switch_off(id, Told::Planned);
         self.arm_beginning(entry);
         if let Some(source) = source {
             let entry = self.agenda.add_source(&source);

@@ -141,7 +141,7 @@ fn whole_span(rounds: &Rounds) -> Span {
     let spans = rounds.spans();
     let first = spans.iter().map(|span| span.start().0).min().unwrap_or(1);
     let last = spans.iter().map(|span| span.end().0).max().unwrap_or(1);
-    (Trigger::Round(first), Some(Trigger::Round(last + 1)))
+    (Trigger::Round(first), Some(Trigger::Round(last.saturating_add(1))))
 }
 
 /// Whether a chain of this height has come to a height or round.

@@ -164,7 +164,6 @@ impl World {
     /// Whether a fault keeps a node's delegate from forging in a round.
     fn is_off(&self, node: NodeId, round: Round) -> bool {
         self.faults.deviations_of(node).any(|is| is.is_off_in(round))
-            || self.plan.nodes[node.0 as usize].offline.iter().any(|rounds| rounds.contains(&round))
     }
 
     /// A block without transactions in the second after the old one's, or, after the last of the slot, in its first.

@@ -33,7 +33,7 @@ impl Alone {
     /// The delegate that owns a slot after a block, so long after the slot has begun.
     fn owner(cluster: Cluster, parent: &Arc<Link>, slot: Slot, later: Duration) -> Self {
         let keys = cluster.owner(parent, slot);
-        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone(), Vec::new());
+        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone());
         Self { cluster, delegate, now: Cluster::at(8 * slot.0) + later, next: None }
     }
 
