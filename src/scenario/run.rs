@@ -70,7 +70,7 @@ impl Scenario {
     /// the topology gives them no more, or nodes cannot forge, because the file demands more.
     pub fn notes(&self) -> Vec<String> {
         let (model, nodes) = (&self.network.model, self.network.nodes());
-        // How many neighbours nodes have does not depend on the seed.
+        // The number of neighbours of a node does not depend on the seed.
         let least = model.topology.links(nodes, SeedTree::new(0)).least_degree();
         let Some(asked) = self.rules_of_file().minimum_network_reach.filter(|asked| *asked > least) else {
             return Vec::new();

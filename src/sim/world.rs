@@ -46,7 +46,7 @@ pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
 
-/// What waits in the queue.
+/// An event in the queue.
 #[derive(Clone, Debug)]
 enum Item {
     /// For an actor, if its node is still the one it was when this was sent.
@@ -163,7 +163,7 @@ impl World {
         &self.plan.tree
     }
 
-    /// What the run began with, and the faults that came in since.
+    /// The plan that the run began with, and the faults that came in since.
     pub(super) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -178,7 +178,7 @@ impl World {
         self.now
     }
 
-    /// What keeps a node down now, a crash before a pause; `None` while it is live.
+    /// The cause that keeps a node down now, a crash before a pause; `None` while it is live.
     pub fn down_cause(&self, node: NodeId) -> Option<DownCause> {
         match (self.nodes.is_up(node), self.nodes.is_live(node)) {
             (false, _) => Some(DownCause::Crash),
@@ -192,7 +192,7 @@ impl World {
         self.delivered
     }
 
-    /// What became of messages on the way.
+    /// The tally of the messages under way: lost, doubled and others.
     pub fn tally(&self) -> Tally {
         self.network.tally()
     }

@@ -78,7 +78,7 @@ fn rank_without(whole: &Value, path: &[PathStep], steps: &[PathStep], message: &
     let Value::Table(without) = without else { return None };
     match attempt(&without) {
         Ok(_) => Some(0),
-        // What is missing is missing still, or something else now is.
+        // The same is missing still, or something else now is.
         Err(_) if message.starts_with("missing field") => None,
         Err(other) if other == message => None,
         Err(_) => Some(1),

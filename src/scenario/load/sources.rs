@@ -71,7 +71,7 @@ impl Sources {
             entries.extend((0..count).map(|entry| (list, index, entry)));
         }
         self.entries = entries;
-        // What an included file says of itself is not said of this one.
+        // An included file's description of itself is not that of this one.
         merged.remove("include");
         merged.remove("description");
         merge(&mut merged, std::mem::take(&mut own));

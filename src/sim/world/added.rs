@@ -19,7 +19,7 @@ pub struct FaultStatus {
     pub state: FaultState,
 }
 
-/// How a fault stands.
+/// The state of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultState {
     /// It has not begun.
@@ -54,7 +54,7 @@ impl World {
         self.faults().filter(is_of_these).map(|status| status.id).collect()
     }
 
-    /// How many faults there are.
+    /// The number of faults.
     pub fn count_faults(&self) -> usize {
         self.plan.faults.len()
     }

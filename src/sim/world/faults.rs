@@ -1,4 +1,4 @@
-//! What faults do, kind by kind, when they begin and when they end.
+//! The effects of faults, kind by kind, when they begin and when they end.
 
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
-/// What is in force.
+/// The faults in force.
 #[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
@@ -34,8 +34,8 @@ pub(super) enum State {
     Over,
 }
 
-/// What of the nodes that a fault concerns has to be undone when it ends. Rules of the network and deviations are found by
-/// the fault's number.
+/// The part of a fault's effects on its nodes that has to be undone when it ends. Rules of the network and deviations are found
+/// by the fault's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Nothing,
@@ -62,17 +62,17 @@ impl Faults {
         self.state.push(State::Ahead);
     }
 
-    /// How each stands.
+    /// The state of each.
     pub(super) fn states(&self) -> &[State] {
         &self.state
     }
 
-    /// Whether a fault is over.
+    /// Returns true if a fault is over.
     pub fn is_over(&self, index: usize) -> bool {
         self.state[index] == State::Over
     }
 
-    /// What the actors of a node are told to do against the protocol.
+    /// The deviations of a node's actors.
     pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
         self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
     }
