@@ -220,6 +220,11 @@ impl Cluster {
         self.begin(FaultKind::Drop(DropMessages { which }));
     }
 
+    /// Switches a node's delegate off in these rounds, from now on.
+    pub fn switch_off(&mut self, node: u32, rounds: Span) {
+        self.begin(off(node, rounds).kind);
+    }
+
     pub fn crash(&mut self, node: u32) {
         let fault = self.begin(FaultKind::Crash(Crash { nodes: named([node]), keep_pool: false }));
         self.down.insert(node, fault);
