@@ -287,7 +287,7 @@ fn submissions() {
     rules.pool.max_transactions_per_sender = BATCHES * BATCH;
     let tree = testnet.tree(rules).expect("as many delegates as it wants");
     let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-    let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+    let nodes = forgers.map(|forger| NodePlan { forger }).collect();
     let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
     let tip = tree.genesis().clone();
     let plan = Plan::new(tree.clone(), tip, nodes, seeds, start);

@@ -1,4 +1,4 @@
-//! What each party does: peers, transaction pools and delegates as state machines without IO.
+//! The parties of a network: peers, transaction pools and delegates as state machines without IO.
 //!
 //! ```text
 //!   Delegate ⇄ Peer ⇄ TransactionPool      one of each on a node, messages among them take no time

@@ -42,7 +42,7 @@ pub struct Delegate {
     /// Number of the last wake-up asked for, and what it is for.
     plan: u64,
     due: Due,
-    /// What the slot in work still waits for.
+    /// The slot in work, with what it still waits for.
     work: Option<Work>,
     /// The last slot that was worked on.
     done: Option<Slot>,
@@ -50,7 +50,7 @@ pub struct Delegate {
     started: bool,
 }
 
-/// What to do at the next wake-up.
+/// The task for the next wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     /// See whether it is our turn.
@@ -71,9 +71,9 @@ struct Work {
 
 impl Delegate {
     /// A delegate that forges with `keys`, if it has any, through the peer of the same node.
-    pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>, offline: Vec<RangeInclusive<Round>>) -> Self {
+    pub fn new(node: NodeId, keys: Option<KeyPair>, tree: Arc<BlockTree>) -> Self {
         let (plan, due) = (0, Due::Look);
-        Self { node, keys, tree, offline, plan, due, work: None, done: None, started: false }
+        Self { node, keys, tree, offline: Vec::new(), plan, due, work: None, done: None, started: false }
     }
 
     /// The node it forges on.
@@ -81,7 +81,7 @@ impl Delegate {
         self.node
     }
 
-    /// What it forges with; `None` on a node that does not forge.
+    /// The key pair that it forges with; `None` on a node that does not forge.
     pub fn keys(&self) -> Option<&KeyPair> {
         self.keys.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What an actor may be told to do against the protocol. Honest actors are never told; a fault of a scenario tells them.
+//! Ways in which an actor deviates from the protocol. Only a fault of a scenario makes an actor deviate.
 //!
 //! An honest actor knows nothing of this. While a deviation is on, its [`Hosted`] keeps inputs from it and changes,
 //! delays or adds to what it wants done. Source: consensus.md 7.2.
@@ -70,11 +70,11 @@ pub struct Lie {
     pub claim: FalseClaim,
     /// So many blocks or slots more.
     pub by: i32,
-    /// Who signs it; the true block's signature stays, if nobody does.
+    /// The key that signs it; without one the true block's signature stays.
     pub keys: Option<KeyPair>,
 }
 
-/// What of a claimed tip is false. Source: consensus.md 6, verification of a claimed tip.
+/// The part of a claimed tip that is false. Source: consensus.md 6, verification of a claimed tip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FalseClaim {

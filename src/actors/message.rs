@@ -1,4 +1,4 @@
-//! What actors hear and what they want done.
+//! Messages between actors, their inputs and their effects.
 
 use super::{Event, SimTime, Submission};
 use crate::{
@@ -58,7 +58,7 @@ pub type Transactions = Arc<[Arc<SignedTransaction>]>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Inquiry(pub u64);
 
-/// What one actor tells another.
+/// A message from one actor to another.
 #[derive(Clone, Debug)]
 pub enum Message {
     // Between peers, through the network. Source: consensus.md 6.
@@ -129,7 +129,7 @@ pub enum Message {
         tip: Arc<Link>,
     },
     AddTransactions(Box<AddTransactions>),
-    /// What of an [`Message::AddTransactions`] deserves to be sent on.
+    /// The transactions of an [`Message::AddTransactions`] that are to be sent on.
     Broadcast(Transactions),
     /// The chain of the node has moved.
     TipMoved {
@@ -188,7 +188,7 @@ pub struct RoundView {
     pub tip_slot: Slot,
 }
 
-/// What a relay knows of the network when its delegate wants to forge. Source: consensus.md 2.2.
+/// The state of the network as a relay sees it when its delegate wants to forge. Source: consensus.md 2.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkState {
     pub status: NetworkStatus,
@@ -204,7 +204,7 @@ pub struct NetworkState {
     pub forked: u32,
 }
 
-/// Whether the relay leaves the decision to forge to the numbers. Source: consensus.md 2.2.
+/// The relay's status, which decides about forging or leaves that to the numbers. Source: consensus.md 2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkStatus {
     /// The first question after the relay started a new network.
@@ -215,7 +215,7 @@ pub enum NetworkStatus {
     Default,
 }
 
-/// What an actor hears.
+/// An input of an actor.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The run begins, or the node comes back.
@@ -271,7 +271,7 @@ pub enum Wake {
     Bundle,
 }
 
-/// What an actor wants done.
+/// An effect that an actor wants.
 #[derive(Clone, Debug)]
 pub enum Effect {
     Send {

@@ -50,7 +50,7 @@ use std::sync::Arc;
 use sync::SyncState;
 use verification::{Asked, Probes};
 
-/// What belongs to a node below this number stands in a table: most networks are no larger, and a table is the quickest.
+/// Data of nodes below this number is kept in a table: most networks are no larger, and a table is the quickest.
 const TABLED: u32 = 128;
 
 /// The peer of one node. What every message is held against comes first and together: with many peers, waiting for memory
@@ -83,7 +83,7 @@ pub struct Peer {
     pings: Pings,
     probes: Probes,
     watch: ForkWatch,
-    /// What this peer has sent lately, where that comes near a limit.
+    /// Messages that this peer has sent lately, where their number comes near a limit.
     sent: Limits,
     held_back: Vec<(NodeId, Message)>,
     /// Transactions' messages in the running second.
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    /// What is not fetched ahead is waited for: only that makes the difference, so only a test shows it.
+    /// Fields outside the fetched lines would only cost time, so no other test notices them.
     #[test]
     fn what_messages_are_held_against_lies_in_the_lines_that_are_fetched() {
         assert_eq!(offset_of!(Peer, neighbours), 64, "what comes before fills the first line");

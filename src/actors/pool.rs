@@ -168,7 +168,7 @@ impl TransactionPool {
     }
 }
 
-/// What orders a sender's transactions: nothing in version 1, the nonce in version 2.
+/// Returns the number that orders a sender's transactions: none in version 1, the nonce in version 2.
 fn nonce(transaction: &SignedTransaction) -> Option<u64> {
     match transaction.transaction().version {
         Version::One(_) => None,

@@ -59,7 +59,7 @@ impl Webhook {
     }
 }
 
-/// What of a webhook is to be other than it is; its id and token stay.
+/// The changes to a webhook; its id and token stay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WebhookChange {
     pub event: Option<String>,
@@ -68,7 +68,7 @@ pub struct WebhookChange {
     pub conditions: Option<Vec<Condition>>,
 }
 
-/// What a dispatcher hears.
+/// An input of a dispatcher.
 #[derive(Clone, Debug)]
 pub enum WebhookInput {
     /// Its node has started.
@@ -93,7 +93,7 @@ impl From<Event> for Observation {
     }
 }
 
-/// What was before a block, and what is after it.
+/// The states before and after a block.
 #[derive(Clone, Debug)]
 pub struct States {
     pub before: Arc<Applied>,
@@ -109,7 +109,7 @@ impl States {
     }
 }
 
-/// What a dispatcher wants done.
+/// An effect that a dispatcher wants.
 #[derive(Clone, Debug)]
 pub enum WebhookEffect {
     Deliver(Delivery),

@@ -108,7 +108,7 @@ async fn answer_within(
     within: &str,
     body: impl Future<Output = Result<Vec<u8>, ApiError>>,
 ) -> Reply {
-    // What a page names is beside it, so that of a chain stands below the chain's path.
+    // A page's relative addresses lead beside it, so the page of a chain stands below the chain's path.
     if within == "/" && !request.path.ends_with('/') && home::shows_html(request) {
         return Reply::moved(format!("{prefix}/"));
     }

@@ -167,7 +167,7 @@ impl Server {
         // Nobody listens where no connection is open.
         let _all_closed = stopping.send(true);
         let all_over = async { while open.join_next().await.is_some() {} };
-        // Who is not done by then is cut off.
+        // Connections that are not done by then are cut off.
         let _in_time = tokio::time::timeout(GRACE, all_over).await;
         Ok(())
     }
@@ -218,7 +218,7 @@ async fn converse(
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let stopped = async { stopped.wait_for(|stopped| *stopped).await.is_ok() };
     tokio::select! {
-        // How a client leaves is its own affair.
+        // The way in which a client leaves does not matter.
         _left = connection.as_mut() => return,
         () = admitted.closed() => return,
         _stopped = stopped => {}

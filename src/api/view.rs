@@ -1,4 +1,4 @@
-//! What the API reads: the observed node's chain as of one head, and its pool.
+//! The data that the API reads: the observed node's chain as of one head, and its pool.
 //!
 //! [`View`] watches one node. Each block it applies or takes back makes a new [`Head`], swapped in atomically; a request
 //! takes one head and reads everything from it, so a page is always of one chain and no reader ever stops the

@@ -165,12 +165,12 @@ impl Behaviour {
     /// A watch over the nodes of a plan. What is due by a time is not asked of the `untimely`.
     pub fn new(plan: &Plan, untimely: &BTreeSet<NodeId>) -> Self {
         let network = plan.network();
-        let by_rounds: BTreeSet<NodeId> = plan.switched_off().into_iter().map(|(_, node, _)| node).collect();
+        let by_rounds = plan.off_by_rounds();
         let node = |index: usize| {
             let id = NodeId(index as u32);
             let key = plan.nodes[index].forger.as_ref().map(|keys| *keys.public());
             // A delegate that is switched off by rounds is not asked to use its slots.
-            let key = key.filter(|_| plan.nodes[index].offline.is_empty() && !by_rounds.contains(&id));
+            let key = key.filter(|_| !by_rounds.contains(&id));
             Node {
                 peer: PeerModel::connected(id, &plan.tip, network.links().given(id), plan.start),
                 pool: PoolModel::new(&plan.tip),

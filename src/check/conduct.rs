@@ -71,7 +71,7 @@ conduct! {
     /// After all faults are over, the chain grows.
     PROGRESS: "the chain grows once all faults are over", "consensus.md 7.2";
 
-    // What a node does after each input, judged by a model of its own (`behaviour`).
+    // Acts of a node after each input, judged by a model of its own (`behaviour`).
     /// A question gets one answer of its kind, and the node's chain and peers decide what it says.
     ANSWERED: "a question gets one answer, and the right one", "consensus.md 6";
     /// Answers are to questions.

@@ -25,7 +25,7 @@ pub struct Liveness {
 /// Returns the demand on a scenario's run after its last fault is over, if there is one.
 pub fn liveness(scenario: &Scenario) -> Option<Liveness> {
     let within_rounds = swarm::rounds_to_converge(scenario.network.delegates);
-    // What clients do belongs to the trouble: it takes so long at least.
+    // The clients' actions belong to the trouble: it takes so long at least.
     let last = scenario.actions.iter().map(|action| action.height + 2).max().unwrap_or(0);
     let trouble = f64::from(last.max(scenario.network.delegates) * 8);
     let from_seconds = faults_over(scenario)?.max(trouble);
@@ -161,7 +161,7 @@ pub fn faults_over(scenario: &Scenario) -> Option<f64> {
         })
     };
     let end = |fault: &Fault| match fault.kind.facts().lasting {
-        // What it ends has an end of its own, or there is none.
+        // The fault that it ends has an end of its own, or there is none.
         Lasting::Mending => Some(0.0),
         Lasting::AtOnce => at(Some(&fault.from)),
         Lasting::Spell => at(fault.until.as_ref()),

@@ -400,7 +400,7 @@ impl Observer for Watch {
         seen.tell(now, node, event);
         match event {
             Event::PoolRemoved(_) => {}
-            // What did not fit beside the transactions chosen before it.
+            // The removed transactions did not fit beside those chosen before them.
             Event::BlockForged(block) => seen.judge_removals(now, node, event, Some(block)),
             _ => seen.judge_removals(now, node, event, None),
         }

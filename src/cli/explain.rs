@@ -141,7 +141,7 @@ impl Explain {
         Ok(explain(&scenario, &options, stop, &|phase, done, of| bars.tell(phase, done, of)))
     }
 
-    /// Whether the file is a session: a scenario does not begin with a brace.
+    /// Returns true if the file is a session: a scenario does not begin with a brace.
     fn is_recorded(&self) -> Result<bool, Failure> {
         let unreadable = |why: std::io::Error| Failure::usage(format!("{}: {why}", self.file.display()));
         let mut first = [0];

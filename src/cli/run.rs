@@ -94,7 +94,7 @@ impl Run {
     /// The file is no scenario, the output cannot be written, or the run broke off or was interrupted.
     pub fn run(mut self) -> Result<(), Failure> {
         self.parent.watch()?;
-        // What the run leaves names it like any other value that was replaced.
+        // The run's output names it like any other value that was replaced.
         let mode = self.crypto.and_then(|mode| mode.to_possible_value());
         self.set.extend(
             mode.map(|mode| format!("crypto={}", mode.get_name()).parse()).transpose().map_err(Failure::usage)?,
@@ -180,7 +180,7 @@ impl Run {
         let figures = metrics.finish(outcome.end);
         let (reached, wanted) = (figures.tip.height(), scenario.last_height());
         let interrupted = outcome.ended == Ended::Interrupted;
-        // What was to hold by the end may still have come.
+        // An interrupted run could still have met what was to hold by the end.
         let verdicts = if interrupted { Vec::new() } else { judge.verdicts(outcome.end, outcome.ended) };
         let about = self.about(scenario, &outcome);
         let bundle = Bundle { about: &about, figures: &figures, verdicts: &verdicts, tree: &plan.tree };

@@ -204,7 +204,7 @@ impl Sweep {
 
 fn show(bar: &ProgressBar, found: &mut Option<u64>, progress: Progress) {
     if found.is_none() {
-        // What was found done took no time now, so it must not make the rest look quick.
+        // Runs that were found done took no time now, so they must not make the rest look quick.
         *found = Some(progress.found);
         bar.set_position(progress.found);
         bar.reset_eta();

@@ -389,7 +389,7 @@ class Plot {
     return before >= 0 && pixel - this.sx.at(places[before]) <= this.sx.at(places[after]) - pixel ? before : after;
   }
 
-  // What a reader does.
+  // Handles a reader's actions.
 
   listen() {
     const { area } = this;
@@ -449,7 +449,7 @@ class Plot {
     this.area.focus();
   }
 
-  // What it says to those who do not see it.
+  // Describes the plot to readers who do not see it.
 
   describe() {
     const [low, high] = this.sx.domain;

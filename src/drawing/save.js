@@ -1,7 +1,7 @@
 "use strict";
 // Saving: a drawing as an SVG that needs nothing beside itself, or as a PNG of twice its size.
 
-// What is drawn by styles of the page, and what it is without one.
+// Properties that the page's styles set, each with its value where none is set.
 const KEPT = {
   fill: "rgb(0, 0, 0)",
   "fill-opacity": "1",

@@ -75,7 +75,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => {}
         found => refuse(found?.file_type())?,
     }
-    // What lies there by then is opened without waiting, and looked at again.
+    // A file that lies there by then is opened without waiting, and looked at again.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags.bits() as i32).open(path)?;
     refuse(file.metadata()?.file_type())?;

@@ -111,7 +111,7 @@ impl Log {
         }
         let bytes = framed(record);
         if let Err(source) = self.file.write_all(&bytes) {
-            // What remains if this fails too is cut off when the log is opened again.
+            // Bytes that remain if this fails too are cut off when the log is opened again.
             let _remains = self.file.set_len(self.length);
             return Err(self.io(source));
         }

@@ -70,7 +70,7 @@ pub enum ImportReason {
     Rejected(#[from] BlockRejected),
 }
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// Bytes of the lines that were taken, with one for the end of each.

@@ -110,7 +110,7 @@ impl Wallets {
         }
         let mut changed = Vec::new();
         let (mut now, mut was) = (&self.root, &before.root);
-        // What one reaches and the other does not lies beside the first branch.
+        // Wallets that one reaches and the other does not lie beside the first branch.
         for _ in self.levels..before.levels {
             was = was.branches().map_or(&Child::Nothing, |[first, ..]| first);
         }

@@ -107,7 +107,7 @@ impl Survival {
                 };
                 steps.push(Estimate { time: *millis as f64 / 1e3, share, low, high });
             }
-            // Who is censored at a time was still watched then.
+            // A run that is censored at a time was still watched then.
             at_risk -= seen + censored;
         }
         steps

@@ -108,7 +108,7 @@ mod tests {
         let mut testnet = Testnet::generate(seeds, 5);
         let tree = testnet.tree(rules_for(5)).expect("as many delegates as it wants");
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-        let nodes = forgers.map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let nodes = forgers.map(|forger| NodePlan { forger }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let plan = Plan::new(tree.clone(), tree.genesis().clone(), nodes, seeds, start);
         if !accounts {

@@ -148,7 +148,7 @@ impl Scenario {
         });
         let listed = listed.sum::<u64>();
         let waiting = listed.saturating_add(left).min(rules.pool.max_transactions as u64);
-        // What nobody repeats gets no further than to neighbours.
+        // Messages that nobody repeats get no further than to neighbours.
         let pools = if once { nodes.min(1 + neighbours / nodes.max(1)) } else { nodes };
         Need {
             nodes,
@@ -185,7 +185,7 @@ impl Scenario {
             WorkloadKind::List(_) | WorkloadKind::Chain(_) => None,
         });
         let of_faults = self.faults.iter().filter_map(move |fault| {
-            // What a spammer sends stays nowhere.
+            // A spammer's transactions stay nowhere.
             let flood = match fault.kind.by_clients()? {
                 ByClients::Flooders(flood) => flood,
                 ByClients::Spammers(_) | ByClients::Voters(_) | ByClients::Delegates(_) => return None,
@@ -266,7 +266,7 @@ impl Clients {
         let over = (self.per_second - per_block as f64 / slot).max(0.0);
         let waiting = self.per_second * (2.0 * slot + held_up) + over * self.seconds;
         let pending = (waiting.min(all) as u64).min(self.pending_most);
-        // Who may leave no more pending makes no more than blocks take.
+        // Clients that may leave no more pending make no more than blocks take.
         let taken = blocks.saturating_mul(per_block.min(self.pending_most));
         ((all as u64).min(pending.saturating_add(taken)), pending)
     }

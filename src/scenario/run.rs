@@ -70,7 +70,7 @@ impl Scenario {
     /// the topology gives them no more, or nodes cannot forge, because the file demands more.
     pub fn notes(&self) -> Vec<String> {
         let (model, nodes) = (&self.network.model, self.network.nodes());
-        // How many neighbours nodes have does not depend on the seed.
+        // The number of neighbours of a node does not depend on the seed.
         let least = model.topology.links(nodes, SeedTree::new(0)).least_degree();
         let Some(asked) = self.rules_of_file().minimum_network_reach.filter(|asked| *asked > least) else {
             return Vec::new();
@@ -151,7 +151,7 @@ impl Scenario {
     ) -> Plan {
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
         let relays = (0..self.network.relays).map(|_| None);
-        let nodes = forgers.chain(relays).map(|forger| NodePlan { forger, offline: Vec::new() }).collect();
+        let nodes = forgers.chain(relays).map(|forger| NodePlan { forger }).collect();
         let start = SimTime::from_seconds(tree.slots().start(first));
         let mut plan = Plan::new(tree, tip, nodes, seeds, start).on(self.network.model.clone(), links);
         plan.faults = self.faults.iter().map(|fault| with_addresses(fault, testnet)).collect();

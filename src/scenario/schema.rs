@@ -63,7 +63,7 @@ fn shape(value: &Value) -> Value {
                 members.iter().map(|(name, member)| (name.clone(), shape(member))).collect();
             json!({ "type": "object", "properties": properties, "additionalProperties": false })
         }
-        // What can be switched off is a number or false.
+        // A value that can be switched off is a number or false.
         Value::Bool(_) => json!({ "type": ["boolean", "number", "string", "object"], "default": value }),
         Value::Number(_) => json!({ "type": ["number", "boolean"], "default": value }),
         Value::String(_) => json!({ "type": "string", "default": value }),

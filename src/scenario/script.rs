@@ -551,7 +551,7 @@ impl Source for Script {
             while self.actions.last().is_some_and(|action| action.height <= tip.height().0) {
                 let Some(action) = self.actions.pop() else { break };
                 let Some(transaction) = self.make(&action, &applied.state).map(Arc::new) else { continue };
-                // What is handed in at one node at one time is one request.
+                // Transactions handed in at one node at one time are one request.
                 match submissions.last_mut().filter(|(node, list)| node.0 == action.node && list.len() < 40) {
                     Some((_, list)) => list.push(transaction),
                     None => submissions.push((NodeId(action.node), vec![transaction])),

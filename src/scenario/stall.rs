@@ -74,7 +74,7 @@ mod tests {
         let plan = scenario.plan(&scenario.testnet(seeds), seeds);
         let mut stall = Stall::new(&scenario, &plan);
         let end = |slot: u32| plan.start + Duration::from_secs(u64::from(8 * slot));
-        // What a node begins with is a block, and has been forged.
+        // The block that a node begins with counts as forged.
         assert_eq!(stall.look(end(0), Height(1)), None);
         (1..).find_map(|slot| Some((slot, stall.look(end(slot), Height(1))?))).expect("it ends")
     }

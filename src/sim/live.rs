@@ -226,8 +226,8 @@ impl Live {
     async fn play_some(&mut self, until: SimTime) -> Result<(), ActorDied> {
         for _ in 0..EVENTS_AT_ONCE {
             if !self.stage.step(until).await? {
-                // What comes in now comes in after all of this, also after what reached no actor: a replay cannot tell where
-                // within an instant that was.
+                // An input that comes now comes after all of this, also after events that reached no actor: a replay cannot
+                // tell where within an instant that was.
                 if self.pace != Pace::Max || self.goal.is_some() {
                     self.stage.rest_until(until);
                 }
@@ -303,7 +303,7 @@ impl Live {
                 let world = self.stage.world();
                 for journal in &mut self.journals {
                     journal.comes_in(world.now(), world.delivered(), world.tips(), &what);
-                    // What cannot be written down is not done. Nobody answers the client any more.
+                    // An input that cannot be written down is not carried out. Nobody answers the client any more.
                     if journal.is_broken() {
                         return self.stop_asked();
                     }

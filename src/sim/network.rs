@@ -458,7 +458,7 @@ saved!(struct Busy { until, part });
 impl MessageNetwork {
     /// Appends what changes while a run goes on.
     pub(super) fn save(&self, out: &mut Saver) {
-        // What is known of a link is computed again.
+        // The facts about a link are computed again.
         let Self {
             links: _,
             model: _,

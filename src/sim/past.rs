@@ -6,7 +6,7 @@
 //!   inputs ──┴── those of the run's snapshots: nothing is written down a second time
 //! ```
 //!
-//! What came in from outside is in [`Snapshots`] anyway. So an instant is reached by a copy of the nearest moment before it, on
+//! [`Snapshots`] keep the inputs from outside anyway. So an instant is reached by a copy of the nearest moment before it, on
 //! a stage of its own, and the live run never stands still for it. Those who watch the run, such as views of nodes, are copied
 //! beside each moment: what they gathered before it cannot be made again from the moment alone.
 
@@ -37,7 +37,7 @@ const SPACING_OF_NODE: u64 = 128;
 /// Where a run is between two events. Its parts only ever grow, unless the run goes back to a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunPoint {
-    /// What the clock shows.
+    /// The time on the clock.
     pub at: SimTime,
     /// Inputs delivered to actors.
     pub delivered: u64,
@@ -50,7 +50,7 @@ pub trait Watchers: Send + Sync + 'static {
     /// They as they are now, which share nothing that changes with them.
     fn apart(&self) -> Self;
 
-    /// What tells them of a run.
+    /// The observers by which they follow a run.
     fn observers(&self) -> Vec<Box<dyn Observer>>;
 }
 
@@ -75,7 +75,7 @@ impl<W> Kept<W> {
 
 /// Keeps moments of a live run: what [`super::Live`] holds of a [`Past`].
 pub trait Album: Send {
-    /// Whether a moment is to be kept of a run of so many nodes, after so many inputs delivered to actors.
+    /// Returns true if a moment of a run of so many nodes is to be kept, after so many inputs delivered to actors.
     fn is_due(&self, delivered: u64, nodes: usize) -> bool;
     /// Keeps a moment.
     fn keep(&mut self, inputs: usize, moment: Moment);
@@ -101,7 +101,7 @@ struct State<W> {
     kept: Vec<Arc<Kept<W>>>,
     /// Snapshots that are known to be on that way.
     line: BTreeSet<SnapshotId>,
-    /// How often the run went back.
+    /// The number of times that the run went back.
     reverts: u64,
     is_wanted: bool,
 }
@@ -114,7 +114,7 @@ pub struct History<W> {
     pub inputs: Vec<CameIn>,
     /// Where the live run is.
     pub present: RunPoint,
-    /// How often it went back to a snapshot.
+    /// The number of times that it went back to a snapshot.
     pub reverts: u64,
 }
 
@@ -147,7 +147,7 @@ impl<W: Watchers> Past<W> {
         History { kept, plan: snapshots.plan().clone(), inputs, present, reverts }
     }
 
-    /// How many moments are kept, and how many bytes they take: an estimate.
+    /// The number of moments that are kept, and of bytes that they take: an estimate.
     pub fn size(&self) -> (usize, usize) {
         let state = self.lock();
         (state.kept.len(), state.bytes())
@@ -158,7 +158,7 @@ impl<W: Watchers> Past<W> {
         self.lock().kept.first().map(|kept| kept.place)
     }
 
-    /// How often the run went back to a snapshot.
+    /// The number of times that the run went back to a snapshot.
     pub fn reverts(&self) -> u64 {
         self.lock().reverts
     }
@@ -196,7 +196,7 @@ impl<W: Watchers> Album for Past<W> {
         self.lock().line.insert(id);
     }
 
-    /// What is not on the way to the snapshot is no past any more. Where the way there is not known, it begins anew: at the
+    /// Drops all that is not on the way to the snapshot. Where the way there is not known, the past begins anew: at the
     /// beginning of the run, if that is kept, else at the snapshot.
     fn went_back(&mut self, to: &SnapshotInfo) {
         let mut state = self.lock();

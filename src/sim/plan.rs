@@ -8,17 +8,15 @@ use super::{
 use crate::{
     actors::{Actor, ActorId, Delegate, Hosted, NodeId, Peer, Role, SimTime, TransactionPool},
     ledger::{BlockTree, Link, saved::Loader},
-    protocol::{KeyPair, Round, SignedTransaction},
+    protocol::{KeyPair, SignedTransaction},
 };
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 /// One node: always a peer and a pool, on most a delegate.
 #[derive(Clone)]
 pub struct NodePlan {
     /// The key the node's delegate forges with.
     pub forger: Option<KeyPair>,
-    /// Rounds in which the delegate is switched off, whatever the faults say.
-    pub offline: Vec<RangeInclusive<Round>>,
 }
 
 /// All a run depends on: the same plan gives the same run, event for event.
@@ -80,36 +78,26 @@ impl Plan {
         Names::new(&self.tree, &self.tip, self.nodes.iter().map(|node| node.forger.as_ref()))
     }
 
-    /// The delegates that faults of the plan switch off by rounds: by which fault, whose, and in which rounds. They look at
-    /// the round themselves, each on its own chain.
-    pub fn switched_off(&self) -> Vec<(usize, NodeId, Vec<RangeInclusive<Round>>)> {
-        let by_rounds =
-            self.faults.iter().enumerate().filter_map(|(index, fault)| Some((index, fault.kind.by_rounds()?)));
-        let mut all = Vec::new();
-        // Names take a while to find, and most plans need none.
-        let mut names = None;
-        for (index, (delegates, rounds)) in by_rounds {
-            let names = names.get_or_insert_with(|| self.names());
-            let nodes = names.resolve(delegates, &self.tip);
-            all.extend(nodes.into_iter().map(|node| (index, node, rounds.spans())));
+    /// The nodes whose delegates the faults of the plan switch off by rounds.
+    pub fn off_by_rounds(&self) -> BTreeSet<NodeId> {
+        let mut by_rounds = self.faults.iter().filter_map(|fault| fault.kind.by_rounds()).peekable();
+        if by_rounds.peek().is_none() {
+            // Names take a while to find, and most plans need none.
+            return BTreeSet::new();
         }
-        all
+        let names = self.names();
+        by_rounds.flat_map(|(delegates, _)| names.resolve(delegates, &self.tip)).collect()
     }
 
-    /// All actors, three for each node. A node without a key has a delegate that is never active.
-    pub fn actors(&self) -> Vec<(ActorId, Actor)> {
-        let mut offline: Vec<_> = self.nodes.iter().map(|node| node.offline.clone()).collect();
-        for (_, node, rounds) in self.switched_off() {
-            offline[node.0 as usize].extend(rounds);
-        }
-        let nodes = (0..).map(NodeId).zip(&self.nodes).zip(offline);
-        let actors = nodes.flat_map(|((node, plan), offline)| {
-            ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, &offline, role)))
-        });
+    /// All actors, three for each node, all of them honest. A node without a key has a delegate that is never active.
+    pub fn actors(&self) -> Vec<(ActorId, Hosted)> {
+        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let actors = nodes
+            .flat_map(|(node, plan)| ROLES.map(|role| (ActorId { node, role }, self.actor(node, plan, role).into())));
         actors.collect()
     }
 
-    fn actor(&self, node: NodeId, plan: &NodePlan, offline: &[RangeInclusive<Round>], role: Role) -> Actor {
+    fn actor(&self, node: NodeId, plan: &NodePlan, role: Role) -> Actor {
         let (tree, tip) = (self.tree.clone(), self.tip.clone());
         match role {
             Role::Peer => {
@@ -117,10 +105,7 @@ impl Plan {
                 Actor::Peer(Box::new(Peer::new(node, tree, tip, self.links.given(node), random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
-            Role::Delegate => {
-                let keys = plan.forger.clone();
-                Actor::Delegate(Box::new(Delegate::new(node, keys, tree, offline.to_vec())))
-            }
+            Role::Delegate => Actor::Delegate(Box::new(Delegate::new(node, plan.forger.clone(), tree))),
         }
     }
 
@@ -134,9 +119,7 @@ impl Plan {
                 Actor::Peer(Box::new(Peer::starting(node, tree, tip, given, random)))
             }
             Role::Pool => Actor::Pool(Box::new(TransactionPool::new(node, tree, tip))),
-            Role::Delegate => {
-                Actor::Delegate(Box::new(Delegate::new(node, plan.forger.clone(), tree, plan.offline.clone())))
-            }
+            Role::Delegate => Actor::Delegate(Box::new(Delegate::new(node, plan.forger.clone(), tree))),
         }
     }
 }

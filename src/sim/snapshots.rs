@@ -32,7 +32,7 @@ pub struct CameIn {
     pub what: Intervention,
 }
 
-/// How to come to a snapshot: from this moment, or from the beginning of the run, by what came in after it.
+/// The way to a snapshot: from this moment, or from the beginning of the run, by the inputs that came in after it.
 pub struct Way<'s> {
     pub from: Option<&'s Moment>,
     pub inputs: Vec<&'s CameIn>,
@@ -109,8 +109,8 @@ impl Snapshots {
         self.all.values().map(|kept| &kept.info)
     }
 
-    /// What came into a run comes again, without the run. Of snapshots that are still needed at its end this is known. Returns
-    /// whether the run went back.
+    /// Takes in again, without the run, an input that came into it. `infos` describe the snapshots that the run still needs at
+    /// its end. Returns true if the run went back.
     pub fn came_again(&mut self, came: &CameIn, infos: &[SnapshotInfo]) -> bool {
         match &came.what {
             Intervention::TakeSnapshot { name } => {
@@ -144,7 +144,7 @@ impl Snapshots {
         }
     }
 
-    /// What has come in since the last snapshot that was taken or gone back to.
+    /// The inputs since the last snapshot that was taken or gone back to.
     pub fn since(&self) -> &[CameIn] {
         &self.since
     }
@@ -224,7 +224,7 @@ impl Snapshots {
         true
     }
 
-    /// How to come to a snapshot.
+    /// The way to a snapshot.
     ///
     /// # Panics
     /// There is none of this number.

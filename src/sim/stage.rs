@@ -160,7 +160,7 @@ impl Stage {
                         self.play_instant().await?;
                         Ok(self.world_mut().reorganised(planned))
                     }
-                    // What is refused changes nothing: what is due at this instant stays due.
+                    // A refusal changes nothing: events that are due at this instant stay due.
                     Err(why) => Err(why),
                 };
                 Ok(Outcome::Reorganised(done.into()))
@@ -260,7 +260,7 @@ impl Stage {
     /// An actor died.
     pub async fn play_to(&mut self, at: SimTime, delivered: u64) -> Result<bool, ActorDied> {
         while self.world().delivered() < delivered && self.step(at).await? {}
-        // What is due before then and reaches no actor, such as the end of a fault, has happened as well.
+        // Events that are due before then and reach no actor, such as the end of a fault, have happened as well.
         let is_behind = |stage: &Self| stage.world().next_time().is_some_and(|next| next < at);
         while self.world().delivered() == delivered && is_behind(self) && self.step(at.just_before()).await? {}
         if self.world().delivered() != delivered {

@@ -60,7 +60,7 @@ struct Records {
     said: Said,
 }
 
-/// What is not said again.
+/// The facts that a record leaves out when the record before gave them.
 #[derive(Clone, Default)]
 struct Said {
     moment: Option<(SimTime, NodeId)>,

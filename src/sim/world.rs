@@ -3,7 +3,7 @@
 //! ```text
 //!   queue ──► a node's actor ──► effects ──► network ──► queue        world/{coming,delivery,sending}.rs
 //!     │         ▲ local clock, paused, slow, down                     world/nodes.rs
-//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/faults.rs, world/agenda.rs, world/halt.rs
+//!     ├──► a fault begins or ends ──► network, nodes, deviations      world/{faults,offline,agenda,halt}.rs
 //!     └──► a client hands in transactions                             source.rs, world/requests.rs
 //! ```
 
@@ -16,6 +16,7 @@ mod halt;
 mod moment;
 mod nodes;
 mod observer;
+mod offline;
 mod reorganise;
 mod requests;
 mod saved;
@@ -27,7 +28,7 @@ use super::{
     source::Source,
 };
 use crate::{
-    actors::{ActorId, Effect, Event, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission, Wake},
+    actors::{ActorId, Effect, Event, Hosted, Input, Message, NodeId, RequestId, SimTime, Stimulus, Submission, Wake},
     ledger::{BlockTree, Link, saved::saved},
     protocol::BlockId,
 };
@@ -45,7 +46,7 @@ pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};
 
-/// What waits in the queue.
+/// An event in the queue.
 #[derive(Clone, Debug)]
 enum Item {
     /// For an actor, if its node is still the one it was when this was sent.
@@ -116,10 +117,10 @@ impl World {
     pub const NODE_BYTES: u64 = nodes::NODE_BYTES + 3 * (Coming::COPY_BYTES + size_of::<Wake>() as u64);
 
     /// The world of a plan at its first instant: every actor is about to start.
-    pub fn new(plan: &Plan, actors: impl Iterator<Item = ActorId>, observers: Vec<Box<dyn Observer>>) -> Self {
+    pub fn new(plan: &Plan, actors: &mut [(ActorId, Hosted)], observers: Vec<Box<dyn Observer>>) -> Self {
         let mut queue = Coming::default();
-        for to in actors {
-            queue.push(plan.start, Item::Input { to, generation: 0, input: Input::Start });
+        for (to, _) in &*actors {
+            queue.push(plan.start, Item::Input { to: *to, generation: 0, input: Input::Start });
         }
         let mut world = Self {
             now: plan.start,
@@ -127,7 +128,7 @@ impl World {
             network: plan.network(),
             nodes: Nodes::new(plan),
             agenda: Agenda::new(plan),
-            faults: Faults::new(plan),
+            faults: Faults::new(plan.faults.len()),
             ahead: Ahead::new(plan),
             names: Arc::new(plan.names()),
             sources: plan.sources.iter().map(|_| None).collect(),
@@ -145,6 +146,7 @@ impl World {
             plan: Arc::new(plan.clone()),
         };
         plan.sources.iter().for_each(|source| source.tally.reset());
+        world.switch_off_from_the_start(actors);
         world.plan_agenda();
         world
     }
@@ -161,7 +163,7 @@ impl World {
         &self.plan.tree
     }
 
-    /// What the run began with, and the faults that came in since.
+    /// The plan that the run began with, and the faults that came in since.
     pub(super) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -176,7 +178,7 @@ impl World {
         self.now
     }
 
-    /// What keeps a node down now, a crash before a pause; `None` while it is live.
+    /// The cause that keeps a node down now, a crash before a pause; `None` while it is live.
     pub fn down_cause(&self, node: NodeId) -> Option<DownCause> {
         match (self.nodes.is_up(node), self.nodes.is_live(node)) {
             (false, _) => Some(DownCause::Crash),
@@ -190,7 +192,7 @@ impl World {
         self.delivered
     }
 
-    /// What became of messages on the way.
+    /// The tally of the messages under way: lost, doubled and others.
     pub fn tally(&self) -> Tally {
         self.network.tally()
     }

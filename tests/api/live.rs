@@ -7,20 +7,23 @@ use dposlab::{
         ApiContext, Chaos, Dialect, EventFeed, LabBoard, Reply, Server, Settings, View,
         views::{Observed, Views},
     },
-    protocol::{Arktoshi, Nonce, Round, Slot, Timestamp, Transaction},
+    protocol::{Arktoshi, Nonce, Slot, Timestamp, Transaction},
     report::session::{Session, SessionWriter},
     scenario::{
         FaultDesk, Scenario,
         run::on_current_thread,
         testnet::{Testnet, rules_for},
     },
-    sim::{LiveHandle, NodePlan, Observer, Past, Plan, SeedTree, TraceDigest, live::Journal},
+    sim::{
+        Fault, FaultKind, LiveHandle, NodePlan, Observer, Past, Plan, SeedTree, TraceDigest, Trigger,
+        fault::{NodeRef, NodeSpan, Nodes, Offline, Rounds, Span},
+        live::Journal,
+    },
 };
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
-    ops::RangeInclusive,
     path::Path,
     sync::Arc,
     thread::{self, JoinHandle},
@@ -53,20 +56,14 @@ impl Network {
         Self::of(seed, settings, &[])
     }
 
-    /// The same, in which no delegate forges in these rounds.
-    fn of(seed: u64, settings: Settings, offline: &[RangeInclusive<Round>]) -> Self {
-        Self::recorded(seed, settings, offline, false, None)
+    /// The same, with these faults.
+    fn of(seed: u64, settings: Settings, faults: &[Fault]) -> Self {
+        Self::recorded(seed, settings, faults, false, None)
     }
 
     /// The same, on either stage, and recorded in a file.
-    pub fn recorded(
-        seed: u64,
-        settings: Settings,
-        offline: &[RangeInclusive<Round>],
-        inline: bool,
-        file: Option<&Path>,
-    ) -> Self {
-        Self::made(seed, settings, offline, inline, file, Vec::new())
+    pub fn recorded(seed: u64, settings: Settings, faults: &[Fault], inline: bool, file: Option<&Path>) -> Self {
+        Self::made(seed, settings, faults, inline, file, Vec::new())
     }
 
     /// The same, watched.
@@ -77,7 +74,7 @@ impl Network {
     fn made(
         seed: u64,
         settings: Settings,
-        offline: &[RangeInclusive<Round>],
+        faults: &[Fault],
         inline: bool,
         file: Option<&Path>,
         mut observers: Vec<Box<dyn Observer>>,
@@ -86,10 +83,11 @@ impl Network {
         let testnet = Testnet::generate(seeds, DELEGATES);
         let tree = testnet.tree(rules_for(DELEGATES as usize)).expect("as many delegates as it wants");
         let forgers = testnet.delegates.iter().map(|delegate| Some(delegate.keys.clone()));
-        let nodes = forgers.map(|forger| NodePlan { forger, offline: offline.to_vec() }).collect();
+        let nodes = forgers.map(|forger| NodePlan { forger }).collect();
         let start = SimTime::from_seconds(tree.slots().start(Slot(1)));
         let tip = tree.genesis().clone();
-        let plan = Plan::new(tree, tip, nodes, seeds, start);
+        let mut plan = Plan::new(tree, tip, nodes, seeds, start);
+        plan.faults = faults.to_vec();
         let view = View::new(NodeId(0), plan.tree.clone(), plan.tip.clone(), plan.start);
         let view = view.with_neighbours((0..DELEGATES).map(NodeId)).with_latencies(&plan.network());
         let board = LabBoard::new(&plan).of_run(seed, "ractor");
@@ -317,7 +315,10 @@ fn the_run_is_steered_on_loopback_with_clear_words() {
 fn a_network_that_stands_still_is_not_synced() {
     for dialect in [Dialect::Documented, Dialect::Core26] {
         let settings = Settings { dialect, ..Settings::default() };
-        let network = Network::of(5, settings, &[Round(1)..=Round(1_000)]);
+        let delegates = Nodes::Span(NodeSpan { from: NodeRef::Number(0), to: NodeRef::Number(DELEGATES - 1) });
+        let rounds = Some(Rounds::Span(Span { from: 1, to: 1_000 }));
+        let kind = FaultKind::Offline(Offline { delegates, rounds });
+        let network = Network::of(5, settings, &[Fault { kind, from: Trigger::default(), until: None }]);
         let synced = || {
             let status = network.get("/api/node/status").body["data"].clone();
             let syncing = network.get("/api/node/syncing").body["data"]["syncing"].clone();

@@ -28,7 +28,7 @@ impl Node {
     fn at(folder: &Path, height: usize) -> Self {
         let (tip, view) = recorded_view(folder, height);
         let start = SimTime::from_seconds(tip.block().header.timestamp) + Duration::from_secs(3);
-        let nodes = vec![NodePlan { forger: None, offline: Vec::new() }];
+        let nodes = vec![NodePlan { forger: None }];
         let plan = Plan::new(view.tree().clone(), tip, nodes, SeedTree::new(1), start);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(view.clone())];
         let (handle, thread) = host(plan, observers);

@@ -56,7 +56,7 @@ fn a_link_to_nothing_is_noticed() {
     assert_eq!(anchor("## What `check` may *not* do, 2.6"), "what-check-may-not-do-26");
 }
 
-/// The commands that people use most, each of which CI runs as well or which a test holds.
+/// The commands that people use most, each of which CI runs as well or which a test holds, and the check before a release.
 #[test]
 fn the_justfile_names_commands_that_exist() {
     let text = read(&root().join("justfile"));
@@ -65,10 +65,10 @@ fn the_justfile_names_commands_that_exist() {
         .filter(|line| !line.starts_with(['#', ' ']) && !line.contains(":="))
         .filter_map(|line| line.split_once(':')?.0.split_whitespace().next())
         .collect();
-    assert_eq!(recipes, ["run", "test", "ci", "bench", "docs"]);
+    assert_eq!(recipes, ["run", "test", "ci", "bench", "docs", "semver"]);
     let commands: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("    ")).collect();
     assert_eq!(commands.len(), recipes.len(), "one command each");
-    let known = ["cargo run -- ", "cargo test", "bash ", "cargo bench", "mdbook "];
+    let known = ["cargo run -- ", "cargo test", "bash ", "cargo bench", "mdbook ", "cargo semver-checks "];
     for (command, known) in commands.iter().zip(known) {
         assert!(command.starts_with(known), "{command} begins otherwise than {known}");
     }

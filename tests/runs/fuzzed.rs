@@ -205,8 +205,7 @@ fn no_bytes_on_a_connection_panic() {
 fn played() -> (Testnet, Arc<Link>, Vec<Value>) {
     let testnet = Testnet::generate(SeedTree::new(1), 3);
     let tree = testnet.tree(rules_for(3)).expect("it is generated");
-    let node =
-        |delegate: &dposlab::scenario::NamedDelegate| NodePlan { forger: Some(delegate.keys.clone()), offline: vec![] };
+    let node = |delegate: &dposlab::scenario::NamedDelegate| NodePlan { forger: Some(delegate.keys.clone()) };
     let nodes = testnet.delegates.iter().map(node).collect();
     let start = dposlab::actors::SimTime::from_seconds(tree.slots().start(dposlab::protocol::Slot(1)));
     let plan = Plan::new(tree.clone(), tree.genesis().clone(), nodes, SeedTree::new(1), start);

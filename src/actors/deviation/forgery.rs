@@ -234,7 +234,7 @@ impl Forgery<'_> {
     }
 }
 
-/// What these transactions pay.
+/// The fee of these transactions.
 const FEE: Arktoshi = Arktoshi::coins(1);
 /// Recipients of one payment: twice what the testnet allows, for as many transactions as a block may hold do not exceed
 /// its payload otherwise.

@@ -19,7 +19,7 @@ const OUT_OF_TURN: u64 = u64::MAX;
 /// A slot's first two seconds belong to the block before. Source: consensus.md 2.1.
 const INTO_SLOT: Duration = Duration::from_secs(2);
 
-/// What the world does to an actor.
+/// A change that the world makes to an actor.
 #[derive(Clone)]
 pub enum Stimulus {
     /// It hears something.
@@ -246,7 +246,7 @@ impl Deviance {
         effects.push(effect);
     }
 
-    /// What a peer says, with a lie in place of its tip.
+    /// Returns a peer's message with a lie in place of its tip.
     fn lie(&mut self, actor: &Actor, lie: &Lie, message: Message) -> Message {
         let moved = |height| match lie.claim {
             FalseClaim::Height => forgery::claimed_height(height, lie.by),

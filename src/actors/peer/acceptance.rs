@@ -29,7 +29,7 @@ const BATCH_TRANSACTIONS: usize = 150;
 /// … or so many blocks at most.
 const BATCH_BLOCKS: usize = 101;
 
-/// What became of a block that was worked on. Source: consensus.md 3.3.
+/// The outcome of working on a block. Source: consensus.md 3.3.
 #[derive(Debug)]
 enum BlockOutcome {
     /// It is the tip now.
@@ -48,7 +48,7 @@ impl BlockOutcome {
     }
 }
 
-/// What became of a pushed block before it came to be worked on. Source: consensus.md 3.1.
+/// The outcome of a pushed block before it is worked on. Source: consensus.md 3.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     /// The block that is being passed around already; counted.

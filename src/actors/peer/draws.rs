@@ -52,7 +52,7 @@ impl Draws {
         draws
     }
 
-    /// How many numbers of the stream were given out.
+    /// The count of numbers of the stream that were given out.
     fn place(&self) -> u128 {
         self.stream.get_word_pos() + u128::from(self.next) - u128::from(WORDS)
     }

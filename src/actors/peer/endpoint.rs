@@ -2,7 +2,7 @@
 
 use crate::actors::Message;
 
-/// What a limit is on.
+/// An endpoint, which a limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Endpoint {
@@ -21,7 +21,7 @@ impl Endpoint {
     pub(super) const ALL: [Self; 7] =
         [Self::Any, Self::Block, Self::Blocks, Self::Peers, Self::Status, Self::CommonBlocks, Self::Transactions];
 
-    /// What a message calls; `None` for an answer.
+    /// The endpoint that a message calls; `None` for an answer.
     pub(super) fn of(message: &Message) -> Option<Self> {
         match message {
             Message::Block(_) => Some(Self::Block),

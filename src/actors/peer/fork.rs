@@ -21,7 +21,7 @@ use crate::{
 use rand::Rng;
 use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
 
-/// What a node remembers of missed slots and health checks.
+/// A node's record of missed slots and health checks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ForkWatch {
     /// Slots missed since the round began, or since they last caused a check.

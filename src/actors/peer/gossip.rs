@@ -11,13 +11,13 @@ use std::{sync::Arc, time::Duration};
 
 /// Wait before a block is passed on, counted from when it was first seen.
 const GOSSIP_WAIT: Duration = Duration::from_millis(500);
-/// How often a block is repeated at most.
+/// The greatest number of times that a block is repeated.
 const GOSSIP_HOPS: u32 = 4;
 /// Peers a node sends its transactions to.
 const TRANSACTION_FANOUT: usize = 20;
 
-/// How long transactions are collected after some were sent on, where they travel in bundles. A client that hands in one
-/// after the other would otherwise use up what peers allow this node to send, pings before forging included.
+/// The time for which transactions are collected after some were sent on, where they travel in bundles. A client that hands in
+/// one after the other would otherwise use up what peers allow this node to send, pings before forging included.
 const BUNDLE_TIME: Duration = Duration::from_millis(100);
 
 /// The reference's "ping block".
@@ -87,7 +87,7 @@ impl Peer {
         self.collect_bundle(now, effects);
     }
 
-    /// What was collected goes out, in messages no larger than a request may be.
+    /// Sends the collected transactions, in messages no larger than a request may be.
     pub(super) fn bundle_over(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         let bundle = self.bundle.take().unwrap_or_default();
         for transactions in bundle.chunks(self.rules().pool.max_transactions_per_request) {

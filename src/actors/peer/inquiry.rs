@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 /// Time to answer anything but a request for blocks. Source: consensus.md 6.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// What an answer is wanted for.
+/// The purpose of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The status of a node that is no peer yet.
@@ -146,7 +146,7 @@ impl Peer {
     pub(super) fn see_unanswered(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         self.inquiries.alarms.pop();
         for inquiry in self.inquiries.overdue(now) {
-            // What failed before may have closed it.
+            // An earlier failure may have closed it.
             let Some(place) = self.inquiries.place(inquiry) else { continue };
             let (_, Open { to, purpose, .. }) = self.inquiries.open.remove(place);
             let fails_ping = purpose == Purpose::Probe && self.probes.contains_key(&to);
@@ -166,7 +166,7 @@ impl Peer {
             self.settle(now, neighbour.answered, effects);
         }
         for (inquiry, purpose) in self.inquiries.of(node) {
-            // What failed before may have closed it.
+            // An earlier failure may have closed it.
             if self.inquiries.close(inquiry, node).is_some() {
                 self.failed(now, node, purpose, effects);
             }

@@ -1,4 +1,4 @@
-//! How much one address may send in a time, and how a peer keeps within what others allow. Source: consensus.md 6.
+//! Limits on the messages of one address in a time, and keeping within those of others. Source: consensus.md 6.
 //!
 //! Limits count in windows that begin with the first message. Most callers are far from any limit: their last two calls,
 //! which stand in their record, tell. Windows are kept for the others only; those of nodes with high numbers, of which there
@@ -13,11 +13,11 @@ use crate::{
 use indexmap::IndexMap;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// How long who breaks the limit of all calls together is not answered.
+/// The time for which a node that breaks the limit of all calls together gets no answers.
 const BLOCKED_FOR: Duration = Duration::from_secs(60);
 /// No window is longer, in microseconds.
 const LONGEST_WINDOW: u64 = 4_000_000;
-/// How often messages held back are looked at again.
+/// The time after which messages held back are looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Messages of transactions in a second, below which none of the receivers' limits can be near.
 const TRANSACTIONS_UNCOUNTED: u32 = 60;
@@ -31,7 +31,7 @@ pub(super) struct Limits {
     low: Vec<Windows>,
     /// By the number of the node, where that is high.
     high: IndexMap<u64, Windows, IdHash>,
-    /// Who is not answered, and until when.
+    /// The nodes that get no answers, and until when.
     blocked: BTreeMap<NodeId, SimTime>,
     forget_at: usize,
     /// The latest time at which something was counted: some while after it, no window runs.
@@ -91,7 +91,7 @@ impl Windows {
         self.running(now, endpoint).is_none_or(|(window, allowed)| window.count() < allowed)
     }
 
-    /// What the running window of an endpoint has seen.
+    /// The number of messages that the running window of an endpoint has seen.
     fn seen(&self, now: SimTime, endpoint: Endpoint) -> u64 {
         let running = |(_, length)| Some(self.0[endpoint as usize]).filter(|window| window.runs(now, length));
         endpoint.allowance().and_then(running).map_or(0, Window::count)
@@ -129,7 +129,7 @@ impl Limits {
         self.blocked.insert(node, now + BLOCKED_FOR);
     }
 
-    /// How many messages the running window has seen.
+    /// The number of messages that the running window has seen.
     pub(super) fn count(&self, now: SimTime, node: NodeId, endpoint: Endpoint) -> u64 {
         if now.micros() > self.last.micros() + LONGEST_WINDOW {
             return 0;

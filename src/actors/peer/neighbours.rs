@@ -70,7 +70,7 @@ impl Call {
         Self(self.0 | Self::COUNTED)
     }
 
-    /// What it was for; `None` of one that needs no more counting, or that there never was.
+    /// The endpoint that it was for; `None` of one that needs no more counting, or that there never was.
     pub(super) fn what(self) -> Option<Endpoint> {
         Endpoint::from_number(self.0 & Self::COUNTED)
     }
@@ -82,7 +82,7 @@ impl Call {
     }
 }
 
-/// What verifying a peer's tip found, at that time (`PeerVerificationResult`). Source: consensus.md 6.
+/// The result of verifying a peer's tip, at that time (`PeerVerificationResult`). Source: consensus.md 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verified {
     pub my_height: Height,
@@ -359,7 +359,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is told of the peers is what a list of them tells, whoever has come and gone and whatever the own number.
+        /// The neighbours answer as a list of them does, whoever has come and gone and whatever the own number.
         #[test]
         fn peers_are_counted_as_a_list_of_them_is(
             own in 0..24u32, turns in prop::collection::vec((0..24u32, 0..40u32), 1..60),

@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 /// Pings of one peer in one second at most. Source: consensus.md 6.
 const PINGS_PER_SECOND: u64 = 2;
 
-/// What all peers are pinged for.
+/// The reason for pinging all peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PingFor {
     /// The own delegate wants to forge.
@@ -132,7 +132,7 @@ impl Peer {
         self.settle(now, before, effects);
     }
 
-    /// What the node claimed does not hold, or it did not answer for it.
+    /// The node's claim does not hold, or the node did not answer for it.
     pub(super) fn verification_failed(&mut self, now: SimTime, node: NodeId, effects: &mut Vec<Effect>) {
         self.probes.remove(&node);
         if self.neighbours.has(node) {

@@ -6,7 +6,7 @@ use crate::actors::{
     message::{NetworkState, NetworkStatus, RoundView},
 };
 
-/// What a minimum network reach of 0 is read as. Source: consensus.md 2.2.
+/// The value as which a minimum network reach of 0 is read. Source: consensus.md 2.2.
 const REACH_OF_ZERO: u32 = 20;
 
 impl Peer {

@@ -1,4 +1,4 @@
-//! What a peer takes in memory, for those who say beforehand what a run will need.
+//! The memory that a peer takes, for estimates of what a run will need.
 
 use super::{
     Peer, TABLED,

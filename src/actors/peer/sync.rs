@@ -133,7 +133,7 @@ impl Peer {
         self.arm_wake_up(now, effects);
     }
 
-    /// What comes next: nothing, another download, or the question whether the node is on the wrong chain.
+    /// Takes the next step: none, another download, or the question whether the node is on the wrong chain.
     fn sync_step(&mut self, now: SimTime, effects: &mut Vec<Effect>) {
         if self.sync.vain > VAIN_LIMIT {
             self.sync.vain = 0;
@@ -296,7 +296,7 @@ impl Peer {
         self.downloaded(now, &blocks, effects);
     }
 
-    /// What came of a download, which may be nothing.
+    /// Handles the result of a download, which may be empty.
     fn downloaded(&mut self, now: SimTime, blocks: &[Arc<Block>], effects: &mut Vec<Effect>) {
         if blocks.is_empty() {
             self.sync.chunk = self.sync.chunk.div_ceil(10);

@@ -51,7 +51,7 @@ pub(super) struct Asked {
     ids: Arc<[BlockId]>,
 }
 
-/// What the peer is being asked.
+/// The open question to the peer.
 #[derive(Clone, Debug)]
 enum Asking {
     /// Which of these blocks it has; they are ascending, and none above `highest` can be common.
@@ -84,7 +84,7 @@ impl Peer {
         self.ask_common(now, node, ids, effects);
     }
 
-    /// What the claimed tip alone says: it is this node's, or on its chain, or known to be built on it.
+    /// Verifies by the claimed tip alone: it is this node's, or on its chain, or known to be built on it.
     fn verified_at_once(&self, tip: &Arc<Block>) -> Option<Verified> {
         let (mine, his) = (self.tip.height(), tip.header.height);
         // An id proves nothing beside another header than its own.

@@ -1,4 +1,4 @@
-//! What a pool takes: the checks in the reference's order, and what it answers. Source: consensus.md 5.1 to 5.4.
+//! Admission to a pool: the checks in the reference's order, and the answers. Source: consensus.md 5.1 to 5.4.
 //!
 //! The steps are the rows of consensus.md 5.1. The first that fails answers; a transaction twice in a request counts once.
 //!
@@ -27,21 +27,21 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Whether a checked transaction is kept, sent on, or both: two independent minimum fees. Source: consensus.md 5.3.
+/// The decision to keep a checked transaction, to send it on, or both: two independent minimum fees. Source: consensus.md 5.3.
 #[derive(Clone, Copy)]
 pub(super) struct FeeVerdict {
     pub enter: bool,
     pub broadcast: bool,
 }
 
-/// What the checks before adding say.
+/// The result of the checks before adding.
 pub(super) enum Checked {
     Passed(FeeVerdict),
     /// Over its sender's quota.
     Excess,
 }
 
-/// What became of the transactions that were to be added: for the events, which come once a request.
+/// The outcome of the transactions that were to be added: for the events, which come once a request.
 #[derive(Default)]
 pub(super) struct Additions {
     pub added: Vec<Arc<SignedTransaction>>,

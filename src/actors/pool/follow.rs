@@ -1,4 +1,4 @@
-//! How a pool follows its node's chain. Source: consensus.md 5.6, 5.7.
+//! Following the chain of the pool's node. Source: consensus.md 5.6, 5.7.
 //!
 //! A pool has a tip of its own. Each request tells it the node's, and it moves there before it does anything else:
 //!
@@ -171,7 +171,7 @@ impl TransactionPool {
         self.store.clear();
         let (applied, mut additions) = (self.tree.applied(&self.tip), Additions::default());
         for transaction in pending {
-            // What became of it is in the additions.
+            // The additions hold the outcome.
             let _added_or_rejected = self.make_room_and_admit(&transaction, &applied, &mut additions, effects);
         }
         additions.announce(effects);

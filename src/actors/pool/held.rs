@@ -1,4 +1,4 @@
-//! What peers send before it can be taken. Only where the rules have transactions travel in order.
+//! Transactions from peers that cannot be taken yet. Only where the rules have transactions travel in order.
 //!
 //! A peer sends on what its own pool took. When this pool cannot take it yet, then because it lacks what the other knows:
 //! earlier transactions of the same sender that are still on their way, or a block. So it is kept, by sender and nonce, and
@@ -64,7 +64,7 @@ impl Held {
     }
 }
 
-/// What became of a transaction.
+/// The outcome of offering a transaction.
 enum Fate {
     Taken(FeeVerdict),
     Held,

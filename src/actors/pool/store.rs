@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// How many of the cheapest transactions, and then of the first senders, are looked at for one to give way.
+/// The number of the cheapest transactions, and then of the first senders, among which one to give way is searched.
 /// Source: consensus.md 5.4.
 const EVICTION_DEPTH: usize = 100;
 
@@ -103,7 +103,7 @@ impl Store {
         self.senders.get(address)
     }
 
-    /// How many a sender has pending.
+    /// The number of pending transactions of a sender.
     pub(super) fn count_of(&self, address: &Address) -> usize {
         self.senders.get(address).map_or(0, |sender| sender.own.len())
     }
@@ -198,7 +198,7 @@ impl Store {
     /// All pending ones in forging order: highest fee first, then first come, and before each of version 2 its sender's
     /// lower nonces. Only as much is looked at as is taken. Source: consensus.md 5.5.
     pub(super) fn in_forging_order(&self) -> impl Iterator<Item = &Arc<SignedTransaction>> {
-        // What of each sender has come already, as the arrival of the last one.
+        // By sender, the arrival of the last transaction that has come already.
         let mut come: IndexMap<Address, Arrival, IdHash> = IndexMap::default();
         self.by_fee.iter().flat_map(move |((_, arrival), transaction)| {
             let address = transaction.sender_address();

@@ -1,4 +1,4 @@
-//! What a pool answers: the outcome of a request, and why it refused what it refused. Source: consensus.md 5.1, 5.2.
+//! A pool's answers: the outcome of a request, and the reasons for refusals. Source: consensus.md 5.1, 5.2.
 
 use crate::{
     ledger::ApplyError,
@@ -64,7 +64,7 @@ pub enum PoolError {
     RefundPending,
 }
 
-/// How far ahead of the clock a timestamp may be, in seconds.
+/// The longest time that a timestamp may be ahead of the clock, in seconds.
 const AHEAD_SECONDS: u32 = 3_600;
 
 impl PoolError {
@@ -163,7 +163,7 @@ impl PoolError {
     }
 }
 
-/// What became of a request's transactions. Source: consensus.md 5.1.
+/// The outcome of a request's transactions. Source: consensus.md 5.1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Submission {
     /// In the pool now, in the order given.

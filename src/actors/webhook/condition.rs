@@ -1,4 +1,4 @@
-//! What a payload must be like for a webhook to fire. Source: api.md 6.3.
+//! Conditions that a payload must meet for a webhook to fire. Source: api.md 6.3.
 //!
 //! The reference evaluates conditions in JavaScript, and so numbers here are doubles where two values are held to be
 //! the same, and whole numbers of any size where one is held to be greater. What throws there is an error here, and
@@ -33,7 +33,7 @@ pub struct Condition {
     /// A top-level member of the payload; of an array or a text an index, or `length`.
     pub key: String,
     pub condition: Comparison,
-    /// What it is compared with; null is a value, too.
+    /// The value that the member is compared with; null is a value, too.
     #[serde(default, deserialize_with = "any_value", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// The value as a pattern, from the first time that it is asked for.
@@ -45,7 +45,7 @@ pub struct Condition {
 #[derive(Debug, Default)]
 struct Compiled {
     pattern: OnceLock<Result<Box<Regex>, String>>,
-    /// How often it took too long.
+    /// The number of matches that failed, such as those that took too long.
     failures: AtomicU32,
 }
 
@@ -74,7 +74,7 @@ impl PartialEq for Compiled {
     }
 }
 
-/// How a member, A, and the condition's value, B, are compared.
+/// A comparison of a member, A, with the condition's value, B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
@@ -185,7 +185,7 @@ fn any_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>
     Value::deserialize(deserializer).map(Some)
 }
 
-/// What JavaScript finds under a key.
+/// Returns the value that JavaScript finds under a key.
 fn member<'p>(payload: &'p Value, key: &str) -> Option<Cow<'p, Value>> {
     let index = || key.parse().ok().filter(|index: &usize| index.to_string() == key);
     match payload {

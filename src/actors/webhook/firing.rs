@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// What is posted. An event without payload has no `data`.
+/// The body of a post. An event without payload has no `data`.
 #[derive(Serialize)]
 struct Body<'a> {
     /// When it happened, in virtual time, as Unix time in milliseconds.

@@ -1,4 +1,4 @@
-//! What is told: blocks, transactions, wallets and peers as the reference shows them to webhooks. Source: api.md 6.4.
+//! The payloads: blocks, transactions, wallets and peers as the reference shows them to webhooks. Source: api.md 6.4.
 
 use crate::{
     actors::SimTime,

@@ -123,7 +123,7 @@ fn listing(call: &Call<'_>, heights: Vec<Height>, total: u64) -> Listing<BlockRo
     Listing { rows, total, estimate: Estimate::Unsaid }
 }
 
-/// What tells most blocks that are not in memory from those with a hash or signature that is asked for.
+/// Marks that tell most blocks that are not in memory from those with a hash or signature that is asked for.
 struct Marks {
     payload: Option<Vec<u8>>,
     signature: Option<Vec<u8>>,
@@ -131,7 +131,7 @@ struct Marks {
 
 impl Marks {
     fn of(call: &Call<'_>) -> Self {
-        // What is no hex is the hash of nothing.
+        // A text that is not hex is the hash of nothing.
         let bytes = |name: &str| call.parameters.text(name).map(|text| hex::decode(text).unwrap_or_default());
         Self { payload: bytes("payloadHash"), signature: bytes("blockSignature") }
     }
@@ -157,7 +157,7 @@ fn each_candidate(call: &Call<'_>, generator: Option<&PublicKey>, mut visit: imp
     } else if let Some(previous) = parameters.text("previousBlock") {
         at(match find_by_id(call, previous) {
             Some(row) => row.height().next(),
-            // What is before genesis has an id, but is no block; what is unknown comes before nothing.
+            // The block before genesis has an id, but is no block; an unknown block comes before nothing.
             None => Height::GENESIS,
         });
     } else if let Some(key) = parameters.text("generatorPublicKey") {

@@ -42,7 +42,7 @@ pub fn add(call: Call<'_>) -> Answer<'_> {
 pub fn end(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
-        // What is not known is not written down either.
+        // A fault that is not known is not written down either.
         if id >= call.context.live.look(|stage| stage.world().count_faults()).await? {
             return Err(ApiError::NotFound("Fault not found"));
         }

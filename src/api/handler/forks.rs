@@ -215,7 +215,7 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
     // Blocks of other branches in these slots: the branches may have fewer blocks, or begin a round before.
     let lowest = Height(round.position.first.0.saturating_sub(round.position.delegates));
     let (others, _) = blocks(board, lowest);
-    // What follows the tip is on its way to most nodes, and missed by nobody.
+    // Blocks above the tip are on their way to most nodes, and no node misses them.
     let (following, others): (Vec<_>, Vec<_>) = others.values().partition(|link| link.descends_from(tip));
     let is_of_round = |link: &&Arc<Link>| link.height() > tip.height() && link.height() <= round.position.last();
     for link in following.into_iter().filter(is_of_round) {

@@ -162,7 +162,7 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
     })
 }
 
-/// What a chain that began in the midst of another network says of its recording.
+/// The message of a chain that began in the midst of another network, about its recording.
 const NO_RECORDING: &str = "this chain began where another network was, so it has no recording of its own; a snapshot's file \
                             holds all that came in";
 

@@ -147,7 +147,7 @@ fn last_event_id(call: &Call<'_>) -> Result<Option<u64>, ApiError> {
     let text = header.to_str().unwrap_or_default();
     match text.parse() {
         Ok(number) => Ok(Some(number)),
-        // What an EventSource sends that has seen no event yet.
+        // An EventSource that has seen no event yet sends an empty text.
         Err(_) if text.is_empty() => Ok(None),
         Err(_) => {
             let message = format!("Last-Event-ID: found '{text}', allowed is the number of an event");

@@ -40,7 +40,7 @@ async fn read<B: Buf>(
         return Err(too_long());
     }
     let mut body = pin!(body);
-    // What is announced has not come yet: memory is taken for what has.
+    // The announced bytes have not come yet: memory is taken for those that have.
     let mut bytes = Vec::new();
     while let Some(part) = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await {
         let mut part = part.map_err(|_| invalid_json())?;

@@ -321,7 +321,7 @@ mod tests {
         // All have one now. The one that was answered stays, and of the others the older goes.
         let fifth = connections.admit(client(4)).expect("one can be spared");
         assert_eq!(numbers(&connections), [1, 3, 4]);
-        // Who is at work is never closed.
+        // Connections at work are never closed.
         let working = [held[1].work(), fourth.work(), fifth.work()];
         working.iter().for_each(|work| work.begin());
         assert!(connections.admit(client(5)).is_none());
@@ -344,7 +344,7 @@ mod tests {
         answered.begin();
         let third = connections.admit(client(3)).expect("the body has not come");
         assert_eq!(numbers(&connections), [1, 2]);
-        // What is closed may still be at work for a moment.
+        // A closed connection may still be at work for a moment.
         sending.begin();
         drop((sending, answered, sender));
         third.work().begin();

@@ -28,7 +28,7 @@ pub struct Request {
     /// Without the question mark; empty if there is none.
     pub query: String,
     pub headers: HeaderMap,
-    /// Who asks.
+    /// The address of the client.
     pub remote: Option<SocketAddr>,
 }
 

@@ -27,7 +27,7 @@ impl CutBody {
     /// An answer of which half is sent; its head is whole. One without a body stays as it is.
     pub async fn of<B: Body<Data = Bytes>>(response: Response<B>) -> Response<Self> {
         let (mut head, body) = response.into_parts();
-        // What the API answers is in memory already.
+        // The API's answer is in memory already.
         let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
         if !body.is_empty() {
             head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));

@@ -35,7 +35,7 @@ use tokio::sync::{Semaphore, oneshot};
 pub const VIEWS_MAX: usize = 16;
 /// Copies that are played at a time.
 const AT_ONCE: usize = 2;
-/// What stands before the number of a view.
+/// The path before the number of a view.
 const PREFIX: &str = "/views/";
 
 /// Those who watch a network for its API.
@@ -70,7 +70,7 @@ pub enum Instant {
     Now,
 }
 
-/// How far from that instant.
+/// The distance from that instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Away {
     pub step: By,
@@ -98,7 +98,7 @@ pub struct PastView<C> {
     /// The context from which its requests are answered.
     pub context: C,
     pub place: RunPoint,
-    /// How often the network had gone back to a snapshot when it was opened.
+    /// The number of times that the network had gone back to a snapshot when it was opened.
     pub reverts: u64,
 }
 
@@ -131,7 +131,7 @@ pub struct Come {
     pub board: LabBoard,
     pub feed: EventFeed,
     pub place: RunPoint,
-    /// How often the network had gone back to a snapshot by then.
+    /// The number of times that the network had gone back to a snapshot by then.
     pub reverts: u64,
 }
 
@@ -252,7 +252,7 @@ pub fn read_only() -> ApiError {
     )
 }
 
-/// Whether the instant can be in the past of the network.
+/// Checks that the instant can be in the past of the network.
 fn check(wish: &ViewWish, history: &History<Observed>) -> Result<(), ApiError> {
     let first = history.kept.first().map_or(history.present, |kept| kept.place);
     let at = match wish.instant {

@@ -298,5 +298,5 @@ paint();
 // Textures by which colours are told apart.
 document.body.append(svg("svg", { width: 0, height: 0, class: "unseen", "aria-hidden": "true" }, textures()));
 addEventListener("hashchange", route);
-// What an address says of an instant comes first, so that nothing else is shown before it.
+// The instant of an address comes first, so that nothing else is shown before it.
 travel.begin().then(() => route());

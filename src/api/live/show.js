@@ -1,4 +1,4 @@
-// How things are shown: amounts, times, ids, cards and links. All that comes from a chain is put in as text.
+// Amounts, times, ids, cards and links for the page. All that comes from a chain is put in as text.
 import { duration, element, number as rounded } from "./drawing.js";
 
 const SMALLEST = 100000000n;

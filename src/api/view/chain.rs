@@ -3,7 +3,7 @@
 //! All of it is persistent: a head shares what it has in common with the one before, and a reader that holds a head
 //! holds its index, whatever is applied or rolled back meanwhile. What is found needs no check against the chain.
 //!
-//! What has settled may lie elsewhere (`older.rs`): then memory holds the blocks above a base, and of each list the rows above
+//! Settled blocks may lie elsewhere (`older.rs`): then memory holds the blocks above a base, and of each list the rows above
 //! it. A reader sees one list.
 
 use super::older::{List, Older, Row, Summary, present, readable};
@@ -34,7 +34,7 @@ pub struct History {
 /// A chain from genesis to a tip.
 #[derive(Clone)]
 pub struct Chain {
-    /// Who has what has settled, up to the base at the least.
+    /// The holder of the settled blocks, up to the base at the least.
     older: Option<Arc<dyn Older>>,
     /// The highest block that is not in memory; `Height(0)` where all are.
     base: Height,
@@ -49,7 +49,7 @@ pub struct Chain {
     forged: HashMap<PublicKey, Vector<Height>>,
     /// The claim or refund of each lock.
     unlocks: HashMap<TransactionId, Spot>,
-    /// How many transactions above genesis have a timestamp of their own, so that time and place may order differently.
+    /// The number of transactions above genesis with a timestamp of their own, so that time and place may order differently.
     own_timestamps: u64,
 }
 
@@ -179,12 +179,12 @@ impl Chain {
         self.blocks.get((height.0.checked_sub(self.base.0)? as usize).checked_sub(1)?)
     }
 
-    /// Who has what has settled, if it leaves memory.
+    /// The holder of the settled blocks, if they leave memory.
     pub fn older_part(&self) -> Option<Arc<dyn Older>> {
         self.older.clone()
     }
 
-    /// Who has the blocks that are not in memory, if there are any.
+    /// The holder of the blocks that are not in memory, if there are any.
     fn older(&self) -> Option<&dyn Older> {
         self.older.as_deref().filter(|_| self.base > Height(0))
     }
@@ -514,7 +514,7 @@ impl<'s> Block<'s> {
         }
     }
 
-    /// What lists look at of its transactions.
+    /// The part of its transactions that lists look at.
     pub fn contents(&self) -> &'s Contents {
         match self {
             Self::Recent(entry) => &entry.contents,
@@ -566,7 +566,7 @@ fn below_memory(tip: &Arc<Link>) -> Height {
 pub(super) fn parties(transaction: &SignedTransaction) -> impl Iterator<Item = (Address, bool)> {
     let sender = transaction.sender_address();
     let mut parties = recipients(transaction);
-    // What has no stored recipient is found under its sender.
+    // A transaction without a stored recipient is found under its sender.
     let sender_is_recipient = stored_recipient(transaction).is_none_or(|recipient| recipient == sender);
     parties.sort_unstable();
     parties.dedup();

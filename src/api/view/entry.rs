@@ -19,7 +19,7 @@ pub struct Entry {
     pub contents: Contents,
 }
 
-/// What lists look at of a block's transactions.
+/// The part of a block's transactions that lists look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// In their order.

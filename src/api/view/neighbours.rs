@@ -15,12 +15,11 @@ pub const VERSION: &str = "2.6.57";
 pub struct Neighbours {
     /// The blocks they were last seen on.
     tips: DashMap<NodeId, Arc<Link>>,
-    /// How long a message takes to each of them and back [ms], where that is known.
+    /// The time that a message takes to each of them and back [ms], where that is known.
     latencies: DashMap<NodeId, u32>,
     /// The number of times that a node was seen.
     seen: AtomicU32,
-    /// How often one had been seen when the median height was found, and that height: asked for far more often than it
-    /// changes.
+    /// The value of `seen` when the median height was found, and that height: asked for far more often than it changes.
     median: AtomicU64,
 }
 
@@ -59,7 +58,7 @@ impl Neighbours {
         self.seen.load(Ordering::Relaxed) == 0
     }
 
-    /// Who, how high, and how far there and back in milliseconds, 0 if unknown; ascending.
+    /// The nodes, their heights, and the time there and back in milliseconds, 0 if unknown; ascending.
     pub fn all(&self) -> Vec<(NodeId, Height, u32)> {
         let latency = |node: &NodeId| self.latencies.get(node).map_or(0, |latency| *latency);
         let mut nodes: Vec<_> =

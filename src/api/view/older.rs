@@ -5,7 +5,7 @@
 //!   Older, on disk │ Chain, in memory      position 0 … older  │ …
 //! ```
 //!
-//! What has settled never changes, so a chain only has to know up to which height it reads the older part.
+//! The settled part never changes, so a chain only has to know up to which height it reads the older part.
 
 use crate::{
     api::view::{Contents, Entry, Facts, Spot, Totals},
@@ -17,11 +17,11 @@ use std::{io, ops::ControlFlow, panic, path::PathBuf, sync::Arc};
 /// A list that a chain keeps, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum List {
-    /// What a wallet sent.
+    /// The transactions that a wallet sent.
     Sent(Address),
     /// The transactions that a filter by recipient alone finds. Source: api.md 4.2.
     Received(Address),
-    /// What a wallet takes part in, in any role.
+    /// The transactions in which a wallet takes part, in any role.
     Any(Address),
     /// The transactions of a type.
     Of(Kind),
@@ -46,7 +46,7 @@ pub struct Summary {
     pub contents: Contents,
     /// Transactions on the chain up to and with this block.
     pub transactions: u64,
-    /// How many of them above genesis have a timestamp of their own.
+    /// The number of them above genesis with a timestamp of their own.
     pub own_timestamps: u64,
     /// The first bytes of the payload's hash.
     pub payload_mark: [u8; 4],
@@ -54,7 +54,7 @@ pub struct Summary {
     pub signature_mark: [u8; 4],
 }
 
-/// What is called for each row or block; it says when it has enough.
+/// The visitor that is called for each row or block; it says when it has enough.
 pub type Visit<'v, T> = &'v mut dyn FnMut(&T) -> ControlFlow<()>;
 
 /// The settled part of all lists, from genesis on. Shared by the views of all nodes, whose chains all go through it.
@@ -62,8 +62,8 @@ pub trait Older: Send + Sync {
     /// The height of the newest block in it; `Height(0)` while there is none.
     fn top(&self) -> Height;
 
-    /// How often it was begun anew, since a run went back to a snapshot below the top and went on in another way. What was
-    /// read from it meanwhile is of no use.
+    /// The number of times that it was begun anew, since a run went back to a snapshot below the top and went on in another
+    /// way. Rows that were read from it meanwhile are of no use.
     fn epoch(&self) -> u64;
 
     /// Holds, from now on, the chain up to a height that has settled. `at` gives the blocks of that chain.
@@ -78,10 +78,10 @@ pub trait Older: Send + Sync {
     /// A block that has just been read.
     ///
     /// # Errors
-    /// What else is known of it cannot be read.
+    /// The other facts about it cannot be read.
     fn with(&self, link: Arc<Link>) -> Result<Arc<Entry>, SettledError>;
 
-    /// What lists look at of a block; `None` above the top.
+    /// The part of a block that lists look at; `None` above the top.
     ///
     /// # Errors
     /// It cannot be read.
@@ -112,13 +112,13 @@ pub trait Older: Send + Sync {
     fn unlock(&self, lock: &TransactionId) -> Result<Option<Spot>, SettledError>;
 }
 
-/// What was read. An answer cannot be right without it, so a failure unwinds to whoever answers, as
+/// Returns a value that was read. An answer cannot be right without it, so a failure unwinds to whoever answers, as
 /// [`SettledError`] does that comes from the tree.
 pub fn readable<T>(read: Result<T, SettledError>) -> T {
     read.unwrap_or_else(|why| panic::resume_unwind(Box::new(why)))
 }
 
-/// What is there, since the base of a chain is not above the top.
+/// Returns a value that is there, since the base of a chain is not above the top.
 pub fn present<T>(read: Result<Option<T>, SettledError>, height: Height) -> T {
     readable(read.and_then(|found| {
         found.ok_or_else(|| {

@@ -257,7 +257,7 @@ impl HostState {
                 let _panicked = task.await;
             }
         };
-        // What has not arrived by then waits in the outbox, if there is one.
+        // Posts that have not arrived by then wait in the outbox, if there is one.
         let _too_slow = tokio::time::timeout(LAST_DELIVERIES, all).await;
     }
 }

@@ -78,7 +78,7 @@ impl Poster {
         let (place, request) = prepare(target, secret, id, body)?;
         let response = self.connect(&place).await?.send_request(request).await?;
         let status = response.status();
-        // What a receiver says beside its status is of no interest, but some break off if nobody listens.
+        // A receiver's body is of no interest, but some break off if nobody reads it.
         let _too_long_or_broken = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
         if status.is_success() { Ok(()) } else { Err(PostError::Refused(status.as_u16())) }
     }
@@ -110,7 +110,7 @@ async fn handshake(stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, PostEr
     let _without = stream.set_nodelay(true);
     let (sender, connection) = http1::Builder::new().max_buf_size(ANSWER_MAX).handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
-        // How it ends, the sender says.
+        // The sender reports how it ends.
         let _ended = connection.await;
     });
     Ok(sender)

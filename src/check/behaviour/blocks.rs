@@ -62,7 +62,7 @@ impl PeerModel {
             return;
         }
         let early = slots.slot(block.header.timestamp) > slots.slot(case.step.local.seconds());
-        // Whether a call at the edge of a limit was heard shows in what came of it.
+        // The outcome shows whether a call at the edge of a limit was heard.
         let refused = case.left.has_event(|event| matches!(event, Event::BlockRefused(_)));
         if !sure && !said && !refused {
             return;
@@ -94,7 +94,7 @@ impl PeerModel {
     /// The own delegate hands a block in.
     pub(super) fn block_forged(&mut self, case: &mut Case<'_>, block: &Arc<Block>) {
         if case.report.muted {
-            // What a relay that deviates does with its delegate's block is not known.
+            // The fate of a block at a relay that deviates is not known.
             self.vague = true;
             self.passing = None;
         }

@@ -13,7 +13,7 @@ use crate::{
 use std::{collections::BTreeSet, time::Duration};
 
 impl PeerModel {
-    // Who comes and goes.
+    // Nodes that come and go.
 
     /// Somebody called who is no peer.
     pub(super) fn meets(&mut self, case: &mut Case<'_>, from: NodeId, sure: bool) {

@@ -123,7 +123,7 @@ impl PeerModel {
         let calls = &self.calls;
         let full = |peer: &&NodeId| calls.may_be_full(case.step.local, **peer, Endpoint::Blocks);
         let possible: BTreeSet<NodeId> = candidates.iter().filter(full).copied().collect();
-        // Who was gone when it was another one's turn may have been passed over for good.
+        // A peer that was gone when it was its turn may have been passed over for good.
         let must = candidates.difference(&chunk.passed_over).count();
         chunk.passed_over.extend(download.friendly.iter().copied().filter(|node| !peers.has(*node)));
         if asked.is_none() && must == 0 && possible.is_empty() {
@@ -252,7 +252,7 @@ impl PeerModel {
             Some((Some((to, inquiry)), _)) if to == node => Some((inquiry, index)),
             _ => None,
         });
-        // What was asked first fails first.
+        // The first question fails first.
         for (_, index) in open.collect::<BTreeSet<_>>() {
             if let Phase::Downloading(download) = &mut self.sync.phase {
                 if let Some(chunk) = download.chunks.get_mut(index) {

@@ -101,7 +101,7 @@ impl PoolModel {
             Message::AddTransactions(add) => &add.tip,
             _ => return,
         };
-        // What a block that does not apply leaves of a pool is told with it (Q4), and cannot be told from a rollback.
+        // The rest of a pool after a block that does not apply is told with it (Q4), and cannot be told from a rollback.
         let rebuilt = matches!(message, Message::BlockNotApplied { .. });
         self.follow(case, &mut told, tip, rebuilt);
         match message {

@@ -47,7 +47,7 @@ impl PeerModel {
                 Message::StatusRequest => &conduct::PINGED,
                 _ => continue,
             };
-            // Who is there decides about these.
+            // The peers that are there decide about these.
             let by_peers =
                 [&conduct::ASKED, &conduct::SEARCHED, &conduct::PINGED].iter().any(|of| of.name == rule.name);
             if by_peers && self.peers.unsure {

@@ -66,7 +66,7 @@ impl ActorStep {
                 Input::Wake(wake) => Cause::Wake(*wake),
                 Input::Message { from, message } => Cause::Message(*from, message.clone()),
                 Input::Submit { transactions, .. } => Cause::Submit(transactions.clone()),
-                // What a node is told by those who steer the run follows no rule of its own.
+                // An order of those who steer the run follows no rule of the node's own.
                 Input::Reorganise(_) => Cause::Deviates(true),
             },
         };

@@ -210,7 +210,7 @@ impl PeerModel {
             _ => None,
         });
         for (node, inquiry, ids) in common {
-            // What it asks was right when it was held back.
+            // Its question was right when it was held back.
             let muted = std::mem::replace(&mut case.report.muted, true);
             self.asked_common(case, node, inquiry, ids);
             case.report.muted = muted;
@@ -235,8 +235,8 @@ impl PeerModel {
         for node in late.collect::<Vec<_>>() {
             self.fails(case, node);
         }
-        // Who has passed by a newer word of where it stands is still dropped for an older question unanswered, and without
-        // a word: no ping fails by that.
+        // A peer that has passed by a newer status is still dropped for an older question unanswered, and without an event: no
+        // ping fails by that.
         for LeftOpen { node, inquiry, .. } in
             self.left_open.extract_if(.., |open| open.until <= case.step.local).collect::<Vec<_>>()
         {

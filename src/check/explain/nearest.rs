@@ -196,7 +196,7 @@ impl Changes<'_> {
         let mut all = Vec::new();
         for (index, fault) in faults.iter().enumerate() {
             let name = fault.kind.name();
-            // What is asserted after a fault names it by its number.
+            // An assertion after a fault names it by its number.
             let is_named = |number: Option<u32>| number.is_some_and(|number| number as usize >= index);
             if !self.scenario.assertions.iter().any(|assertion| is_named(assertion.after_fault)) {
                 let change = format!("without fault {index} '{name}'");

@@ -179,7 +179,7 @@ impl Playing {
                 return None;
             }
             self.play_slot(stop);
-            // What is asked once all faults are over is answered then, and not again.
+            // A question that is asked once all faults are over is answered then, and not again.
             if target.is_answered(self) {
                 break;
             }

@@ -283,7 +283,7 @@ impl Record {
                 open.carries = true;
                 Some(self.steps.len())
             }
-            // Who keeps a block back sends it later, on its own.
+            // A node that keeps a block back sends it later, on its own.
             _ => match carried {
                 Carried::Block(id) | Carried::Forged(id) => known.forged.get(&id).copied().or(known.last),
                 _ => known.last,

@@ -50,7 +50,7 @@ pub(super) fn effects(step: &BlockStep<'_>) -> Result<(), String> {
         };
         Account::of(wallet).held_against(&expected, &wallet.address)?;
     }
-    // What the judge touched and the block did not.
+    // Wallets that the judge touched and the block did not.
     for (address, expected) in model.accounts {
         match step.after.wallet(&address) {
             Some(wallet) => Account::of(wallet).held_against(&expected, &address)?,

@@ -24,7 +24,8 @@ impl Seen {
         known.pending.extend(stays.map(|one| (one.id(), one.clone())));
         let displaced = evicted.iter().filter(|id| added.iter().all(|one| one.id() != **id));
         known.evicted = displaced.copied().skip(added.len()).collect();
-        // What is added at the instant at which a block comes in was handed on before it: the pool has yet to hear of the block.
+        // A transaction added at the instant at which a block comes in was handed on before it: the pool has yet to hear of
+        // the block.
         if known.deviant || known.moved == Some(now) {
             return;
         }

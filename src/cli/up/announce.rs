@@ -1,4 +1,4 @@
-//! What `dposlab up` tells: the network at the start, a line a block, and the node's log.
+//! The output of `dposlab up`: the network at the start, a line a block, and the node's log.
 
 use super::network::UpNetwork;
 use crate::{
@@ -29,11 +29,11 @@ pub struct Announcer {
     tree: Arc<BlockTree>,
     blocks: Arc<AtomicU64>,
     scenario: Option<Arc<OfScenario>>,
-    /// What was to be told before the network is up, while it is not.
+    /// Lines that wait until the network is up; `None` from then on.
     early: Arc<Mutex<Option<Vec<String>>>>,
 }
 
-/// What is told of a scenario that runs live.
+/// The facts about a scenario that runs live.
 struct OfScenario {
     name: String,
     description: String,
@@ -306,7 +306,7 @@ impl Observer for LogWriter {
     }
 }
 
-/// What programs are told when the network is up.
+/// The message to programs when the network is up.
 fn ready_json(
     network: &UpNetwork,
     seed: u64,

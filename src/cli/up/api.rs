@@ -1,4 +1,4 @@
-//! What `dposlab up` serves: the API of one node or of several, and their webhooks.
+//! The servers of `dposlab up`: the API of one node or of several, and their webhooks.
 
 use super::announce::LogWriter;
 use crate::{

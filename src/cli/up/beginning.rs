@@ -1,4 +1,4 @@
-//! How a testnet begins: by the options, or where a snapshot was taken.
+//! The beginning of a testnet: by the options, or where a snapshot was taken.
 
 use super::{
     Start, Up,

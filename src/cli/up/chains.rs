@@ -27,13 +27,13 @@ const REMEMBERED: usize = 8;
 /// Nodes of a chain.
 const NODES_MAX: u32 = 300;
 
-/// What chains are made by.
+/// The maker of chains.
 struct Maker {
     /// Hosts their runs.
     runtime: Handle,
     /// Of the testnet beside them: what a chain is if nothing else is asked for.
     seed: u64,
-    /// How it began, for the files that a loaded network came from.
+    /// Its beginning, for the files that a loaded network came from.
     session: Session,
     scenario: Scenario,
     testnet: Testnet,
@@ -98,7 +98,7 @@ impl Maker {
         testnet
     }
 
-    /// How a chain begins, for files that repeat it.
+    /// The beginning of a chain, for files that repeat it.
     fn session(&self, network: &UpNetwork, seed: u64) -> Session {
         let session = Session::new(seed, &network.scenario, 1, network.tree.config());
         match session.nethash == self.session.nethash {

@@ -141,7 +141,7 @@ impl Kept {
     }
 }
 
-/// What watches a testnet beside its moment.
+/// The observers of a testnet beside its moment.
 fn beside(digest: &TraceDigest, heard: &Rehearing) -> Beside {
     let (numbers, going_on) = (heard.numbers(), heard.clone());
     Beside {

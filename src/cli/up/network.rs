@@ -40,7 +40,7 @@ pub struct Secrets {
     secrets: Vec<String>,
 }
 
-/// What `up` runs if no file says otherwise: so many delegates on the default network. Where blocks go straight to
+/// The scenario of `up` if no file is given: so many delegates on the default network. Where blocks go straight to
 /// everybody, so do transactions, and they are taken in the order of their nonces: what one node accepted, the next
 /// forger knows.
 ///
@@ -111,7 +111,7 @@ impl Secrets {
         Ok(Self { secrets })
     }
 
-    /// How many delegates forge.
+    /// The number of delegates that forge.
     pub fn count(&self) -> u32 {
         u32::try_from(self.secrets.len()).unwrap_or(u32::MAX)
     }
@@ -215,7 +215,7 @@ impl UpNetwork {
         self.scenario.plan_on(&self.testnet, self.tree.clone(), tip, first, self.seeds)
     }
 
-    /// Who takes faults for a run of this plan.
+    /// The desk that takes faults for a run of this plan.
     pub fn desk(&self, plan: &Plan) -> FaultDesk {
         FaultDesk::new(plan, self.testnet.clone())
     }

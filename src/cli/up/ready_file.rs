@@ -14,7 +14,7 @@ use std::{
 /// A file that is there from the moment the API answers until the testnet stops.
 pub struct ReadyFile {
     path: PathBuf,
-    /// What is written before it takes the name, and whether it has.
+    /// The file that is written before it takes the name, and the text once it is written.
     partial: PathBuf,
     written: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How a testnet is told to stop, and that it does.
+//! Stopping a testnet in order.
 //!
 //! ```text
 //!   Ctrl-C, SIGTERM ──────────┐
@@ -27,10 +27,10 @@ use std::{
     thread,
 };
 
-/// How long a testnet may take to stop.
+/// The longest time that a testnet may take to stop.
 const STOP_SECONDS: u32 = 3;
 
-/// What ends a testnet. Listened for from the beginning of the process.
+/// The causes that end a testnet. Listened for from the beginning of the process.
 pub struct Interrupts {
     run: Arc<Mutex<Told>>,
 }
@@ -87,7 +87,7 @@ fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
     told.lock().expect("nobody panics while holding it")
 }
 
-/// What has come.
+/// The cause that has come.
 enum Came {
     Signal,
     /// Nobody is there any more to read, or to wait for the process.

@@ -139,7 +139,7 @@ mod tests {
                 let signature = sign(&hash, keys.private());
                 assert_eq!(check(&hash, &signature, keys.public()), Ok(true));
                 assert_eq!(check(&hash, &signature, other.public()), Ok(false));
-                // What stands for a number is one of 32 bytes that needs no sign: the curve's order is greater.
+                // The stand-in for a number has 32 bytes and needs no sign: the curve's order is greater.
                 let (r, s) = split(&signature).expect("its structure is that of DER");
                 assert!(r == s && r.len() == 32 && (1..=0x7f).contains(&r[0]), "{r:?}");
                 assert!(!CryptoMode::Real.during(|| verify(&hash, &signature, keys.public())));

@@ -105,7 +105,7 @@ impl SignedTransaction {
         self
     }
 
-    /// What [`SignedTransaction::from_kept`] makes it from again: bytes, id and standing.
+    /// The parts from which [`SignedTransaction::from_kept`] makes it again: bytes, id and standing.
     pub fn as_kept(&self) -> (&[u8], TransactionId, u8) {
         let standing = match self.standing {
             Standing::Judged => 0,

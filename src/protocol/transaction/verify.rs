@@ -52,7 +52,7 @@ impl SignedTransaction {
             return *outcome;
         }
         let outcome = self.holds(&self.hash_for_second_signature(), second, key);
-        // What was asked first stays.
+        // The first answer stays.
         let _ = self.known().second.set((*key, outcome));
         outcome
     }
@@ -67,7 +67,7 @@ impl SignedTransaction {
             return known.outcome;
         }
         let outcome = self.count_signatures(min, keys);
-        // What was asked first stays.
+        // The first answer stays.
         let _ = self.known().multi.set(Counted { min, keys: keys.to_vec(), outcome });
         outcome
     }

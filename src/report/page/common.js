@@ -1,5 +1,5 @@
 "use strict";
-// What the pages share: the theme, cards, tables, and what is copied and saved.
+// Shared by the pages: the theme, cards, tables, copying and saving.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;

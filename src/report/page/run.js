@@ -18,7 +18,7 @@ const roundX = rounds.map((round) => round.round);
 const roundAxis = { label: "round", whole: true, room: 34, tight: true, inset: 8, tell: (round) => number(round) };
 const rowsSpan = time.length && time[0].slots > 1 ? ` A step stands for ${time[0].slots} slots.` : "";
 
-// What is over at once, such as a restart, has no length.
+// A fault that is over at once, such as a restart, has no length.
 const spans = data.faults.map(({ fault, kind, began_us, ended_us }) =>
   ({ from: since(began_us), to: ended_us === null ? null : since(ended_us), name: `${kind}${data.faults.length > 1 ? ` (fault ${fault})` : ""}`, instant: ended_us === began_us || ["heal", "restart"].includes(kind) }));
 const spansTold = spans.length ? " Shaded: a fault is in force, from the full line to the dotted one." : "";
@@ -169,7 +169,7 @@ if (totals.rollbacks > 0) {
   ]), "rounds.csv").card);
 }
 
-// Who missed when, over all rounds and not only those that the ring shows.
+// The delegates that missed slots, over all rounds and not only those that the ring shows.
 if (totals.missed_slots > 0) {
   const who = [...data.delegates.keys()].filter((place) => data.delegates[place].missed > 0)
     .sort((one, other) => data.delegates[other].missed - data.delegates[one].missed).slice(0, 40).reverse();

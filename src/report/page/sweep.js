@@ -9,7 +9,7 @@ const names = cells.map((cell) => (paths.length === 1 ? cell.varied[paths[0]] : 
 // Equal names would share a place: then the number tells them apart.
 const unique = names.map((text, index) => (names.indexOf(text) === index ? text : `${text} (${index + 1})`));
 
-// What the horizontal axis is: one of the varied paths, best one whose values are numbers, with a line for each combination
+// The horizontal axis: one of the varied paths, best one whose values are numbers, with a line for each combination
 // of the others; where those are too many, every combination in a row.
 const GROUPS = 6;
 const valuesOf = (path) => [...new Set(cells.map((cell) => cell.varied[path]))];

@@ -175,8 +175,8 @@ impl FaultKind {
 
     /// The delegates that it switches off by rounds, and in which.
     pub fn by_rounds(&self) -> Option<(&Nodes, &Rounds)> {
-        let Self::Offline(Offline { delegates, rounds }) = self else { return None };
-        rounds.as_ref().map(|rounds| (delegates, rounds))
+        let Self::Offline(offline) = self else { return None };
+        offline.rounds.as_ref().map(|rounds| (&offline.delegates, rounds))
     }
 
     /// The accounts and delegates that it names beside its lists, by name or address.

@@ -6,7 +6,7 @@ use super::{
     who::{Nodes, Share},
 };
 use crate::{
-    actors::deviation::{FalseClaim, InvalidBlock},
+    actors::deviation::{Deviation, FalseClaim, InvalidBlock},
     ledger::saved::saved,
 };
 use schemars::JsonSchema;
@@ -327,6 +327,27 @@ pub struct Offline {
     /// Instead of `from` and `until`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
+}
+
+impl Offline {
+    /// When its delegates learn that they are off, and the rounds in which they are. A delegate compares rounds with that
+    /// of its own relay's chain, which may be ahead of the highest chain's or behind it. So it has to know them before
+    /// the fault begins, and it knows the end by itself.
+    pub fn told(&self) -> (Told, Deviation) {
+        match &self.rounds {
+            Some(rounds) => (Told::Planned, Deviation::Offline(rounds.spans())),
+            None => (Told::Begun, Deviation::offline()),
+        }
+    }
+}
+
+/// When a fault tells delegates that they are off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// As soon as the run has the fault: at its start, or when the fault comes in.
+    Planned,
+    /// When the fault begins.
+    Begun,
 }
 
 /// Delegates that forge late, and by how much.

@@ -108,7 +108,7 @@ impl Live {
         if self.demands.is_empty() {
             return self.wait_for_command().await;
         }
-        // Who has asked by now shares the block.
+        // Clients that have asked by now share the block.
         while let Ok(command) = self.commands.try_recv() {
             self.obey(command).await?;
         }

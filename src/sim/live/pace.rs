@@ -89,7 +89,7 @@ impl Live {
         tokio::select! {
             biased;
             command = self.commands.recv() => {
-                // What comes in, comes in now: the clock stands between two events.
+                // An input comes in now: the clock stands between two events.
                 let now = self.anchor.virtual_now(speed);
                 while self.stage.step(now).await? {}
                 self.stage.rest_until(now);

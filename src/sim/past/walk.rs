@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-/// How far one step goes.
+/// The length of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkStep {
     /// To where something else was told of, as `/lab/events` and traces tell it.
@@ -49,7 +49,7 @@ pub struct Walk<W> {
     told: Arc<AtomicU64>,
 }
 
-/// What steps are counted by.
+/// The thing that steps count.
 #[derive(PartialEq)]
 enum Mark {
     Told(u64),
@@ -66,7 +66,7 @@ impl<W: Watchers> History<W> {
         if at >= self.present.at {
             return self.to(self.present).await;
         }
-        // What came in at this very instant has come in.
+        // Inputs of this very instant have come in.
         let inputs = self.inputs.partition_point(|came| came.at <= at);
         let is_before = |kept: &Kept<W>| kept.place.at < at && kept.place.inputs <= inputs;
         let place = RunPoint { at, delivered: 0, inputs };
@@ -185,7 +185,7 @@ impl<W> Walk<W> {
         if delivered > until.1 {
             return Err(self.lost());
         }
-        // What is due before then and reaches no actor, such as the end of a fault, has happened as well.
+        // Events that are due before then and reach no actor, such as the end of a fault, have happened as well.
         if self.stage.world().next_time().is_some_and(|next| next < until.0)
             && self.stage.step(until.0.just_before()).await?
         {

@@ -27,9 +27,9 @@ const MANY: usize = 6_000;
 impl InlineStage {
     /// A run at its first instant.
     pub fn new(plan: &Plan, observers: Vec<Box<dyn Observer>>) -> Self {
-        let actors = plan.actors();
-        let world = World::new(plan, actors.iter().map(|(id, _)| *id), observers);
-        let actors: Vec<Hosted> = actors.into_iter().map(|(_, actor)| actor.into()).collect();
+        let mut actors = plan.actors();
+        let world = World::new(plan, &mut actors, observers);
+        let actors: Vec<Hosted> = actors.into_iter().map(|(_, actor)| actor).collect();
         Self { world, many: actors.len() >= MANY, actors, effects: Vec::new() }
     }
 

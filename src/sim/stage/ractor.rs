@@ -54,12 +54,12 @@ impl RactorStage {
         let name = format!("run-{}", RUNS.fetch_add(1, Ordering::Relaxed));
         let death = Arc::new(Mutex::new(None));
         let (supervisor, _) = Actor::spawn(Some(format!("{name}/supervisor")), Supervisor, death.clone()).await?;
-        let machines = plan.actors();
-        let world = World::new(plan, machines.iter().map(|(id, _)| *id), observers);
+        let mut machines = plan.actors();
+        let world = World::new(plan, &mut machines, observers);
         let mut hosts = Vec::with_capacity(machines.len());
         for (id, machine) in machines {
             let name = format!("{name}/{}", label(id));
-            let (host, _) = Actor::spawn_linked(Some(name), Host, machine.into(), supervisor.get_cell()).await?;
+            let (host, _) = Actor::spawn_linked(Some(name), Host, machine, supervisor.get_cell()).await?;
             hosts.push((id, host));
         }
         Ok(Self { world, hosts, supervisor, death, effects: Vec::new() })

@@ -2,8 +2,11 @@
 
 use super::{World, faults::State};
 use crate::{
-    actors::{Deviation, Role, SimTime},
-    sim::{Fault, FaultKind, fault::AddedFault},
+    actors::SimTime,
+    sim::{
+        Fault, FaultKind,
+        fault::{AddedFault, Told},
+    },
 };
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ pub struct FaultStatus {
     pub state: FaultState,
 }
 
-/// How a fault stands.
+/// The state of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultState {
     /// It has not begun.
@@ -51,7 +54,7 @@ impl World {
         self.faults().filter(is_of_these).map(|status| status.id).collect()
     }
 
-    /// How many faults there are.
+    /// The number of faults.
     pub fn count_faults(&self) -> usize {
         self.plan.faults.len()
     }
@@ -70,11 +73,8 @@ impl World {
         self.ahead.expect(&fault.kind);
         let entry = self.agenda.add_fault(&fault);
         self.faults.add();
-        if let Some((delegates, rounds)) = fault.kind.by_rounds() {
-            let nodes = self.names.resolve(delegates, self.best());
-            self.deviate(id, &nodes, Role::Delegate, &Deviation::Offline(rounds.spans()));
-        }
         Arc::make_mut(&mut self.plan).faults.push(fault);
+        self.switch_off(id, Told::Planned);
         self.arm_beginning(entry);
         if let Some(source) = source {
             let entry = self.agenda.add_source(&source);

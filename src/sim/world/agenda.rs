@@ -15,7 +15,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// What begins and ends: a fault or a source, by its index in the plan.
+/// An entry that begins and ends: a fault or a source, by its index in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     Fault(usize),
@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 impl Agenda {
-    /// What a plan has planned.
+    /// The entries of a plan.
     pub fn new(plan: &Plan) -> Self {
         Self {
             faults: plan.faults.iter().map(of_fault).collect(),
@@ -78,7 +78,7 @@ impl Agenda {
         });
     }
 
-    /// Whether a fault was ended from outside.
+    /// Returns true if a fault was ended from outside.
     pub fn is_withdrawn(&self, fault: usize) -> bool {
         self.withdrawn.contains(&fault)
     }
@@ -90,17 +90,17 @@ impl Agenda {
         }
     }
 
-    /// Whether anything waits for something to happen.
+    /// Returns true if a beginning or an end waits for something to happen.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether a fault waits for something to happen.
+    /// Returns true if the beginning or the end of a fault waits for something to happen.
     pub fn has_fault_waiting(&self) -> bool {
         self.waiting.iter().any(|waiting| matches!(waiting.entry, Entry::Fault(_)))
     }
 
-    /// What an event gives cause for.
+    /// Returns the beginnings and ends that an event triggers.
     pub fn observe(&mut self, at: NodeId, event: &Event, best: &Link, tree: &BlockTree) -> Vec<Item> {
         let mut due = Vec::new();
         let kind = EventKind::of(event);
@@ -141,10 +141,10 @@ fn whole_span(rounds: &Rounds) -> Span {
     let spans = rounds.spans();
     let first = spans.iter().map(|span| span.start().0).min().unwrap_or(1);
     let last = spans.iter().map(|span| span.end().0).max().unwrap_or(1);
-    (Trigger::Round(first), Some(Trigger::Round(last + 1)))
+    (Trigger::Round(first), Some(Trigger::Round(last.saturating_add(1))))
 }
 
-/// Whether a chain of this height has come to a height or round.
+/// Returns true if a chain of this height has reached the height or round of a trigger.
 fn is_reached(trigger: &Trigger, best: Height, tree: &BlockTree) -> bool {
     match trigger {
         Trigger::Height(height) => best.0 >= *height,

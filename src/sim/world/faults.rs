@@ -1,18 +1,17 @@
-//! What faults do, kind by kind, when they begin and when they end.
+//! The effects of faults, kind by kind, when they begin and when they end.
 
 use super::{DownCause, Item, NetworkEvent, World};
 use crate::{
     actors::{ActorId, Deviation, NodeId, Role, SimTime, Stimulus, deviation::Lie},
     ledger::saved::saved,
     sim::{
-        Plan,
-        fault::{FaultKind, LieAboutTip, Messages, Nodes, Offline, Partition},
+        fault::{FaultKind, LieAboutTip, Messages, Nodes, Partition, Told},
         network::interference::{Action, Cut, MessageRule, NodeSet},
     },
 };
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
-/// What is in force.
+/// The faults in force.
 #[derive(Clone)]
 pub struct Faults {
     state: Vec<State>,
@@ -35,8 +34,8 @@ pub(super) enum State {
     Over,
 }
 
-/// What of the nodes that a fault concerns has to be undone when it ends. Rules of the network and deviations are found by
-/// the fault's number.
+/// The part of a fault's effects on its nodes that has to be undone when it ends. Rules of the network and deviations are found
+/// by the fault's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Nothing,
@@ -53,13 +52,9 @@ pub(super) enum Held {
 }
 
 impl Faults {
-    /// The faults of a plan, none of which has begun. Delegates that are off by rounds know it from the start.
-    pub fn new(plan: &Plan) -> Self {
-        let switched_off = plan.switched_off().into_iter().map(|(index, node, rounds)| {
-            (index, ActorId { node, role: Role::Delegate }, Arc::new(Deviation::Offline(rounds)))
-        });
-        let deviations = switched_off.collect();
-        Self { state: vec![State::Ahead; plan.faults.len()], deviations, without_pool: BTreeSet::new() }
+    /// So many faults, none of which has begun.
+    pub fn new(count: usize) -> Self {
+        Self { state: vec![State::Ahead; count], deviations: Vec::new(), without_pool: BTreeSet::new() }
     }
 
     /// One more, which has not begun.
@@ -67,17 +62,17 @@ impl Faults {
         self.state.push(State::Ahead);
     }
 
-    /// How each stands.
+    /// The state of each.
     pub(super) fn states(&self) -> &[State] {
         &self.state
     }
 
-    /// Whether a fault is over.
+    /// Returns true if a fault is over.
     pub fn is_over(&self, index: usize) -> bool {
         self.state[index] == State::Over
     }
 
-    /// What the actors of a node are told to do against the protocol.
+    /// The deviations of a node's actors.
     pub fn deviations_of(&self, node: NodeId) -> impl Iterator<Item = &Deviation> {
         self.deviations.iter().filter(move |(_, to, _)| to.node == node).map(|(.., deviation)| &**deviation)
     }
@@ -137,11 +132,7 @@ impl World {
                 concerned.iter().for_each(|node| self.nodes.skew(*node, self.now, offset, skew.drift_ppm));
                 Held::Skewed
             }
-            // Delegates that are off by rounds were told before.
-            FaultKind::Offline(Offline { rounds: Some(_), .. }) => Held::Nothing,
-            FaultKind::Offline(Offline { rounds: None, .. }) => {
-                self.deviate(index, concerned, Role::Delegate, &Deviation::offline())
-            }
+            FaultKind::Offline(_) => self.switch_off(index, Told::Begun),
             FaultKind::LateForging(late) => {
                 self.deviate(index, concerned, Role::Delegate, &Deviation::LateForging(millis(late.by_ms)))
             }
@@ -197,7 +188,7 @@ impl World {
         }
     }
 
-    fn resolve(&self, nodes: &Nodes) -> Vec<NodeId> {
+    pub(super) fn resolve(&self, nodes: &Nodes) -> Vec<NodeId> {
         self.names.resolve(nodes, self.best())
     }
 
@@ -361,9 +352,15 @@ impl World {
     }
 
     fn begin_deviating(&mut self, index: usize, to: ActorId, deviation: Deviation) {
+        let stimulus = self.deviation(index, to, deviation);
+        self.queue.push(self.now, Item::Stimulus { to, stimulus });
+    }
+
+    /// Notes that a deviation is on, and returns what its actor has to hear.
+    pub(super) fn deviation(&mut self, index: usize, to: ActorId, deviation: Deviation) -> Stimulus {
         let deviation = Arc::new(deviation);
         self.faults.deviations.push((index, to, deviation.clone()));
-        self.tell_to_deviate(to, deviation, true);
+        self.to_deviate(to, deviation, true)
     }
 
     /// Those deviations of a fault end that are to.
@@ -377,9 +374,13 @@ impl World {
         }
     }
 
-    pub(super) fn tell_to_deviate(&mut self, to: ActorId, deviation: Arc<Deviation>, on: bool) {
-        let peers = self.network.links().of(to.node).into();
-        self.queue.push(self.now, Item::Stimulus { to, stimulus: Stimulus::Deviate { deviation, on, peers } });
+    fn tell_to_deviate(&mut self, to: ActorId, deviation: Arc<Deviation>, on: bool) {
+        let stimulus = self.to_deviate(to, deviation, on);
+        self.queue.push(self.now, Item::Stimulus { to, stimulus });
+    }
+
+    fn to_deviate(&self, to: ActorId, deviation: Arc<Deviation>, on: bool) -> Stimulus {
+        Stimulus::Deviate { deviation, on, peers: self.network.links().of(to.node).into() }
     }
 }
 

@@ -78,7 +78,7 @@ impl HaltCause {
     }
 }
 
-/// What the world notes in order to prove a halt.
+/// The facts that the world notes in order to prove a halt.
 #[derive(Clone)]
 pub(super) struct Ahead {
     /// Faults' beginnings and ends that lie in the queue.
@@ -179,7 +179,7 @@ impl World {
         self.ahead.unapplied.is_empty() && !self.tips().of_live().any(|(node, _)| may_forge(node))
     }
 
-    /// Whether so many live nodes are too few for any of them to forge. Looks at everything that is under way.
+    /// Returns true if so few nodes are live that none of them can forge. Looks at everything that is under way.
     fn is_below_reach(&self, live: u32) -> bool {
         let least = match self.plan.tree.rules().minimum_network_reach {
             None => return false,

@@ -13,7 +13,7 @@ use std::{mem, sync::Arc};
 #[derive(Clone)]
 pub struct Moment {
     pub(super) world: World,
-    /// What became of what each source handed in.
+    /// By source, the counts of its transactions by outcome.
     pub(super) tallies: Vec<Counts>,
     /// In the order of [`crate::sim::Plan::actors`].
     pub(super) actors: Vec<Hosted>,
@@ -26,7 +26,7 @@ impl Moment {
         Self { world: world.clone(), tallies, actors }
     }
 
-    /// What its clock shows.
+    /// The time on its clock.
     pub fn now(&self) -> SimTime {
         self.world.now
     }
@@ -145,8 +145,8 @@ impl World {
             let pending = moment.pending(node);
             let had = plan::pool_of(was, node);
             let same = had.len() == pending.len() && had.iter().zip(&pending).all(|(a, b)| a.id() == b.id());
-            // What is shown of the same pool differs where the chain does: a block's transactions stay in a pool until it hears
-            // of the block.
+            // One pool is shown in different ways on different chains: a block's transactions stay in a pool until it
+            // hears of the block.
             let pending = (!same || !from.is(&to)).then_some(&*pending);
             self.tell(&NetworkEvent::Moved { node, from: &from, to: &to, pending, begins });
             match (left.nodes.is_live(node), self.down_cause(node)) {

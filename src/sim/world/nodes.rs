@@ -1,4 +1,4 @@
-//! What the world knows of each node: whether it is up, what its clock shows, where its chain ends.
+//! The world's record of each node: its state, its clock, the end of its chain.
 
 use crate::{
     actors::{ActorId, Event, Input, NodeId, SimTime},
@@ -11,7 +11,7 @@ use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 /// All nodes.
 #[derive(Clone)]
 pub struct Nodes {
-    /// What every event looks at; small, for that.
+    /// The part that every event looks at; small, for that.
     brief: Vec<Brief>,
     state: Vec<NodeState>,
     tips: Tips,
@@ -34,10 +34,10 @@ struct NodeState {
     down: bool,
     /// Pauses in force.
     pauses: u32,
-    /// What one event takes.
+    /// The time that one event takes.
     step: Duration,
     busy_until: SimTime,
-    /// What it hears when it is neither paused nor busy, in the order it came.
+    /// Inputs for when it is neither paused nor busy, in the order they came.
     waiting: VecDeque<(ActorId, Input)>,
     /// It will be called when it is free again.
     is_called: bool,
@@ -46,7 +46,7 @@ struct NodeState {
     own_clock: Clock,
 }
 
-/// Whether an event reaches its node.
+/// The answer to whether an event reaches its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Its clock shows this.
@@ -67,7 +67,7 @@ pub enum NotNow {
 pub struct Freed {
     pub to: ActorId,
     pub input: Input,
-    /// What its node's clock shows.
+    /// The time on its node's clock.
     pub local: SimTime,
     /// When to call the node again.
     pub again: Option<SimTime>,
@@ -136,7 +136,7 @@ impl Nodes {
         Self { brief: vec![brief; state.len()], tips, best: plan.tip.clone(), state }
     }
 
-    /// Whether an event for a node in its state of `generation` reaches it now.
+    /// Finds out whether an event for a node in its state of `generation` reaches it now.
     #[inline]
     pub fn reach(&mut self, node: NodeId, generation: u32, now: SimTime) -> Reach {
         let brief = self.brief[node.0 as usize];
@@ -174,18 +174,18 @@ impl Nodes {
         self.brief[node.0 as usize].generation
     }
 
-    /// Whether a node runs, be it slowly or not at all for a while.
+    /// Returns true if a node is not crashed. It may be slow or stand still.
     pub fn is_up(&self, node: NodeId) -> bool {
         !self.state[node.0 as usize].down
     }
 
-    /// Whether a node runs: it is neither crashed nor paused.
+    /// Returns true if a node is neither crashed nor paused.
     pub fn is_live(&self, node: NodeId) -> bool {
         let state = &self.state[node.0 as usize];
         !state.down && state.pauses == 0
     }
 
-    /// Whether a live node hears at once whatever comes.
+    /// Returns true if a live node hears at once whatever comes.
     pub fn is_prompt(&self, node: NodeId) -> bool {
         let state = &self.state[node.0 as usize];
         state.step.is_zero() && state.waiting.is_empty()
@@ -196,7 +196,7 @@ impl Nodes {
         self.best = link.clone();
     }
 
-    /// Whether inputs wait on a node until it is free.
+    /// Returns true if inputs wait on a node until it is free.
     pub fn is_behind(&self, node: NodeId) -> bool {
         !self.state[node.0 as usize].waiting.is_empty()
     }
@@ -243,7 +243,7 @@ impl Nodes {
         self.tips.follow(node, event);
     }
 
-    /// What is known of who is live follows what is told of it.
+    /// Updates the list of live nodes by an event.
     pub fn follow_network(&mut self, event: &NetworkEvent<'_>) {
         self.tips.follow_network(event);
     }
@@ -324,7 +324,7 @@ mod tests {
         Resume,
     }
 
-    /// What a node hears and when, of inputs in the order they come, as the world has it.
+    /// The inputs that a node hears and their instants, where inputs come in this order, as the world has it.
     fn heard(mut node: NodeState, inputs: &[SimTime], pause: Option<(SimTime, SimTime)>) -> Vec<(SimTime, u64)> {
         let (mut queue, mut heard) = (EventQueue::new(), Vec::new());
         if let Some((from, until)) = pause {

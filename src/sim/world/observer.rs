@@ -1,4 +1,4 @@
-//! Who watches a run, and what they are told.
+//! Observers of a run, and what they hear.
 
 use super::{Item, What, World};
 use crate::{
@@ -26,7 +26,7 @@ pub trait Observer: Send {
     /// The clock has moved over a time in which nothing happened, and stands here.
     fn clock_at(&mut self, _now: SimTime) {}
 
-    /// Whether [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`] are wanted. There are millions of them. Asked once.
+    /// Returns true if it wants [`NetworkEvent::Sent`] and [`NetworkEvent::Lost`]. There are millions of them. Asked once.
     fn wants_messages(&self) -> bool {
         false
     }
@@ -34,14 +34,14 @@ pub trait Observer: Send {
     /// An actor hears something, or does something because of what it heard last. Told to those who want it.
     fn observe_act(&mut self, _now: SimTime, _actor: ActorId, _act: &Act<'_>) {}
 
-    /// Whether [`Observer::observe_act`] is wanted. Acts are more than messages. Asked once.
+    /// Returns true if it wants [`Observer::observe_act`]. Acts are more than messages. Asked once.
     fn wants_acts(&self) -> bool {
         false
     }
 }
 
-/// What an actor hears, and what it does. Each [`Act::Hears`] comes before all that the actor does because of it, events
-/// ([`Observer::observe`]) among them, and no other actor acts between.
+/// An act: an actor hears something or does something. Each [`Act::Hears`] comes before all that the actor does because of it,
+/// events ([`Observer::observe`]) among them, and no other actor acts between.
 #[derive(Debug)]
 pub enum Act<'a> {
     /// It hears something; its node's clock shows `local`.
@@ -52,7 +52,7 @@ pub enum Act<'a> {
     Answers(&'a Submission),
 }
 
-/// What an actor hears.
+/// The thing that an actor hears.
 #[derive(Debug)]
 pub enum Heard<'a> {
     Input(&'a Input),
@@ -71,7 +71,7 @@ pub enum Heard<'a> {
     },
 }
 
-/// What happens between nodes, or to a node from outside.
+/// An event between nodes, or one that happens to a node from outside.
 #[derive(Debug)]
 pub enum NetworkEvent<'a> {
     /// A message left its sender and will arrive at the given instant.

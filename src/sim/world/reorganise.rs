@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// What one node's pool holds while its chain is reorganised.
+/// The transactions in one node's pool while its chain is reorganised.
 #[derive(Clone)]
 pub(super) struct PoolWatch {
     node: NodeId,
@@ -126,7 +126,7 @@ impl World {
         Ok((from.clone(), common.clone()))
     }
 
-    /// Whether a node is live and neither of two nodes is cut off from the other.
+    /// Returns true if a node is live and neither of two nodes is cut off from the other.
     fn is_within_reach(&self, of: NodeId, node: NodeId) -> bool {
         let interference = &self.network.interference;
         self.nodes.is_live(node) && !interference.separates(of, node) && !interference.separates(node, of)
@@ -161,10 +161,9 @@ impl World {
         Ok(branch)
     }
 
-    /// Whether a fault keeps a node's delegate from forging in a round.
+    /// Returns true if a fault keeps a node's delegate from forging in a round.
     fn is_off(&self, node: NodeId, round: Round) -> bool {
         self.faults.deviations_of(node).any(|is| is.is_off_in(round))
-            || self.plan.nodes[node.0 as usize].offline.iter().any(|rounds| rounds.contains(&round))
     }
 
     /// A block without transactions in the second after the old one's, or, after the last of the slot, in its first.
@@ -190,7 +189,7 @@ fn between(tip: &Arc<Link>, common: &Link) -> Vec<Arc<Link>> {
     std::iter::successors(Some(tip.clone()), |link| link.parent()).take_while(above).collect()
 }
 
-/// What is to become of each reverted transaction, in the order of the reverted chain.
+/// Decides what becomes of each reverted transaction, in the order of the reverted chain.
 fn decided(reverted: &[Arc<Link>], wanted: &Returned) -> Result<Vec<(TransactionId, Became)>, ReorgError> {
     let blocks = reverted.iter().rev().map(|link| link.block());
     let ids: Vec<TransactionId> = blocks.flat_map(|block| block.transactions.iter().map(|one| one.id())).collect();

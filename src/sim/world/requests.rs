@@ -1,4 +1,4 @@
-//! What clients hand in at nodes, and the answers.
+//! Requests of clients at nodes, and the answers.
 
 use super::{Item, World};
 use crate::{

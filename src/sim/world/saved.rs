@@ -105,7 +105,7 @@ impl World {
     }
 
     fn load(from: &mut Loader, plan: &Plan, added: &[AddedFault]) -> Result<Self, LoadError> {
-        let mut world = Self::new(&plan.apart(), std::iter::empty(), Vec::new());
+        let mut world = Self::new(&plan.apart(), &mut [], Vec::new());
         world.added = Saved::load(from)?;
         world.faults = Saved::load(from)?;
         world.add_again(from, added)?;

@@ -5,18 +5,19 @@ use dposlab::{
         ActorId, Effect, Event, Input, Message, NodeId, Peer, Role, RollbackCause, SimTime, message::Transactions,
     },
     ledger::{BlockTree, Link, Rules, rules::Gossip},
-    protocol::{Arktoshi, Block, BlockDraft, KeyPair, Nonce, Round, SignedTransaction, Slot, Timestamp, Transaction},
+    protocol::{Arktoshi, Block, BlockDraft, KeyPair, Nonce, SignedTransaction, Slot, Timestamp, Transaction},
     scenario::{Testnet, run::on_current_thread},
     sim::{
         Fault, FaultKind, Intervention, Latency, NetworkEvent, NetworkModel, NodePlan, Observer, Plan, SeedTree, Stage,
         Trigger,
-        fault::{AddedFault, Crash, DropMessages, MessageKind, Messages, NodeRef, Nodes, Partition},
+        fault::{
+            AddedFault, Crash, DropMessages, MessageKind, Messages, NodeRef, Nodes, Offline, Partition, Rounds, Span,
+        },
         stage::inline::InlineStage,
     },
 };
 use std::{
     collections::BTreeMap,
-    ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -99,12 +100,13 @@ pub struct Setup {
     pub others: u32,
     pub rules: Rules,
     pub seed: u64,
-    pub offline: fn(u32) -> Option<RangeInclusive<Round>>,
+    /// The rounds in which a node's delegate is off.
+    pub offline: fn(u32) -> Option<Span>,
 }
 
 /// Delegates of no node forge.
-pub fn nobody(_: u32) -> Option<RangeInclusive<Round>> {
-    Some(Round(1)..=Round(u32::MAX))
+pub fn nobody(_: u32) -> Option<Span> {
+    Some(Span { from: 1, to: u32::MAX })
 }
 
 impl Default for Setup {
@@ -121,17 +123,23 @@ impl Setup {
         let nodes = self.delegates + self.others;
         let plans = (0..nodes).map(|node| NodePlan {
             forger: testnet.delegates.get(node as usize).map(|delegate| delegate.keys.clone()),
-            offline: (self.offline)(node).into_iter().collect(),
         });
         let now = SimTime::from_seconds(Timestamp(8));
         let network = NetworkModel { latency: Latency::uniform(30, 70), ..NetworkModel::default() };
         let links = network.topology.links(nodes, seeds);
-        let plan = Plan::new(tree.clone(), tree.genesis().clone(), plans.collect(), seeds, now).on(network, links);
+        let mut plan = Plan::new(tree.clone(), tree.genesis().clone(), plans.collect(), seeds, now).on(network, links);
+        plan.faults = (0..nodes).filter_map(|node| Some(off(node, (self.offline)(node)?))).collect();
         let told = Arc::<Mutex<Told>>::default();
         let stage = Some(InlineStage::new(&plan, vec![Box::new(Scribe(told.clone()))]));
         let (seen, sent, down) = (Vec::new(), Vec::new(), BTreeMap::new());
         Cluster { testnet, tree, now, seen, sent, stage, told, nodes, cut: None, down }
     }
+}
+
+/// A node's delegate forges nothing in these rounds.
+fn off(node: u32, rounds: Span) -> Fault {
+    let kind = FaultKind::Offline(Offline { delegates: named([node]), rounds: Some(Rounds::Span(rounds)) });
+    Fault { kind, from: Trigger::default(), until: None }
 }
 
 /// Nodes by their numbers, as a fault names them.
@@ -210,6 +218,11 @@ impl Cluster {
         let receivers = Some(named(nodes));
         let which = Messages { messages: vec![MessageKind::Blocks], receivers, ..Messages::default() };
         self.begin(FaultKind::Drop(DropMessages { which }));
+    }
+
+    /// Switches a node's delegate off in these rounds, from now on.
+    pub fn switch_off(&mut self, node: u32, rounds: Span) {
+        self.begin(off(node, rounds).kind);
     }
 
     pub fn crash(&mut self, node: u32) {

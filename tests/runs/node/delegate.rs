@@ -8,7 +8,7 @@ use dposlab::{
     },
     ledger::{Link, Rules, rules::NodeRules},
     protocol::Slot,
-    sim::SeedTree,
+    sim::{SeedTree, fault::Span},
 };
 use rand::Rng;
 use std::{sync::Arc, time::Duration};
@@ -33,7 +33,7 @@ impl Alone {
     /// The delegate that owns a slot after a block, so long after the slot has begun.
     fn owner(cluster: Cluster, parent: &Arc<Link>, slot: Slot, later: Duration) -> Self {
         let keys = cluster.owner(parent, slot);
-        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone(), Vec::new());
+        let delegate = Delegate::new(NodeId(0), Some(keys), cluster.tree.clone());
         Self { cluster, delegate, now: Cluster::at(8 * slot.0) + later, next: None }
     }
 
@@ -319,4 +319,39 @@ fn a_delegate_wakes_its_relay_before_its_slot() {
         sent.from == 2 && sent.at >= begun && matches!(sent.message, Message::BlocksRequest { headers_only: false, .. })
     });
     assert!(asked);
+}
+
+/// Rounds 2 and 3 without a delegate, whose node crashes in round 2 and comes back in it.
+fn without_one(mut cluster: Cluster) -> (Cluster, Vec<u32>) {
+    while cluster.height(0) < 7 {
+        cluster.run_for(8);
+    }
+    cluster.crash(1);
+    cluster.run_for(4);
+    cluster.restart(1);
+    cluster.run_for(8 * 30);
+    let key = *cluster.testnet.delegates[1].keys.public();
+    let chain = std::iter::successors(Some(cluster.tip(0).clone()), |link| link.parent());
+    let own = chain.filter(|link| link.block().header.generator == key).map(|link| link.height().0);
+    let own = own.collect();
+    (cluster, own)
+}
+
+#[test]
+fn rounds_are_off_alike_whether_the_plan_says_so_or_somebody_outside() {
+    const OFF: Span = Span { from: 2, to: 3 };
+    let build = |offline| Setup { offline, ..Setup::default() }.build();
+    let (planned, own) = without_one(build(|node| (node == 1).then_some(OFF)));
+    let mut added = build(|_| None);
+    added.switch_off(1, OFF);
+    let (added, of_added) = without_one(added);
+    let (_, of_all) = without_one(build(|_| None));
+    let is_off = |height: &u32| (6..=15).contains(height);
+    assert_eq!(
+        (own.iter().filter(|height| is_off(height)).count(), own.iter().max() > Some(&15)),
+        (0, true),
+        "{own:?}"
+    );
+    assert!(of_all.iter().any(is_off), "or nothing is shown: {of_all:?}");
+    assert_eq!((own, planned.tip(0).id()), (of_added, added.tip(0).id()));
 }

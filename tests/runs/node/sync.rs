@@ -7,9 +7,10 @@ use dposlab::{
         Rules,
         rules::{NodeRules, RollbackTarget},
     },
-    protocol::{Round, Slot},
+    protocol::Slot,
+    sim::fault::Span,
 };
-use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// The node that forges nothing, in a network of five that do.
 const IDLE: u32 = 5;
@@ -215,8 +216,8 @@ fn the_share_of_forked_peers_that_makes_a_node_leave_is_a_rule() {
 }
 
 /// Seven of fifteen delegates do not forge from round 2 on.
-fn many_offline(node: u32) -> Option<RangeInclusive<Round>> {
-    (node % 2 == 1).then_some(Round(2)..=Round(u32::MAX))
+fn many_offline(node: u32) -> Option<Span> {
+    (node % 2 == 1).then_some(Span { from: 2, to: u32::MAX })
 }
 
 fn with_many_offline(change: impl FnOnce(&mut NodeRules)) -> Cluster {

@@ -286,7 +286,7 @@ impl<'s> Search<'s> {
         if !matches!(candidates, Candidates::All) {
             return candidates.down(chain, consider);
         }
-        // What has a zero byte may begin in one field and end in the next, over what is looked for.
+        // A text with a zero byte may begin in one field and end in the next.
         let has_patterns = self.call.context.settings.dialect == Dialect::Core26;
         let is_plain = |text: &&str| !(text.contains('\0') || has_patterns && Pattern::is_one(text));
         let text = self.call.parameters.text("vendorField").filter(is_plain);

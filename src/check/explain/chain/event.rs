@@ -38,7 +38,7 @@ impl Teller<'_> {
                 let weight = match &**why {
                     BlockRejected::NotChained { .. } => 1,
                     BlockRejected::NotApplicable { .. } | BlockRejected::TooFewDelegates { .. } => 5,
-                    // What others made breaks a rule, and goes no further.
+                    // Another node's block breaks a rule, and goes no further.
                     _ => {
                         if self.ground.node == Some(node) {
                             5

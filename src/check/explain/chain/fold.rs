@@ -21,7 +21,7 @@ pub(super) fn fold(rows: Vec<Row>, rows_max: usize) -> Vec<Row> {
             told.extend(of_weight);
             continue;
         }
-        // How it began, and how it came to the end.
+        // The beginning, and the way to the end.
         let first = if weight <= 1 { 0 } else { room * 2 / 5 };
         told.extend(&of_weight[..first]);
         told.extend(&of_weight[of_weight.len() - (room - first)..]);

@@ -1,0 +1,138 @@
+//! A table as a scenario, and the key that is wrong where it is none.
+//!
+//! The message of a reader does not name the key. So the search leaves out one key or entry after the other, from the top
+//! of the table down, and follows the one without which the message changes.
+
+use crate::scenario::{Scenario, path::PathStep, schema::keys_beside};
+use toml::{Table, Value};
+
+/// The number of keys of a table or entries of a list up to which the search for a mistake tries each. Of more it tries halves
+/// first.
+const TRIED_EACH: usize = 32;
+
+/// The scenario in a table, or the path of what is wrong and the message.
+pub fn deserialize(table: &Table) -> Result<Scenario, (Vec<PathStep>, String)> {
+    let error = match attempt(table) {
+        Ok(scenario) => return Ok(scenario),
+        Err(message) => message,
+    };
+    let path = culprit(table, &error);
+    let error = with_known_keys(table, &path, error);
+    Err((path, error))
+}
+
+/// A message about an unknown key with those that there are, which the derived readers know of some tables only.
+fn with_known_keys(table: &Table, path: &[PathStep], message: String) -> String {
+    let Some((unknown, _)) = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) else {
+        return message;
+    };
+    let known: Vec<String> = keys_beside(&table.clone().into(), path).iter().map(|key| format!("`{key}`")).collect();
+    match known.is_empty() {
+        true => message,
+        false => format!("unknown field `{unknown}`, expected one of {}", known.join(", ")),
+    }
+}
+
+fn attempt(table: &Table) -> Result<Scenario, String> {
+    Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| error.message().trim().replace('\n', " "))
+}
+
+/// The path of the key a message is about: left out, it changes the message. One whose absence mends everything is
+/// preferred, and a `kind` is suspected last, for without it the rest means nothing.
+fn culprit(table: &Table, message: &str) -> Vec<PathStep> {
+    let whole = Value::Table(table.clone());
+    let mut path = Vec::new();
+    loop {
+        let steps = narrowed(&whole, &path, message);
+        let found = steps.into_iter().filter_map(|step| {
+            let rank = rank_without(&whole, &path, std::slice::from_ref(&step), message)?;
+            Some((if rank == 1 && step == PathStep::Key("kind".to_owned()) { 2 } else { rank }, step))
+        });
+        match found.min_by_key(|(rank, _)| *rank) {
+            Some((_, step)) => path.push(step),
+            None => return path,
+        }
+    }
+}
+
+/// The steps on from a path among which the culprit is: of many, the half without which the message changes, again and
+/// again, since each try reads everything.
+fn narrowed(whole: &Value, path: &[PathStep], message: &str) -> Vec<PathStep> {
+    let mut steps = steps(at(&mut whole.clone(), path));
+    while steps.len() > TRIED_EACH {
+        let second = steps.split_off(steps.len() / 2);
+        if rank_without(whole, path, &steps, message).is_none() {
+            steps = second;
+        }
+    }
+    steps
+}
+
+/// Tries the table without some of the steps on from a path. Returns 0 if nothing is wrong then, 1 if another message comes,
+/// and `None` if the message stays.
+fn rank_without(whole: &Value, path: &[PathStep], steps: &[PathStep], message: &str) -> Option<u8> {
+    let mut without = whole.clone();
+    let container = at(&mut without, path);
+    // From the last one on, for those behind an entry of a list move up.
+    steps.iter().rev().for_each(|step| remove(container, step));
+    let Value::Table(without) = without else { return None };
+    match attempt(&without) {
+        Ok(_) => Some(0),
+        // The same is missing still, or something else now is.
+        Err(_) if message.starts_with("missing field") => None,
+        Err(other) if other == message => None,
+        Err(_) => Some(1),
+    }
+}
+
+fn steps(value: &Value) -> Vec<PathStep> {
+    match value {
+        Value::Table(table) => table.keys().cloned().map(PathStep::Key).collect(),
+        Value::Array(list) => (0..list.len()).map(PathStep::Index).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn at<'a>(value: &'a mut Value, path: &[PathStep]) -> &'a mut Value {
+    path.iter().fold(value, |value, step| match step {
+        PathStep::Key(key) => value.get_mut(key.as_str()).expect("the path was followed before"),
+        PathStep::Index(index) => value.get_mut(*index).expect("the path was followed before"),
+    })
+}
+
+fn remove(value: &mut Value, step: &PathStep) {
+    match (value, step) {
+        (Value::Table(table), PathStep::Key(key)) => drop(table.remove(key)),
+        (Value::Array(list), PathStep::Index(index)) => drop(list.remove(*index)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<Scenario, String> {
+        Scenario::parse(text, Path::new("s.toml")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn one_mistake_among_many_keys_or_entries_is_found_soon() {
+        // Each of them tried would take minutes.
+        let keys: String = (0..30_000).map(|number| format!("key{number} = {number}\n")).collect();
+        let unknown = read(&format!("version = 1\nrounds = 3\n{keys}")).expect_err("an unknown key");
+        assert!(unknown.starts_with("s.toml:3: key 'key0': unknown field `key0`"), "{}", &unknown[..80]);
+        let heal = "[[fault]]\nkind = \"heal\"\n";
+        let faults = format!("{}[[fault]]\nkind = \"heel\"\n{}", heal.repeat(3_000), heal.repeat(2_000));
+        let wrong = read(&format!("version = 1\nrounds = 3\n{faults}")).expect_err("an unknown kind");
+        assert!(wrong.starts_with("s.toml:6004: key 'fault[3000].kind': unknown variant `heel`"), "{}", &wrong[..80]);
+        let delegates: Vec<String> = (0..200_000).map(|number| format!("\"genesis_{}\"", number % 51 + 1)).collect();
+        let many =
+            format!("version = 1\nrounds = 3\n[[fault]]\nkind = \"offline\"\ndelegates = [{}]\n", delegates.join(","));
+        assert!(read(&many).is_ok());
+        assert!(
+            read(&many.replacen("_7\"", "_99\"", 1)).is_err_and(|why| why.contains("found 'genesis_99', allowed is"))
+        );
+    }
+}
