@@ -12,9 +12,9 @@ type Outcome = Result<Reply, ApiError>;
 pub fn list(call: &Call<'_>) -> Outcome {
     let frame = call.frame();
     let mut rows: Vec<BusinessRow> = call.head.state().businesses().filter_map(BusinessRow::of).collect();
-    rows.retain(|row| field::matches(business::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(business::MEMBERS, &call.parameters, row, &frame));
     let order = call.parameters.order().unwrap_or(("name", false));
-    let listing = call.page().cut(field::sort(business::FIELDS, order, rows, &frame));
+    let listing = call.page().cut(field::sort(business::MEMBERS, order, rows, &frame));
     let transform = call.parameters.transform();
     Ok(call.list(listing, |out, row, frame| business::write(out, row, frame, transform)))
 }
@@ -36,7 +36,7 @@ pub fn chain(call: &Call<'_>) -> Outcome {
     let wanted = call.argument("bridgechainId");
     let found = find_by(call, "businessId")?.chains().find(|chain| chain.genesis_hash().eq_ignore_ascii_case(wanted));
     let chain = found.ok_or(ApiError::NotFound("Bridgechain not found"))?;
-    Ok(call.show(|out, _| business::write_chain_alone(out, &chain)))
+    Ok(call.show(|out, frame| business::write_chain_alone(out, &chain, frame)))
 }
 
 /// `GET /api/bridgechains`, and searches.
@@ -48,9 +48,9 @@ pub fn all_chains(call: &Call<'_>) -> Outcome {
 
 fn search_chains(call: &Call<'_>, mut rows: Vec<BridgechainRow>) -> Listing<BridgechainRow> {
     let frame = call.frame();
-    rows.retain(|row| field::matches(business::CHAIN_FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(business::CHAIN_MEMBERS, &call.parameters, row, &frame));
     let order = call.parameters.order().unwrap_or(("name", false));
-    call.page().cut(field::sort(business::CHAIN_FIELDS, order, rows, &frame))
+    call.page().cut(field::sort(business::CHAIN_MEMBERS, order, rows, &frame))
 }
 
 fn find(call: &Call<'_>) -> Result<BusinessRow, ApiError> {

@@ -31,11 +31,11 @@ pub fn list(call: &Call<'_>) -> Outcome {
     let ranked = call.head.lists().delegates(call.head.state());
     let mut rows: Vec<DelegateRow> = ranked.iter().filter_map(DelegateRow::of).collect();
     rows.retain(|row| {
-        kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::FIELDS, &call.parameters, row, &frame)
+        kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::MEMBERS, &call.parameters, row, &frame)
     });
     if let Some(order) = call.parameters.order() {
         rows.sort_by_key(DelegateRow::registered);
-        rows = field::sort(delegate::FIELDS, order, rows, &frame);
+        rows = field::sort(delegate::MEMBERS, order, rows, &frame);
     }
     Ok(call.list(call.page().cut(rows), delegate::write))
 }

@@ -61,9 +61,9 @@ pub fn unlocked(call: &Call<'_>) -> Outcome {
 
 fn search(call: &Call<'_>, mut rows: Vec<LockRow>) -> Listing<LockRow> {
     let frame = call.frame();
-    rows.retain(|row| field::matches(lock::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(lock::MEMBERS, &call.parameters, row, &frame));
     if let Some(order) = call.parameters.order() {
-        rows = field::sort(lock::FIELDS, order, rows, &frame);
+        rows = field::sort(lock::MEMBERS, order, rows, &frame);
     }
     call.page().cut(rows)
 }

@@ -124,30 +124,26 @@ fn blocks_behind(call: &Call<'_>) -> i64 {
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
-    Member::new("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
+    Member::by("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
         slot.object(|core| core.member("version").put(VERSION))
     }),
-    Member::new("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
-    Member::new("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
-    Member::new("wif", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
-    Member::new("token", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
-    Member::new("symbol", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
-    Member::new("explorer", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
-    Member::new("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
-    Member::new("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
+    Member::by("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
+    Member::by("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
+    Member::by("wif", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
+    Member::by("token", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
+    Member::by("symbol", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
+    Member::by("explorer", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
+    Member::by("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
+    Member::by("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&context.ports.p2p);
             ports.member("@arkecosystem/core-api").put(&context.ports.api);
         });
     }),
-    Member::new("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
+    Member::by("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
         slot.put(&frame.view.tree().config().milestones.at(frame.head.height()).json);
     }),
-    Member::new(
-        "transactionPool",
-        Shape::Table(|dialect, named| row::of_table(POOL, dialect, named)),
-        |context, frame, slot| slot.members(POOL, context, frame),
-    ),
+    Member::nested("transactionPool", POOL),
 ];
 
 /// The shape of the configuration.
@@ -155,10 +151,11 @@ pub const CONFIGURATION_SHAPE: Shape =
     Shape::Resource("Configuration", |dialect, named| row::of_table(CONFIGURATION, dialect, named));
 
 const POOL: &[Member<ApiContext>] = &[
-    Member::only("maxTransactionAge", Spoken::DOCUMENTED, Shape::Integer, |_, frame, slot| {
+    Member::<ApiContext>::by("maxTransactionAge", Shape::Integer, |_, frame, slot| {
         slot.put(&frame.view.tree().rules().pool.max_transaction_age);
-    }),
-    Member::new(
+    })
+    .only(Spoken::DOCUMENTED),
+    Member::by(
         "dynamicFees",
         Shape::Members(&[
             ("enabled", Shape::Boolean, true),

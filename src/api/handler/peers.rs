@@ -15,7 +15,7 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
     let version = VERSION.parse().expect("it is a version");
     let mut rows = all(call);
     // Every node is of the same version.
-    rows.retain(|row| range.contains(&version) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| range.contains(&version) && field::matches(peer::MEMBERS, &call.parameters, row, &frame));
     rows = match call.parameters.order().unwrap_or(("latency", false)) {
         ("ip", descending) => {
             rows.sort_by_key(PeerRow::ip);
@@ -24,7 +24,7 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
             }
             rows
         }
-        order => field::sort(peer::FIELDS, order, rows, &frame),
+        order => field::sort(peer::MEMBERS, order, rows, &frame),
     };
     Ok(call.list(call.page().cut(rows), peer::write))
 }

@@ -52,7 +52,7 @@ fn is_of_lab(path: &str) -> bool {
 }
 
 /// The reference checks the order of unlocked transactions, and ignores it.
-const UNLOCKED_ORDER: &[Parameter] = &[both("orderBy", Rule::Order(transaction::ORDERS))];
+const UNLOCKED_ORDER: &[Parameter] = transaction::ORDERED;
 const ONE: Query = Query::Only(&[TRANSFORM]);
 const ROUND: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 const DAYS: &[Parameter] = &[both("days", Rule::Integer(Bound::Between(1, 30)))];
@@ -73,16 +73,16 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/blockchain", Query::Ignored, node::blockchain).shows("The newest block and the supply.", Shown::Data(node::BLOCKCHAIN_SHAPE)).of_chain(),
     Route::get("/api/rounds/{id}/delegates", Query::Ignored, delegates::of_round).shows("The delegates of a round.", Shown::Data(delegates::ROUND_SHAPE)).of(ROUND).dated(),
 
-    Route::get("/api/blocks", Query::Only(&[PAGING, block::FILTERS, TRANSFORM]), blocks::list).shows("Blocks, newest first.", Shown::Counted(block::SHAPE)).dated(),
+    Route::get("/api/blocks", Query::Only(&[PAGING, block::ORDERED, block::FILTERS, TRANSFORM]), blocks::list).shows("Blocks, newest first.", Shown::Counted(block::SHAPE)).dated(),
     Route::get("/api/blocks/first", ONE, blocks::first).shows("The genesis block.", Shown::Data(block::END_SHAPE)).of_chain(),
     Route::get("/api/blocks/last", ONE, blocks::last).shows("The newest block.", Shown::Data(block::END_SHAPE)).of_chain(),
     Route::get("/api/blocks/{id}", ONE, blocks::show).shows("One block, by height or id.", Shown::Data(block::SHAPE)).of(block::PATH_ID).dated(),
-    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).shows("The transactions of a block.", Shown::Counted(transaction::SHAPE)).of(block::PATH_ANY_ID).dated(),
-    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::ORDERED, TRANSFORM]), &[block::SEARCH], blocks::list).shows("Searches blocks.", Shown::Counted(block::SHAPE)).dated(),
+    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::ORDERED, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).shows("The transactions of a block.", Shown::Counted(transaction::SHAPE)).of(block::PATH_ANY_ID).dated(),
+    Route::search("/api/blocks/search", Query::Only(&[PAGING, block::SEARCH_ORDERED, TRANSFORM]), &[block::ORDERED, block::SEARCH], blocks::list).shows("Searches blocks.", Shown::Counted(block::SHAPE)).dated(),
 
     Route::later(Verb::Post, "/api/transactions", Query::Ignored, submit::submit).shows("Submits signed transactions.", Shown::Whole(submit::SHAPE)),
-    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::FILTERS, TRANSFORM]), transactions::list).shows("Confirmed transactions, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
-    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::ORDERED, TRANSFORM]), &[transaction::SEARCH], transactions::list).shows("Searches confirmed transactions.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::get("/api/transactions", Query::Only(&[PAGING, transaction::ORDERED, transaction::FILTERS, TRANSFORM]), transactions::list).shows("Confirmed transactions, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::search("/api/transactions/search", Query::Only(&[PAGING, transaction::SEARCH_ORDERED, TRANSFORM]), &[transaction::ORDERED, transaction::SEARCH], transactions::list).shows("Searches confirmed transactions.", Shown::Counted(transaction::SHAPE)).dated(),
     Route::get("/api/transactions/types", Query::Ignored, types::types).shows("The types of transactions in force.", Shown::Data(types::TYPES_SHAPE)).of_chain(),
     Route::get("/api/transactions/fees", Query::Ignored, types::fees).shows("The static fees of the types of transactions in force.", Shown::Data(types::FEES_SHAPE)).of_chain(),
     Route::get("/api/transactions/schemas", Query::Ignored, types::schemas).shows("What the members of each type of transactions may be.", Shown::Data(types::SCHEMAS_SHAPE)).of_chain(),
@@ -90,41 +90,41 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/transactions/unconfirmed/{id}", SHOWN_AS_TOLD, transactions::show_unconfirmed).shows("One pending transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID),
     Route::get("/api/transactions/{id}", ONE, transactions::show).shows("One confirmed transaction.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
 
-    Route::get("/api/votes", Query::Only(&[PAGING, transaction::VOTES, TRANSFORM]), votes::list).shows("Votes, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
+    Route::get("/api/votes", Query::Only(&[PAGING, transaction::ORDERED, transaction::VOTES, TRANSFORM]), votes::list).shows("Votes, newest first.", Shown::Counted(transaction::SHAPE)).dated(),
     Route::get("/api/votes/{id}", ONE, votes::show).shows("One vote.", Shown::Data(transaction::SHAPE)).of(transaction::PATH_ID).dated(),
 
-    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::FILTERS]), wallets::list).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
-    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::FILTERS]), wallets::top).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
+    Route::get("/api/wallets", Query::Only(&[PAGING, wallet::ORDERED, wallet::FILTERS]), wallets::list).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
+    Route::get("/api/wallets/top", Query::Only(&[PAGING, wallet::ORDERED, wallet::FILTERS]), wallets::top).shows("Wallets, richest first.", Shown::Page(wallet::SHAPE)).dated(),
     Route::get("/api/wallets/{id}", Query::Ignored, wallets::show).shows("One wallet, by address, public key or username.", Shown::Data(wallet::SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).shows("The transactions of a wallet in any role.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).shows("The transactions that a wallet sent.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).shows("The transactions that a wallet received.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions", Query::Only(&[PAGING, transaction::ORDERED, transaction::OF_WALLET, TRANSFORM]), wallets::transactions).shows("The transactions of a wallet in any role.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/sent", Query::Only(&[PAGING, transaction::ORDERED, transaction::OF_WALLET, transaction::SENT, TRANSFORM]), wallets::sent).shows("The transactions that a wallet sent.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/wallets/{id}/transactions/received", Query::Only(&[PAGING, transaction::ORDERED, transaction::OF_WALLET, transaction::RECEIVED, TRANSFORM]), wallets::received).shows("The transactions that a wallet received.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
     Route::get("/api/wallets/{id}/votes", Query::Only(&[PAGING, TRANSFORM]), wallets::votes).shows("The votes of a wallet.", Shown::Counted(transaction::SHAPE)).of(wallet::PATH_ID).dated(),
 
-    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::OF_WALLET]), locks::of_wallet).shows("The open locks of a wallet.", Shown::Counted(lock::SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH], wallets::search_all).shows("Searches wallets.", Shown::Page(wallet::FOUND_SHAPE)).dated(),
+    Route::get("/api/wallets/{id}/locks", Query::Only(&[PAGING, lock::ORDERED, lock::OF_WALLET]), locks::of_wallet).shows("The open locks of a wallet.", Shown::Counted(lock::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::search("/api/wallets/search", Query::Only(&[PAGING, wallet::ORDERED]), &[wallet::SEARCH_ORDERED, wallet::SEARCH], wallets::search_all).shows("Searches wallets.", Shown::Page(wallet::FOUND_SHAPE)).dated(),
 
-    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::FILTERS]), delegates::list).shows("Delegates, by rank.", Shown::Page(delegate::SHAPE)).dated(),
+    Route::get("/api/delegates", Query::Only(&[PAGING, delegate::ORDERED, delegate::TYPE, delegate::FILTERS]), delegates::list).shows("Delegates, by rank.", Shown::Page(delegate::SHAPE)).dated(),
     Route::get("/api/delegates/{id}", Query::Ignored, delegates::show).shows("One delegate, by username, address or public key.", Shown::Data(delegate::SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).shows("The blocks of a delegate, newest first.", Shown::Counted(block::SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::VOTERS, TRANSFORM]), delegates::voters).shows("The wallets that vote for a delegate.", Shown::Page(wallet::FOUND_SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH], delegates::list).shows("Searches delegates.", Shown::Page(delegate::SHAPE)).dated(),
+    Route::get("/api/delegates/{id}/blocks", Query::Only(&[PAGING, block::ORDERED, block::OF_DELEGATE, TRANSFORM]), delegates::blocks).shows("The blocks of a delegate, newest first.", Shown::Counted(block::SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/delegates/{id}/voters", Query::Only(&[PAGING, wallet::ORDERED, wallet::VOTERS, TRANSFORM]), delegates::voters).shows("The wallets that vote for a delegate.", Shown::Page(wallet::FOUND_SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::search("/api/delegates/search", Query::Only(&[PAGING, delegate::ORDERED]), &[delegate::SEARCH_ORDERED, delegate::SEARCH], delegates::list).shows("Searches delegates.", Shown::Page(delegate::SHAPE)).dated(),
 
-    Route::get("/api/locks", Query::Only(&[PAGING, lock::FILTERS]), locks::list).shows("Open locks.", Shown::Page(lock::SHAPE)).dated(),
-    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH]), locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).with_body(&[lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
+    Route::get("/api/locks", Query::Only(&[PAGING, lock::ORDERED, lock::FILTERS]), locks::list).shows("Open locks.", Shown::Page(lock::SHAPE)).dated(),
+    Route::get("/api/locks/search", Query::Only(&[PAGING, lock::SEARCH_ORDERED, lock::SEARCH]), locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).with_body(&[lock::SEARCH_ORDERED, lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
     Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).spoken(Spoken::DOCUMENTED).dated(),
     Route::get("/api/locks/{id}", Query::Ignored, locks::show).shows("One open lock.", Shown::Data(lock::SHAPE)).of(lock::PATH_ID).dated(),
-    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH], locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).dated(),
+    Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[lock::SEARCH_ORDERED, lock::SEARCH], locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).dated(),
     Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).dated(),
 
-    Route::get("/api/businesses", Query::Only(&[PAGING, business::FILTERS, TRANSFORM]), businesses::list).shows("Businesses, by name.", Shown::Page(business::SHAPE)).dated(),
+    Route::get("/api/businesses", Query::Only(&[PAGING, business::ORDERED, business::FILTERS, TRANSFORM]), businesses::list).shows("Businesses, by name.", Shown::Page(business::SHAPE)).dated(),
     Route::get("/api/businesses/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).dated(),
     Route::get("/api/business/{id}", ONE, businesses::show).shows("One business, by the wallet it belongs to.", Shown::Data(business::SHAPE)).of(wallet::PATH_ID).spoken(Spoken::DOCUMENTED).dated(),
-    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_OF_BUSINESS]), businesses::chains).shows("The bridgechains of a business.", Shown::Page(business::CHAIN_SHAPE)).of(wallet::PATH_ID).dated(),
-    Route::get("/api/businesses/{businessId}/bridgechains/{bridgechainId}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN)).of(business::PATH_CHAIN).dated(),
-    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH], businesses::list).shows("Searches businesses.", Shown::Page(business::SHAPE)).dated(),
-    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAIN_FILTERS]), businesses::all_chains).shows("Bridgechains, by name.", Shown::Page(business::CHAIN_SHAPE)).dated(),
-    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH], businesses::all_chains).shows("Searches bridgechains.", Shown::Page(business::CHAIN_SHAPE)).dated(),
+    Route::get("/api/businesses/{id}/bridgechains", Query::Only(&[PAGING, business::CHAINS_ORDERED, business::CHAINS_OF_BUSINESS]), businesses::chains).shows("The bridgechains of a business.", Shown::Page(business::CHAIN_SHAPE)).of(wallet::PATH_ID).dated(),
+    Route::get("/api/businesses/{businessId}/bridgechains/{bridgechainId}", Query::Ignored, businesses::chain).shows("One bridgechain of a business.", Shown::Data(attributes::BRIDGECHAIN_SHAPE)).of(business::PATH_CHAIN).dated(),
+    Route::search("/api/businesses/search", Query::Only(&[PAGING, business::ORDERED]), &[business::SEARCH_ORDERED, business::SEARCH, TRANSFORM], businesses::list).shows("Searches businesses.", Shown::Page(business::SHAPE)).dated(),
+    Route::get("/api/bridgechains", Query::Only(&[PAGING, business::CHAINS_ORDERED, business::CHAIN_FILTERS]), businesses::all_chains).shows("Bridgechains, by name.", Shown::Page(business::CHAIN_SHAPE)).dated(),
+    Route::search("/api/bridgechains/search", Query::Only(&[PAGING, business::CHAINS_ORDERED]), &[business::CHAIN_SEARCH_ORDERED, business::CHAIN_SEARCH], businesses::all_chains).shows("Searches bridgechains.", Shown::Page(business::CHAIN_SHAPE)).dated(),
 
     Route::get("/api/openapi.json", Query::Ignored, docs::description).shows("This description.", Shown::Whole(Shape::Map(&Shape::Any))).of_chain(),
     Route::get("/api/docs", Query::Ignored, docs::entrance).shows("Leads to the page that shows this description.", Shown::Site),
@@ -133,7 +133,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
     Route::get("/page/{file}", Query::Ignored, home::part).of(home::PART).shows("The parts of the page at `/`.", Shown::Site),
 
-    Route::get("/api/peers", Query::Only(&[PAGING, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
+    Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
 
     Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), webhooks::list).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),

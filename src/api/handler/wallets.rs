@@ -20,7 +20,7 @@ type Outcome = Result<Reply, ApiError>;
 pub fn list(call: &Call<'_>) -> Outcome {
     let dialect = call.frame().dialect;
     let order = call.parameters.order().unwrap_or(("balance", true));
-    if order == ("balance", true) && !field::filters(wallet::FIELDS, &call.parameters, dialect) {
+    if order == ("balance", true) && !field::filters(wallet::MEMBERS, &call.parameters, dialect) {
         return top(call);
     }
     let listing = search(call, candidates(call));
@@ -88,10 +88,10 @@ pub fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
 
 fn search(call: &Call<'_>, mut rows: Vec<WalletRow>) -> Listing<WalletRow> {
     let frame = call.frame();
-    rows.retain(|row| field::matches(wallet::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(wallet::MEMBERS, &call.parameters, row, &frame));
     rows.sort_unstable_by_key(|row| row.first_seen);
     let order = call.parameters.order().unwrap_or(("balance", true));
-    call.page().cut(field::sort(wallet::FIELDS, order, rows, &frame))
+    call.page().cut(field::sort(wallet::MEMBERS, order, rows, &frame))
 }
 
 /// The wallets among which all that match are.

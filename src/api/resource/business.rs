@@ -1,14 +1,13 @@
 //! Businesses and their bridgechains. Source: api.md 3, 4.1, 4.8.
 
 use super::{
-    attributes::write_bridgechain,
+    attributes,
     wallet::{self, WalletRow},
 };
 use crate::{
     api::table::{
-        field::{Cell, Field},
+        field::{Cell, Test},
         frame::Frame,
-        json::Object,
         parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both, documented},
         row::{self, Member, write_members},
         rule::{Check, Rule},
@@ -21,53 +20,51 @@ use crate::{
 };
 use std::{borrow::Cow, sync::Arc};
 
-const ORDERS: &[&str] = &["address", "isResigned", "name", "publicKey", "repository", "vat", "website"];
-const CHAIN_ORDERS: &[&str] = &["address", "bridgechainRepository", "genesisHash", "isResigned", "name", "publicKey"];
-
-const IS_RESIGNED: Parameter = both("isResigned", Rule::Boolean);
-const KEY: Parameter = both("publicKey", PUBLIC_KEY);
-const NAME: Parameter = both("name", Rule::Text(&[Check::GenericName, Check::AtMost(40)]));
+const NAME: Rule = Rule::Text(&[Check::GenericName, Check::AtMost(40)]);
 const UP_TO_80: Rule = Rule::Text(&[Check::AtMost(80)]);
 
-/// The parameters that the list of businesses takes.
-pub const FILTERS: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS)), KEY, IS_RESIGNED];
+#[rustfmt::skip]
+const ORDERS: &[&str] = &row::orders(MEMBERS, [
+    "address", "isResigned", "name", "publicKey", "repository", "vat", "website",
+]);
 
-/// The parameters that the search for businesses takes in its query.
+/// The order of a list of businesses.
 pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
 
+/// The order that the search for businesses takes in its body.
+pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+
+/// The parameters that the list of businesses takes.
+pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["publicKey", "isResigned"]);
+
 /// The parameters that the search for businesses takes in its body.
-pub const SEARCH: &[Parameter] = &[
-    documented("orderBy", Rule::Order(ORDERS)),
-    both("address", ADDRESS),
-    KEY,
-    NAME,
-    both("website", UP_TO_80),
-    both("vat", Rule::Text(&[Check::AlphaNumeric, Check::AtMost(15)])),
-    both("repository", UP_TO_80),
-    IS_RESIGNED,
-    both("transform", Rule::Boolean),
-];
+#[rustfmt::skip]
+pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+    "address", "publicKey", "name", "website", "vat", "repository", "isResigned",
+]);
 
-/// The parameters that the list of bridgechains takes.
-pub const CHAIN_FILTERS: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS)), KEY, IS_RESIGNED];
+#[rustfmt::skip]
+const CHAIN_ORDERS: &[&str] = &row::orders(CHAIN_MEMBERS, [
+    "address", "bridgechainRepository", "genesisHash", "isResigned", "name", "publicKey",
+]);
 
-/// The parameters that the list of a business's bridgechains takes.
-pub const CHAINS_OF_BUSINESS: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS)), IS_RESIGNED];
-
-/// The parameters that the search for bridgechains takes in its query.
+/// The order of a list of bridgechains.
 pub const CHAINS_ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS))];
 
+/// The order that the search for bridgechains takes in its body.
+pub const CHAIN_SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(CHAIN_ORDERS))];
+
+/// The parameters that the list of bridgechains takes.
+pub const CHAIN_FILTERS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["publicKey", "isResigned"]);
+
+/// The parameters that the list of a business's bridgechains takes.
+pub const CHAINS_OF_BUSINESS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["isResigned"]);
+
 /// The parameters that the search for bridgechains takes in its body.
-pub const CHAIN_SEARCH: &[Parameter] = &[
-    documented("orderBy", Rule::Order(CHAIN_ORDERS)),
-    both("address", ADDRESS),
-    KEY,
-    both("bridgechainRepository", UP_TO_80),
-    both("genesisHash", TRANSACTION_ID),
-    NAME,
-    both("seedNodes", Rule::Several(&Rule::Ip, 1, 10)),
-    IS_RESIGNED,
-];
+#[rustfmt::skip]
+pub const CHAIN_SEARCH: &[Parameter] = &row::searched(CHAIN_MEMBERS, [
+    "address", "publicKey", "bridgechainRepository", "genesisHash", "name", "seedNodes", "isResigned",
+]);
 
 /// A business's bridgechain as a path has it.
 pub const PATH_CHAIN: &[Parameter] = &[both("businessId", WALLET_ID), both("bridgechainId", TRANSACTION_ID)];
@@ -110,52 +107,39 @@ impl BridgechainRow {
     }
 }
 
-/// The fields by which businesses are filtered and ordered.
-pub const FIELDS: &[Field<BusinessRow>] = &[
-    Field::new("address", |row, _| Cell::shown(row.wallet.address)),
-    Field::hex("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)),
-    Field::containing("name", |row, _| Cell::text(Some(&*row.business.name))),
-    Field::containing("website", |row, _| Cell::text(Some(&*row.business.website))),
-    Field::new("vat", |row, _| Cell::text(row.business.vat.as_deref())),
-    Field::containing("repository", |row, _| Cell::text(row.business.repository.as_deref())),
-    Field::new("isResigned", |row, _| Cell::Flag(row.business.resigned)),
+type Row = Member<BusinessRow>;
+type ChainRow = Member<BridgechainRow>;
+
+/// The members of a business.
+pub const MEMBERS: &[Row] = &[
+    Row::new("address", shape::ADDRESS, |row, _| row.wallet.address.into()).asked(ADDRESS),
+    Row::some("publicKey", shape::KEY, |row, _| row.wallet.public_key.into()).asked(PUBLIC_KEY),
+    Row::new("name", Shape::Text, |row, _| (&*row.business.name).into()).asked(NAME).tested(Test::Contains),
+    Row::new("website", Shape::Text, |row, _| (&*row.business.website).into()).asked(UP_TO_80).tested(Test::Contains),
+    Row::some("vat", Shape::Text, |row, _| row.business.vat.as_deref().into())
+        .asked(Rule::Text(&[Check::AlphaNumeric, Check::AtMost(15)])),
+    Row::some("repository", Shape::Text, |row, _| row.business.repository.as_deref().into())
+        .asked(UP_TO_80)
+        .tested(Test::Contains),
+    Row::new("isResigned", Shape::Boolean, |row, _| row.business.resigned.into()).asked(Rule::Boolean),
 ];
 
-const MEMBERS: &[Member<BusinessRow>] = &[
-    Member::new("address", shape::ADDRESS, |row, _, slot| slot.text(row.wallet.address)),
-    Member::some("publicKey", shape::KEY, |row, _, slot| slot.text_some(row.wallet.public_key)),
-    Member::new("name", Shape::Text, |row, _, slot| slot.put(&row.business.name)),
-    Member::new("website", Shape::Text, |row, _, slot| slot.put(&row.business.website)),
-    Member::some("vat", Shape::Text, |row, _, slot| slot.put_some(row.business.vat.as_ref())),
-    Member::some("repository", Shape::Text, |row, _, slot| slot.put_some(row.business.repository.as_ref())),
-    Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.business.resigned)),
-];
-
-/// The fields by which bridgechains are filtered and ordered.
-pub const CHAIN_FIELDS: &[Field<BridgechainRow>] = &[
-    Field::hex("publicKey", |row, _| Cell::shown_some(row.owner.wallet.public_key)),
-    Field::new("address", |row, _| Cell::shown(row.owner.wallet.address)),
-    Field::containing("name", |row, _| Cell::text(Some(&*row.chain().name))),
-    Field::new("seedNodes", |row, _| {
+/// The members of a bridgechain.
+pub const CHAIN_MEMBERS: &[ChainRow] = &[
+    ChainRow::some("publicKey", shape::KEY, |row, _| row.owner.wallet.public_key.into()).asked(PUBLIC_KEY),
+    ChainRow::new("address", shape::ADDRESS, |row, _| row.owner.wallet.address.into()).asked(ADDRESS),
+    ChainRow::new("name", Shape::Text, |row, _| (&*row.chain().name).into()).asked(NAME).tested(Test::Contains),
+    ChainRow::new("seedNodes", Shape::List(&Shape::Text), |row, _| {
         Cell::Texts(row.chain().seed_nodes.iter().map(|node| Cow::Borrowed(&**node)).collect())
-    }),
-    Field::hex("genesisHash", |row, _| Cell::shown(row.genesis_hash())),
-    Field::containing("bridgechainRepository", |row, _| Cell::text(Some(&*row.chain().repository))),
-    Field::new("isResigned", |row, _| Cell::Flag(row.chain().resigned)),
-];
-
-const CHAIN_MEMBERS: &[Member<BridgechainRow>] = &[
-    Member::some("publicKey", shape::KEY, |row, _, slot| slot.text_some(row.owner.wallet.public_key)),
-    Member::new("address", shape::ADDRESS, |row, _, slot| slot.text(row.owner.wallet.address)),
-    Member::new("name", Shape::Text, |row, _, slot| slot.put(&row.chain().name)),
-    Member::new("seedNodes", Shape::List(&Shape::Text), |row, _, slot| slot.put(&row.chain().seed_nodes)),
-    Member::new("genesisHash", shape::HASH, |row, _, slot| slot.text(row.genesis_hash())),
-    Member::new("bridgechainRepository", Shape::Text, |row, _, slot| slot.put(&row.chain().repository)),
-    Member::new("ports", Shape::Map(&Shape::Integer), |row, _, slot| slot.put(&row.chain().ports)),
-    Member::some("bridgechainAssetRepository", Shape::Text, |row, _, slot| {
-        slot.put_some(row.chain().asset_repository.as_ref())
-    }),
-    Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.chain().resigned)),
+    })
+    .asked(Rule::Several(&Rule::Ip, 1, 10)),
+    ChainRow::new("genesisHash", shape::HASH, |row, _| (&row.chain().genesis_hash).into()).asked(TRANSACTION_ID),
+    ChainRow::new("bridgechainRepository", Shape::Text, |row, _| (&*row.chain().repository).into())
+        .asked(UP_TO_80)
+        .tested(Test::Contains),
+    ChainRow::by("ports", Shape::Map(&Shape::Integer), |row, _, slot| slot.put(&row.chain().ports)),
+    ChainRow::some("bridgechainAssetRepository", Shape::Text, |row, _| row.chain().asset_repository.as_deref().into()),
+    ChainRow::new("isResigned", Shape::Boolean, |row, _| row.chain().resigned.into()).asked(Rule::Boolean),
 ];
 
 /// The shape of a business.
@@ -184,8 +168,6 @@ pub fn write_chain(out: &mut Vec<u8>, row: &BridgechainRow, frame: &Frame<'_>) {
 }
 
 /// Writes a bridgechain as its business's attributes have it.
-pub fn write_chain_alone(out: &mut Vec<u8>, row: &BridgechainRow) {
-    let mut object = Object::open(out);
-    write_bridgechain(&mut object, row.chain());
-    object.close();
+pub fn write_chain_alone(out: &mut Vec<u8>, row: &BridgechainRow, frame: &Frame<'_>) {
+    write_members(out, attributes::BRIDGECHAIN, row.chain(), frame);
 }

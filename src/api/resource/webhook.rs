@@ -48,12 +48,12 @@ pub struct WebhookRow {
 }
 
 const MEMBERS: &[Member<WebhookRow>] = &[
-    Member::new("id", Shape::Text, |row, _, slot| slot.put(&row.hook.id)),
-    Member::new("event", Shape::Text, |row, _, slot| slot.put(&row.hook.event)),
-    Member::new("target", Shape::Text, |row, _, slot| slot.put(&row.hook.target)),
-    Member::some("token", shape::HASH, |row, _, slot| slot.put_some(row.token.as_ref())),
-    Member::new("enabled", Shape::Boolean, |row, _, slot| slot.put(&row.hook.enabled)),
-    Member::new("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
+    Member::new("id", Shape::Text, |row, _| (&*row.hook.id).into()),
+    Member::new("event", Shape::Text, |row, _| (&*row.hook.event).into()),
+    Member::new("target", Shape::Text, |row, _| (&*row.hook.target).into()),
+    Member::some("token", shape::HASH, |row, _| row.token.as_deref().into()),
+    Member::new("enabled", Shape::Boolean, |row, _| row.hook.enabled.into()),
+    Member::by("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
 ];
 
 /// The shape of a webhook; the token is there once, when it is made.

@@ -43,7 +43,6 @@ pub const TRANSACTION_ID: Rule = Rule::Text(&[Check::Hex, Check::Length(64)]);
 pub const HEX: Rule = Rule::Text(&[Check::Hex]);
 pub const ANY_TEXT: Rule = Rule::Text(&[]);
 pub const FROM_ZERO: Rule = Rule::Quantity(Bound::Least(0));
-pub const RANGE: Rule = Rule::Range(Bound::Least(0));
 pub const ADDRESSES: Rule = Rule::Several(&ADDRESS, 1, 50);
 pub const FROM_ONE: Rule = Rule::Quantity(Bound::Positive);
 const ADDRESS_CHECKS: &[Check] = &[Check::AlphaNumeric, Check::Length(34)];
