@@ -26,7 +26,7 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
         }
         order => field::sort(peer::MEMBERS, order, rows, &frame),
     };
-    Ok(call.list(call.page().cut(rows), peer::write))
+    Ok(call.list_rows(call.page().cut(rows), peer::MEMBERS))
 }
 
 /// `GET /api/peers/{ip}`.
@@ -34,7 +34,7 @@ pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
     let ip = call.argument("ip");
     let row = all(call).into_iter().find(|row| row.ip().to_string() == ip);
     let row = row.ok_or(ApiError::NotFound("Peer not found"))?;
-    Ok(call.show(|out, frame| peer::write(out, &row, frame)))
+    Ok(call.show_row(peer::MEMBERS, &row))
 }
 
 fn all(call: &Call<'_>) -> Vec<PeerRow> {

@@ -24,26 +24,25 @@ pub fn list(call: &Call<'_>) -> Outcome {
         return top(call);
     }
     let listing = search(call, candidates(call));
-    Ok(call.list(listing, wallet::write))
+    Ok(call.list_rows(listing, wallet::MEMBERS))
 }
 
 /// `POST /api/wallets/search`.
 pub fn search_all(call: &Call<'_>) -> Outcome {
     let listing = search(call, candidates(call));
-    Ok(call.list(listing, wallet::write_found))
+    Ok(call.list_rows(listing, wallet::FOUND))
 }
 
 /// `GET /api/wallets/top`.
 pub fn top(call: &Call<'_>) -> Outcome {
     let wallets = call.head.lists().wallets(call.head.state());
     let row = |index: u64| wallets.get(usize::try_from(index).ok()?).cloned();
-    Ok(call.list(call.page().pick(wallets.len() as u64, row), wallet::write))
+    Ok(call.list_rows(call.page().pick(wallets.len() as u64, row), wallet::MEMBERS))
 }
 
 /// `GET /api/wallets/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let found = find(call)?;
-    Ok(call.show(|out, frame| wallet::write(out, found, frame)))
+    Ok(call.show_row(wallet::MEMBERS, find(call)?))
 }
 
 /// `GET /api/wallets/{id}/transactions`.
@@ -72,7 +71,7 @@ pub fn votes(call: &Call<'_>) -> Outcome {
 pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
     let voters = call.head.state().wallets().filter(|wallet| wallet.vote == Some(*delegate)).cloned().collect();
     let listing = search(call, voters);
-    call.list(listing, wallet::write_found)
+    call.list_rows(listing, wallet::FOUND)
 }
 
 /// A cold wallet has sent nothing, and no key stands for that.

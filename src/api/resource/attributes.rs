@@ -3,7 +3,7 @@
 use super::block::{self, RawBlock};
 use crate::{
     api::table::{
-        row::{self, Member},
+        row::Member,
         shape::{self, Shape},
     },
     ledger::{
@@ -34,17 +34,13 @@ const LOCK: &[Member<Lock>] = &[
 ];
 
 const HTLC: &[Member<Htlc>] = &[
-    Member::by(
-        "locks",
-        Shape::Map(&Shape::Table(|dialect, named| row::of_table(LOCK, dialect, named))),
-        |htlc, frame, slot| {
-            slot.object(|locks| {
-                for (id, lock) in &htlc.locks {
-                    locks.member(&id.to_string()).members(LOCK, lock, frame);
-                }
-            });
-        },
-    ),
+    Member::by("locks", Shape::Map(&Shape::Table(&LOCK)), |htlc, frame, slot| {
+        slot.object(|locks| {
+            for (id, lock) in &htlc.locks {
+                locks.member(&id.to_string()).members(LOCK, lock, frame);
+            }
+        });
+    }),
     Member::new("lockedBalance", shape::AMOUNT, |htlc, _| htlc.locked_balance.into()),
 ];
 
@@ -73,7 +69,7 @@ const BUSINESS: &[Member<Business>] = &[
 ];
 
 /// The shape of a bridgechain as its business's attributes have it.
-pub const BRIDGECHAIN_SHAPE: Shape = Shape::Table(|dialect, named| row::of_table(BRIDGECHAIN, dialect, named));
+pub const BRIDGECHAIN_SHAPE: Shape = Shape::Table(&BRIDGECHAIN);
 
 /// The members of a bridgechain as its business's attributes have them.
 pub const BRIDGECHAIN: &[Member<Bridgechain>] = &[
@@ -114,15 +110,11 @@ type Row = Member<Arc<Wallet>>;
 
 /// The members of `attributes`.
 pub const ATTRIBUTES: &[Row] = &[
-    Row::by(
-        "delegate",
-        Shape::Table(|dialect, named| row::of_table(DELEGATE, dialect, named)),
-        |wallet, frame, slot| {
-            if let Some(delegate) = &wallet.delegate {
-                slot.members(DELEGATE, &**delegate, frame);
-            }
-        },
-    )
+    Row::by("delegate", Shape::Table(&DELEGATE), |wallet, frame, slot| {
+        if let Some(delegate) = &wallet.delegate {
+            slot.members(DELEGATE, &**delegate, frame);
+        }
+    })
     .optional(),
     Row::some("vote", shape::KEY, |wallet, _| wallet.vote.into()),
     Row::some("secondPublicKey", shape::KEY, |wallet, _| wallet.second_public_key.into()),
@@ -138,21 +130,17 @@ pub const ATTRIBUTES: &[Row] = &[
         });
     })
     .optional(),
-    Row::by("htlc", Shape::Table(|dialect, named| row::of_table(HTLC, dialect, named)), |wallet, frame, slot| {
+    Row::by("htlc", Shape::Table(&HTLC), |wallet, frame, slot| {
         if let Some(htlc) = &wallet.htlc {
             slot.members(HTLC, &**htlc, frame);
         }
     })
     .optional(),
-    Row::by(
-        "business",
-        Shape::Table(|dialect, named| row::of_table(BUSINESS, dialect, named)),
-        |wallet, frame, slot| {
-            if let Some(business) = &wallet.business {
-                slot.members(BUSINESS, &**business, frame);
-            }
-        },
-    )
+    Row::by("business", Shape::Table(&BUSINESS), |wallet, frame, slot| {
+        if let Some(business) = &wallet.business {
+            slot.members(BUSINESS, &**business, frame);
+        }
+    })
     .optional(),
 ];
 

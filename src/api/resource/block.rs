@@ -7,9 +7,9 @@ use crate::{
             dialect::Dialect,
             field::Cell,
             frame::Frame,
-            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, both, documented},
+            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, both},
             row::{self, Member, write_members},
-            rule::{Bound, Rule},
+            rule::Bound,
             shape::{self, Shape},
         },
         view::{Entry, Totals},
@@ -19,17 +19,14 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The members that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-const ORDERS: &[&str] = &row::orders(RAW, [
+pub const ORDERED: &[Parameter] = &row::ordered(RAW, &[
     "height", "numberOfTransactions", "reward", "timestamp", "totalAmount", "totalFee", "version",
 ]);
 
-/// The order of a list.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
-
 /// The order that the search takes in its query.
-pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that lists of blocks take.
 #[rustfmt::skip]
@@ -110,20 +107,19 @@ const AMOUNT: Row = Row::new("totalAmount", shape::AMOUNT, |raw, frame| {
 .ranged();
 const FEE: Row = Row::new("totalFee", shape::AMOUNT, |raw, _| raw.totals().fee.into()).ranged();
 const REWARD: Row = Row::new("reward", shape::AMOUNT, |raw, _| raw.totals().reward.into()).ranged();
-const LENGTH: Row = Row::new("payloadLength", Shape::Integer, |raw, _| raw.totals().payload_length.into())
-    .ranged()
-    .asked_if_documented();
+const LENGTH: Row =
+    Row::new("payloadLength", Shape::Integer, |raw, _| raw.totals().payload_length.into()).ranged().if_documented();
 const PAYLOAD: Row =
     Row::new("payloadHash", shape::HASH, |raw, _| raw.tell(|block| (&block.header.payload_hash).into()))
         .asked(HEX)
-        .asked_if_documented();
+        .if_documented();
 const GENERATOR: Row =
     Row::new("generatorPublicKey", shape::KEY, |raw, _| raw.tell(|block| block.header.generator.into()))
         .asked(PUBLIC_KEY);
 const SIGNATURE: Row =
     Row::new("blockSignature", shape::HEX, |raw, _| raw.tell(|block| (&*block.header.signature).into()))
         .asked(HEX)
-        .asked_if_documented();
+        .if_documented();
 const PREVIOUS_HEX: Row = Row::new("previousBlockHex", shape::HEX, |raw, _| {
     raw.tell(|block| block.header.previous.map_or_else(|| "0".repeat(16), BlockId::to_hex).into())
 });
@@ -186,17 +182,13 @@ const MEMBERS: &[Member<BlockRow>] = &[
 ];
 
 /// The shape of a block: the API's shape, or its own.
-pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)),
-    Shape::Resource("RawBlock", |dialect, named| row::of_table(RAW, dialect, named)),
-]);
+pub const SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), Shape::Resource("RawBlock", &RAW)]);
 
 /// The shape of the first and the last block.
-pub const END_SHAPE: Shape =
-    Shape::Either(&[Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
+pub const END_SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), HEADER_SHAPE]);
 
 /// The shape of a block's header.
-pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", |dialect, named| row::of_table(HEADER, dialect, named));
+pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", &HEADER);
 
 /// Writes a block in the shape asked for.
 pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {

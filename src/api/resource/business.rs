@@ -1,14 +1,11 @@
 //! Businesses and their bridgechains. Source: api.md 3, 4.1, 4.8.
 
-use super::{
-    attributes,
-    wallet::{self, WalletRow},
-};
+use super::wallet;
 use crate::{
     api::table::{
-        field::{Cell, Test},
+        field::Cell,
         frame::Frame,
-        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both, documented},
+        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both},
         row::{self, Member, write_members},
         rule::{Check, Rule},
         shape::{self, Shape},
@@ -23,16 +20,14 @@ use std::{borrow::Cow, sync::Arc};
 const NAME: Rule = Rule::Text(&[Check::GenericName, Check::AtMost(40)]);
 const UP_TO_80: Rule = Rule::Text(&[Check::AtMost(80)]);
 
+/// The order of a list of businesses.
 #[rustfmt::skip]
-const ORDERS: &[&str] = &row::orders(MEMBERS, [
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "address", "isResigned", "name", "publicKey", "repository", "vat", "website",
 ]);
 
-/// The order of a list of businesses.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
-
 /// The order that the search for businesses takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that the list of businesses takes.
 pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["publicKey", "isResigned"]);
@@ -43,16 +38,14 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
     "address", "publicKey", "name", "website", "vat", "repository", "isResigned",
 ]);
 
+/// The order of a list of bridgechains.
 #[rustfmt::skip]
-const CHAIN_ORDERS: &[&str] = &row::orders(CHAIN_MEMBERS, [
+pub const CHAINS_ORDERED: &[Parameter] = &row::ordered(CHAIN_MEMBERS, &[
     "address", "bridgechainRepository", "genesisHash", "isResigned", "name", "publicKey",
 ]);
 
-/// The order of a list of bridgechains.
-pub const CHAINS_ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(CHAIN_ORDERS))];
-
 /// The order that the search for bridgechains takes in its body.
-pub const CHAIN_SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(CHAIN_ORDERS))];
+pub const CHAIN_SEARCH_ORDERED: &[Parameter] = &[CHAINS_ORDERED[0].if_documented()];
 
 /// The parameters that the list of bridgechains takes.
 pub const CHAIN_FILTERS: &[Parameter] = &row::filters(CHAIN_MEMBERS, ["publicKey", "isResigned"]);
@@ -97,7 +90,8 @@ pub struct BridgechainRow {
 }
 
 impl BridgechainRow {
-    fn chain(&self) -> &Bridgechain {
+    /// The bridgechain.
+    pub fn chain(&self) -> &Bridgechain {
         &self.owner.business.bridgechains[self.index]
     }
 
@@ -114,13 +108,11 @@ type ChainRow = Member<BridgechainRow>;
 pub const MEMBERS: &[Row] = &[
     Row::new("address", shape::ADDRESS, |row, _| row.wallet.address.into()).asked(ADDRESS),
     Row::some("publicKey", shape::KEY, |row, _| row.wallet.public_key.into()).asked(PUBLIC_KEY),
-    Row::new("name", Shape::Text, |row, _| (&*row.business.name).into()).asked(NAME).tested(Test::Contains),
-    Row::new("website", Shape::Text, |row, _| (&*row.business.website).into()).asked(UP_TO_80).tested(Test::Contains),
+    Row::new("name", Shape::Text, |row, _| (&*row.business.name).into()).asked_in_part(NAME),
+    Row::new("website", Shape::Text, |row, _| (&*row.business.website).into()).asked_in_part(UP_TO_80),
     Row::some("vat", Shape::Text, |row, _| row.business.vat.as_deref().into())
         .asked(Rule::Text(&[Check::AlphaNumeric, Check::AtMost(15)])),
-    Row::some("repository", Shape::Text, |row, _| row.business.repository.as_deref().into())
-        .asked(UP_TO_80)
-        .tested(Test::Contains),
+    Row::some("repository", Shape::Text, |row, _| row.business.repository.as_deref().into()).asked_in_part(UP_TO_80),
     Row::new("isResigned", Shape::Boolean, |row, _| row.business.resigned.into()).asked(Rule::Boolean),
 ];
 
@@ -128,46 +120,30 @@ pub const MEMBERS: &[Row] = &[
 pub const CHAIN_MEMBERS: &[ChainRow] = &[
     ChainRow::some("publicKey", shape::KEY, |row, _| row.owner.wallet.public_key.into()).asked(PUBLIC_KEY),
     ChainRow::new("address", shape::ADDRESS, |row, _| row.owner.wallet.address.into()).asked(ADDRESS),
-    ChainRow::new("name", Shape::Text, |row, _| (&*row.chain().name).into()).asked(NAME).tested(Test::Contains),
+    ChainRow::new("name", Shape::Text, |row, _| (&*row.chain().name).into()).asked_in_part(NAME),
     ChainRow::new("seedNodes", Shape::List(&Shape::Text), |row, _| {
         Cell::Texts(row.chain().seed_nodes.iter().map(|node| Cow::Borrowed(&**node)).collect())
     })
     .asked(Rule::Several(&Rule::Ip, 1, 10)),
     ChainRow::new("genesisHash", shape::HASH, |row, _| (&row.chain().genesis_hash).into()).asked(TRANSACTION_ID),
     ChainRow::new("bridgechainRepository", Shape::Text, |row, _| (&*row.chain().repository).into())
-        .asked(UP_TO_80)
-        .tested(Test::Contains),
+        .asked_in_part(UP_TO_80),
     ChainRow::by("ports", Shape::Map(&Shape::Integer), |row, _, slot| slot.put(&row.chain().ports)),
     ChainRow::some("bridgechainAssetRepository", Shape::Text, |row, _| row.chain().asset_repository.as_deref().into()),
     ChainRow::new("isResigned", Shape::Boolean, |row, _| row.chain().resigned.into()).asked(Rule::Boolean),
 ];
 
 /// The shape of a business.
-pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Business", |dialect, named| row::of_table(MEMBERS, dialect, named)),
-    wallet::SHAPE,
-]);
+pub const SHAPE: Shape = Shape::Either(&[Shape::Resource("Business", &MEMBERS), wallet::SHAPE]);
 
 /// The shape of a bridgechain.
-pub const CHAIN_SHAPE: Shape =
-    Shape::Resource("Bridgechain", |dialect, named| row::of_table(CHAIN_MEMBERS, dialect, named));
+pub const CHAIN_SHAPE: Shape = Shape::Resource("Bridgechain", &CHAIN_MEMBERS);
 
 /// Writes a business in the shape asked for: its own, or its wallet.
 pub fn write(out: &mut Vec<u8>, row: &BusinessRow, frame: &Frame<'_>, transform: bool) {
     if transform {
         write_members(out, MEMBERS, row, frame);
     } else {
-        let wallet: &WalletRow = &row.wallet;
-        wallet::write(out, wallet, frame);
+        write_members(out, wallet::MEMBERS, &row.wallet, frame);
     }
-}
-
-/// Writes a bridgechain as lists have it.
-pub fn write_chain(out: &mut Vec<u8>, row: &BridgechainRow, frame: &Frame<'_>) {
-    write_members(out, CHAIN_MEMBERS, row, frame);
-}
-
-/// Writes a bridgechain as its business's attributes have it.
-pub fn write_chain_alone(out: &mut Vec<u8>, row: &BridgechainRow, frame: &Frame<'_>) {
-    write_members(out, attributes::BRIDGECHAIN, row.chain(), frame);
 }

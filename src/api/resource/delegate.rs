@@ -4,10 +4,9 @@ use super::{block, timestamp};
 use crate::{
     api::table::{
         dialect::Spoken,
-        field::Test,
         frame::Frame,
-        parameter::{ADDRESS, PUBLIC_KEY, Parameter, USERNAME, both, documented},
-        row::{self, Member, write_members},
+        parameter::{ADDRESS, PUBLIC_KEY, Parameter, USERNAME, both},
+        row::{self, Member},
         rule::Rule,
         shape::{self, Shape},
     },
@@ -15,18 +14,15 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// The members that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-const ORDERS: &[&str] = &row::orders(MEMBERS, [
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "approval", "forgedFees", "forgedRewards", "forgedTotal", "producedBlocks", "publicKey", "rank", "resigned",
     "username", "voteBalance", "votes",
 ]);
 
-/// The order of a list.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
-
 /// The order that the search takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The type that the list of delegates takes.
 pub const TYPE: &[Parameter] = &[both("type", Rule::OneOf(&["resigned", "never-forged"]))];
@@ -96,7 +92,7 @@ type Row = Member<DelegateRow>;
 
 /// The members of a delegate.
 pub const MEMBERS: &[Row] = &[
-    Row::new("username", Shape::Text, |row, _| (&*row.delegate.username).into()).asked(USERNAME).tested(Test::Contains),
+    Row::new("username", Shape::Text, |row, _| (&*row.delegate.username).into()).asked_in_part(USERNAME),
     Row::hidden("usernames", |row, _| (&*row.delegate.username).into()).asked(Rule::Several(&USERNAME, 1, 51)),
     Row::new("address", shape::ADDRESS, |row, _| row.wallet.address.into()).asked(ADDRESS),
     Row::new("publicKey", shape::KEY, |row, _| row.wallet.public_key.into()).asked(PUBLIC_KEY),
@@ -118,7 +114,7 @@ pub const MEMBERS: &[Row] = &[
         &[
             Row::new("produced", Shape::Integer, |row, _| row.delegate.produced_blocks.into()),
             Row::new("missed", Shape::Integer, |row, _| row.delegate.missed_blocks.into()).only(Spoken::DOCUMENTED),
-            Row::by("last", Shape::Table(|dialect, named| row::of_table(LAST, dialect, named)), |row, frame, slot| {
+            Row::by("last", Shape::Table(&LAST), |row, frame, slot| {
                 if let Some(last) = &row.delegate.last_block {
                     slot.members(LAST, &block::RawBlock::Whole(last.0.clone()), frame);
                 }
@@ -154,12 +150,7 @@ const LAST: &[Member<block::RawBlock>] = &[
 ];
 
 /// The shape of a delegate.
-pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| row::of_table(MEMBERS, dialect, named));
-
-/// Writes a delegate.
-pub fn write(out: &mut Vec<u8>, row: &DelegateRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, row, frame);
-}
+pub const SHAPE: Shape = Shape::Resource("Delegate", &MEMBERS);
 
 /// Hundredths of a percent, printed as a JSON number of percent: `1.96`, `2`, `0.5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use crate::{
     api::table::{
-        frame::Frame,
-        row::{self, Member, write_members},
+        row::Member,
         shape::{self, Shape},
     },
     protocol::transaction::Kind,
@@ -46,10 +45,10 @@ const LEAST: Member<FeeRow> = Member::new("min", shape::AMOUNT, |row, _| row.fee
 const SUM: Member<FeeRow> = Member::new("sum", shape::AMOUNT, |row, _| row.sum().into());
 
 /// An entry under its type's key.
-const GROUPED: &[Member<FeeRow>] = &[AVERAGE, MOST, LEAST, SUM];
+pub const GROUPED: &[Member<FeeRow>] = &[AVERAGE, MOST, LEAST, SUM];
 
 /// An entry that says its type.
-const LISTED: &[Member<FeeRow>] = &[
+pub const LISTED: &[Member<FeeRow>] = &[
     Member::new("type", shape::AMOUNT, |row, _| row.kind.numbers().1.into()),
     Member::new("typeGroup", Shape::Integer, |row, _| row.kind.numbers().0.into()),
     Member::new("key", Shape::Text, |row, _| row.kind.key().into()),
@@ -61,20 +60,10 @@ const LISTED: &[Member<FeeRow>] = &[
 ];
 
 /// The shape of an entry under its type's key.
-pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", |dialect, named| row::of_table(GROUPED, dialect, named));
+pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", &GROUPED);
 
 /// The shape of an entry that says its type.
-pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| row::of_table(LISTED, dialect, named));
-
-/// Writes an entry under its type's key.
-pub fn write_grouped(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {
-    write_members(out, GROUPED, row, frame);
-}
-
-/// Writes an entry that says its type.
-pub fn write_listed(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {
-    write_members(out, LISTED, row, frame);
-}
+pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", &LISTED);
 
 #[cfg(test)]
 mod tests {

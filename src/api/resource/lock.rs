@@ -4,8 +4,8 @@ use super::timestamp;
 use crate::{
     api::table::{
         frame::Frame,
-        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, both, documented},
-        row::{self, Member, write_members},
+        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, both},
+        row::{self, Member},
         rule::{Check, Rule},
         shape::{self, Shape},
     },
@@ -14,18 +14,15 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The members that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-const ORDERS: &[&str] = &row::orders(MEMBERS, [
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "amount", "expirationType", "expirationValue", "isExpired", "lockId", "recipientId", "secretHash",
     "senderPublicKey", "timestamp", "vendorField",
 ]);
 
-/// The order of a list.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
-
 /// The order that the search takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that the list of locks takes.
 #[rustfmt::skip]
@@ -96,9 +93,4 @@ pub const MEMBERS: &[Row] = &[
 ];
 
 /// The shape of a lock.
-pub const SHAPE: Shape = Shape::Resource("Lock", |dialect, named| row::of_table(MEMBERS, dialect, named));
-
-/// Writes a lock.
-pub fn write(out: &mut Vec<u8>, row: &LockRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, row, frame);
-}
+pub const SHAPE: Shape = Shape::Resource("Lock", &MEMBERS);

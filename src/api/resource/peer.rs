@@ -8,9 +8,8 @@ use crate::{
         table::{
             dialect::Spoken,
             field::Cell,
-            frame::Frame,
             parameter::{ANY_TEXT, Parameter, both},
-            row::{self, Member, write_members},
+            row::{self, Member},
             rule::{Bound, Rule},
             shape::Shape,
         },
@@ -25,8 +24,7 @@ const OS: &str = "linux";
 const STATUS: u16 = 200;
 
 /// The order of a list.
-pub const ORDERED: &[Parameter] =
-    &[both("orderBy", Rule::Order(&row::orders(MEMBERS, ["height", "ip", "latency", "version"])))];
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &["height", "ip", "latency", "version"]);
 
 /// The parameters that the list of peers takes.
 pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["ip", "version", "port", "status", "os"]);
@@ -59,7 +57,7 @@ pub const MEMBERS: &[Row] = &[
     Row::new("ip", Shape::Text, |row, _| row.ip().to_string().into()).asked(Rule::Ip),
     Row::new("port", Shape::Integer, |row, _| row.ports.p2p.into())
         .asked(Rule::Integer(Bound::Between(0, 65_535)))
-        .asked_if_documented(),
+        .if_documented(),
     Row::by("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&row.ports.p2p);
@@ -73,15 +71,10 @@ pub const MEMBERS: &[Row] = &[
         .written(|_, _, slot| slot.put(&STATUS))
         .only(Spoken::DOCUMENTED)
         .asked(ANY_TEXT)
-        .asked_if_documented(),
-    Row::new("os", Shape::Text, |_, _| OS.into()).only(Spoken::DOCUMENTED).asked(ANY_TEXT).asked_if_documented(),
+        .if_documented(),
+    Row::new("os", Shape::Text, |_, _| OS.into()).only(Spoken::DOCUMENTED).asked(ANY_TEXT).if_documented(),
     Row::new("latency", Shape::Integer, |row, _| row.latency_ms.into()),
 ];
 
 /// The shape of a peer.
-pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| row::of_table(MEMBERS, dialect, named));
-
-/// Writes a peer.
-pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, row, frame);
-}
+pub const SHAPE: Shape = Shape::Resource("Peer", &MEMBERS);

@@ -9,8 +9,7 @@ use crate::{
             frame::Frame,
             json::write_value,
             parameter::{
-                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, TRANSACTION_ID, both,
-                documented,
+                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, TRANSACTION_ID,
             },
             row::{self, Member, write_members},
             rule::{Check, Rule},
@@ -22,17 +21,14 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The members that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-const ORDERS: &[&str] = &row::orders(MEMBERS, [
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version",
 ]);
 
-/// The order of a list.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
-
 /// The order that the search takes in its query.
-pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that the list of all transactions takes.
 #[rustfmt::skip]
@@ -50,7 +46,7 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
 
 /// The parameters that the list of a block's transactions takes.
 #[rustfmt::skip]
-pub const OF_BLOCK: &[Parameter] = &row::filters(&IN_BLOCK, [
+pub const OF_BLOCK: &[Parameter] = &row::filters(IN_BLOCK, [
     "id", "blockId", "type", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "amount", "fee",
     "vendorField",
 ]);
@@ -146,7 +142,7 @@ pub const MEMBERS: &[Row] = &[
         row.stored_recipient().unwrap_or_else(|| row.transaction.sender_address()).into()
     }),
     Row::hidden("recipientId", |_, _| Cell::Elsewhere).asked(ADDRESS),
-    Row::hidden("ownerId", |_, _| Cell::Elsewhere).asked(ADDRESS).asked_if_documented(),
+    Row::hidden("ownerId", |_, _| Cell::Elsewhere).asked(ADDRESS).if_documented(),
     Row::hidden("addresses", |_, _| Cell::Elsewhere).asked(ADDRESSES),
     Row::some("signature", shape::HEX, |row, _| row.transaction.transaction().signature.as_deref().into()),
     Row::some("signSignature", shape::HEX, |row, _| row.transaction.transaction().second_signature.as_deref().into()),
@@ -161,7 +157,7 @@ pub const MEMBERS: &[Row] = &[
     VENDOR_FIELD.tested(Test::Like).missing(Missing::Greatest).only(Spoken::CORE26),
     Row::hidden("vendorFieldHex", |row, _| row.vendor_field().map(hex::encode).into())
         .asked(HEX)
-        .asked_if_documented()
+        .if_documented()
         .tested(Test::ContainsHex),
     Row::some("asset", Shape::Map(&Shape::Any), |row, _| row.transaction.asset().to_json().into()).asked(Rule::Object),
     Row::new("confirmations", Shape::Integer, |row, frame| {
@@ -184,16 +180,17 @@ const VENDOR_FIELD: Row = Row::some("vendorField", Shape::Text, |row, _| row.ven
     .asked(Rule::Text(&[Check::BytesAtMost(255)]));
 
 /// The members of a block's transactions: a list of them takes the version 0 too.
-const IN_BLOCK: [Row; MEMBERS.len()] = row::with(MEMBERS, [VERSION.asked(FROM_ZERO)]);
+const IN_BLOCK: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [VERSION.asked(FROM_ZERO)]);
 
 /// The shape of a transaction: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
 
-const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| row::of_table(MEMBERS, dialect, named));
+const SHOWN: Shape = Shape::Resource("Transaction", &MEMBERS);
 
 /// The shape of a transaction itself, as it is posted and signed.
-const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
-    let members = Shape::Members(&[
+const RAW: Shape = Shape::Resource(
+    "RawTransaction",
+    &Shape::Members(&[
         ("version", Shape::Integer, true),
         ("network", Shape::Integer, true),
         ("typeGroup", Shape::Integer, false),
@@ -211,9 +208,8 @@ const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
         ("secondSignature", shape::HEX, false),
         ("signatures", Shape::List(&shape::HEX), false),
         ("id", shape::HASH, true),
-    ]);
-    members.schema(dialect, named)
-});
+    ]),
+);
 
 /// The shape of a claim or refund, which has the API's shape only.
 pub const UNLOCKED_SHAPE: Shape = SHOWN;

@@ -5,27 +5,24 @@ use crate::{
     api::table::{
         field::Cell,
         frame::Frame,
-        parameter::{ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both, documented},
-        row::{self, Member, write_members},
-        rule::{Bound, Rule},
+        parameter::{ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both},
+        row::{self, Member},
+        rule::Bound,
         shape::{self, Shape},
     },
     ledger::Wallet,
 };
 use std::sync::Arc;
 
-/// The members that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-const ORDERS: &[&str] = &row::orders(MEMBERS, [
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "address", "balance", "resigned", "lockedBalance", "nonce", "publicKey", "secondPublicKey", "username", "vote",
     "voteBalance",
 ]);
 
-/// The order of a list.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
-
 /// The order that the search takes in its body.
-pub const SEARCH_ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that lists of wallets take.
 #[rustfmt::skip]
@@ -43,7 +40,7 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
 
 /// The parameters that the list of a delegate's voters takes.
 #[rustfmt::skip]
-pub const VOTERS: &[Parameter] = &row::filters(&VOTER, [
+pub const VOTERS: &[Parameter] = &row::filters(VOTER, [
     "address", "publicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance", "producedBlocks",
 ]);
 
@@ -60,7 +57,7 @@ pub const MEMBERS: &[Row] = &[
     Row::new("address", shape::ADDRESS, |wallet, _| wallet.address.into()).asked(ADDRESS),
     Row::hidden("addresses", |wallet, _| wallet.address.into()).asked(ADDRESSES),
     Row::some("publicKey", shape::KEY, |wallet, _| wallet.public_key.into()).asked(PUBLIC_KEY),
-    Row::hidden("senderPublicKey", |wallet, _| wallet.public_key.into()).asked(PUBLIC_KEY).asked_if_documented(),
+    Row::hidden("senderPublicKey", |wallet, _| wallet.public_key.into()).asked(PUBLIC_KEY).if_documented(),
     Row::new("nonce", shape::AMOUNT, |wallet, _| wallet.nonce.into()),
     BALANCE,
     Row::nested("attributes", ATTRIBUTES),
@@ -68,7 +65,7 @@ pub const MEMBERS: &[Row] = &[
         .written(|wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance)))
         .ranged(),
     Row::hidden("voteBalance", vote_balance).ranged(),
-    Row::hidden("votebalance", vote_balance).ranged().asked_if_documented(),
+    Row::hidden("votebalance", vote_balance).ranged().if_documented(),
     Row::hidden("producedBlocks", |wallet, _| wallet.delegate.as_ref().map(|delegate| delegate.produced_blocks).into())
         .asked(FROM_ZERO),
     Row::new("isDelegate", Shape::Boolean, |wallet, _| wallet.delegate.is_some().into()),
@@ -86,37 +83,27 @@ const SECOND_KEY: Row =
     Row::some("secondPublicKey", shape::KEY, |wallet, _| wallet.second_public_key.into()).asked(PUBLIC_KEY);
 
 /// The members that differ in search results and lists of voters. Source: api.md 4.10 row 3.
-const FOUND: [Row; MEMBERS.len()] = row::with(
+pub const FOUND: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(
     MEMBERS,
     [
         BALANCE.shaped(shape::NUMBER_OR_AMOUNT),
-        NAME.shaped(Shape::Told(&Shape::Either(&[Shape::Text, Shape::Null]), &Shape::Text)),
+        NAME.shaped(Shape::Told(&shape::TEXT_OR_NULL, &Shape::Text)),
         SECOND_KEY.shaped(Shape::Told(&Shape::Either(&[shape::KEY, Shape::Null]), &shape::KEY)),
     ],
 );
 
 /// The members of a voter: a list of them takes no balance below zero.
-const VOTER: [Row; MEMBERS.len()] = row::with(MEMBERS, [BALANCE.ranged()]);
+const VOTER: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [BALANCE.ranged()]);
 
 fn vote_balance<'r>(wallet: &'r WalletRow, _: &Frame<'r>) -> Cell<'r> {
     wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0).into()
 }
 
 /// The shape of a wallet.
-pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| row::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Wallet", &MEMBERS);
 
 /// The shape of a wallet that a search found.
-pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| row::of_table(&FOUND, dialect, named));
-
-/// Writes a wallet in full.
-pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, wallet, frame);
-}
-
-/// Writes a wallet as a search finds it.
-pub fn write_found(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
-    write_members(out, &FOUND, wallet, frame);
-}
+pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", &FOUND);
 
 fn is_resigned(wallet: &Wallet) -> bool {
     wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned)

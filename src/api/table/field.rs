@@ -33,9 +33,10 @@ pub enum Cell<'r> {
     Json(Value),
     Address(Address),
     Block(BlockId),
+    Id(TransactionId),
     Key(PublicKey),
     /// Bytes, which are shown in hex.
-    Hex(Cow<'r, [u8]>),
+    Hex(&'r [u8]),
 }
 
 /// The comparison of a text with the one asked for.
@@ -126,6 +127,7 @@ impl<'r> Cell<'r> {
             Self::Json(value) => slot.put(value),
             Self::Address(address) => slot.text(address),
             Self::Block(id) => slot.text(id),
+            Self::Id(id) => slot.text(id),
             Self::Key(key) => slot.text(key),
             Self::Hex(bytes) => slot.text(hex::encode(bytes)),
         }
@@ -136,6 +138,7 @@ impl<'r> Cell<'r> {
         let text = match self {
             Self::Address(address) => address.to_string(),
             Self::Block(id) => id.to_string(),
+            Self::Id(id) => id.to_string(),
             Self::Key(key) => key.to_string(),
             Self::Hex(bytes) => hex::encode(bytes),
             _ => return None,
@@ -144,7 +147,7 @@ impl<'r> Cell<'r> {
     }
 
     fn passes(&self, given: &Given, test: Test) -> bool {
-        let is_hex = matches!(self, Self::Key(_) | Self::Hex(_));
+        let is_hex = matches!(self, Self::Id(_) | Self::Key(_) | Self::Hex(_));
         let plain = self.plain();
         match (plain.as_ref().unwrap_or(self), given) {
             (_, Given::Range { from: None, to: None }) => true,
@@ -204,7 +207,9 @@ cells! {
     u16: number => Self::Number(number.into());
     u32: number => Self::Number(number.into());
     u64: number => Self::Number(number.into());
+    i64: number => Self::Number(number.into());
     i128: number => Self::Number(number);
+    usize: number => Self::Number(number as i128);
     Arktoshi: amount => Self::Number(amount.value().into());
     Balance: balance => Self::Number(balance.0);
     Height: height => Self::Number(height.0.into());
@@ -213,9 +218,9 @@ cells! {
     bool: flag => Self::Flag(flag);
     String: text => Self::Text(Cow::Owned(text));
     &'r str: text => Self::Text(Cow::Borrowed(text));
-    &'r [u8]: bytes => Self::Hex(Cow::Borrowed(bytes));
-    &'r [u8; 32]: hash => Self::Hex(Cow::Borrowed(hash));
-    TransactionId: id => Self::Hex(Cow::Owned(id.0.to_vec()));
+    &'r [u8]: bytes => Self::Hex(bytes);
+    &'r [u8; 32]: hash => Self::Hex(hash);
+    TransactionId: id => Self::Id(id);
     BlockId: id => Self::Block(id);
     Address: address => Self::Address(address);
     PublicKey: key => Self::Key(key);

@@ -18,6 +18,11 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// The same, of the published specification only.
+    pub const fn if_documented(self) -> Self {
+        Self { spoken: Spoken::DOCUMENTED, ..self }
+    }
+
     /// The same, which must be given.
     pub const fn required(self) -> Self {
         Self { is_required: true, ..self }

@@ -6,9 +6,9 @@ use super::{
     field::{Cell, Missing, Test},
     frame::Frame,
     json::{MemberWriter, Object},
-    parameter::Parameter,
+    parameter::{Parameter, both},
     rule::{Bound, Rule},
-    shape::{self, Named, Shape},
+    shape::{self, Described, Named, Shape},
 };
 use serde_json::Value;
 
@@ -133,8 +133,13 @@ impl<R> Member<R> {
         self.within(Bound::Least(0))
     }
 
+    /// The same, a text of which a part is asked for by this rule.
+    pub const fn asked_in_part(self, rule: Rule) -> Self {
+        self.asked(rule).tested(Test::Contains)
+    }
+
     /// The same, asked for in the published specification only.
-    pub const fn asked_if_documented(self) -> Self {
+    pub const fn if_documented(self) -> Self {
         Self { asked: Spoken::DOCUMENTED, ..self }
     }
 
@@ -161,7 +166,7 @@ impl<R> Member<R> {
     fn described(&self, dialect: Dialect, named: &mut Named) -> Option<(&'static str, Value, bool)> {
         let shape = self.shape?.told(dialect);
         let schema = match self.written {
-            Written::Members(table) => of_table(table, dialect, named),
+            Written::Members(table) => table.schema(dialect, named),
             Written::Plainly | Written::By(_) => shape.schema(dialect, named),
         };
         Some((self.name, schema, !self.is_optional || shape.is_nullable()))
@@ -198,17 +203,17 @@ pub const fn searched<R, const N: usize>(table: &[Member<R>], names: [&'static s
     parameters(table, names, true)
 }
 
-/// The members by which a list can be ordered, which are all in the table.
+/// The parameter that orders a list by one of these members.
 ///
 /// # Panics
 /// The table has no such row.
-pub const fn orders<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [&'static str; N] {
+pub const fn ordered<R>(table: &[Member<R>], names: &'static [&'static str]) -> [Parameter; 1] {
     let mut at = 0;
-    while at < N {
+    while at < names.len() {
         index(table, names[at]);
         at += 1;
     }
-    names
+    [both("orderBy", Rule::Order(names))]
 }
 
 const fn parameters<R, const N: usize>(
@@ -216,7 +221,7 @@ const fn parameters<R, const N: usize>(
     names: [&'static str; N],
     is_search: bool,
 ) -> [Parameter; N] {
-    let mut parameters = [Parameter { name: "", rule: Rule::Boolean, spoken: Spoken::Always, is_required: false }; N];
+    let mut parameters = [both("", Rule::Boolean); N];
     let mut at = 0;
     while at < N {
         let Member { name, rules: Some((in_list, in_search)), asked: spoken, .. } = table[index(table, names[at])]
@@ -259,14 +264,21 @@ pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: 
 }
 
 /// The schema of what a table writes.
-pub fn of_table<R>(table: &[Member<R>], dialect: Dialect, named: &mut Named) -> Value {
-    let members = table.iter().filter(|member| member.spoken.holds(dialect));
-    shape::object(members.filter_map(|member| member.described(dialect, named)).collect())
+impl<R> Described for &[Member<R>] {
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+        let members = self.iter().filter(|member| member.spoken.holds(dialect));
+        shape::object(members.filter_map(|member| member.described(dialect, named)).collect())
+    }
 }
 
 impl MemberWriter<'_, '_> {
     /// A nested resource with a table of its own.
     pub fn members<R>(self, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
         self.value_with(|out| write_members(out, table, row, frame));
+    }
+
+    /// A list of nested resources with a table of their own.
+    pub fn rows<'r, R: 'static>(self, table: &[Member<R>], rows: impl IntoIterator<Item = &'r R>, frame: &Frame<'_>) {
+        self.list(rows, |out, row| write_members(out, table, row, frame));
     }
 }

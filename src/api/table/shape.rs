@@ -7,6 +7,24 @@ use serde_json::{Map, Value, json};
 /// Named schemas that others refer to.
 pub type Named = Map<String, Value>;
 
+/// What has a schema: a table of members, or a function.
+pub trait Described {
+    /// The schema, of which resources are added to `named`.
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value;
+}
+
+impl Described for fn(Dialect, &mut Named) -> Value {
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+        self(dialect, named)
+    }
+}
+
+impl Described for Shape {
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+        Self::schema(*self, dialect, named)
+    }
+}
+
 /// The shape of a value.
 #[derive(Clone, Copy)]
 pub enum Shape {
@@ -24,10 +42,12 @@ pub enum Shape {
     Map(&'static Shape),
     /// An object with these members, in this order; whether each is always there.
     Members(&'static [(&'static str, Shape, bool)]),
-    /// A resource with a name and tables of its own.
-    Resource(&'static str, fn(Dialect, &mut Named) -> Value),
+    /// A resource with a name.
+    Resource(&'static str, &'static (dyn Described + Sync)),
     /// The same without a name.
-    Table(fn(Dialect, &mut Named) -> Value),
+    Table(&'static (dyn Described + Sync)),
+    /// A schema of its own.
+    Own(fn() -> Value),
     Either(&'static [Shape]),
     /// One in the published specification, another in the reference's dialect.
     Told(&'static Shape, &'static Shape),
@@ -41,6 +61,7 @@ pub const HEX: Shape = Shape::Pattern("^([0-9a-f]{2})*$");
 pub const HASH: Shape = Shape::Pattern("^[0-9a-f]{64}$");
 /// A number in the published specification, where the reference's dialect has an amount as a text.
 pub const NUMBER_OR_AMOUNT: Shape = Shape::Told(&Shape::Integer, &AMOUNT);
+pub const TEXT_OR_NULL: Shape = Shape::Either(&[Shape::Text, Shape::Null]);
 pub const KEY: Shape = Shape::Pattern("^0[0-9a-f]{65}$");
 pub const ADDRESS: Shape = Shape::Pattern("^[1-9A-HJ-NP-Za-km-z]{34}$");
 pub const BLOCK_ID: Shape = Shape::Pattern("^([0-9]{1,20}|[0-9a-f]{64})$");
@@ -81,16 +102,17 @@ impl Shape {
                 let members = members.iter();
                 object(members.map(|(name, shape, always)| (*name, shape.schema(dialect, named), *always)).collect())
             }
-            Self::Resource(name, make) => {
+            Self::Resource(name, described) => {
                 if !named.contains_key(name) {
                     // Its place first, so that a resource within itself ends.
                     named.insert(name.to_owned(), Value::Null);
-                    let schema = make(dialect, named);
+                    let schema = described.schema(dialect, named);
                     named.insert(name.to_owned(), schema);
                 }
                 json!({"$ref": format!("#/components/schemas/{name}")})
             }
-            Self::Table(make) => make(dialect, named),
+            Self::Table(described) => described.schema(dialect, named),
+            Self::Own(make) => make(),
             Self::Told(..) => self.told(dialect).schema(dialect, named),
             Self::Either(shapes) => {
                 let shapes: Vec<Value> = shapes.iter().map(|shape| shape.schema(dialect, named)).collect();
