@@ -41,7 +41,8 @@ use reorganise::PoolWatch;
 use std::{collections::BTreeSet, mem, sync::Arc};
 
 pub use added::{FaultState, FaultStatus};
-pub use delivery::{Delivery, What};
+pub use coming::Handed;
+pub use delivery::Delivery;
 pub use halt::HaltCause;
 pub use moment::Moment;
 pub use observer::{Act, DownCause, Heard, NetworkEvent, Observer};

@@ -3,9 +3,9 @@
 use crate::{
     api::{
         http::{error::ApiError, reply::Reply},
-        resource::block::{self, BlockRow},
+        resource::block::{self, BlockRow, RawBlock},
         table::{
-            field::{self, Field},
+            field,
             least::Least,
             page::{Estimate, Listing},
             route::Call,
@@ -63,7 +63,7 @@ pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<BlockRow> {
 
 /// A list in the order of the chain, without filters: its rows are found by their heights.
 fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
-    if has_filters(call, block::NUMBERS) || has_filters(call, block::TEXTS) {
+    if field::filters(block::RAW, &call.parameters, call.frame().dialect) {
         return None;
     }
     let total = u64::from(call.head.height().0);
@@ -77,20 +77,16 @@ fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
     }
 }
 
-fn has_filters<R>(call: &Call<'_>, fields: &[Field<R>]) -> bool {
-    field::filters(fields, &call.parameters, call.frame().dialect)
-}
-
 fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let (page, chain, frame) = (call.page(), call.head.chain(), call.frame());
-    let (has_texts, marks) = (has_filters(call, block::TEXTS), Marks::of(call));
+    let marks = Marks::of(call);
+    let has_all = |raw| field::has_all(block::RAW, &call.parameters, &raw, &frame);
+    // What only the whole block tells is looked at last.
     let accepts = |block: &Block<'_>| {
-        field::matches(block::NUMBERS, &call.parameters, &block.totals(), &frame)
-            && (!has_texts
-                || marks.may_be_of(block)
-                    && block
-                        .entry(chain)
-                        .is_some_and(|row| field::matches(block::TEXTS, &call.parameters, &row, &frame)))
+        has_all(RawBlock::Totals(block.totals())).unwrap_or_else(|| {
+            let row = marks.may_be_of(block).then(|| block.entry(chain)).flatten();
+            row.is_some_and(|row| has_all(block::whole(&row)) == Some(true))
+        })
     };
     let Some((name, descending)) = call.parameters.order() else {
         let (mut total, mut heights) = (0, Vec::new());
@@ -108,7 +104,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     let mut least = Least::new((page.start as usize).saturating_add(page.limit));
     each_candidate(call, generator, |block| {
         if accepts(block) {
-            let number = field::number(block::NUMBERS, name, &block.totals(), &frame).unwrap_or(0);
+            let number = field::number(block::RAW, name, &RawBlock::Totals(block.totals()), &frame).unwrap_or(0);
             let height = block.height().0;
             least.push(if descending { (!number, !height) } else { (number, height) });
         }

@@ -2,7 +2,10 @@
 
 use crate::api::{
     http::{error::ApiError, reply::Reply},
-    resource::business::{self, BridgechainRow, BusinessRow},
+    resource::{
+        attributes,
+        business::{self, BridgechainRow, BusinessRow},
+    },
     table::{field, page::Listing, route::Call},
 };
 
@@ -12,9 +15,9 @@ type Outcome = Result<Reply, ApiError>;
 pub fn list(call: &Call<'_>) -> Outcome {
     let frame = call.frame();
     let mut rows: Vec<BusinessRow> = call.head.state().businesses().filter_map(BusinessRow::of).collect();
-    rows.retain(|row| field::matches(business::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(business::MEMBERS, &call.parameters, row, &frame));
     let order = call.parameters.order().unwrap_or(("name", false));
-    let listing = call.page().cut(field::sort(business::FIELDS, order, rows, &frame));
+    let listing = call.page().cut(field::sort(business::MEMBERS, order, rows, &frame));
     let transform = call.parameters.transform();
     Ok(call.list(listing, |out, row, frame| business::write(out, row, frame, transform)))
 }
@@ -28,7 +31,7 @@ pub fn show(call: &Call<'_>) -> Outcome {
 /// `GET /api/businesses/{id}/bridgechains`.
 pub fn chains(call: &Call<'_>) -> Outcome {
     let chains = find(call)?.chains().collect();
-    Ok(call.list(search_chains(call, chains), business::write_chain))
+    Ok(call.list_rows(search_chains(call, chains), business::CHAIN_MEMBERS))
 }
 
 /// `GET /api/businesses/{businessId}/bridgechains/{bridgechainId}`.
@@ -36,21 +39,21 @@ pub fn chain(call: &Call<'_>) -> Outcome {
     let wanted = call.argument("bridgechainId");
     let found = find_by(call, "businessId")?.chains().find(|chain| chain.genesis_hash().eq_ignore_ascii_case(wanted));
     let chain = found.ok_or(ApiError::NotFound("Bridgechain not found"))?;
-    Ok(call.show(|out, _| business::write_chain_alone(out, &chain)))
+    Ok(call.show_row(attributes::BRIDGECHAIN, chain.chain()))
 }
 
 /// `GET /api/bridgechains`, and searches.
 pub fn all_chains(call: &Call<'_>) -> Outcome {
     let businesses = call.head.state().businesses().filter_map(BusinessRow::of);
     let chains = businesses.flat_map(|business| business.chains().collect::<Vec<_>>()).collect();
-    Ok(call.list(search_chains(call, chains), business::write_chain))
+    Ok(call.list_rows(search_chains(call, chains), business::CHAIN_MEMBERS))
 }
 
 fn search_chains(call: &Call<'_>, mut rows: Vec<BridgechainRow>) -> Listing<BridgechainRow> {
     let frame = call.frame();
-    rows.retain(|row| field::matches(business::CHAIN_FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(business::CHAIN_MEMBERS, &call.parameters, row, &frame));
     let order = call.parameters.order().unwrap_or(("name", false));
-    call.page().cut(field::sort(business::CHAIN_FIELDS, order, rows, &frame))
+    call.page().cut(field::sort(business::CHAIN_MEMBERS, order, rows, &frame))
 }
 
 fn find(call: &Call<'_>) -> Result<BusinessRow, ApiError> {

@@ -4,11 +4,11 @@ use crate::{
     api::{
         context::{Chain, Chains},
         http::{error::ApiError, reply::Reply},
-        lab::chains::{ChainWish, prefix},
+        lab::chains::{ChainAccount, ChainWish, prefix},
         table::{
-            json,
             parameter::{Parameter, both},
             route::{Answer, Call},
+            row::Member,
             rule::{Bound, Check, Rule},
             shape::Shape,
         },
@@ -16,6 +16,7 @@ use crate::{
     sim::Pace,
 };
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Bytes of a scenario.
 const SCENARIO_MAX: usize = 100_000;
@@ -32,24 +33,43 @@ pub const NEW: &[Parameter] = &[
 /// A chain's number, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 
-const ACCOUNT: Shape = Shape::Members(&[
-    ("address", Shape::Text, true),
-    ("publicKey", Shape::Text, true),
-    ("balance", Shape::Text, true),
-    ("passphrase", Shape::Text, true),
-]);
+const ACCOUNT: &[Member<ChainAccount>] = &[
+    Member::new("address", Shape::Text, |account, _| (&*account.address).into()),
+    Member::new("publicKey", Shape::Text, |account, _| (&*account.public_key).into()),
+    Member::new("balance", Shape::Text, |account, _| (&*account.balance).into()),
+    Member::new("passphrase", Shape::Text, |account, _| (&*account.passphrase).into()),
+];
 
-/// A chain. `url` is the base of its API, `lab` what it is steered by.
-pub const SHAPE: Shape = Shape::Members(&[
-    ("id", Shape::Integer, true),
-    ("url", Shape::Text, true),
-    ("lab", Shape::Text, true),
-    ("seed", Shape::Integer, true),
-    ("delegates", Shape::Integer, true),
-    ("nethash", Shape::Text, true),
-    ("height", Shape::Integer, true),
-    ("accounts", Shape::List(&ACCOUNT), true),
-]);
+/// A chain, as it is shown.
+pub struct ChainRow {
+    id: u64,
+    /// The address of what is below its prefix.
+    at: String,
+    chain: Arc<Chain>,
+}
+
+impl ChainRow {
+    /// A chain of a number, for a client.
+    pub fn of((id, chain): (u64, Arc<Chain>), call: &Call<'_>) -> Self {
+        Self { id, at: format!("http://{}{}", host(call), prefix(id)), chain }
+    }
+}
+
+/// The members of a chain. `url` is the base of its API, `lab` what it is steered by.
+pub const MEMBERS: &[Member<ChainRow>] = &[
+    Member::new("id", Shape::Integer, |row, _| row.id.into()),
+    Member::new("url", Shape::Text, |row, _| format!("{}/api", row.at).into()),
+    Member::new("lab", Shape::Text, |row, _| format!("{}/lab", row.at).into()),
+    Member::new("seed", Shape::Integer, |row, _| row.chain.seed.into()),
+    Member::new("delegates", Shape::Integer, |row, _| row.chain.delegates.into()),
+    Member::new("nethash", Shape::Text, |row, _| (&*row.chain.nethash).into()),
+    Member::new("height", Shape::Integer, |row, _| row.chain.context.view.head().height().into()),
+    Member::by("accounts", Shape::List(&Shape::Table(&ACCOUNT)), |row, frame, slot| {
+        slot.rows(ACCOUNT, &row.chain.accounts, frame);
+    }),
+];
+/// The shape of a chain.
+pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// All of them.
 pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
@@ -57,28 +77,26 @@ pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 pub fn make(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let (chains, wish) = (chains(&call)?.clone(), wish(&call)?);
-        let (host, context) = (host(&call), call.context.clone());
+        let context = call.context.clone();
         let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
-        let (id, chain) = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
+        let made = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
         // It answers once it has begun, at the pace on demand with its first block.
-        chain.context.live.now().await?;
-        Ok(Reply::json(json::data(|out| write(out, id, &chain, &host))).created())
+        made.1.context.live.now().await?;
+        Ok(call.show_row(MEMBERS, &ChainRow::of(made, &call)).created())
     })
 }
 
 /// `GET /lab/chains`.
 pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
-    let (all, host) = (chains(call)?.list(), host(call));
-    Ok(Reply::json(json::data(|out| {
-        json::write_list(out, all, |out, (id, chain)| write(out, id, &chain, &host));
-    })))
+    let rows: Vec<ChainRow> = chains(call)?.list().into_iter().map(|chain| ChainRow::of(chain, call)).collect();
+    Ok(call.show_rows(MEMBERS, &rows))
 }
 
 /// `GET /lab/chains/{id}`.
 pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
     let id = id(call)?;
     let chain = chains(call)?.get(id).ok_or(MISSING)?;
-    Ok(Reply::json(json::data(|out| write(out, id, &chain, &host(call)))))
+    Ok(call.show_row(MEMBERS, &ChainRow::of((id, chain), call)))
 }
 
 /// `DELETE /lab/chains/{id}`.
@@ -123,26 +141,4 @@ fn wish(call: &Call<'_>) -> Result<ChainWish, ApiError> {
 fn pace(body: &Value) -> Result<Option<Pace>, ApiError> {
     let Some(given) = body.get("pace").and_then(Value::as_str) else { return Ok(None) };
     given.parse().map(Some).map_err(|why| ApiError::Unprocessable(format!("key 'pace': {why}")))
-}
-
-/// Writes one.
-pub(super) fn write(out: &mut Vec<u8>, id: u64, chain: &Chain, host: &str) {
-    let at = format!("http://{host}{}", prefix(id));
-    let mut object = json::Object::open(out);
-    object.member("id").put(&id);
-    object.member("url").text(format_args!("{at}/api"));
-    object.member("lab").text(format_args!("{at}/lab"));
-    object.member("seed").put(&chain.seed);
-    object.member("delegates").put(&chain.delegates);
-    object.member("nethash").put(&chain.nethash);
-    object.member("height").put(&chain.context.view.head().height());
-    object.member("accounts").list(&chain.accounts, |out, account| {
-        let mut object = json::Object::open(out);
-        object.member("address").put(&account.address);
-        object.member("publicKey").put(&account.public_key);
-        object.member("balance").put(&account.balance);
-        object.member("passphrase").put(&account.passphrase);
-        object.close();
-    });
-    object.close();
 }

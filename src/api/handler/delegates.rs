@@ -7,20 +7,24 @@ use crate::{
         resource::delegate::{self, DelegateRow},
         table::{
             field,
-            json::{self, Object},
             route::Call,
+            row::Member,
             shape::{self, Shape},
         },
     },
-    ledger::RoundInfo,
+    ledger::{RoundInfo, round::Member as RoundMember},
     protocol::{Height, PublicKey},
 };
 use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Delegate not found");
 
-pub const ROUND_SHAPE: Shape =
-    Shape::List(&Shape::Members(&[("publicKey", shape::KEY, true), ("votes", shape::AMOUNT, true)]));
+pub const ROUND_SHAPE: Shape = Shape::List(&Shape::Table(&ROUND));
+
+const ROUND: &[Member<RoundMember>] = &[
+    Member::new("publicKey", shape::KEY, |member, _| member.public_key.into()),
+    Member::new("votes", shape::AMOUNT, |member, _| member.vote_balance.into()),
+];
 
 type Outcome = Result<Reply, ApiError>;
 
@@ -31,19 +35,19 @@ pub fn list(call: &Call<'_>) -> Outcome {
     let ranked = call.head.lists().delegates(call.head.state());
     let mut rows: Vec<DelegateRow> = ranked.iter().filter_map(DelegateRow::of).collect();
     rows.retain(|row| {
-        kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::FIELDS, &call.parameters, row, &frame)
+        kind.is_none_or(|kind| row.is_of_type(kind)) && field::matches(delegate::MEMBERS, &call.parameters, row, &frame)
     });
     if let Some(order) = call.parameters.order() {
         rows.sort_by_key(DelegateRow::registered);
-        rows = field::sort(delegate::FIELDS, order, rows, &frame);
+        rows = field::sort(delegate::MEMBERS, order, rows, &frame);
     }
-    Ok(call.list(call.page().cut(rows), delegate::write))
+    Ok(call.list_rows(call.page().cut(rows), delegate::MEMBERS))
 }
 
 /// `GET /api/delegates/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
     let row = find(call)?;
-    Ok(call.show(|out, frame| delegate::write(out, &row, frame)))
+    Ok(call.show_row(delegate::MEMBERS, &row))
 }
 
 /// `GET /api/delegates/{id}/blocks`.
@@ -60,14 +64,7 @@ pub fn voters(call: &Call<'_>) -> Outcome {
 pub fn of_round(call: &Call<'_>) -> Outcome {
     let wanted = call.arguments.integer("id").and_then(|number| u32::try_from(number).ok());
     let round = wanted.and_then(|number| find_round(call, number)).ok_or(ApiError::NotFound("Round not found"))?;
-    Ok(Reply::json(json::data(|out| {
-        json::write_list(out, &round.members, |out, member| {
-            let mut object = Object::open(out);
-            object.member("publicKey").text(member.public_key);
-            object.member("votes").put(&member.vote_balance);
-            object.close();
-        });
-    })))
+    Ok(call.show_rows(ROUND, &round.members))
 }
 
 fn find(call: &Call<'_>) -> Result<DelegateRow, ApiError> {

@@ -5,7 +5,6 @@ use crate::{
         http::{error::ApiError, reply::Reply},
         resource::fault,
         table::{
-            json,
             route::{Answer, Call},
             rule::Given,
         },
@@ -23,10 +22,7 @@ const FAULTS_LIMIT: usize = 10_000;
 
 /// `GET /lab/faults`: all of them, in the order of their ids.
 pub fn list(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let all = statuses(&call).await?;
-        Ok(Reply::json(json::data(|out| json::write_list(out, &all, fault::write))))
-    })
+    Box::pin(async move { Ok(call.show_rows(fault::MEMBERS, &statuses(&call).await?)) })
 }
 
 /// `POST /lab/faults`: a fault as in a scenario file.
@@ -34,7 +30,7 @@ pub fn add(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let added = desk(&call)?.read(&call.body).map_err(ApiError::Unprocessable)?;
         let status = begin(&call, Intervention::AddFault(added.into())).await?;
-        Ok(created(&status))
+        Ok(call.show_row(fault::MEMBERS, &status).created())
     })
 }
 
@@ -57,7 +53,7 @@ pub fn crash(call: Call<'_>) -> Answer<'_> {
         let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
         let kind = FaultKind::Crash(Crash { nodes: Nodes::List(vec![NodeRef::Number(node)]), keep_pool });
         let status = begin(&call, Intervention::AddFault(admit(&call, kind)?.into())).await?;
-        Ok(created(&status))
+        Ok(call.show_row(fault::MEMBERS, &status).created())
     })
 }
 
@@ -68,7 +64,7 @@ pub fn restart(call: Call<'_>) -> Answer<'_> {
         let nodes = Nodes::List(vec![NodeRef::Number(node)]);
         let kind = FaultKind::Restart(Restart { nodes, keep_pool });
         let status = begin(&call, Intervention::Restart(admit(&call, kind)?.into())).await?;
-        Ok(created(&status))
+        Ok(call.show_row(fault::MEMBERS, &status).created())
     })
 }
 
@@ -97,10 +93,6 @@ fn node(call: &Call<'_>) -> Result<u32, ApiError> {
 
 fn keeps_pool(call: &Call<'_>) -> bool {
     !matches!(call.parameters.get("keep_pool"), Some(Given::Boolean(false)))
-}
-
-fn created(status: &FaultStatus) -> Reply {
-    Reply::json(json::data(|out| fault::write(out, status))).created()
 }
 
 async fn statuses(call: &Call<'_>) -> Result<Vec<FaultStatus>, ApiError> {

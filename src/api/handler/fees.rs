@@ -5,7 +5,7 @@ use crate::{
         http::{error::ApiError, reply::Reply},
         resource::fee::{self, FeeRow},
         table::{
-            json::{self, Object},
+            json::{MemberWriter, Object},
             route::Call,
             shape::Shape,
         },
@@ -29,23 +29,22 @@ type Outcome = Result<Reply, ApiError>;
 /// `GET /api/node/fees` as the published specification has it: a list.
 pub fn list(call: &Call<'_>) -> Outcome {
     let (rows, frame) = (rows(call), call.frame());
-    Ok(reply(call, |out| json::write_list(out, &rows, |out, row| fee::write_listed(out, row, &frame))))
+    Ok(reply(call, |slot| slot.rows(fee::LISTED, &rows, &frame)))
 }
 
 /// `GET /api/node/fees` as the reference has it: by group and type.
 pub fn by_group(call: &Call<'_>) -> Outcome {
     let (rows, frame) = (rows(call), call.frame());
-    Ok(reply(call, |out| {
-        let mut groups = Object::open(out);
+    let write = |groups: &mut Object<'_>| {
         for group in rows.chunk_by(|one, other| one.kind.numbers().0 == other.kind.numbers().0) {
             groups.member(&group[0].kind.numbers().0.to_string()).object(|keys| {
                 for row in group {
-                    keys.member(row.kind.key()).value_with(|out| fee::write_grouped(out, row, &frame));
+                    keys.member(row.kind.key()).members(fee::GROUPED, row, &frame);
                 }
             });
         }
-        groups.close();
-    }))
+    };
+    Ok(reply(call, |slot| slot.object(write)))
 }
 
 fn days(call: &Call<'_>) -> i64 {
@@ -74,11 +73,11 @@ fn rows(call: &Call<'_>) -> Vec<FeeRow> {
     Kind::ALL.into_iter().filter_map(|kind| FeeRow::new(kind, paid(kind))).collect()
 }
 
-fn reply(call: &Call<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Reply {
+fn reply(call: &Call<'_>, write: impl FnOnce(MemberWriter<'_, '_>)) -> Reply {
     let mut out = Vec::with_capacity(1_024);
     let mut body = Object::open(&mut out);
     body.member("meta").object(|meta| meta.member("days").put(&days(call)));
-    body.member("data").value_with(write);
+    write(body.member("data"));
     body.close();
     Reply::json(out)
 }

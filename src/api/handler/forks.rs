@@ -5,11 +5,12 @@ use crate::{
         http::{error::ApiError, reply::Reply},
         lab::board::BoardState,
         table::{
-            json::{self, Object},
+            json,
             parameter::{Parameter, both},
             route::{Answer, Call},
+            row::Member,
             rule::{Bound, Rule},
-            shape::{BLOCK_ID, Shape},
+            shape::{BLOCK_ID, Shape, TEXT_OR_NULL},
         },
     },
     ledger::{Link, State, round::Round, state::Applied},
@@ -30,36 +31,51 @@ const SLOTS_MAX: usize = 2_000;
 /// The height at which the tree begins.
 pub const FROM: &[Parameter] = &[both("from", Rule::Integer(Bound::Between(1, u32::MAX as i64)))];
 
-const BLOCK: Shape = Shape::Members(&[
-    ("id", BLOCK_ID, true),
-    ("height", Shape::Integer, true),
-    ("previous", Shape::Either(&[BLOCK_ID, Shape::Null]), true),
-    ("slot", Shape::Integer, true),
-    ("time", Shape::Integer, true),
-    ("forger", Shape::Text, true),
-    ("transactions", Shape::Integer, true),
-    ("confirmed", Shape::Integer, true),
-    ("winning", Shape::Boolean, true),
-    ("nodes", Shape::Integer, true),
-]);
+const BLOCK: &[Member<BlockLine>] = &[
+    Member::new("id", BLOCK_ID, |line, _| line.link.id().into()),
+    Member::new("height", Shape::Integer, |line, _| line.link.height().into()),
+    Member::new("previous", Shape::Either(&[BLOCK_ID, Shape::Null]), |line, _| {
+        line.link.parent().map(|parent| parent.id()).into()
+    }),
+    Member::new("slot", Shape::Integer, |line, _| line.slot.0.into()),
+    Member::new("time", Shape::Integer, |line, frame| frame.view.tree().slots().start(line.slot).into()),
+    Member::new("forger", Shape::Text, |line, frame| name(frame.state(), &line.link.block().header.generator).into()),
+    Member::new("transactions", Shape::Integer, |line, _| line.link.block().transactions.len().into()),
+    Member::new("confirmed", Shape::Integer, |line, _| line.link.transactions().into()),
+    Member::new("winning", Shape::Boolean, |line, _| line.is_winning.into()),
+    Member::new("nodes", Shape::Integer, |line, _| line.nodes.into()),
+];
+
+/// A block of the tree.
+struct BlockLine {
+    link: Arc<Link>,
+    slot: Slot,
+    is_winning: bool,
+    nodes: usize,
+}
+
 /// A tree. `time` is in seconds since the network's epoch; `confirmed` counts the transactions of the chain up to and with the
 /// block, `nodes` those that stand on it, live or down. `winning` blocks are on the chain that most live nodes stand on.
 pub const TREE_SHAPE: Shape = Shape::Members(&[
     ("from", Shape::Integer, true),
     ("tip", BLOCK_ID, true),
     ("height", Shape::Integer, true),
-    ("blocks", Shape::List(&BLOCK), true),
+    ("blocks", Shape::List(&Shape::Table(&BLOCK)), true),
     ("leftOff", Shape::Integer, true),
 ]);
 
-const SLOT: Shape = Shape::Members(&[
-    ("slot", Shape::Integer, true),
-    ("time", Shape::Integer, true),
-    ("owner", Shape::Either(&[Shape::Text, Shape::Null]), true),
-    ("state", Shape::Text, true),
-    ("height", Shape::Either(&[Shape::Integer, Shape::Null]), true),
-    ("block", Shape::Either(&[BLOCK_ID, Shape::Null]), true),
-]);
+const SLOT: &[Member<Turn>] = &[
+    Member::new("slot", Shape::Integer, |turn, _| turn.slot.0.into()),
+    Member::new("time", Shape::Integer, |turn, frame| frame.view.tree().slots().start(turn.slot).into()),
+    Member::new("owner", TEXT_OR_NULL, |turn, _| turn.owner.as_deref().into()),
+    Member::new("state", Shape::Text, |turn, _| turn.state.into()),
+    Member::new("height", Shape::Either(&[Shape::Integer, Shape::Null]), |turn, _| {
+        turn.block.as_ref().map(|link| link.height()).into()
+    }),
+    Member::new("block", Shape::Either(&[BLOCK_ID, Shape::Null]), |turn, _| {
+        turn.block.as_ref().map(|link| link.id()).into()
+    }),
+];
 /// A round. `first` is its first height; `slotNow` the slot of the clock; `leftOff` counts older slots than are shown. The slot
 /// of the genesis block is nobody's.
 pub const ROUND_SHAPE: Shape = Shape::Members(&[
@@ -71,7 +87,7 @@ pub const ROUND_SHAPE: Shape = Shape::Members(&[
     ("slotSeconds", Shape::Integer, true),
     ("slotNow", Shape::Integer, true),
     ("leftOff", Shape::Integer, true),
-    ("slots", Shape::List(&SLOT), true),
+    ("slots", Shape::List(&Shape::Table(&SLOT)), true),
 ]);
 
 type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
@@ -87,29 +103,19 @@ pub fn tree(call: &Call<'_>) -> Result<Reply, ApiError> {
     for tip in state.tips.all() {
         *standing.entry(tip.id()).or_default() += 1;
     }
-    let (slots, names) = (call.context.view.tree().slots(), call.head.state());
+    let slots = call.context.view.tree().slots();
+    let line = |link: &Arc<Link>| BlockLine {
+        slot: slots.slot(link.block().header.timestamp),
+        is_winning: winning.descends_from(link),
+        nodes: standing.get(&link.id()).copied().unwrap_or(0),
+        link: link.clone(),
+    };
+    let lines: Vec<BlockLine> = blocks.values().map(line).collect();
     Ok(Reply::json(json::data_object(|data| {
         data.member("from").put(&from);
         data.member("tip").text(winning.id());
         data.member("height").put(&winning.height());
-        data.member("blocks").list(blocks.values(), |out, link| {
-            let slot = slots.slot(link.block().header.timestamp);
-            let mut line = Object::open(out);
-            line.member("id").text(link.id());
-            line.member("height").put(&link.height());
-            match link.parent() {
-                Some(parent) => line.member("previous").text(parent.id()),
-                None => line.member("previous").put(&None::<u8>),
-            }
-            line.member("slot").put(&slot);
-            line.member("time").put(&slots.start(slot));
-            line.member("forger").put(&name(names, &link.block().header.generator));
-            line.member("transactions").put(&link.block().transactions.len());
-            line.member("confirmed").put(&link.transactions());
-            line.member("winning").put(&winning.descends_from(link));
-            line.member("nodes").put(standing.get(&link.id()).unwrap_or(&0));
-            line.close();
-        });
+        data.member("blocks").rows(BLOCK, &lines, &call.frame());
         data.member("leftOff").put(&left_off);
     })))
 }
@@ -157,8 +163,12 @@ pub fn round(call: Call<'_>) -> Answer<'_> {
         let slots = call.context.view.tree().slots();
         let slot_now = slots.slot(now.seconds());
         let round = after.round();
-        let all = turns(&state, &tip, round, slots, slot_now);
+        let mut all = turns(&state, &tip, round, slots, slot_now);
         let left_off = all.len().saturating_sub(SLOTS_MAX);
+        for turn in &mut all[left_off..] {
+            let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
+            turn.owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
+        }
         Ok(Reply::json(json::data_object(|data| {
             data.member("round").put(&round.number());
             data.member("delegates").put(&round.position.delegates);
@@ -168,21 +178,7 @@ pub fn round(call: Call<'_>) -> Answer<'_> {
             data.member("slotSeconds").put(&slots.blocktime());
             data.member("slotNow").put(&slot_now);
             data.member("leftOff").put(&left_off);
-            data.member("slots").list(&all[left_off..], |out, turn| {
-                let mut line = Object::open(out);
-                line.member("slot").put(&turn.slot);
-                line.member("time").put(&slots.start(turn.slot));
-                let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
-                let owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
-                line.member("owner").put(&owner);
-                line.member("state").put(turn.state);
-                line.member("height").put(&turn.block.as_ref().map(|link| link.height()));
-                match &turn.block {
-                    Some(link) => line.member("block").text(link.id()),
-                    None => line.member("block").put(&None::<u8>),
-                }
-                line.close();
-            });
+            data.member("slots").rows(SLOT, &all[left_off..], &call.frame());
         })))
     })
 }
@@ -200,6 +196,7 @@ struct Turn {
     slot: Slot,
     state: &'static str,
     block: Option<Arc<Link>>,
+    owner: Option<String>,
 }
 
 /// The slots from the first of the round to the one in which its last block would be forged, if none was missed from now on.
@@ -223,11 +220,14 @@ fn turns(board: &BoardState, tip: &Arc<Link>, round: &Round, slots: Slots, now: 
     }
     let elsewhere: BTreeMap<Slot, &Arc<Link>> = others.into_iter().map(|link| (slot_of(link), link)).collect();
     let last = now.max(forged.keys().next_back().copied().unwrap_or(first));
-    let turn = |slot: Slot| match (forged.get(&slot), elsewhere.get(&slot)) {
-        (Some(link), _) => Turn { slot, state: "forged", block: Some(link.clone()) },
-        (None, Some(link)) => Turn { slot, state: "elsewhere", block: Some(Arc::clone(link)) },
-        (None, None) if slot < now => Turn { slot, state: "missed", block: None },
-        (None, None) => Turn { slot, state: if slot == now { "running" } else { "coming" }, block: None },
+    let turn = |slot: Slot| {
+        let (state, block) = match (forged.get(&slot), elsewhere.get(&slot)) {
+            (Some(link), _) => ("forged", Some(link.clone())),
+            (None, Some(link)) => ("elsewhere", Some(Arc::clone(link))),
+            (None, None) if slot < now => ("missed", None),
+            (None, None) => (if slot == now { "running" } else { "coming" }, None),
+        };
+        Turn { slot, state, block, owner: None }
     };
     // A network that has stood still for long has missed more than can be shown.
     let shown_from = first.max(Slot(last.0.saturating_sub(100_000)));

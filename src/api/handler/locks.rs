@@ -24,13 +24,13 @@ type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/locks`, and searches.
 pub fn list(call: &Call<'_>) -> Outcome {
-    Ok(call.list(search(call, candidates(call)), lock::write))
+    Ok(call.list_rows(search(call, candidates(call)), lock::MEMBERS))
 }
 
 /// `GET /api/locks/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
     let row = by_id(call, call.argument("id")).ok_or(ApiError::NotFound("Lock not found"))?;
-    Ok(call.show(|out, frame| lock::write(out, &row, frame)))
+    Ok(call.show_row(lock::MEMBERS, &row))
 }
 
 /// `GET /api/wallets/{id}/locks`.
@@ -41,7 +41,7 @@ pub fn of_wallet(call: &Call<'_>) -> Outcome {
         Dialect::Documented => Estimate::No,
         Dialect::Core26 => Estimate::Unsaid,
     };
-    Ok(call.list(listing.with_estimate(estimate), lock::write))
+    Ok(call.list_rows(listing.with_estimate(estimate), lock::MEMBERS))
 }
 
 /// Claims and refunds of locks, in the order of the chain.
@@ -61,9 +61,9 @@ pub fn unlocked(call: &Call<'_>) -> Outcome {
 
 fn search(call: &Call<'_>, mut rows: Vec<LockRow>) -> Listing<LockRow> {
     let frame = call.frame();
-    rows.retain(|row| field::matches(lock::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(lock::MEMBERS, &call.parameters, row, &frame));
     if let Some(order) = call.parameters.order() {
-        rows = field::sort(lock::FIELDS, order, rows, &frame);
+        rows = field::sort(lock::MEMBERS, order, rows, &frame);
     }
     call.page().cut(rows)
 }

@@ -6,9 +6,10 @@ use crate::{
         http::{error::ApiError, reply::Reply},
         table::{
             dialect::Spoken,
+            frame::Frame,
             json::{self, Object},
             route::Call,
-            row::{self, Member, write_members},
+            row::Member,
             shape::{self, Shape},
         },
         view::VERSION,
@@ -23,28 +24,35 @@ const LINES_SHOWN: usize = 1_000;
 
 type Outcome = Result<Reply, ApiError>;
 
-pub const STATUS_SHAPE: Shape = Shape::Members(&[
-    ("synced", Shape::Boolean, true),
-    ("now", Shape::Integer, true),
-    ("blocksCount", Shape::Integer, true),
-    ("timestamp", Shape::Integer, true),
-]);
-pub const SYNCING_SHAPE: Shape = Shape::Members(&[
-    ("syncing", Shape::Boolean, true),
-    ("blocks", Shape::Integer, true),
-    ("height", Shape::Integer, true),
-    ("id", shape::BLOCK_ID, true),
-]);
+pub const STATUS_SHAPE: Shape = Shape::Table(&STATUS);
+pub const SYNCING_SHAPE: Shape = Shape::Table(&SYNCING);
 pub const CRYPTO_SHAPE: Shape = Shape::Members(&[
     ("exceptions", Shape::Map(&Shape::Any), true),
     ("genesisBlock", Shape::Map(&Shape::Any), true),
     ("milestones", Shape::List(&Shape::Map(&Shape::Any)), true),
     ("network", Shape::Map(&Shape::Any), true),
 ]);
-pub const BLOCKCHAIN_SHAPE: Shape = Shape::Members(&[
-    ("block", Shape::Members(&[("height", Shape::Integer, true), ("id", shape::BLOCK_ID, true)]), true),
-    ("supply", shape::AMOUNT, true),
-]);
+pub const BLOCKCHAIN_SHAPE: Shape = Shape::Table(&BLOCKCHAIN);
+
+const HEIGHT: Member<ApiContext> = Member::new("height", Shape::Integer, |_, frame| frame.head.height().into());
+const ID: Member<ApiContext> = Member::new("id", shape::BLOCK_ID, |_, frame| frame.head.tip().id().into());
+
+const STATUS: &[Member<ApiContext>] = &[
+    Member::new("synced", Shape::Boolean, |_, frame| is_synced(frame).into()),
+    Member::new("now", Shape::Integer, |_, frame| frame.head.height().into()),
+    Member::new("blocksCount", Shape::Integer, |_, frame| blocks_behind(frame).into()),
+    Member::new("timestamp", Shape::Integer, |_, frame| frame.view.now().seconds().into()),
+];
+const SYNCING: &[Member<ApiContext>] = &[
+    Member::new("syncing", Shape::Boolean, |_, frame| (!is_synced(frame)).into()),
+    Member::new("blocks", Shape::Integer, |_, frame| blocks_behind(frame).into()),
+    HEIGHT,
+    ID,
+];
+const BLOCKCHAIN: &[Member<ApiContext>] = &[
+    Member::nested("block", &[HEIGHT, ID]),
+    Member::new("supply", shape::AMOUNT, |_, frame| frame.state().supply().into()),
+];
 
 /// `GET /`.
 pub fn hello(_: &Call<'_>) -> Outcome {
@@ -53,28 +61,17 @@ pub fn hello(_: &Call<'_>) -> Outcome {
 
 /// `GET /api/node/status`.
 pub fn status(call: &Call<'_>) -> Outcome {
-    let now = call.context.view.now().seconds();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("synced").put(&is_synced(call));
-        data.member("now").put(&call.head.height());
-        data.member("blocksCount").put(&blocks_behind(call));
-        data.member("timestamp").put(&now);
-    })))
+    Ok(call.show_row(STATUS, call.context))
 }
 
 /// `GET /api/node/syncing`.
 pub fn syncing(call: &Call<'_>) -> Outcome {
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("syncing").put(&!is_synced(call));
-        data.member("blocks").put(&blocks_behind(call));
-        data.member("height").put(&call.head.height());
-        data.member("id").text(call.head.tip().id());
-    })))
+    Ok(call.show_row(SYNCING, call.context))
 }
 
 /// `GET /api/node/configuration`.
 pub fn configuration(call: &Call<'_>) -> Outcome {
-    Ok(call.show(|out, frame| write_members(out, CONFIGURATION, call.context, frame)))
+    Ok(call.show_row(CONFIGURATION, call.context))
 }
 
 /// `GET /api/node/configuration/crypto`.
@@ -102,63 +99,52 @@ pub fn debug(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/blockchain`.
 pub fn blockchain(call: &Call<'_>) -> Outcome {
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("block").object(|block| {
-            block.member("height").put(&call.head.height());
-            block.member("id").text(call.head.tip().id());
-        });
-        data.member("supply").put(&call.head.state().supply());
-    })))
+    Ok(call.show_row(BLOCKCHAIN, call.context))
 }
 
 /// True if the node keeps up: it is alone, or its newest block is younger than three slots.
-fn is_synced(call: &Call<'_>) -> bool {
-    let view = &call.context.view;
-    let age = view.now().seconds().0.saturating_sub(call.head.state().timestamp().0);
-    view.neighbours().is_empty() || age < 3 * view.tree().slots().blocktime()
+fn is_synced(frame: &Frame<'_>) -> bool {
+    let age = frame.view.now().seconds().0.saturating_sub(frame.state().timestamp().0);
+    frame.view.neighbours().is_empty() || age < 3 * frame.view.tree().slots().blocktime()
 }
 
 /// The blocks by which the network is higher than this node.
-fn blocks_behind(call: &Call<'_>) -> i64 {
-    i64::from(call.context.view.neighbours().median_height().0) - i64::from(call.head.height().0)
+fn blocks_behind(frame: &Frame<'_>) -> i64 {
+    i64::from(frame.view.neighbours().median_height().0) - i64::from(frame.head.height().0)
 }
 
 const CONFIGURATION: &[Member<ApiContext>] = &[
-    Member::new("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
+    Member::by("core", Shape::Members(&[("version", Shape::Text, true)]), |_, _, slot| {
         slot.object(|core| core.member("version").put(VERSION))
     }),
-    Member::new("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
-    Member::new("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
-    Member::new("wif", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
-    Member::new("token", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
-    Member::new("symbol", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
-    Member::new("explorer", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
-    Member::new("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
-    Member::new("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
+    Member::by("nethash", shape::HASH, |_, frame, slot| slot.put(&frame.view.tree().config().network.nethash)),
+    Member::by("slip44", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.slip44)),
+    Member::by("wif", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.wif)),
+    Member::by("token", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.token)),
+    Member::by("symbol", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.symbol)),
+    Member::by("explorer", Shape::Text, |_, frame, slot| slot.put(&frame.view.tree().config().network.explorer)),
+    Member::by("version", Shape::Integer, |_, frame, slot| slot.put(&frame.view.tree().config().network.pub_key_hash)),
+    Member::by("ports", Shape::Map(&Shape::Integer), |context, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&context.ports.p2p);
             ports.member("@arkecosystem/core-api").put(&context.ports.api);
         });
     }),
-    Member::new("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
+    Member::by("constants", Shape::Map(&Shape::Any), |_, frame, slot| {
         slot.put(&frame.view.tree().config().milestones.at(frame.head.height()).json);
     }),
-    Member::new(
-        "transactionPool",
-        Shape::Table(|dialect, named| row::of_table(POOL, dialect, named)),
-        |context, frame, slot| slot.members(POOL, context, frame),
-    ),
+    Member::nested("transactionPool", POOL),
 ];
 
 /// The shape of the configuration.
-pub const CONFIGURATION_SHAPE: Shape =
-    Shape::Resource("Configuration", |dialect, named| row::of_table(CONFIGURATION, dialect, named));
+pub const CONFIGURATION_SHAPE: Shape = Shape::Resource("Configuration", &CONFIGURATION);
 
 const POOL: &[Member<ApiContext>] = &[
-    Member::only("maxTransactionAge", Spoken::DOCUMENTED, Shape::Integer, |_, frame, slot| {
+    Member::<ApiContext>::by("maxTransactionAge", Shape::Integer, |_, frame, slot| {
         slot.put(&frame.view.tree().rules().pool.max_transaction_age);
-    }),
-    Member::new(
+    })
+    .only(Spoken::DOCUMENTED),
+    Member::by(
         "dynamicFees",
         Shape::Members(&[
             ("enabled", Shape::Boolean, true),

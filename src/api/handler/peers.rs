@@ -15,7 +15,7 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
     let version = VERSION.parse().expect("it is a version");
     let mut rows = all(call);
     // Every node is of the same version.
-    rows.retain(|row| range.contains(&version) && field::matches(peer::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| range.contains(&version) && field::matches(peer::MEMBERS, &call.parameters, row, &frame));
     rows = match call.parameters.order().unwrap_or(("latency", false)) {
         ("ip", descending) => {
             rows.sort_by_key(PeerRow::ip);
@@ -24,9 +24,9 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
             }
             rows
         }
-        order => field::sort(peer::FIELDS, order, rows, &frame),
+        order => field::sort(peer::MEMBERS, order, rows, &frame),
     };
-    Ok(call.list(call.page().cut(rows), peer::write))
+    Ok(call.list_rows(call.page().cut(rows), peer::MEMBERS))
 }
 
 /// `GET /api/peers/{ip}`.
@@ -34,7 +34,7 @@ pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
     let ip = call.argument("ip");
     let row = all(call).into_iter().find(|row| row.ip().to_string() == ip);
     let row = row.ok_or(ApiError::NotFound("Peer not found"))?;
-    Ok(call.show(|out, frame| peer::write(out, &row, frame)))
+    Ok(call.show_row(peer::MEMBERS, &row))
 }
 
 fn all(call: &Call<'_>) -> Vec<PeerRow> {

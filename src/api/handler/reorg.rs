@@ -3,10 +3,10 @@
 use crate::{
     actors::NodeId,
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::error::ApiError,
         table::{
-            json::{self, MemberWriter},
             route::{Answer, Call},
+            row::Member,
             shape::{self, Shape},
         },
     },
@@ -14,33 +14,40 @@ use crate::{
     protocol::TransactionId,
     sim::{
         Intervention, Outcome,
-        intervention::{Asked, Reorganised, Returned},
+        intervention::{Asked, Became, Reorganised, Returned},
     },
 };
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
-const BLOCK: Shape = Shape::Members(&[("id", shape::BLOCK_ID, true), ("height", Shape::Integer, true)]);
+const BLOCK: &[Member<Arc<Link>>] = &[
+    Member::new("id", shape::BLOCK_ID, |link, _| link.id().into()),
+    Member::new("height", Shape::Integer, |link, _| link.height().into()),
+];
+
+const TRANSACTION: &[Member<(TransactionId, Became)>] = &[
+    Member::new("id", shape::HASH, |(id, _), _| (*id).into()),
+    Member::by("became", Shape::Pattern("^(returned|refused|dropped)$"), |(_, became), _, slot| slot.put(became)),
+];
+
+const DONE: &[Member<Reorganised>] = &[
+    Member::new("node", Shape::Integer, |done, _| done.node.0.into()),
+    Member::by("from", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.from, frame)),
+    Member::by("to", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.to, frame)),
+    Member::by("common", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.common, frame)),
+    Member::by("reverted", BLOCKS, |done, frame, slot| slot.rows(BLOCK, &done.reverted, frame)),
+    Member::by("blocks", BLOCKS, |done, frame, slot| slot.rows(BLOCK, &done.blocks, frame)),
+    Member::by("transactions", Shape::List(&Shape::Table(&TRANSACTION)), |done, frame, slot| {
+        slot.rows(TRANSACTION, &done.transactions, frame);
+    }),
+    Member::by("moved", Shape::List(&Shape::Integer), |done, _, slot| slot.put(&done.moved)),
+    Member::by("left", Shape::List(&Shape::Integer), |done, _, slot| slot.put(&done.left)),
+];
+
+const BLOCKS: Shape = Shape::List(&Shape::Table(&BLOCK));
 
 /// The shape of what a reorganisation did.
-pub const SHAPE: Shape = Shape::Members(&[
-    ("node", Shape::Integer, true),
-    ("from", BLOCK, true),
-    ("to", BLOCK, true),
-    ("common", BLOCK, true),
-    ("reverted", Shape::List(&BLOCK), true),
-    ("blocks", Shape::List(&BLOCK), true),
-    (
-        "transactions",
-        Shape::List(&Shape::Members(&[
-            ("id", shape::HASH, true),
-            ("became", Shape::Pattern("^(returned|refused|dropped)$"), true),
-        ])),
-        true,
-    ),
-    ("moved", Shape::List(&Shape::Integer), true),
-    ("left", Shape::List(&Shape::Integer), true),
-]);
+pub const SHAPE: Shape = Shape::Table(&DONE);
 
 /// The body of `POST /lab/reorg`, for the description.
 pub fn body_schema() -> Value {
@@ -67,38 +74,8 @@ pub fn reorganise(call: Call<'_>) -> Answer<'_> {
             unreachable!("a reorganisation is answered by what it did, not by {outcome:?}");
         };
         let done = done.map_err(|why| ApiError::Unprocessable(why.to_string()))?;
-        Ok(Reply::json(write(&done)))
+        Ok(call.show_row(DONE, &done))
     })
-}
-
-fn write(done: &Reorganised) -> Vec<u8> {
-    json::data_object(|data| {
-        data.member("node").put(&done.node);
-        put_block(data.member("from"), &done.from);
-        put_block(data.member("to"), &done.to);
-        put_block(data.member("common"), &done.common);
-        data.member("reverted").list(&done.reverted, |out, link| write_block(out, link));
-        data.member("blocks").list(&done.blocks, |out, link| write_block(out, link));
-        data.member("transactions").list(&done.transactions, |out, (id, became)| {
-            let mut object = json::Object::open(out);
-            object.member("id").text(id);
-            object.member("became").put(became);
-            object.close();
-        });
-        data.member("moved").put(&done.moved);
-        data.member("left").put(&done.left);
-    })
-}
-
-fn put_block(slot: MemberWriter<'_, '_>, link: &Link) {
-    slot.value_with(|out| write_block(out, link));
-}
-
-fn write_block(out: &mut Vec<u8>, link: &Link) {
-    let mut object = json::Object::open(out);
-    object.member("id").text(link.id());
-    object.member("height").put(&link.height());
-    object.close();
 }
 
 fn read(body: &Value, observed: NodeId) -> Result<Asked, ApiError> {

@@ -4,11 +4,11 @@ use crate::{
     api::{
         http::{error::ApiError, reply::Reply},
         table::{
-            json,
             parameter::{Parameter, both},
             route::{Answer, Call},
+            row::Member,
             rule::{Bound, Check, Rule},
-            shape::Shape,
+            shape::{Shape, TEXT_OR_NULL},
         },
     },
     sim::{
@@ -29,14 +29,16 @@ pub const NOTHING: &[Parameter] = &[];
 /// A snapshot's number, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 
-/// A snapshot: where the run was then. `now` is in seconds of the network's epoch.
-pub const SHAPE: Shape = Shape::Members(&[
-    ("id", Shape::Integer, true),
-    ("name", Shape::Either(&[Shape::Text, Shape::Null]), true),
-    ("now", Shape::Integer, true),
-    ("height", Shape::Integer, true),
-    ("tip", Shape::Text, true),
-]);
+/// The members of a snapshot: where the run was then. `now` is in seconds of the network's epoch.
+pub const MEMBERS: &[Member<SnapshotInfo>] = &[
+    Member::new("id", Shape::Integer, |info, _| info.id.0.into()),
+    Member::new("name", TEXT_OR_NULL, |info, _| info.name.as_deref().into()),
+    Member::new("now", Shape::Integer, |info, _| info.at.seconds().into()),
+    Member::new("height", Shape::Integer, |info, _| info.height.into()),
+    Member::new("tip", Shape::Text, |info, _| info.tip.into()),
+];
+/// The shape of a snapshot.
+pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// All of them.
 pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
@@ -45,7 +47,7 @@ pub fn take(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let name = call.parameters.text("name").map(str::to_owned);
         match intervene(&call, Intervention::TakeSnapshot { name }).await? {
-            Some(info) => Ok(shown(&info).created()),
+            Some(info) => Ok(call.show_row(MEMBERS, &info).created()),
             None => Err(ApiError::Unprocessable(format!(
                 "there are {SNAPSHOTS_MAX} snapshots, which is as many as a run keeps; delete one first"
             ))),
@@ -57,8 +59,7 @@ pub fn take(call: Call<'_>) -> Answer<'_> {
 pub fn list(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let look = call.context.live.look(|stage| stage.snapshots().list().cloned().collect::<Vec<_>>());
-        let all = look.await?;
-        Ok(Reply::json(json::data(|out| json::write_list(out, &all, write))))
+        Ok(call.show_rows(MEMBERS, &look.await?))
     })
 }
 
@@ -67,7 +68,7 @@ pub fn show(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let id = id(&call)?;
         let info = call.context.live.look(move |stage| stage.snapshots().get(id).cloned()).await?;
-        info.map(|info| shown(&info)).ok_or(MISSING)
+        info.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
     })
 }
 
@@ -83,7 +84,7 @@ pub fn delete(call: Call<'_>) -> Answer<'_> {
 pub fn revert(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let to = id(&call)?;
-        intervene(&call, Intervention::Revert { to }).await?.map(|info| shown(&info)).ok_or(MISSING)
+        intervene(&call, Intervention::Revert { to }).await?.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
     })
 }
 
@@ -114,19 +115,4 @@ async fn intervene(call: &Call<'_>, what: Intervention) -> Result<Option<Snapsho
         Outcome::Snapshot(info) => Ok(info),
         other => Err(ApiError::Internal(format!("a snapshot's outcome, not {other:?}"))),
     }
-}
-
-fn shown(info: &SnapshotInfo) -> Reply {
-    Reply::json(json::data(|out| write(out, info)))
-}
-
-/// Writes one.
-pub fn write(out: &mut Vec<u8>, info: &SnapshotInfo) {
-    let mut object = json::Object::open(out);
-    object.member("id").put(&info.id.0);
-    object.member("name").put(&info.name);
-    object.member("now").put(&info.at.seconds());
-    object.member("height").put(&info.height);
-    object.member("tip").text(info.tip);
-    object.close();
 }

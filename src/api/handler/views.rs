@@ -1,6 +1,6 @@
 //! Views of the past: opening, listing and closing them, and going on from one.
 
-use super::chains;
+use super::chains::{self, ChainRow};
 use crate::{
     actors::{NodeId, SimTime},
     api::{
@@ -15,11 +15,13 @@ use crate::{
             json,
             parameter::{Parameter, both},
             route::{Answer, Call},
+            row::Member,
             rule::{Bound, Given, Rule},
             shape::{BLOCK_ID, Shape},
         },
         view::View,
     },
+    ledger::Link,
     sim::{LiveHandle, past::WalkStep},
 };
 use std::sync::Arc;
@@ -38,22 +40,46 @@ pub const NEW: &[Parameter] = &[
 /// A view's number, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 
-/// A view. `url` is the base of its API, `lab` that of its lab; `at` is in microseconds, `now` in seconds of the network's epoch;
-/// `delivered` and `inputs` say where within that instant it is. `height` and `tip` are those of the winning chain.
-pub const SHAPE: Shape = Shape::Members(&[
-    ("id", Shape::Integer, true),
-    ("url", Shape::Text, true),
-    ("lab", Shape::Text, true),
-    ("node", Shape::Integer, true),
-    ("at", Shape::Integer, true),
-    ("now", Shape::Integer, true),
-    ("delivered", Shape::Integer, true),
-    ("inputs", Shape::Integer, true),
-    ("slot", Shape::Integer, true),
-    ("round", Shape::Integer, true),
-    ("height", Shape::Integer, true),
-    ("tip", BLOCK_ID, true),
-]);
+/// A view, as it is shown.
+struct ViewRow {
+    id: u64,
+    /// The address of what is below its prefix.
+    at: String,
+    view: Arc<PastView<ApiContext>>,
+    /// The newest block of the winning chain.
+    tip: Arc<Link>,
+}
+
+impl ViewRow {
+    fn of((id, view): (u64, Arc<PastView<ApiContext>>), call: &Call<'_>) -> Self {
+        let tip = view.context.board.state().tips.winning().clone();
+        Self { id, at: format!("http://{}{}", chains::host(call), prefix(id)), view, tip }
+    }
+}
+
+/// The members of a view. `url` is the base of its API, `lab` that of its lab; `at` is in microseconds, `now` in seconds of the
+/// network's epoch; `delivered` and `inputs` say where within that instant it is. `height` and `tip` are those of the winning
+/// chain.
+const MEMBERS: &[Member<ViewRow>] = &[
+    Member::new("id", Shape::Integer, |row, _| row.id.into()),
+    Member::new("url", Shape::Text, |row, _| format!("{}/api", row.at).into()),
+    Member::new("lab", Shape::Text, |row, _| format!("{}/lab", row.at).into()),
+    Member::new("node", Shape::Integer, |row, _| row.view.context.view.node().0.into()),
+    Member::new("at", Shape::Integer, |row, _| row.view.place.at.micros().into()),
+    Member::new("now", Shape::Integer, |row, _| row.view.place.at.seconds().into()),
+    Member::new("delivered", Shape::Integer, |row, _| row.view.place.delivered.into()),
+    Member::new("inputs", Shape::Integer, |row, _| row.view.place.inputs.into()),
+    Member::new("slot", Shape::Integer, |row, _| {
+        row.view.context.view.tree().slots().slot(row.view.place.at.seconds()).0.into()
+    }),
+    Member::new("round", Shape::Integer, |row, _| {
+        row.view.context.view.tree().schedule().at(row.tip.height().next()).round.0.into()
+    }),
+    Member::new("height", Shape::Integer, |row, _| row.tip.height().into()),
+    Member::new("tip", BLOCK_ID, |row, _| row.tip.id().into()),
+];
+/// The shape of a view.
+pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// The past that can be gone back to, from the instant `first` to `last`, which is now; how many moments are kept for it and the
 /// bytes they take; and the views that are open.
 pub const LIST_SHAPE: Shape = Shape::Members(&[
@@ -68,8 +94,8 @@ pub const LIST_SHAPE: Shape = Shape::Members(&[
 pub fn open(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let views = views(&call)?;
-        let (id, view) = opened(views, wish(&call)?, call.context).await?;
-        Ok(Reply::json(json::data(|out| write(out, id, &view, &chains::host(&call)))).created())
+        let opened = opened(views, wish(&call)?, call.context).await?;
+        Ok(call.show_row(MEMBERS, &ViewRow::of(opened, &call)).created())
     })
 }
 
@@ -80,13 +106,13 @@ pub fn list(call: Call<'_>) -> Answer<'_> {
         let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
         let first = views.past().first().map_or(now, |place| place.at);
         let (moments, bytes) = views.past().size();
-        let (all, host) = (views.list(), chains::host(&call));
+        let rows: Vec<ViewRow> = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
         Ok(Reply::json(json::data_object(|data| {
             data.member("first").put(&first.micros());
             data.member("last").put(&now.micros());
             data.member("moments").put(&moments);
             data.member("bytes").put(&bytes);
-            data.member("views").list(&all, |out, (id, view)| write(out, *id, view, &host));
+            data.member("views").rows(MEMBERS, &rows, &call.frame());
         })))
     })
 }
@@ -95,7 +121,7 @@ pub fn list(call: Call<'_>) -> Answer<'_> {
 pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
     let id = id(call)?;
     let view = views(call)?.get(id).ok_or(MISSING)?;
-    Ok(Reply::json(json::data(|out| write(out, id, &view, &chains::host(call)))))
+    Ok(call.show_row(MEMBERS, &ViewRow::of((id, view), call)))
 }
 
 /// `DELETE /lab/views/{id}`.
@@ -108,9 +134,9 @@ pub fn go_on(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
         let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
-        let (id, chain) = all.add(gone_on(&view, call.context).await?)?;
-        chain.context.live.now().await?;
-        Ok(Reply::json(json::data(|out| chains::write(out, id, &chain, &chains::host(&call)))).created())
+        let added = all.add(gone_on(&view, call.context).await?)?;
+        added.1.context.live.now().await?;
+        Ok(call.show_row(chains::MEMBERS, &ChainRow::of(added, &call)).created())
     })
 }
 
@@ -239,25 +265,4 @@ fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
         _ => call.context.view.node(),
     });
     Ok(ViewWish { instant, away: step.map(|step| Away { step, is_back }), node })
-}
-
-fn write(out: &mut Vec<u8>, id: u64, view: &PastView<ApiContext>, host: &str) {
-    let at = format!("http://{host}{}", prefix(id));
-    let (tree, place) = (view.context.view.tree(), view.place);
-    let tips = view.context.board.state().tips;
-    let tip = tips.winning();
-    let mut object = json::Object::open(out);
-    object.member("id").put(&id);
-    object.member("url").text(format_args!("{at}/api"));
-    object.member("lab").text(format_args!("{at}/lab"));
-    object.member("node").put(&view.context.view.node().0);
-    object.member("at").put(&place.at.micros());
-    object.member("now").put(&place.at.seconds());
-    object.member("delivered").put(&place.delivered);
-    object.member("inputs").put(&place.inputs);
-    object.member("slot").put(&tree.slots().slot(place.at.seconds()));
-    object.member("round").put(&tree.schedule().at(tip.height().next()).round);
-    object.member("height").put(&tip.height());
-    object.member("tip").text(tip.id());
-    object.close();
 }

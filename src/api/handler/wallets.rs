@@ -20,30 +20,29 @@ type Outcome = Result<Reply, ApiError>;
 pub fn list(call: &Call<'_>) -> Outcome {
     let dialect = call.frame().dialect;
     let order = call.parameters.order().unwrap_or(("balance", true));
-    if order == ("balance", true) && !field::filters(wallet::FIELDS, &call.parameters, dialect) {
+    if order == ("balance", true) && !field::filters(wallet::MEMBERS, &call.parameters, dialect) {
         return top(call);
     }
     let listing = search(call, candidates(call));
-    Ok(call.list(listing, wallet::write))
+    Ok(call.list_rows(listing, wallet::MEMBERS))
 }
 
 /// `POST /api/wallets/search`.
 pub fn search_all(call: &Call<'_>) -> Outcome {
     let listing = search(call, candidates(call));
-    Ok(call.list(listing, wallet::write_found))
+    Ok(call.list_rows(listing, wallet::FOUND))
 }
 
 /// `GET /api/wallets/top`.
 pub fn top(call: &Call<'_>) -> Outcome {
     let wallets = call.head.lists().wallets(call.head.state());
     let row = |index: u64| wallets.get(usize::try_from(index).ok()?).cloned();
-    Ok(call.list(call.page().pick(wallets.len() as u64, row), wallet::write))
+    Ok(call.list_rows(call.page().pick(wallets.len() as u64, row), wallet::MEMBERS))
 }
 
 /// `GET /api/wallets/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let found = find(call)?;
-    Ok(call.show(|out, frame| wallet::write(out, found, frame)))
+    Ok(call.show_row(wallet::MEMBERS, find(call)?))
 }
 
 /// `GET /api/wallets/{id}/transactions`.
@@ -72,7 +71,7 @@ pub fn votes(call: &Call<'_>) -> Outcome {
 pub fn voting_for(call: &Call<'_>, delegate: &PublicKey) -> Reply {
     let voters = call.head.state().wallets().filter(|wallet| wallet.vote == Some(*delegate)).cloned().collect();
     let listing = search(call, voters);
-    call.list(listing, wallet::write_found)
+    call.list_rows(listing, wallet::FOUND)
 }
 
 /// A cold wallet has sent nothing, and no key stands for that.
@@ -88,10 +87,10 @@ pub fn find<'c>(call: &'c Call<'_>) -> Result<&'c Arc<Wallet>, ApiError> {
 
 fn search(call: &Call<'_>, mut rows: Vec<WalletRow>) -> Listing<WalletRow> {
     let frame = call.frame();
-    rows.retain(|row| field::matches(wallet::FIELDS, &call.parameters, row, &frame));
+    rows.retain(|row| field::matches(wallet::MEMBERS, &call.parameters, row, &frame));
     rows.sort_unstable_by_key(|row| row.first_seen);
     let order = call.parameters.order().unwrap_or(("balance", true));
-    call.page().cut(field::sort(wallet::FIELDS, order, rows, &frame))
+    call.page().cut(field::sort(wallet::MEMBERS, order, rows, &frame))
 }
 
 /// The wallets among which all that match are.

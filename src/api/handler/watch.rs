@@ -14,21 +14,20 @@ use crate::{
             parameter::{ANY_TEXT, Parameter, both},
             route::{Answer, Call},
             rule::{Bound, Given, Rule},
-            shape::{BLOCK_ID, Shape},
+            shape::{BLOCK_ID, Shape, TEXT_OR_NULL},
         },
     },
     sim::{Pace, Stage, line::KINDS},
 };
 use std::sync::Arc;
 
-const OR_NULL: Shape = Shape::Either(&[Shape::Text, Shape::Null]);
 const NODE: Shape = Shape::Members(&[
     ("node", Shape::Integer, true),
-    ("delegate", OR_NULL, true),
+    ("delegate", TEXT_OR_NULL, true),
     ("height", Shape::Integer, true),
     ("tip", BLOCK_ID, true),
     ("live", Shape::Boolean, true),
-    ("cause", OR_NULL, true),
+    ("cause", TEXT_OR_NULL, true),
     ("pool", Shape::Integer, true),
     ("peers", Shape::List(&Shape::Integer), false),
 ]);
@@ -45,7 +44,7 @@ pub const LAB_SHAPE: Shape = Shape::Members(&[
     ("now", Shape::Integer, true),
     ("nowMicros", Shape::Integer, true),
     ("seed", Shape::Either(&[Shape::Integer, Shape::Null]), true),
-    ("stage", OR_NULL, true),
+    ("stage", TEXT_OR_NULL, true),
     ("nodes", Shape::List(&NODE), true),
     ("faults", Shape::List(&FAULT), true),
     ("snapshots", snapshots::LIST_SHAPE, true),
@@ -83,7 +82,7 @@ pub fn lab(call: Call<'_>) -> Answer<'_> {
             data.member("seed").put(&board.seed());
             data.member("stage").put(&board.stage());
             write_state(data, board, &state, peers.as_deref());
-            data.member("snapshots").list(&taken, snapshots::write);
+            data.member("snapshots").rows(snapshots::MEMBERS, &taken, &call.frame());
         })))
     })
 }

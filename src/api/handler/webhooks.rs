@@ -8,10 +8,11 @@ use crate::{
         table::{
             json,
             route::{Answer, Call},
+            row::Member,
             rule::Given,
-            shape::Shape,
+            shape::{Shape, TEXT_OR_NULL},
         },
-        webhooks::Webhooks,
+        webhooks::{Counts, Webhooks},
     },
 };
 use serde_json::Value;
@@ -25,18 +26,13 @@ const LENGTH_MAX: usize = 65_536;
 pub fn list(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let rows = all(&call).await?;
-        Ok(call.list(call.page().cut(rows), webhook::write))
+        Ok(call.list_rows(call.page().cut(rows), webhook::MEMBERS))
     })
 }
 
 /// `GET /api/webhooks`, as the reference answers: all at once.
 pub fn list_all(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let rows = all(&call).await?;
-        let frame = call.frame();
-        let write = |out: &mut Vec<u8>, row: &WebhookRow| webhook::write(out, row, &frame);
-        Ok(Reply::json(json::data(|out| json::write_list(out, &rows, write))))
-    })
+    Box::pin(async move { Ok(call.show_rows(webhook::MEMBERS, &all(&call).await?)) })
 }
 
 /// `POST /api/webhooks`: the one answer that shows the token.
@@ -55,7 +51,7 @@ pub fn create(call: Call<'_>) -> Answer<'_> {
         };
         webhooks.create(hook.clone()).await?;
         let row = WebhookRow { hook: Arc::new(hook), token: Some(token) };
-        Ok(call.show(|out, frame| webhook::write(out, &row, frame)).created())
+        Ok(call.show_row(webhook::MEMBERS, &row).created())
     })
 }
 
@@ -64,7 +60,7 @@ pub fn show(call: Call<'_>) -> Answer<'_> {
     Box::pin(async move {
         let hook = webhooks(&call)?.get(call.argument("id")).await?.ok_or(ApiError::NO_ROUTE)?;
         let row = WebhookRow { hook, token: None };
-        Ok(call.show(|out, frame| webhook::write(out, &row, frame)))
+        Ok(call.show_row(webhook::MEMBERS, &row))
     })
 }
 
@@ -85,25 +81,21 @@ pub fn delete(call: Call<'_>) -> Answer<'_> {
     })
 }
 
+const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
+    Member::new("id", Shape::Text, |(hook, _), _| (&*hook.id).into()),
+    Member::new("event", Shape::Text, |(hook, _), _| (&*hook.event).into()),
+    Member::new("target", Shape::Text, |(hook, _), _| (&*hook.target).into()),
+    Member::new("enabled", Shape::Boolean, |(hook, _), _| hook.enabled.into()),
+    Member::new("queued", Shape::Integer, |(_, counts), _| counts.queued.into()),
+    Member::new("delivered", Shape::Integer, |(_, counts), _| counts.delivered.into()),
+    Member::new("failed", Shape::Integer, |(_, counts), _| counts.failed.into()),
+    Member::new("dropped", Shape::Integer, |(_, counts), _| counts.dropped.into()),
+    Member::new("lastFailure", TEXT_OR_NULL, |(_, counts), _| counts.last_failure.as_deref().into()),
+];
+
 /// The shape of the outcomes of a node's posts.
-pub const COUNTS_SHAPE: Shape = Shape::Members(&[
-    ("overlooked", Shape::Integer, true),
-    (
-        "webhooks",
-        Shape::List(&Shape::Members(&[
-            ("id", Shape::Text, true),
-            ("event", Shape::Text, true),
-            ("target", Shape::Text, true),
-            ("enabled", Shape::Boolean, true),
-            ("queued", Shape::Integer, true),
-            ("delivered", Shape::Integer, true),
-            ("failed", Shape::Integer, true),
-            ("dropped", Shape::Integer, true),
-            ("lastFailure", Shape::Either(&[Shape::Text, Shape::Null]), true),
-        ])),
-        true,
-    ),
-]);
+pub const COUNTS_SHAPE: Shape =
+    Shape::Members(&[("overlooked", Shape::Integer, true), ("webhooks", Shape::List(&Shape::Table(&COUNTED)), true)]);
 
 /// `GET /lab/webhooks`: what became of the deliveries.
 pub fn counts(call: Call<'_>) -> Answer<'_> {
@@ -111,19 +103,7 @@ pub fn counts(call: Call<'_>) -> Answer<'_> {
         let (counted, overlooked) = webhooks(&call)?.counts().await?;
         Ok(Reply::json(json::data_object(|data| {
             data.member("overlooked").put(&overlooked);
-            data.member("webhooks").list(&counted, |out, (hook, counts)| {
-                let mut object = json::Object::open(out);
-                object.member("id").put(&hook.id);
-                object.member("event").put(&hook.event);
-                object.member("target").put(&hook.target);
-                object.member("enabled").put(&hook.enabled);
-                object.member("queued").put(&counts.queued);
-                object.member("delivered").put(&counts.delivered);
-                object.member("failed").put(&counts.failed);
-                object.member("dropped").put(&counts.dropped);
-                object.member("lastFailure").put(&counts.last_failure);
-                object.close();
-            });
+            data.member("webhooks").rows(COUNTED, &counted, &call.frame());
         })))
     })
 }

@@ -4,12 +4,12 @@ use super::timestamp;
 use crate::{
     api::{
         table::{
-            dialect::Spoken,
-            field::{Cell, Field},
+            dialect::Dialect,
+            field::Cell,
             frame::Frame,
-            parameter::{ANY_TEXT, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, both, documented},
+            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, both},
             row::{self, Member, write_members},
-            rule::{Bound, Rule},
+            rule::Bound,
             shape::{self, Shape},
         },
         view::{Entry, Totals},
@@ -19,66 +19,38 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The fields that `orderBy` takes.
-pub const ORDERS: &[&str] =
-    &["height", "numberOfTransactions", "reward", "timestamp", "totalAmount", "totalFee", "version"];
+/// The order of a list.
+#[rustfmt::skip]
+pub const ORDERED: &[Parameter] = &row::ordered(RAW, &[
+    "height", "numberOfTransactions", "reward", "timestamp", "totalAmount", "totalFee", "version",
+]);
+
+/// The order that the search takes in its query.
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that lists of blocks take.
-pub const FILTERS: &[Parameter] = &[
-    both("orderBy", Rule::Order(ORDERS)),
-    both("id", BLOCK_ID),
-    both("version", FROM_ZERO),
-    both("timestamp", FROM_ZERO),
-    both("previousBlock", BLOCK_ID),
-    both("height", FROM_ONE),
-    both("numberOfTransactions", FROM_ZERO),
-    both("totalAmount", FROM_ZERO),
-    both("totalFee", FROM_ZERO),
-    both("reward", FROM_ZERO),
-    documented("payloadLength", FROM_ZERO),
-    documented("payloadHash", HEX),
-    both("generatorPublicKey", PUBLIC_KEY),
-    documented("blockSignature", HEX),
-];
-
-/// The parameters that the search takes in its query beside paging and `transform`.
-pub const ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+#[rustfmt::skip]
+pub const FILTERS: &[Parameter] = &row::filters(RAW, [
+    "id", "version", "timestamp", "previousBlock", "height", "numberOfTransactions", "totalAmount", "totalFee", "reward",
+    "payloadLength", "payloadHash", "generatorPublicKey", "blockSignature",
+]);
 
 /// The parameters that the search takes in its body.
-pub const SEARCH: &[Parameter] = &[
-    both("orderBy", Rule::Order(ORDERS)),
-    both("id", BLOCK_ID),
-    both("version", FROM_ZERO),
-    both("previousBlock", BLOCK_ID),
-    documented("payloadHash", HEX),
-    both("generatorPublicKey", PUBLIC_KEY),
-    documented("blockSignature", HEX),
-    both("timestamp", RANGE),
-    both("height", Rule::Range(Bound::Positive)),
-    both("numberOfTransactions", RANGE),
-    both("totalAmount", RANGE),
-    both("totalFee", RANGE),
-    both("reward", RANGE),
-    documented("payloadLength", RANGE),
-];
+#[rustfmt::skip]
+pub const SEARCH: &[Parameter] = &row::searched(RAW, [
+    "id", "version", "previousBlock", "payloadHash", "generatorPublicKey", "blockSignature", "timestamp", "height",
+    "numberOfTransactions", "totalAmount", "totalFee", "reward", "payloadLength",
+]);
 
 /// The parameters that the list of a delegate's blocks takes: the reference checks all filters here.
-pub const OF_DELEGATE: &[Parameter] = &[
-    both("orderBy", Rule::Order(ORDERS)),
-    both("id", BLOCK_ID),
-    both("version", FROM_ZERO),
-    both("timestamp", FROM_ZERO),
-    both("previousBlock", BLOCK_ID),
-    both("height", FROM_ONE),
-    both("numberOfTransactions", FROM_ZERO),
-    both("totalAmount", FROM_ZERO),
-    both("totalFee", FROM_ZERO),
-    both("reward", FROM_ZERO),
-    both("payloadLength", FROM_ZERO),
-    both("payloadHash", HEX),
-    both("generatorPublicKey", PUBLIC_KEY),
-    both("blockSignature", HEX),
-];
+pub const OF_DELEGATE: &[Parameter] = &{
+    let (mut filters, mut at) = ([FILTERS[0]; FILTERS.len()], 0);
+    while at < FILTERS.len() {
+        filters[at] = both(FILTERS[at].name, FILTERS[at].rule);
+        at += 1;
+    }
+    filters
+};
 
 /// A block by id or height, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
@@ -89,165 +61,157 @@ pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 /// A block on a chain.
 pub type BlockRow = Arc<Entry>;
 
-/// The fields by which blocks are filtered and ordered that are numbers.
-pub const NUMBERS: &[Field<Totals>] = &[
-    Field::new("version", |totals, _| Cell::number(totals.version)),
-    Field::new("timestamp", |totals, _| Cell::number(totals.timestamp.0)),
-    Field::new("height", |totals, _| Cell::number(totals.height.0)),
-    Field::new("numberOfTransactions", |totals, _| Cell::number(totals.transactions)),
-    Field::only("totalAmount", Spoken::DOCUMENTED, |totals, _| Cell::number(moved(totals).0)),
-    Field::only("totalAmount", Spoken::CORE26, |totals, _| Cell::number(totals.amount.value())),
-    Field::new("totalFee", |totals, _| Cell::number(totals.fee.value())),
-    Field::new("reward", |totals, _| Cell::number(totals.reward.value())),
-    Field::new("payloadLength", |totals, _| Cell::number(totals.payload_length)),
+/// A block in its own shape, or what tells of it where it is not in memory.
+pub enum RawBlock {
+    Whole(Arc<Block>),
+    Totals(Totals),
+}
+
+impl RawBlock {
+    /// The numbers of the header.
+    pub fn totals(&self) -> Totals {
+        match self {
+            Self::Whole(block) => Totals::of(&block.header),
+            Self::Totals(totals) => *totals,
+        }
+    }
+
+    fn tell<'r>(&'r self, of: impl FnOnce(&'r Block) -> Cell<'r>) -> Cell<'r> {
+        match self {
+            Self::Whole(block) => of(block),
+            Self::Totals(_) => Cell::Elsewhere,
+        }
+    }
+}
+
+type Row = Member<RawBlock>;
+
+pub const ID: Row = Row::new("id", shape::BLOCK_ID, |raw, _| raw.tell(|block| block.id.into())).asked(BLOCK_ID);
+pub const HEIGHT: Row = Row::new("height", Shape::Integer, |raw, _| raw.totals().height.into()).within(Bound::Positive);
+const VERSION: Row = Row::new("version", Shape::Integer, |raw, _| raw.totals().version.into()).asked(FROM_ZERO);
+const TIMESTAMP: Row = Row::new("timestamp", Shape::Integer, |raw, _| raw.totals().timestamp.into()).ranged();
+const PREVIOUS: Row =
+    Row::new("previousBlock", shape::BLOCK_ID, |raw, _| raw.tell(|block| previous(&block.header).into()))
+        .asked(BLOCK_ID);
+const TRANSACTIONS: Row =
+    Row::new("numberOfTransactions", Shape::Integer, |raw, _| raw.totals().transactions.into()).ranged();
+/// The published specification asks for all that a block moves: amounts, fees and reward. Source: api.md 4.10 row 21.
+const AMOUNT: Row = Row::new("totalAmount", shape::AMOUNT, |raw, frame| {
+    let totals = raw.totals();
+    match frame.dialect {
+        Dialect::Documented => (Balance::from(totals.amount) + totals.fee + totals.reward).into(),
+        Dialect::Core26 => totals.amount.into(),
+    }
+})
+.written(|raw, _, slot| slot.put(&raw.totals().amount))
+.ranged();
+const FEE: Row = Row::new("totalFee", shape::AMOUNT, |raw, _| raw.totals().fee.into()).ranged();
+const REWARD: Row = Row::new("reward", shape::AMOUNT, |raw, _| raw.totals().reward.into()).ranged();
+const LENGTH: Row =
+    Row::new("payloadLength", Shape::Integer, |raw, _| raw.totals().payload_length.into()).ranged().if_documented();
+const PAYLOAD: Row =
+    Row::new("payloadHash", shape::HASH, |raw, _| raw.tell(|block| (&block.header.payload_hash).into()))
+        .asked(HEX)
+        .if_documented();
+const GENERATOR: Row =
+    Row::new("generatorPublicKey", shape::KEY, |raw, _| raw.tell(|block| block.header.generator.into()))
+        .asked(PUBLIC_KEY);
+const SIGNATURE: Row =
+    Row::new("blockSignature", shape::HEX, |raw, _| raw.tell(|block| (&*block.header.signature).into()))
+        .asked(HEX)
+        .if_documented();
+const PREVIOUS_HEX: Row = Row::new("previousBlockHex", shape::HEX, |raw, _| {
+    raw.tell(|block| block.header.previous.map_or_else(|| "0".repeat(16), BlockId::to_hex).into())
+});
+const ID_HEX: Row = Row::new("idHex", shape::HEX, |raw, _| raw.tell(|block| block.id_hex().into()));
+
+/// The members of a block's own shape, as lists and single blocks have it.
+#[rustfmt::skip]
+pub const RAW: &[Row] = &[
+    ID, VERSION, TIMESTAMP, PREVIOUS, HEIGHT, TRANSACTIONS, AMOUNT, FEE, REWARD, LENGTH, PAYLOAD, GENERATOR, SIGNATURE,
 ];
 
-/// The other fields by which blocks are filtered.
-pub const TEXTS: &[Field<BlockRow>] = &[
-    Field::new("id", |link, _| Cell::shown(link.link().id())),
-    Field::new("previousBlock", |link, _| Cell::shown(previous(header(link)))),
-    Field::hex("payloadHash", |link, _| Cell::shown(hex::encode(header(link).payload_hash))),
-    Field::hex("generatorPublicKey", |link, _| Cell::shown(header(link).generator)),
-    Field::hex("blockSignature", |link, _| Cell::shown(hex::encode(&header(link).signature))),
+/// The members of a block's header with both forms of its ids, as the first and last block and a delegate's last one have
+/// them.
+#[rustfmt::skip]
+pub const HEADER: &[Row] = &[
+    VERSION, TIMESTAMP, HEIGHT, PREVIOUS_HEX, PREVIOUS, TRANSACTIONS, AMOUNT, FEE, REWARD, LENGTH, PAYLOAD, GENERATOR,
+    SIGNATURE, ID_HEX, ID,
 ];
 
-/// The shape of the API.
+/// The members of the API's shape.
 const MEMBERS: &[Member<BlockRow>] = &[
-    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.link().id())),
-    Member::new("version", Shape::Integer, |link, _, slot| slot.put(&header(link).version)),
-    Member::new("height", Shape::Integer, |link, _, slot| slot.put(&header(link).height)),
-    Member::new("previous", shape::BLOCK_ID, |link, _, slot| slot.text(previous(header(link)))),
-    Member::new(
+    Member::new("id", shape::BLOCK_ID, |link, _| link.link().id().into()),
+    Member::new("version", Shape::Integer, |link, _| link.header().version.into()),
+    Member::new("height", Shape::Integer, |link, _| link.header().height.into()),
+    Member::new("previous", shape::BLOCK_ID, |link, _| previous(link.header()).into()),
+    Member::nested(
         "forged",
-        Shape::Members(&[
-            ("reward", shape::AMOUNT, true),
-            ("fee", shape::AMOUNT, true),
-            ("total", shape::AMOUNT, true),
-            ("amount", shape::AMOUNT, true),
-        ]),
-        |link, _, slot| {
-            let header = header(link);
-            slot.object(|forged| {
-                forged.member("reward").put(&header.reward);
-                forged.member("fee").put(&header.total_fee);
-                forged.member("total").text(Balance::from(header.reward) + header.total_fee);
-                forged.member("amount").put(&header.total_amount);
-            });
-        },
+        &[
+            Member::new("reward", shape::AMOUNT, |link, _| link.header().reward.into()),
+            Member::new("fee", shape::AMOUNT, |link, _| link.header().total_fee.into()),
+            Member::new("total", shape::AMOUNT, |link, _| {
+                (Balance::from(link.header().reward) + link.header().total_fee).into()
+            }),
+            Member::new("amount", shape::AMOUNT, |link, _| link.header().total_amount.into()),
+        ],
     ),
-    Member::new(
+    Member::nested(
         "payload",
-        Shape::Members(&[("hash", shape::HASH, true), ("length", Shape::Integer, true)]),
-        |link, _, slot| {
-            slot.object(|payload| {
-                payload.member("hash").text(hex::encode(header(link).payload_hash));
-                payload.member("length").put(&header(link).payload_length);
-            });
-        },
+        &[
+            Member::new("hash", shape::HASH, |link, _| (&link.header().payload_hash).into()),
+            Member::new("length", Shape::Integer, |link, _| link.header().payload_length.into()),
+        ],
     ),
-    Member::new(
+    Member::nested(
         "generator",
-        Shape::Members(&[
-            ("username", Shape::Text, false),
-            ("address", shape::ADDRESS, true),
-            ("publicKey", shape::KEY, true),
-        ]),
-        |link, frame, slot| {
-            let key = header(link).generator;
-            let address = link.generator;
-            slot.object(|generator| {
-                let wallet = frame.state().wallet(&address);
-                generator.member("username").put_some(wallet.and_then(|wallet| wallet.username()));
-                generator.member("address").text(address);
-                generator.member("publicKey").text(key);
-            });
-        },
+        &[
+            Member::some("username", Shape::Text, |link, frame| {
+                frame.state().wallet(&link.generator).and_then(|wallet| wallet.username()).into()
+            }),
+            Member::new("address", shape::ADDRESS, |link, _| link.generator.into()),
+            Member::new("publicKey", shape::KEY, |link, _| link.header().generator.into()),
+        ],
     ),
-    Member::new("signature", shape::HEX, |link, _, slot| slot.text(hex::encode(&header(link).signature))),
-    Member::new("confirmations", Shape::Integer, |link, frame, slot| slot.put(&frame.blocks_above(link.height()))),
-    Member::new("transactions", Shape::Integer, |link, _, slot| slot.put(&header(link).number_of_transactions)),
-    Member::new("timestamp", timestamp::SHAPE, |link, frame, slot| {
-        timestamp::write(slot, &frame.view.tree().slots(), header(link).timestamp);
+    Member::new("signature", shape::HEX, |link, _| (&*link.header().signature).into()),
+    Member::new("confirmations", Shape::Integer, |link, frame| frame.blocks_above(link.height()).into()),
+    Member::new("transactions", Shape::Integer, |link, _| link.header().number_of_transactions.into()),
+    Member::by("timestamp", timestamp::SHAPE, |link, frame, slot| {
+        timestamp::write(slot, &frame.view.tree().slots(), link.header().timestamp);
     }),
-];
-
-/// The block's own shape, as lists and single blocks have it.
-const RAW: &[Member<BlockRow>] = &[
-    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.link().id())),
-    Member::new("version", Shape::Integer, |link, _, slot| slot.put(&header(link).version)),
-    Member::new("timestamp", Shape::Integer, |link, _, slot| slot.put(&header(link).timestamp)),
-    Member::new("previousBlock", shape::BLOCK_ID, |link, _, slot| slot.text(previous(header(link)))),
-    Member::new("height", Shape::Integer, |link, _, slot| slot.put(&header(link).height)),
-    Member::new("numberOfTransactions", Shape::Integer, |link, _, slot| slot.put(&header(link).number_of_transactions)),
-    Member::new("totalAmount", shape::AMOUNT, |link, _, slot| slot.put(&header(link).total_amount)),
-    Member::new("totalFee", shape::AMOUNT, |link, _, slot| slot.put(&header(link).total_fee)),
-    Member::new("reward", shape::AMOUNT, |link, _, slot| slot.put(&header(link).reward)),
-    Member::new("payloadLength", Shape::Integer, |link, _, slot| slot.put(&header(link).payload_length)),
-    Member::new("payloadHash", shape::HASH, |link, _, slot| slot.text(hex::encode(header(link).payload_hash))),
-    Member::new("generatorPublicKey", shape::KEY, |link, _, slot| slot.text(header(link).generator)),
-    Member::new("blockSignature", shape::HEX, |link, _, slot| slot.text(hex::encode(&header(link).signature))),
-];
-
-/// The block's header with both forms of its ids, as the first and last block and a delegate's last one have it.
-pub const HEADER: &[Member<Arc<Block>>] = &[
-    Member::new("version", Shape::Integer, |block, _, slot| slot.put(&block.header.version)),
-    Member::new("timestamp", Shape::Integer, |block, _, slot| slot.put(&block.header.timestamp)),
-    Member::new("height", Shape::Integer, |block, _, slot| slot.put(&block.header.height)),
-    Member::new("previousBlockHex", shape::HEX, |block, _, slot| {
-        slot.text(block.header.previous.map_or_else(|| "0".repeat(16), BlockId::to_hex));
-    }),
-    Member::new("previousBlock", shape::BLOCK_ID, |block, _, slot| slot.text(previous(&block.header))),
-    Member::new("numberOfTransactions", Shape::Integer, |block, _, slot| {
-        slot.put(&block.header.number_of_transactions)
-    }),
-    Member::new("totalAmount", shape::AMOUNT, |block, _, slot| slot.put(&block.header.total_amount)),
-    Member::new("totalFee", shape::AMOUNT, |block, _, slot| slot.put(&block.header.total_fee)),
-    Member::new("reward", shape::AMOUNT, |block, _, slot| slot.put(&block.header.reward)),
-    Member::new("payloadLength", Shape::Integer, |block, _, slot| slot.put(&block.header.payload_length)),
-    Member::new("payloadHash", shape::HASH, |block, _, slot| slot.text(hex::encode(block.header.payload_hash))),
-    Member::new("generatorPublicKey", shape::KEY, |block, _, slot| slot.text(block.header.generator)),
-    Member::new("blockSignature", shape::HEX, |block, _, slot| slot.text(hex::encode(&block.header.signature))),
-    Member::new("idHex", shape::HEX, |block, _, slot| slot.text(block.id_hex())),
-    Member::new("id", shape::BLOCK_ID, |block, _, slot| slot.text(block.id)),
 ];
 
 /// The shape of a block: the API's shape, or its own.
-pub const SHAPE: Shape = Shape::Either(&[
-    Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)),
-    Shape::Resource("RawBlock", |dialect, named| row::of_table(RAW, dialect, named)),
-]);
+pub const SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), Shape::Resource("RawBlock", &RAW)]);
 
 /// The shape of the first and the last block.
-pub const END_SHAPE: Shape =
-    Shape::Either(&[Shape::Resource("Block", |dialect, named| row::of_table(MEMBERS, dialect, named)), HEADER_SHAPE]);
+pub const END_SHAPE: Shape = Shape::Either(&[Shape::Resource("Block", &MEMBERS), HEADER_SHAPE]);
 
 /// The shape of a block's header.
-pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", |dialect, named| row::of_table(HEADER, dialect, named));
+pub const HEADER_SHAPE: Shape = Shape::Resource("BlockHeader", &HEADER);
 
 /// Writes a block in the shape asked for.
 pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {
-    write_members(out, if transform { MEMBERS } else { RAW }, link, frame);
+    match transform {
+        true => write_members(out, MEMBERS, link, frame),
+        false => write_members(out, RAW, &whole(link), frame),
+    }
 }
 
 /// Writes the first or last block in the shape asked for.
 pub fn write_end(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {
-    if transform {
-        write_members(out, MEMBERS, link, frame);
-    } else {
-        write_members(out, HEADER, link.link().block(), frame);
+    match transform {
+        true => write_members(out, MEMBERS, link, frame),
+        false => write_members(out, HEADER, &whole(link), frame),
     }
 }
 
-fn header(link: &BlockRow) -> &BlockHeader {
-    link.header()
+/// A block in its own shape.
+pub fn whole(link: &BlockRow) -> RawBlock {
+    RawBlock::Whole(link.link().block().clone())
 }
 
 /// The id of the block before; `0` for genesis.
 fn previous(header: &BlockHeader) -> BlockId {
     header.previous.unwrap_or(BlockId::Numeric(0))
-}
-
-/// All that a block moves: amounts, fees and reward. Source: api.md 4.10 row 21.
-fn moved(totals: &Totals) -> Balance {
-    Balance::from(totals.amount) + totals.fee + totals.reward
 }

@@ -1,13 +1,12 @@
 //! Delegates. Source: api.md 3, 4.1, 4.4.
 
-use super::timestamp;
+use super::{block, timestamp};
 use crate::{
     api::table::{
         dialect::Spoken,
-        field::{Cell, Field},
         frame::Frame,
-        parameter::{ADDRESS, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, both, documented},
-        row::{self, Member, write_members},
+        parameter::{ADDRESS, PUBLIC_KEY, Parameter, USERNAME, both},
+        row::{self, Member},
         rule::Rule,
         shape::{self, Shape},
     },
@@ -15,44 +14,31 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// The fields that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-pub const ORDERS: &[&str] = &[
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "approval", "forgedFees", "forgedRewards", "forgedTotal", "producedBlocks", "publicKey", "rank", "resigned",
     "username", "voteBalance", "votes",
-];
+]);
+
+/// The order that the search takes in its body.
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
+
+/// The type that the list of delegates takes.
+pub const TYPE: &[Parameter] = &[both("type", Rule::OneOf(&["resigned", "never-forged"]))];
 
 /// The parameters that the list of delegates takes.
-pub const FILTERS: &[Parameter] = &[
-    both("orderBy", Rule::Order(ORDERS)),
-    both("type", Rule::OneOf(&["resigned", "never-forged"])),
-    both("address", ADDRESS),
-    both("publicKey", PUBLIC_KEY),
-    both("secondPublicKey", PUBLIC_KEY),
-    both("vote", PUBLIC_KEY),
-    both("username", USERNAME),
-    both("balance", FROM_ZERO),
-    both("voteBalance", FROM_ZERO),
-    both("producedBlocks", FROM_ZERO),
-];
-
-/// The parameters that the search takes in its query beside paging.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
+#[rustfmt::skip]
+pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+    "address", "publicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance", "producedBlocks",
+]);
 
 /// The parameters that the search takes in its body.
-pub const SEARCH: &[Parameter] = &[
-    documented("orderBy", Rule::Order(ORDERS)),
-    both("address", ADDRESS),
-    both("publicKey", PUBLIC_KEY),
-    both("username", USERNAME),
-    both("usernames", Rule::Several(&USERNAME, 1, 51)),
-    both("approval", Rule::Percents),
-    both("forgedFees", RANGE),
-    both("forgedRewards", RANGE),
-    both("forgedTotal", RANGE),
-    both("producedBlocks", RANGE),
-    both("voteBalance", RANGE),
-];
+#[rustfmt::skip]
+pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+    "address", "publicKey", "username", "usernames", "approval", "forgedFees", "forgedRewards", "forgedTotal",
+    "producedBlocks", "voteBalance",
+]);
 
 /// A delegate with its wallet.
 #[derive(Clone, Debug)]
@@ -102,91 +88,69 @@ impl DelegateRow {
     }
 }
 
-/// The fields by which delegates are filtered and ordered.
-pub const FIELDS: &[Field<DelegateRow>] = &[
-    Field::new("address", |row, _| Cell::shown(row.wallet.address)),
-    Field::hex("publicKey", |row, _| Cell::shown_some(row.wallet.public_key)),
-    Field::hex("secondPublicKey", |row, _| Cell::shown_some(row.wallet.second_public_key)),
-    Field::hex("vote", |row, _| Cell::shown_some(row.wallet.vote)),
-    Field::containing("username", |row, _| Cell::text(Some(&*row.delegate.username))),
-    Field::new("usernames", |row, _| Cell::text(Some(&*row.delegate.username))),
-    Field::new("balance", |row, _| Cell::number(row.wallet.balance.0)),
-    Field::new("approval", |row, frame| Cell::number(row.approval(frame).0)),
-    Field::new("forgedFees", |row, _| Cell::number(row.delegate.forged_fees.0)),
-    Field::new("forgedRewards", |row, _| Cell::number(row.delegate.forged_rewards.0)),
-    Field::new("forgedTotal", |row, _| Cell::number(row.forged_total().0)),
-    Field::new("producedBlocks", |row, _| Cell::number(row.delegate.produced_blocks)),
-    Field::new("rank", |row, _| row.delegate.rank.map_or(Cell::Missing, Cell::number)),
-    Field::new("resigned", |row, _| if row.delegate.resigned { Cell::Flag(true) } else { Cell::Missing }),
-    Field::new("voteBalance", |row, _| Cell::number(row.delegate.vote_balance.0)),
-    Field::new("votes", |row, _| Cell::number(row.delegate.vote_balance.0)),
-];
+type Row = Member<DelegateRow>;
 
-const MEMBERS: &[Member<DelegateRow>] = &[
-    Member::new("username", Shape::Text, |row, _, slot| slot.put(&row.delegate.username)),
-    Member::new("address", shape::ADDRESS, |row, _, slot| slot.text(row.wallet.address)),
-    Member::new("publicKey", shape::KEY, |row, _, slot| slot.text_some(row.wallet.public_key)),
-    Member::only("votes", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.number(row.delegate.vote_balance)),
-    Member::only("votes", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.vote_balance)),
-    Member::some("rank", Shape::Integer, |row, _, slot| slot.put_some(row.delegate.rank)),
-    Member::new("isResigned", Shape::Boolean, |row, _, slot| slot.put(&row.delegate.resigned)),
-    Member::new("blocks", Shape::Table(|dialect, named| row::of_table(BLOCKS, dialect, named)), |row, frame, slot| {
-        slot.members(BLOCKS, row, frame)
-    }),
-    Member::new(
+/// The members of a delegate.
+pub const MEMBERS: &[Row] = &[
+    Row::new("username", Shape::Text, |row, _| (&*row.delegate.username).into()).asked_in_part(USERNAME),
+    Row::hidden("usernames", |row, _| (&*row.delegate.username).into()).asked(Rule::Several(&USERNAME, 1, 51)),
+    Row::new("address", shape::ADDRESS, |row, _| row.wallet.address.into()).asked(ADDRESS),
+    Row::new("publicKey", shape::KEY, |row, _| row.wallet.public_key.into()).asked(PUBLIC_KEY),
+    Row::hidden("secondPublicKey", |row, _| row.wallet.second_public_key.into()).asked(PUBLIC_KEY),
+    Row::hidden("vote", |row, _| row.wallet.vote.into()).asked(PUBLIC_KEY),
+    Row::hidden("balance", |row, _| row.wallet.balance.into()).ranged(),
+    Row::hidden("voteBalance", |row, _| row.delegate.vote_balance.into()).ranged(),
+    Row::new("votes", shape::NUMBER_OR_AMOUNT, |row, _| row.delegate.vote_balance.into()),
+    Row::some("rank", Shape::Integer, |row, _| row.delegate.rank.into()),
+    Row::new("isResigned", Shape::Boolean, |row, _| row.delegate.resigned.into()),
+    Row::hidden("resigned", |row, _| row.delegate.resigned.then_some(true).into()),
+    Row::hidden("producedBlocks", |row, _| row.delegate.produced_blocks.into()).ranged(),
+    Row::hidden("approval", |row, frame| row.approval(frame).0.into()).asked(Rule::Percents),
+    Row::hidden("forgedFees", |row, _| row.delegate.forged_fees.into()).ranged(),
+    Row::hidden("forgedRewards", |row, _| row.delegate.forged_rewards.into()).ranged(),
+    Row::hidden("forgedTotal", |row, _| row.forged_total().into()).ranged(),
+    Row::nested(
+        "blocks",
+        &[
+            Row::new("produced", Shape::Integer, |row, _| row.delegate.produced_blocks.into()),
+            Row::new("missed", Shape::Integer, |row, _| row.delegate.missed_blocks.into()).only(Spoken::DOCUMENTED),
+            Row::by("last", Shape::Table(&LAST), |row, frame, slot| {
+                if let Some(last) = &row.delegate.last_block {
+                    slot.members(LAST, &block::RawBlock::Whole(last.0.clone()), frame);
+                }
+            })
+            .optional(),
+        ],
+    ),
+    Row::nested(
         "production",
-        Shape::Table(|dialect, named| row::of_table(PRODUCTION, dialect, named)),
-        |row, frame, slot| slot.members(PRODUCTION, row, frame),
+        &[
+            Row::by("approval", Shape::Number, |row, frame, slot| slot.number(row.approval(frame))),
+            Row::by("productivity", Shape::Number, |row, _, slot| slot.number(row.productivity()))
+                .only(Spoken::DOCUMENTED),
+        ],
     ),
-    Member::new("forged", Shape::Table(|dialect, named| row::of_table(FORGED, dialect, named)), |row, frame, slot| {
-        slot.members(FORGED, row, frame)
-    }),
-];
-
-const BLOCKS: &[Member<DelegateRow>] = &[
-    Member::new("produced", Shape::Integer, |row, _, slot| slot.put(&row.delegate.produced_blocks)),
-    Member::only("missed", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.put(&row.delegate.missed_blocks)),
-    Member::some(
-        "last",
-        Shape::Members(&[
-            ("id", shape::BLOCK_ID, true),
-            ("height", Shape::Integer, true),
-            ("timestamp", timestamp::SHAPE, true),
-        ]),
-        |row, frame, slot| {
-            let Some(last) = &row.delegate.last_block else { return };
-            slot.object(|object| {
-                object.member("id").text(last.0.id);
-                object.member("height").put(&last.0.header.height);
-                timestamp::write(object.member("timestamp"), &frame.view.tree().slots(), last.0.header.timestamp);
-            });
-        },
+    Row::nested(
+        "forged",
+        &[
+            Row::new("fees", shape::NUMBER_OR_AMOUNT, |row, _| row.delegate.forged_fees.into()),
+            Row::new("rewards", shape::NUMBER_OR_AMOUNT, |row, _| row.delegate.forged_rewards.into()),
+            Row::new("total", shape::NUMBER_OR_AMOUNT, |row, _| row.forged_total().into()),
+        ],
     ),
 ];
 
-const PRODUCTION: &[Member<DelegateRow>] = &[
-    Member::new("approval", Shape::Number, |row, frame, slot| slot.number(row.approval(frame))),
-    Member::only("productivity", Spoken::DOCUMENTED, Shape::Number, |row, _, slot| slot.number(row.productivity())),
-];
-
-const FORGED: &[Member<DelegateRow>] = &[
-    Member::only("fees", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.number(row.delegate.forged_fees)),
-    Member::only("rewards", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| {
-        slot.number(row.delegate.forged_rewards)
+/// The members of a delegate's last block.
+const LAST: &[Member<block::RawBlock>] = &[
+    block::ID,
+    block::HEIGHT,
+    Member::by("timestamp", timestamp::SHAPE, |block, frame, slot| {
+        timestamp::write(slot, &frame.view.tree().slots(), block.totals().timestamp);
     }),
-    Member::only("total", Spoken::DOCUMENTED, Shape::Integer, |row, _, slot| slot.number(row.forged_total())),
-    Member::only("fees", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.forged_fees)),
-    Member::only("rewards", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.delegate.forged_rewards)),
-    Member::only("total", Spoken::CORE26, shape::AMOUNT, |row, _, slot| slot.put(&row.forged_total())),
 ];
 
 /// The shape of a delegate.
-pub const SHAPE: Shape = Shape::Resource("Delegate", |dialect, named| row::of_table(MEMBERS, dialect, named));
-
-/// Writes a delegate.
-pub fn write(out: &mut Vec<u8>, row: &DelegateRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, row, frame);
-}
+pub const SHAPE: Shape = Shape::Resource("Delegate", &MEMBERS);
 
 /// Hundredths of a percent, printed as a JSON number of percent: `1.96`, `2`, `0.5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use crate::{
     api::table::{
         dialect::Dialect,
-        json::{self, Object},
+        field::Cell,
         parameter::{Parameter, both},
+        row::Member,
         rule::{Bound, Rule},
         shape::{Named, Shape},
     },
@@ -21,18 +22,30 @@ pub const PATH_NODE: &[Parameter] = &[both("node", Rule::Integer(Bound::Least(0)
 pub const BACK: &[Parameter] = &[both("keep_pool", Rule::Boolean)];
 
 /// A fault as in a scenario file, with the schema that `dposlab schema` prints.
-pub const WRITTEN: Shape = Shape::Resource("Fault", |_: Dialect, named: &mut Named| {
+pub const WRITTEN: Shape = Shape::Resource("Fault", &(schema as fn(Dialect, &mut Named) -> Value));
+
+fn schema(_: Dialect, named: &mut Named) -> Value {
     let schema = Scenario::schema();
     refer(&schema["$defs"]["Fault"], &schema["$defs"], named)
-});
+}
+
+/// The members of a fault's state.
+pub const MEMBERS: &[Member<FaultStatus>] = &[
+    Member::new("id", Shape::Integer, |status, _| status.id.into()),
+    Member::new("state", Shape::Pattern("^(waiting|in-force|over)$"), |status, _| match status.state {
+        FaultState::Waiting => "waiting".into(),
+        FaultState::InForce { .. } => "in-force".into(),
+        FaultState::Over => "over".into(),
+    }),
+    Member::some("since", Shape::Integer, |status, _| match status.state {
+        FaultState::InForce { since } => since.seconds().into(),
+        FaultState::Waiting | FaultState::Over => Cell::Missing,
+    }),
+    Member::by("fault", WRITTEN, |status, _, slot| slot.put(&status.fault)),
+];
 
 /// The shape of a fault's state.
-pub const SHAPE: Shape = Shape::Members(&[
-    ("id", Shape::Integer, true),
-    ("state", Shape::Pattern("^(waiting|in-force|over)$"), true),
-    ("since", Shape::Integer, false),
-    ("fault", WRITTEN, true),
-]);
+pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 
 /// A schema that refers to named ones of the API's description, `Fault` before each name, and these added.
 fn refer(schema: &Value, definitions: &Value, named: &mut Named) -> Value {
@@ -55,20 +68,4 @@ fn refer(schema: &Value, definitions: &Value, named: &mut Named) -> Value {
         Value::Array(items) => items.iter().map(|item| refer(item, definitions, named)).collect(),
         other => other.clone(),
     }
-}
-
-/// Writes how one stands.
-pub fn write(out: &mut Vec<u8>, status: &FaultStatus) {
-    let mut object = Object::open(out);
-    object.member("id").put(&status.id);
-    object.member("state").put(match status.state {
-        FaultState::Waiting => "waiting",
-        FaultState::InForce { .. } => "in-force",
-        FaultState::Over => "over",
-    });
-    if let FaultState::InForce { since } = status.state {
-        object.member("since").put(&since.seconds());
-    }
-    object.member("fault").value_with(|out| json::write_value(out, &status.fault));
-    object.close();
 }

@@ -2,8 +2,7 @@
 
 use crate::{
     api::table::{
-        frame::Frame,
-        row::{self, Member, write_members},
+        row::Member,
         shape::{self, Shape},
     },
     protocol::transaction::Kind,
@@ -24,13 +23,13 @@ impl FeeRow {
         (!fees.is_empty()).then_some(Self { kind, fees })
     }
 
-    fn sum(&self) -> u128 {
-        self.fees.iter().map(|fee| u128::from(*fee)).sum()
+    fn sum(&self) -> i128 {
+        self.fees.iter().map(|fee| i128::from(*fee)).sum()
     }
 
     /// Rounded half up.
-    fn average(&self) -> u128 {
-        let count = self.fees.len() as u128;
+    fn average(&self) -> i128 {
+        let count = self.fees.len() as i128;
         (2 * self.sum() + count) / (2 * count)
     }
 
@@ -40,41 +39,31 @@ impl FeeRow {
     }
 }
 
+const AVERAGE: Member<FeeRow> = Member::new("avg", shape::AMOUNT, |row, _| row.average().into());
+const MOST: Member<FeeRow> = Member::new("max", shape::AMOUNT, |row, _| row.fees.last().copied().into());
+const LEAST: Member<FeeRow> = Member::new("min", shape::AMOUNT, |row, _| row.fees.first().copied().into());
+const SUM: Member<FeeRow> = Member::new("sum", shape::AMOUNT, |row, _| row.sum().into());
+
 /// An entry under its type's key.
-const GROUPED: &[Member<FeeRow>] = &[
-    Member::new("avg", shape::AMOUNT, |row, _, slot| slot.text(row.average())),
-    Member::new("max", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.last())),
-    Member::new("min", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.first())),
-    Member::new("sum", shape::AMOUNT, |row, _, slot| slot.text(row.sum())),
-];
+pub const GROUPED: &[Member<FeeRow>] = &[AVERAGE, MOST, LEAST, SUM];
 
 /// An entry that says its type.
-const LISTED: &[Member<FeeRow>] = &[
-    Member::new("type", shape::AMOUNT, |row, _, slot| slot.text(row.kind.numbers().1)),
-    Member::new("typeGroup", Shape::Integer, |row, _, slot| slot.put(&row.kind.numbers().0)),
-    Member::new("key", Shape::Text, |row, _, slot| slot.text(row.kind.key())),
-    Member::new("min", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.first())),
-    Member::new("max", shape::AMOUNT, |row, _, slot| slot.text_some(row.fees.last())),
-    Member::new("avg", shape::AMOUNT, |row, _, slot| slot.text(row.average())),
-    Member::new("sum", shape::AMOUNT, |row, _, slot| slot.text(row.sum())),
-    Member::new("median", shape::AMOUNT, |row, _, slot| slot.text(row.median())),
+pub const LISTED: &[Member<FeeRow>] = &[
+    Member::new("type", shape::AMOUNT, |row, _| row.kind.numbers().1.into()),
+    Member::new("typeGroup", Shape::Integer, |row, _| row.kind.numbers().0.into()),
+    Member::new("key", Shape::Text, |row, _| row.kind.key().into()),
+    LEAST,
+    MOST,
+    AVERAGE,
+    SUM,
+    Member::new("median", shape::AMOUNT, |row, _| row.median().into()),
 ];
 
 /// The shape of an entry under its type's key.
-pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", |dialect, named| row::of_table(GROUPED, dialect, named));
+pub const GROUPED_SHAPE: Shape = Shape::Resource("FeesOfType", &GROUPED);
 
 /// The shape of an entry that says its type.
-pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", |dialect, named| row::of_table(LISTED, dialect, named));
-
-/// Writes an entry under its type's key.
-pub fn write_grouped(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {
-    write_members(out, GROUPED, row, frame);
-}
-
-/// Writes an entry that says its type.
-pub fn write_listed(out: &mut Vec<u8>, row: &FeeRow, frame: &Frame<'_>) {
-    write_members(out, LISTED, row, frame);
-}
+pub const LISTED_SHAPE: Shape = Shape::Resource("Fees", &LISTED);
 
 #[cfg(test)]
 mod tests {

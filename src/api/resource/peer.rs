@@ -7,10 +7,9 @@ use crate::{
         http::request::Ports,
         table::{
             dialect::Spoken,
-            field::{Cell, Field},
-            frame::Frame,
-            parameter::{ANY_TEXT, Parameter, both, documented},
-            row::{self, Member, write_members},
+            field::Cell,
+            parameter::{ANY_TEXT, Parameter, both},
+            row::{self, Member},
             rule::{Bound, Rule},
             shape::Shape,
         },
@@ -24,15 +23,11 @@ const OS: &str = "linux";
 /// The status of HTTP that a peer answered last.
 const STATUS: u16 = 200;
 
+/// The order of a list.
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &["height", "ip", "latency", "version"]);
+
 /// The parameters that the list of peers takes.
-pub const FILTERS: &[Parameter] = &[
-    both("orderBy", Rule::Order(&["height", "ip", "latency", "version"])),
-    both("ip", Rule::Ip),
-    both("version", ANY_TEXT),
-    documented("port", Rule::Integer(Bound::Between(0, 65_535))),
-    documented("status", ANY_TEXT),
-    documented("os", ANY_TEXT),
-];
+pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, ["ip", "version", "port", "status", "os"]);
 
 /// A peer as a path has it.
 pub const PATH_IP: &[Parameter] = &[both("ip", Rule::Ip)];
@@ -55,37 +50,31 @@ impl PeerRow {
     }
 }
 
-/// The fields by which peers are filtered and ordered. Versions are looked at apart, as ranges.
-pub const FIELDS: &[Field<PeerRow>] = &[
-    Field::new("ip", |row, _| Cell::shown(row.ip())),
-    Field::new("port", |row, _| Cell::number(row.ports.p2p)),
-    Field::new("status", |_, _| Cell::shown(STATUS)),
-    Field::new("os", |_, _| Cell::text(Some(OS))),
-    Field::new("height", |row, _| Cell::number(row.height.0)),
-    Field::new("latency", |row, _| Cell::number(row.latency_ms)),
-];
+type Row = Member<PeerRow>;
 
-const MEMBERS: &[Member<PeerRow>] = &[
-    Member::new("ip", Shape::Text, |row, _, slot| slot.text(row.ip())),
-    Member::new("port", Shape::Integer, |row, _, slot| slot.put(&row.ports.p2p)),
-    Member::new("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
+/// The members of a peer. Versions are looked at apart, as ranges.
+pub const MEMBERS: &[Row] = &[
+    Row::new("ip", Shape::Text, |row, _| row.ip().to_string().into()).asked(Rule::Ip),
+    Row::new("port", Shape::Integer, |row, _| row.ports.p2p.into())
+        .asked(Rule::Integer(Bound::Between(0, 65_535)))
+        .if_documented(),
+    Row::by("ports", Shape::Map(&Shape::Integer), |row, _, slot| {
         slot.object(|ports| {
             ports.member("@arkecosystem/core-p2p").put(&row.ports.p2p);
             // No API answers there.
             ports.member("@arkecosystem/core-api").put(&-1);
         });
     }),
-    Member::new("version", Shape::Text, |_, _, slot| slot.put(VERSION)),
-    Member::new("height", Shape::Integer, |row, _, slot| slot.put(&row.height)),
-    Member::only("status", Spoken::DOCUMENTED, Shape::Integer, |_, _, slot| slot.put(&STATUS)),
-    Member::only("os", Spoken::DOCUMENTED, Shape::Text, |_, _, slot| slot.put(OS)),
-    Member::new("latency", Shape::Integer, |row, _, slot| slot.put(&row.latency_ms)),
+    Row::new("version", Shape::Text, |_, _| Cell::Elsewhere).written(|_, _, slot| slot.put(VERSION)).asked(ANY_TEXT),
+    Row::new("height", Shape::Integer, |row, _| row.height.into()),
+    Row::new("status", Shape::Integer, |_, _| STATUS.to_string().into())
+        .written(|_, _, slot| slot.put(&STATUS))
+        .only(Spoken::DOCUMENTED)
+        .asked(ANY_TEXT)
+        .if_documented(),
+    Row::new("os", Shape::Text, |_, _| OS.into()).only(Spoken::DOCUMENTED).asked(ANY_TEXT).if_documented(),
+    Row::new("latency", Shape::Integer, |row, _| row.latency_ms.into()),
 ];
 
 /// The shape of a peer.
-pub const SHAPE: Shape = Shape::Resource("Peer", |dialect, named| row::of_table(MEMBERS, dialect, named));
-
-/// Writes a peer.
-pub fn write(out: &mut Vec<u8>, row: &PeerRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, row, frame);
-}
+pub const SHAPE: Shape = Shape::Resource("Peer", &MEMBERS);

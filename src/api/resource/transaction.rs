@@ -5,12 +5,11 @@ use crate::{
     api::{
         table::{
             dialect::Spoken,
-            field::{Cell, Field, Missing, Test},
+            field::{Cell, Missing, Test},
             frame::Frame,
             json::write_value,
             parameter::{
-                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, RANGE, TRANSACTION_ID,
-                both, documented,
+                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, TRANSACTION_ID,
             },
             row::{self, Member, write_members},
             rule::{Check, Rule},
@@ -22,69 +21,57 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The fields that `orderBy` takes.
-pub const ORDERS: &[&str] = &["amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version"];
+/// The order of a list.
+#[rustfmt::skip]
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
+    "amount", "fee", "nonce", "timestamp", "type", "typeGroup", "vendorField", "version",
+]);
 
-const ORDER: Parameter = both("orderBy", Rule::Order(ORDERS));
-const ID: Parameter = both("id", TRANSACTION_ID);
-const BLOCK: Parameter = both("blockId", BLOCK_ID);
-const TYPE: Parameter = both("type", FROM_ZERO);
-const TYPE_GROUP: Parameter = both("typeGroup", FROM_ZERO);
-const VERSION: Parameter = both("version", FROM_ONE);
-const SENDER_KEY: Parameter = both("senderPublicKey", PUBLIC_KEY);
-const SENDER: Parameter = both("senderId", ADDRESS);
-const RECIPIENT: Parameter = both("recipientId", ADDRESS);
-const TIMESTAMP: Parameter = both("timestamp", FROM_ZERO);
-const NONCE: Parameter = both("nonce", FROM_ZERO);
-const AMOUNT: Parameter = both("amount", FROM_ZERO);
-const FEE: Parameter = both("fee", FROM_ZERO);
-const VENDOR_FIELD: Parameter = both("vendorField", Rule::Text(&[Check::BytesAtMost(255)]));
+/// The order that the search takes in its query.
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that the list of all transactions takes.
 #[rustfmt::skip]
-pub const FILTERS: &[Parameter] = &[
-    ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, NONCE, AMOUNT, FEE,
-    VENDOR_FIELD,
-];
-
-/// The parameters that the search takes in its query beside paging and `transform`.
-pub const ORDERED: &[Parameter] = &[documented("orderBy", Rule::Order(ORDERS))];
+pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+    "id", "blockId", "type", "typeGroup", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "nonce",
+    "amount", "fee", "vendorField",
+]);
 
 /// The parameters that the search takes in its body.
 #[rustfmt::skip]
-pub const SEARCH: &[Parameter] = &[
-    ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, SENDER_KEY, SENDER, RECIPIENT, documented("ownerId", ADDRESS),
-    both("addresses", ADDRESSES), documented("vendorFieldHex", HEX), both("timestamp", RANGE), NONCE,
-    both("amount", RANGE), both("fee", RANGE), VENDOR_FIELD, both("asset", Rule::Object),
-];
+pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+    "id", "blockId", "type", "typeGroup", "version", "senderPublicKey", "senderId", "recipientId", "ownerId",
+    "addresses", "vendorFieldHex", "timestamp", "nonce", "amount", "fee", "vendorField", "asset",
+]);
 
 /// The parameters that the list of a block's transactions takes.
 #[rustfmt::skip]
-pub const OF_BLOCK: &[Parameter] = &[
-    ORDER, ID, BLOCK, TYPE, both("version", FROM_ZERO), SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, AMOUNT, FEE,
-    VENDOR_FIELD,
-];
+pub const OF_BLOCK: &[Parameter] = &row::filters(IN_BLOCK, [
+    "id", "blockId", "type", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "amount", "fee",
+    "vendorField",
+]);
 
 /// The parameters that the list of a wallet's transactions takes.
 #[rustfmt::skip]
-pub const OF_WALLET: &[Parameter] = &[
-    ORDER, ID, BLOCK, TYPE, TYPE_GROUP, VERSION, TIMESTAMP, NONCE, AMOUNT, FEE, VENDOR_FIELD,
-];
+pub const OF_WALLET: &[Parameter] = &row::filters(MEMBERS, [
+    "id", "blockId", "type", "typeGroup", "version", "timestamp", "nonce", "amount", "fee", "vendorField",
+]);
 
 /// The parameters that the list of a wallet's sent transactions takes beside [`OF_WALLET`].
-pub const SENT: &[Parameter] = &[RECIPIENT];
+pub const SENT: &[Parameter] = &row::filters(MEMBERS, ["recipientId"]);
 
 /// The parameters that the list of a wallet's received transactions takes beside [`OF_WALLET`].
-pub const RECEIVED: &[Parameter] = &[SENDER_KEY, SENDER];
+pub const RECEIVED: &[Parameter] = &row::filters(MEMBERS, ["senderPublicKey", "senderId"]);
 
 /// The parameters that the list of votes takes.
 #[rustfmt::skip]
-pub const VOTES: &[Parameter] = &[
-    ORDER, ID, BLOCK, VERSION, SENDER_KEY, SENDER, RECIPIENT, TIMESTAMP, AMOUNT, FEE, VENDOR_FIELD,
-];
+pub const VOTES: &[Parameter] = &row::filters(MEMBERS, [
+    "id", "blockId", "version", "senderPublicKey", "senderId", "recipientId", "timestamp", "amount", "fee",
+    "vendorField",
+]);
 
 /// A transaction as a path has it.
-pub const PATH_ID: &[Parameter] = &[ID];
+pub const PATH_ID: &[Parameter] = &row::filters(MEMBERS, ["id"]);
 
 /// A transaction, and where on the chain it is, if it is confirmed.
 #[derive(Clone, Debug)]
@@ -136,79 +123,74 @@ impl TransactionRow {
     }
 }
 
-/// The fields by which transactions are filtered and ordered. Who sent and received is looked up, see [`handler`](crate::api).
-pub const FIELDS: &[Field<TransactionRow>] = &[
-    Field::hex("id", |row, _| Cell::shown(row.transaction.id())),
-    Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link().id()))),
-    Field::new("version", |row, _| Cell::number(row.transaction.transaction().version.number())),
-    Field::new("type", |row, _| Cell::number(row.transaction.kind().numbers().1)),
-    Field::new("typeGroup", |row, _| Cell::number(row.transaction.kind().numbers().0)),
-    Field::hex("senderPublicKey", |row, _| Cell::shown(row.transaction.sender())),
-    Field::new("timestamp", |row, _| row.timestamp().map_or(Cell::Missing, |timestamp| Cell::number(timestamp.0))),
-    Field::new("nonce", |row, _| row.nonce().map_or(Cell::Missing, Cell::number)),
-    Field::new("amount", |row, _| Cell::number(row.transaction.amount().value())),
-    Field::new("fee", |row, _| Cell::number(row.transaction.fee().value())),
-    Field::new("asset", |row, _| row.transaction.asset().to_json().map_or(Cell::Missing, Cell::Json)),
-    Field {
-        test: Test::ContainsHex,
-        ..Field::new("vendorFieldHex", |row, _| Cell::text(row.vendor_field().map(hex::encode)))
-    },
-    Field { spoken: Spoken::DOCUMENTED, ..VENDOR_FIELDS },
-    Field { spoken: Spoken::CORE26, missing: Missing::Greatest, test: Test::Like, ..VENDOR_FIELDS },
-];
+type Row = Member<TransactionRow>;
 
-const VENDOR_FIELDS: Field<TransactionRow> = Field::containing("vendorField", |row, _| Cell::text(row.vendor_field()));
-
-/// The shape of the API.
-const MEMBERS: &[Member<TransactionRow>] = &[
-    Member::new("id", shape::HASH, |row, _, slot| slot.text(row.transaction.id())),
-    Member::some("blockId", shape::BLOCK_ID, |row, _, slot| {
-        slot.text_some(row.place.as_ref().map(|place| place.link().id()))
+/// The members of the API's shape. Who sent and received is looked up, see [`handler`](crate::api).
+pub const MEMBERS: &[Row] = &[
+    Row::new("id", shape::HASH, |row, _| row.transaction.id().into()).asked(TRANSACTION_ID),
+    Row::some("blockId", shape::BLOCK_ID, |row, _| row.place.as_ref().map(|place| place.link().id()).into())
+        .asked(BLOCK_ID),
+    VERSION,
+    Row::new("type", Shape::Integer, |row, _| row.transaction.kind().numbers().1.into()).asked(FROM_ZERO),
+    Row::new("typeGroup", Shape::Integer, |row, _| row.transaction.kind().numbers().0.into()).asked(FROM_ZERO),
+    Row::new("amount", shape::AMOUNT, |row, _| row.transaction.amount().into()).ranged(),
+    Row::new("fee", shape::AMOUNT, |row, _| row.transaction.fee().into()).ranged(),
+    Row::new("sender", shape::ADDRESS, |row, _| row.transaction.sender_address().into()),
+    Row::hidden("senderId", |_, _| Cell::Elsewhere).asked(ADDRESS),
+    Row::new("senderPublicKey", shape::KEY, |row, _| (*row.transaction.sender()).into()).asked(PUBLIC_KEY),
+    Row::new("recipient", shape::ADDRESS, |row, _| {
+        row.stored_recipient().unwrap_or_else(|| row.transaction.sender_address()).into()
     }),
-    Member::new("version", Shape::Integer, |row, _, slot| slot.put(&row.transaction.transaction().version.number())),
-    Member::new("type", Shape::Integer, |row, _, slot| slot.put(&row.transaction.kind().numbers().1)),
-    Member::new("typeGroup", Shape::Integer, |row, _, slot| slot.put(&row.transaction.kind().numbers().0)),
-    Member::new("amount", shape::AMOUNT, |row, _, slot| slot.put(&row.transaction.amount())),
-    Member::new("fee", shape::AMOUNT, |row, _, slot| slot.put(&row.transaction.fee())),
-    Member::new("sender", shape::ADDRESS, |row, _, slot| slot.text(row.transaction.sender_address())),
-    Member::new("senderPublicKey", shape::KEY, |row, _, slot| slot.text(row.transaction.sender())),
-    Member::new("recipient", shape::ADDRESS, |row, _, slot| {
-        slot.text(row.stored_recipient().unwrap_or_else(|| row.transaction.sender_address()));
-    }),
-    Member::some("signature", shape::HEX, |row, _, slot| {
-        slot.text_some(row.transaction.transaction().signature.as_ref().map(hex::encode));
-    }),
-    Member::some("signSignature", shape::HEX, |row, _, slot| {
-        slot.text_some(row.transaction.transaction().second_signature.as_ref().map(hex::encode));
-    }),
-    Member::some("signatures", Shape::List(&shape::HEX), |row, _, slot| {
+    Row::hidden("recipientId", |_, _| Cell::Elsewhere).asked(ADDRESS),
+    Row::hidden("ownerId", |_, _| Cell::Elsewhere).asked(ADDRESS).if_documented(),
+    Row::hidden("addresses", |_, _| Cell::Elsewhere).asked(ADDRESSES),
+    Row::some("signature", shape::HEX, |row, _| row.transaction.transaction().signature.as_deref().into()),
+    Row::some("signSignature", shape::HEX, |row, _| row.transaction.transaction().second_signature.as_deref().into()),
+    Row::by("signatures", Shape::List(&shape::HEX), |row, _, slot| {
         let signatures = &row.transaction.transaction().signatures;
         if !signatures.is_empty() {
             slot.list(signatures, |out, signature| write_value(out, &hex::encode(signature.to_bytes())));
         }
-    }),
-    Member::some("vendorField", Shape::Text, |row, _, slot| slot.put_some(row.vendor_field())),
-    Member::some("asset", Shape::Map(&Shape::Any), |row, _, slot| slot.put_some(row.transaction.asset().to_json())),
-    Member::new("confirmations", Shape::Integer, |row, frame, slot| {
+    })
+    .optional(),
+    VENDOR_FIELD.tested(Test::Contains).only(Spoken::DOCUMENTED),
+    VENDOR_FIELD.tested(Test::Like).missing(Missing::Greatest).only(Spoken::CORE26),
+    Row::hidden("vendorFieldHex", |row, _| row.vendor_field().map(hex::encode).into())
+        .asked(HEX)
+        .if_documented()
+        .tested(Test::ContainsHex),
+    Row::some("asset", Shape::Map(&Shape::Any), |row, _| row.transaction.asset().to_json().into()).asked(Rule::Object),
+    Row::new("confirmations", Shape::Integer, |row, frame| {
         let height = row.place.as_ref().map(|place| place.link().height());
-        slot.put(&height.map_or(0, |height| frame.blocks_above(height) + 1));
+        height.map_or(0, |height| frame.blocks_above(height) + 1).into()
     }),
-    Member::some("timestamp", timestamp::SHAPE, |row, frame, slot| {
-        if let Some(timestamp) = row.timestamp() {
-            timestamp::write(slot, &frame.view.tree().slots(), timestamp);
-        }
-    }),
-    Member::some("nonce", shape::AMOUNT, |row, _, slot| slot.text_some(row.nonce())),
+    Row::some("timestamp", timestamp::SHAPE, |row, _| row.timestamp().into())
+        .written(|row, frame, slot| {
+            if let Some(timestamp) = row.timestamp() {
+                timestamp::write(slot, &frame.view.tree().slots(), timestamp);
+            }
+        })
+        .ranged(),
+    Row::some("nonce", shape::AMOUNT, |row, _| row.nonce().into()).asked(FROM_ZERO),
 ];
+
+const VERSION: Row =
+    Row::new("version", Shape::Integer, |row, _| row.transaction.transaction().version.number().into()).asked(FROM_ONE);
+const VENDOR_FIELD: Row = Row::some("vendorField", Shape::Text, |row, _| row.vendor_field().into())
+    .asked(Rule::Text(&[Check::BytesAtMost(255)]));
+
+/// The members of a block's transactions: a list of them takes the version 0 too.
+const IN_BLOCK: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [VERSION.asked(FROM_ZERO)]);
 
 /// The shape of a transaction: the API's shape, or its own.
 pub const SHAPE: Shape = Shape::Either(&[SHOWN, RAW]);
 
-const SHOWN: Shape = Shape::Resource("Transaction", |dialect, named| row::of_table(MEMBERS, dialect, named));
+const SHOWN: Shape = Shape::Resource("Transaction", &MEMBERS);
 
 /// The shape of a transaction itself, as it is posted and signed.
-const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
-    let members = Shape::Members(&[
+const RAW: Shape = Shape::Resource(
+    "RawTransaction",
+    &Shape::Members(&[
         ("version", Shape::Integer, true),
         ("network", Shape::Integer, true),
         ("typeGroup", Shape::Integer, false),
@@ -226,9 +208,8 @@ const RAW: Shape = Shape::Resource("RawTransaction", |dialect, named| {
         ("secondSignature", shape::HEX, false),
         ("signatures", Shape::List(&shape::HEX), false),
         ("id", shape::HASH, true),
-    ]);
-    members.schema(dialect, named)
-});
+    ]),
+);
 
 /// The shape of a claim or refund, which has the API's shape only.
 pub const UNLOCKED_SHAPE: Shape = SHOWN;

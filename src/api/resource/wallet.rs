@@ -1,74 +1,48 @@
 //! Wallets. Source: api.md 3, 4.1, 4.3.
 
-use super::attributes::{ATTRIBUTES, MULTI_SIGNATURE, write_multi_signature};
+use super::attributes::{ATTRIBUTES, MULTI_SIGNATURE};
 use crate::{
     api::table::{
-        dialect::Spoken,
-        field::{Cell, Field},
+        field::Cell,
         frame::Frame,
-        parameter::{
-            ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, RANGE, USERNAME, WALLET_ID, both, documented,
-        },
-        row::{self, Member, write_members},
-        rule::{Bound, Rule},
+        parameter::{ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both},
+        row::{self, Member},
+        rule::Bound,
         shape::{self, Shape},
     },
     ledger::Wallet,
 };
 use std::sync::Arc;
 
-/// The fields that `orderBy` takes.
+/// The order of a list.
 #[rustfmt::skip]
-pub const ORDERS: &[&str] = &[
+pub const ORDERED: &[Parameter] = &row::ordered(MEMBERS, &[
     "address", "balance", "resigned", "lockedBalance", "nonce", "publicKey", "secondPublicKey", "username", "vote",
     "voteBalance",
-];
+]);
+
+/// The order that the search takes in its body.
+pub const SEARCH_ORDERED: &[Parameter] = &[ORDERED[0].if_documented()];
 
 /// The parameters that lists of wallets take.
-pub const FILTERS: &[Parameter] = &[
-    both("orderBy", Rule::Order(ORDERS)),
-    both("address", ADDRESS),
-    both("publicKey", PUBLIC_KEY),
-    documented("senderPublicKey", PUBLIC_KEY),
-    both("secondPublicKey", PUBLIC_KEY),
-    both("vote", PUBLIC_KEY),
-    both("username", USERNAME),
-    both("balance", Rule::Quantity(Bound::Any)),
-    both("voteBalance", FROM_ZERO),
-    both("producedBlocks", FROM_ZERO),
-];
-
-/// The parameters that the search takes in its query beside paging.
-pub const ORDERED: &[Parameter] = &[both("orderBy", Rule::Order(ORDERS))];
+#[rustfmt::skip]
+pub const FILTERS: &[Parameter] = &row::filters(MEMBERS, [
+    "address", "publicKey", "senderPublicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance",
+    "producedBlocks",
+]);
 
 /// The parameters that the search takes in its body.
-pub const SEARCH: &[Parameter] = &[
-    documented("orderBy", Rule::Order(ORDERS)),
-    both("address", ADDRESS),
-    both("addresses", ADDRESSES),
-    both("publicKey", PUBLIC_KEY),
-    both("secondPublicKey", PUBLIC_KEY),
-    both("vote", PUBLIC_KEY),
-    both("username", USERNAME),
-    both("producedBlocks", FROM_ZERO),
-    both("balance", Rule::Range(Bound::Any)),
-    both("voteBalance", RANGE),
-    documented("votebalance", RANGE),
-    both("lockedBalance", RANGE),
-];
+#[rustfmt::skip]
+pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
+    "address", "addresses", "publicKey", "secondPublicKey", "vote", "username", "producedBlocks", "balance",
+    "voteBalance", "votebalance", "lockedBalance",
+]);
 
 /// The parameters that the list of a delegate's voters takes.
-pub const VOTERS: &[Parameter] = &[
-    both("orderBy", Rule::Order(ORDERS)),
-    both("address", ADDRESS),
-    both("publicKey", PUBLIC_KEY),
-    both("secondPublicKey", PUBLIC_KEY),
-    both("vote", PUBLIC_KEY),
-    both("username", USERNAME),
-    both("balance", FROM_ZERO),
-    both("voteBalance", FROM_ZERO),
-    both("producedBlocks", FROM_ZERO),
-];
+#[rustfmt::skip]
+pub const VOTERS: &[Parameter] = &row::filters(VOTER, [
+    "address", "publicKey", "secondPublicKey", "vote", "username", "balance", "voteBalance", "producedBlocks",
+]);
 
 /// A wallet as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
@@ -76,101 +50,60 @@ pub const PATH_ID: &[Parameter] = &[both("id", WALLET_ID)];
 /// A wallet.
 pub type WalletRow = Arc<Wallet>;
 
-/// The fields by which wallets are filtered and ordered.
-pub const FIELDS: &[Field<WalletRow>] = &[
-    Field::new("address", |wallet, _| Cell::shown(wallet.address)),
-    Field::new("addresses", |wallet, _| Cell::shown(wallet.address)),
-    Field::hex("publicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
-    Field::hex("senderPublicKey", |wallet, _| Cell::shown_some(wallet.public_key)),
-    Field::hex("secondPublicKey", |wallet, _| Cell::shown_some(wallet.second_public_key)),
-    Field::hex("vote", |wallet, _| Cell::shown_some(wallet.vote)),
-    Field::new("username", |wallet, _| Cell::text(wallet.username())),
-    Field::new("balance", |wallet, _| Cell::number(wallet.balance.0)),
-    Field::new("lockedBalance", |wallet, _| Cell::number(wallet.locked_balance().0)),
-    Field::new("nonce", |wallet, _| Cell::number(wallet.nonce.0)),
-    Field::new("voteBalance", vote_balance),
-    Field::new("votebalance", vote_balance),
-    Field::new("producedBlocks", |wallet, _| {
-        wallet.delegate.as_ref().map_or(Cell::Missing, |delegate| Cell::number(delegate.produced_blocks))
-    }),
-    Field::new("resigned", |wallet, _| if is_resigned(wallet) { Cell::Flag(true) } else { Cell::Missing }),
+type Row = Member<WalletRow>;
+
+/// The members of a wallet.
+pub const MEMBERS: &[Row] = &[
+    Row::new("address", shape::ADDRESS, |wallet, _| wallet.address.into()).asked(ADDRESS),
+    Row::hidden("addresses", |wallet, _| wallet.address.into()).asked(ADDRESSES),
+    Row::some("publicKey", shape::KEY, |wallet, _| wallet.public_key.into()).asked(PUBLIC_KEY),
+    Row::hidden("senderPublicKey", |wallet, _| wallet.public_key.into()).asked(PUBLIC_KEY).if_documented(),
+    Row::new("nonce", shape::AMOUNT, |wallet, _| wallet.nonce.into()),
+    BALANCE,
+    Row::nested("attributes", ATTRIBUTES),
+    Row::some("lockedBalance", shape::AMOUNT, |wallet, _| wallet.locked_balance().into())
+        .written(|wallet, _, slot| slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance)))
+        .ranged(),
+    Row::hidden("voteBalance", vote_balance).ranged(),
+    Row::hidden("votebalance", vote_balance).ranged().if_documented(),
+    Row::hidden("producedBlocks", |wallet, _| wallet.delegate.as_ref().map(|delegate| delegate.produced_blocks).into())
+        .asked(FROM_ZERO),
+    Row::new("isDelegate", Shape::Boolean, |wallet, _| wallet.delegate.is_some().into()),
+    Row::new("isResigned", Shape::Boolean, |wallet, _| is_resigned(wallet).into()),
+    Row::hidden("resigned", |wallet, _| is_resigned(wallet).then_some(true).into()),
+    Row::some("vote", shape::KEY, |wallet, _| wallet.vote.into()).asked(PUBLIC_KEY),
+    MULTI_SIGNATURE,
+    NAME,
+    SECOND_KEY,
 ];
+
+const BALANCE: Row = Row::new("balance", shape::AMOUNT, |wallet, _| wallet.balance.into()).within(Bound::Any);
+const NAME: Row = Row::some("username", Shape::Text, |wallet, _| wallet.username().into()).asked(USERNAME);
+const SECOND_KEY: Row =
+    Row::some("secondPublicKey", shape::KEY, |wallet, _| wallet.second_public_key.into()).asked(PUBLIC_KEY);
+
+/// The members that differ in search results and lists of voters. Source: api.md 4.10 row 3.
+pub const FOUND: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(
+    MEMBERS,
+    [
+        BALANCE.shaped(shape::NUMBER_OR_AMOUNT),
+        NAME.shaped(Shape::Told(&shape::TEXT_OR_NULL, &Shape::Text)),
+        SECOND_KEY.shaped(Shape::Told(&Shape::Either(&[shape::KEY, Shape::Null]), &shape::KEY)),
+    ],
+);
+
+/// The members of a voter: a list of them takes no balance below zero.
+const VOTER: &[Row] = &row::with::<_, { MEMBERS.len() }, _>(MEMBERS, [BALANCE.ranged()]);
 
 fn vote_balance<'r>(wallet: &'r WalletRow, _: &Frame<'r>) -> Cell<'r> {
-    Cell::number(wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0))
+    wallet.delegate.as_ref().map_or(0, |delegate| delegate.vote_balance.0).into()
 }
-
-/// The full shape.
-const MEMBERS: &[Member<WalletRow>] = &[
-    Member::new("address", shape::ADDRESS, |wallet, _, slot| slot.text(wallet.address)),
-    Member::some("publicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.public_key)),
-    Member::new("nonce", shape::AMOUNT, |wallet, _, slot| slot.text(wallet.nonce)),
-    Member::new("balance", shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
-    Member::new(
-        "attributes",
-        Shape::Table(|dialect, named| row::of_table(ATTRIBUTES, dialect, named)),
-        |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
-    ),
-    Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
-        slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))
-    }),
-    Member::new("isDelegate", Shape::Boolean, |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
-    Member::new("isResigned", Shape::Boolean, |wallet, _, slot| slot.put(&is_resigned(wallet))),
-    Member::some("vote", shape::KEY, |wallet, _, slot| slot.text_some(wallet.vote)),
-    Member::some("multiSignature", MULTI_SIGNATURE, |wallet, _, slot| write_multi_signature(slot, wallet)),
-    Member::some("username", Shape::Text, |wallet, _, slot| slot.put_some(wallet.username())),
-    Member::some("secondPublicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.second_public_key)),
-];
-
-/// The shape of search results and voters. Source: api.md 4.10 row 3.
-const FOUND: &[Member<WalletRow>] = &[
-    Member::new("address", shape::ADDRESS, |wallet, _, slot| slot.text(wallet.address)),
-    Member::some("publicKey", shape::KEY, |wallet, _, slot| slot.text_some(wallet.public_key)),
-    Member::new("nonce", shape::AMOUNT, |wallet, _, slot| slot.text(wallet.nonce)),
-    Member::only("balance", Spoken::DOCUMENTED, Shape::Integer, |wallet, _, slot| slot.number(wallet.balance)),
-    Member::only("balance", Spoken::CORE26, shape::AMOUNT, |wallet, _, slot| slot.put(&wallet.balance)),
-    Member::new(
-        "attributes",
-        Shape::Table(|dialect, named| row::of_table(ATTRIBUTES, dialect, named)),
-        |wallet, frame, slot| slot.members(ATTRIBUTES, wallet, frame),
-    ),
-    Member::some("lockedBalance", shape::AMOUNT, |wallet, _, slot| {
-        slot.put_some(wallet.htlc.as_ref().map(|htlc| htlc.locked_balance))
-    }),
-    Member::new("isDelegate", Shape::Boolean, |wallet, _, slot| slot.put(&wallet.delegate.is_some())),
-    Member::new("isResigned", Shape::Boolean, |wallet, _, slot| slot.put(&is_resigned(wallet))),
-    Member::some("vote", shape::KEY, |wallet, _, slot| slot.text_some(wallet.vote)),
-    Member::some("multiSignature", MULTI_SIGNATURE, |wallet, _, slot| write_multi_signature(slot, wallet)),
-    Member::only("username", Spoken::DOCUMENTED, Shape::Either(&[Shape::Text, Shape::Null]), |wallet, _, slot| {
-        slot.put(&wallet.username())
-    }),
-    Member::only_some("username", Spoken::CORE26, Shape::Text, |wallet, _, slot| slot.put_some(wallet.username())),
-    Member::only(
-        "secondPublicKey",
-        Spoken::DOCUMENTED,
-        Shape::Either(&[shape::KEY, Shape::Null]),
-        |wallet, _, slot| slot.put(&wallet.second_public_key),
-    ),
-    Member::only_some("secondPublicKey", Spoken::CORE26, shape::KEY, |wallet, _, slot| {
-        slot.text_some(wallet.second_public_key)
-    }),
-];
 
 /// The shape of a wallet.
-pub const SHAPE: Shape = Shape::Resource("Wallet", |dialect, named| row::of_table(MEMBERS, dialect, named));
+pub const SHAPE: Shape = Shape::Resource("Wallet", &MEMBERS);
 
 /// The shape of a wallet that a search found.
-pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", |dialect, named| row::of_table(FOUND, dialect, named));
-
-/// Writes a wallet in full.
-pub fn write(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, wallet, frame);
-}
-
-/// Writes a wallet as a search finds it.
-pub fn write_found(out: &mut Vec<u8>, wallet: &WalletRow, frame: &Frame<'_>) {
-    write_members(out, FOUND, wallet, frame);
-}
+pub const FOUND_SHAPE: Shape = Shape::Resource("WalletFound", &FOUND);
 
 fn is_resigned(wallet: &Wallet) -> bool {
     wallet.delegate.as_ref().is_some_and(|delegate| delegate.resigned)

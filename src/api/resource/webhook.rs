@@ -4,9 +4,8 @@ use crate::{
     actors::Webhook,
     api::table::{
         dialect::{Dialect, Spoken},
-        frame::Frame,
         parameter::{ANY_TEXT, Parameter, both, documented},
-        row::{self, Member, write_members},
+        row::Member,
         rule::Rule,
         shape::{self, Shape},
     },
@@ -47,19 +46,15 @@ pub struct WebhookRow {
     pub token: Option<String>,
 }
 
-const MEMBERS: &[Member<WebhookRow>] = &[
-    Member::new("id", Shape::Text, |row, _, slot| slot.put(&row.hook.id)),
-    Member::new("event", Shape::Text, |row, _, slot| slot.put(&row.hook.event)),
-    Member::new("target", Shape::Text, |row, _, slot| slot.put(&row.hook.target)),
-    Member::some("token", shape::HASH, |row, _, slot| slot.put_some(row.token.as_ref())),
-    Member::new("enabled", Shape::Boolean, |row, _, slot| slot.put(&row.hook.enabled)),
-    Member::new("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
+/// The members of a webhook.
+pub const MEMBERS: &[Member<WebhookRow>] = &[
+    Member::new("id", Shape::Text, |row, _| (&*row.hook.id).into()),
+    Member::new("event", Shape::Text, |row, _| (&*row.hook.event).into()),
+    Member::new("target", Shape::Text, |row, _| (&*row.hook.target).into()),
+    Member::some("token", shape::HASH, |row, _| row.token.as_deref().into()),
+    Member::new("enabled", Shape::Boolean, |row, _| row.hook.enabled.into()),
+    Member::by("conditions", Shape::List(&Shape::Map(&Shape::Any)), |row, _, slot| slot.put(&row.hook.conditions)),
 ];
 
 /// The shape of a webhook; the token is there once, when it is made.
-pub const SHAPE: Shape = Shape::Resource("Webhook", |dialect, named| row::of_table(MEMBERS, dialect, named));
-
-/// Writes one webhook.
-pub fn write(out: &mut Vec<u8>, row: &WebhookRow, frame: &Frame<'_>) {
-    write_members(out, MEMBERS, row, frame);
-}
+pub const SHAPE: Shape = Shape::Resource("Webhook", &MEMBERS);

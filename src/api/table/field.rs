@@ -1,23 +1,15 @@
-//! Fields by which resources are filtered and ordered: one table for each resource. Source: api.md 3, 4.2.
+//! The values of members, and how they are written, filtered and ordered. Source: api.md 3, 4.2.
 
 use super::{
-    dialect::{Dialect, Spoken},
-    frame::Frame,
-    like::Pattern,
-    parameter::Parameters,
-    rule::Given,
+    dialect::Dialect, frame::Frame, json::MemberWriter, like::Pattern, parameter::Parameters, row::Member, rule::Given,
+    shape::Shape,
+};
+use crate::{
+    ledger::Balance,
+    protocol::{Address, Arktoshi, BlockId, Height, Nonce, PublicKey, Timestamp, TransactionId},
 };
 use serde_json::Value;
 use std::{borrow::Cow, cmp::Ordering};
-
-/// One field of a resource: a row of its table.
-pub struct Field<R> {
-    pub name: &'static str,
-    pub spoken: Spoken,
-    pub value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>,
-    pub test: Test,
-    pub missing: Missing,
-}
 
 /// The place in an order of rows without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +20,30 @@ pub enum Missing {
     Greatest,
 }
 
-/// The value of a resource in a field.
+/// The value of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell<'r> {
     Missing,
+    /// There is one, but not in this form of the resource.
+    Elsewhere,
     Number(i128),
     Text(Cow<'r, str>),
     Flag(bool),
     Texts(Vec<Cow<'r, str>>),
     Json(Value),
+    Address(Address),
+    Block(BlockId),
+    Id(TransactionId),
+    Key(PublicKey),
+    /// Bytes, which are shown in hex.
+    Hex(&'r [u8]),
 }
 
 /// The comparison of a text with the one asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
+    /// In hex, upper case counts as lower.
     Equal,
-    /// In hex, where upper case counts as lower.
-    SameHex,
     Contains,
     /// Whole bytes of it, in hex.
     ContainsHex,
@@ -53,97 +52,111 @@ pub enum Test {
     Like,
 }
 
-impl<R> Field<R> {
-    /// A field that is asked for exactly.
-    pub const fn new(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken: Spoken::Always, value, test: Test::Equal, missing: Missing::Last }
-    }
-
-    /// A field in hex.
-    pub const fn hex(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken: Spoken::Always, value, test: Test::SameHex, missing: Missing::Last }
-    }
-
-    /// A field of which a part is asked for.
-    pub const fn containing(name: &'static str, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken: Spoken::Always, value, test: Test::Contains, missing: Missing::Last }
-    }
-
-    /// A field of some dialects.
-    pub const fn only(name: &'static str, spoken: Spoken, value: for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>) -> Self {
-        Self { name, spoken, value, test: Test::Equal, missing: Missing::Last }
-    }
+/// True if a resource has all that is asked for. Parameters without a row of their name are not filters, nor are those
+/// whose value is elsewhere.
+pub fn matches<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
+    has_all(table, parameters, row, frame) != Some(false)
 }
 
-/// True if a resource has all that is asked for. Parameters without a field of their name are not filters.
-pub fn matches<R>(fields: &[Field<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> bool {
-    parameters.iter().all(|(name, given)| {
-        find(fields, name, frame.dialect).is_none_or(|field| (field.value)(row, frame).passes(given, field.test))
-    })
+/// The same; `None` if it depends on what this form of the resource does not have.
+pub fn has_all<R>(table: &[Member<R>], parameters: &Parameters, row: &R, frame: &Frame<'_>) -> Option<bool> {
+    let mut is_told = true;
+    for (name, given) in parameters.iter() {
+        let Some(member) = find_filter(table, name, frame.dialect) else { continue };
+        match (member.value)(row, frame) {
+            Cell::Elsewhere => is_told = false,
+            cell if !cell.passes(given, member.test) => return Some(false),
+            _ => {}
+        }
+    }
+    is_told.then_some(true)
 }
 
-/// True if anything is asked for that has a field.
-pub fn filters<R>(fields: &[Field<R>], parameters: &Parameters, dialect: Dialect) -> bool {
+/// True if anything is asked for that has a row.
+pub fn filters<R>(table: &[Member<R>], parameters: &Parameters, dialect: Dialect) -> bool {
     parameters.iter().any(|(name, given)| {
-        !matches!(given, Given::Range { from: None, to: None }) && find(fields, name, dialect).is_some()
+        !matches!(given, Given::Range { from: None, to: None }) && find_filter(table, name, dialect).is_some()
     })
 }
 
-/// The number of a resource in a field; `None` if the field has none.
-pub fn number<R>(fields: &[Field<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
-    match (find(fields, name, frame.dialect)?.value)(row, frame) {
+/// The number of a resource in a member; `None` if that is none.
+pub fn number<R>(table: &[Member<R>], name: &str, row: &R, frame: &Frame<'_>) -> Option<i128> {
+    match (find(table, name, frame.dialect)?.value)(row, frame) {
         Cell::Number(number) => Some(number),
         _ => None,
     }
 }
 
-/// Sorts by a field; equal rows keep their order.
+/// Sorts by a member; equal rows keep their order.
 pub fn sort<R: Clone>(
-    fields: &[Field<R>],
+    table: &[Member<R>],
     (name, descending): (&str, bool),
     rows: Vec<R>,
     frame: &Frame<'_>,
 ) -> Vec<R> {
-    let Some(field) = find(fields, name, frame.dialect) else { return rows };
+    let Some(member) = find(table, name, frame.dialect) else { return rows };
     // A cell may cost a hash and an encoding, so each is made once.
-    let mut cells: Vec<_> = rows.iter().map(|row| ((field.value)(row, frame), row)).collect();
-    cells.sort_by(|(one, _), (other, _)| one.order(other, descending, field.missing));
+    let cell = |row| {
+        let cell = (member.value)(row, frame);
+        (cell.plain().unwrap_or(cell), row)
+    };
+    let mut cells: Vec<_> = rows.iter().map(cell).collect();
+    cells.sort_by(|(one, _), (other, _)| one.order(other, descending, member.missing));
     cells.into_iter().map(|(_, row)| row.clone()).collect()
 }
 
-fn find<'f, R>(fields: &'f [Field<R>], name: &str, dialect: Dialect) -> Option<&'f Field<R>> {
-    fields.iter().find(|field| field.name == name && field.spoken.holds(dialect))
+fn find<'t, R>(table: &'t [Member<R>], name: &str, dialect: Dialect) -> Option<&'t Member<R>> {
+    table.iter().find(|member| member.name == name && member.spoken.holds(dialect))
+}
+
+fn find_filter<'t, R>(table: &'t [Member<R>], name: &str, dialect: Dialect) -> Option<&'t Member<R>> {
+    find(table, name, dialect).filter(|member| member.rules.is_some())
 }
 
 impl<'r> Cell<'r> {
-    /// A text, or nothing.
-    pub fn text(text: Option<impl Into<Cow<'r, str>>>) -> Self {
-        text.map_or(Self::Missing, |text| Self::Text(text.into()))
+    /// Writes it as its shape has it, or nothing if there is none and the shape has no null.
+    pub fn write(&self, shape: Shape, slot: MemberWriter<'_, '_>) {
+        match self {
+            Self::Missing if shape.is_nullable() => slot.put(&()),
+            Self::Missing | Self::Elsewhere => {}
+            Self::Number(number) if shape.is_text() => slot.text(number),
+            Self::Number(number) => slot.number(number),
+            Self::Text(text) => slot.put(text),
+            Self::Flag(flag) => slot.put(flag),
+            Self::Texts(texts) => slot.put(texts),
+            Self::Json(value) => slot.put(value),
+            Self::Address(address) => slot.text(address),
+            Self::Block(id) => slot.text(id),
+            Self::Id(id) => slot.text(id),
+            Self::Key(key) => slot.text(key),
+            Self::Hex(bytes) => slot.text(hex::encode(bytes)),
+        }
     }
 
-    /// A value that prints as a text.
-    pub fn shown(value: impl ToString) -> Self {
-        Self::Text(Cow::Owned(value.to_string()))
-    }
-
-    /// A value that prints as a text, if there is one.
-    pub fn shown_some(value: Option<impl ToString>) -> Self {
-        value.map_or(Self::Missing, Self::shown)
-    }
-
-    /// Any number.
-    pub fn number(number: impl Into<i128>) -> Self {
-        Self::Number(number.into())
+    /// The text of what is shown as one.
+    fn plain(&self) -> Option<Self> {
+        let text = match self {
+            Self::Address(address) => address.to_string(),
+            Self::Block(id) => id.to_string(),
+            Self::Id(id) => id.to_string(),
+            Self::Key(key) => key.to_string(),
+            Self::Hex(bytes) => hex::encode(bytes),
+            _ => return None,
+        };
+        Some(text.into())
     }
 
     fn passes(&self, given: &Given, test: Test) -> bool {
-        match (self, given) {
+        let is_hex = matches!(self, Self::Id(_) | Self::Key(_) | Self::Hex(_));
+        let plain = self.plain();
+        match (plain.as_ref().unwrap_or(self), given) {
             (_, Given::Range { from: None, to: None }) => true,
             (Self::Number(found), Given::Integer(wanted)) => *found == i128::from(*wanted),
             (Self::Number(found), Given::Range { from, to }) => {
                 from.is_none_or(|from| *found >= i128::from(from)) && to.is_none_or(|to| *found <= i128::from(to))
             }
             (Self::Flag(found), Given::Boolean(wanted)) => found == wanted,
+            (Self::Text(found), Given::Text(wanted)) if is_hex => found.eq_ignore_ascii_case(wanted),
             (Self::Text(found), Given::Text(wanted)) => test.passes(found, wanted),
             (Self::Text(found), Given::Texts(wanted)) => wanted.iter().any(|wanted| test.passes(found, wanted)),
             (Self::Texts(found), Given::Texts(wanted)) => {
@@ -172,11 +185,52 @@ impl<'r> Cell<'r> {
     }
 }
 
+impl<'r, T: Into<Cell<'r>>> From<Option<T>> for Cell<'r> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing, T::into)
+    }
+}
+
+/// Turns values into cells, each type in its way.
+macro_rules! cells {
+    ($($type:ty: $value:ident => $cell:expr;)*) => {$(
+        impl<'r> From<$type> for Cell<'r> {
+            fn from($value: $type) -> Self {
+                $cell
+            }
+        }
+    )*};
+}
+
+cells! {
+    u8: number => Self::Number(number.into());
+    u16: number => Self::Number(number.into());
+    u32: number => Self::Number(number.into());
+    u64: number => Self::Number(number.into());
+    i64: number => Self::Number(number.into());
+    i128: number => Self::Number(number);
+    usize: number => Self::Number(number as i128);
+    Arktoshi: amount => Self::Number(amount.value().into());
+    Balance: balance => Self::Number(balance.0);
+    Height: height => Self::Number(height.0.into());
+    Nonce: nonce => Self::Number(nonce.0.into());
+    Timestamp: timestamp => Self::Number(timestamp.0.into());
+    bool: flag => Self::Flag(flag);
+    String: text => Self::Text(Cow::Owned(text));
+    &'r str: text => Self::Text(Cow::Borrowed(text));
+    &'r [u8]: bytes => Self::Hex(bytes);
+    &'r [u8; 32]: hash => Self::Hex(hash);
+    TransactionId: id => Self::Id(id);
+    BlockId: id => Self::Block(id);
+    Address: address => Self::Address(address);
+    PublicKey: key => Self::Key(key);
+    Value: value => Self::Json(value);
+}
+
 impl Test {
     fn passes(self, found: &str, wanted: &str) -> bool {
         match self {
             Self::Equal => found == wanted,
-            Self::SameHex => found.eq_ignore_ascii_case(wanted),
             Self::Contains => found.contains(wanted),
             Self::ContainsHex => {
                 let (found, wanted) = (found.as_bytes(), wanted.as_bytes());
@@ -225,7 +279,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_value_come_last_or_count_as_greatest() {
-        let [a, b, none] = [Cell::text(Some("a")), Cell::text(Some("b")), Cell::Missing];
+        let [a, b, none] = [Cell::from("a"), Cell::from("b"), Cell::Missing];
         let order =
             |one: &Cell<'_>, other, missing| (one.order(other, false, missing), one.order(other, true, missing));
         assert_eq!(order(&a, &b, Missing::Last), (Ordering::Less, Ordering::Greater));
@@ -239,8 +293,8 @@ mod tests {
         let open = Given::Range { from: None, to: None };
         assert!(Cell::Missing.passes(&open, Test::Equal));
         let range = Given::Range { from: Some(2), to: Some(3) };
-        let passed: Vec<_> = (1..5).filter(|number| Cell::number(*number).passes(&range, Test::Equal)).collect();
+        let passed: Vec<_> = (1..5_u32).filter(|number| Cell::from(*number).passes(&range, Test::Equal)).collect();
         assert_eq!(passed, [2, 3]);
-        assert!(!Cell::text(Some("5")).passes(&Given::Integer(5), Test::Equal));
+        assert!(!Cell::from("5").passes(&Given::Integer(5), Test::Equal));
     }
 }

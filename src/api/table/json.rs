@@ -61,13 +61,6 @@ impl MemberWriter<'_, '_> {
         write!(self.object.key(self.name), "\"{value}\"").expect("a vector takes all");
     }
 
-    /// Such a text if there is one.
-    pub fn text_some(self, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.text(value);
-        }
-    }
-
     /// A number as it prints, of any width.
     pub fn number(self, value: impl Display) {
         write!(self.object.key(self.name), "{value}").expect("a vector takes all");
@@ -135,7 +128,7 @@ mod tests {
         let out = data_object(|object| {
             object.member("a").put_some(None::<u8>);
             object.member("b").text(7);
-            object.member("c").text_some(None::<u8>);
+            object.member("c").put_some(None::<&str>);
             object.member("d").object(|inner| inner.member("\"").put("\n"));
             object.member("e").list([1, 2], |out, item| write_value(out, &item));
         });

@@ -18,6 +18,11 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// The same, of the published specification only.
+    pub const fn if_documented(self) -> Self {
+        Self { spoken: Spoken::DOCUMENTED, ..self }
+    }
+
     /// The same, which must be given.
     pub const fn required(self) -> Self {
         Self { is_required: true, ..self }
@@ -43,7 +48,6 @@ pub const TRANSACTION_ID: Rule = Rule::Text(&[Check::Hex, Check::Length(64)]);
 pub const HEX: Rule = Rule::Text(&[Check::Hex]);
 pub const ANY_TEXT: Rule = Rule::Text(&[]);
 pub const FROM_ZERO: Rule = Rule::Quantity(Bound::Least(0));
-pub const RANGE: Rule = Rule::Range(Bound::Least(0));
 pub const ADDRESSES: Rule = Rule::Several(&ADDRESS, 1, 50);
 pub const FROM_ONE: Rule = Rule::Quantity(Bound::Positive);
 const ADDRESS_CHECKS: &[Check] = &[Check::AlphaNumeric, Check::Length(34)];

@@ -6,6 +6,7 @@ use super::{
     json,
     page::{Listing, Page},
     parameter::{Parameter, Parameters},
+    row::{Member, write_members},
     shape::Shape,
 };
 use crate::api::{
@@ -297,8 +298,23 @@ impl Call<'_> {
         Reply::json(listing.write(self.page(), link, |out, row| write(out, &row, &frame)))
     }
 
+    /// One page of a list, by its table.
+    pub fn list_rows<R>(&self, listing: Listing<R>, table: &[Member<R>]) -> Reply {
+        self.list(listing, |out, row, frame| write_members(out, table, row, frame))
+    }
+
     /// One resource.
     pub fn show(&self, write: impl FnOnce(&mut Vec<u8>, &Frame<'_>)) -> Reply {
         Reply::json(json::data(|out| write(out, &self.frame())))
+    }
+
+    /// One resource, by its table.
+    pub fn show_row<R>(&self, table: &[Member<R>], row: &R) -> Reply {
+        self.show(|out, frame| write_members(out, table, row, frame))
+    }
+
+    /// All of a list, by their table.
+    pub fn show_rows<R>(&self, table: &[Member<R>], rows: &[R]) -> Reply {
+        self.show(|out, frame| json::write_list(out, rows, |out, row| write_members(out, table, row, frame)))
     }
 }

@@ -1,54 +1,256 @@
-//! The rows of a resource: one for each member that it shows.
+//! The rows of a resource: one for each member. It says what the value is and has, how it is shown, by which rule it is asked
+//! for, how it compares, and in which dialect. What is written, described, filtered and ordered follows from the rows.
 
 use super::{
     dialect::{Dialect, Spoken},
+    field::{Cell, Missing, Test},
     frame::Frame,
     json::{MemberWriter, Object},
-    shape::{self, Named, Shape},
+    parameter::{Parameter, both},
+    rule::{Bound, Rule},
+    shape::{self, Described, Named, Shape},
 };
 use serde_json::Value;
 
-/// One member of a shown resource: a row of its table.
-pub struct Member<R> {
+/// The value of a member.
+pub type CellOf<R> = for<'r> fn(&'r R, &Frame<'r>) -> Cell<'r>;
+
+/// Writes the value of a member, or nothing if the resource has none.
+pub type Writer<R> = fn(&R, &Frame<'_>, MemberWriter<'_, '_>);
+
+/// One member of a resource: a row of its table.
+pub struct Member<R: 'static> {
     pub name: &'static str,
     pub spoken: Spoken,
-    /// The shape of the value.
-    pub shape: Shape,
+    /// The shape of the value; `None` of what only filters and orders.
+    pub shape: Option<Shape>,
     /// True if a resource may have none.
     pub is_optional: bool,
-    /// Writes the value, or nothing if the resource has none.
-    pub write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>),
+    pub value: CellOf<R>,
+    pub written: Written<R>,
+    /// The rules of a parameter of this name: in a list's query, and in a search. `None` if there is no such parameter.
+    pub rules: Option<(Rule, Rule)>,
+    /// The dialects that have the parameter.
+    pub asked: Spoken,
+    pub test: Test,
+    pub missing: Missing,
 }
 
+/// The way in which a member is written.
+pub enum Written<R: 'static> {
+    /// By its value and its shape.
+    Plainly,
+    By(Writer<R>),
+    /// As an object with a table of its own.
+    Members(&'static [Member<R>]),
+}
+
+impl<R> Clone for Member<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Member<R> {}
+
+impl<R> Clone for Written<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Written<R> {}
+
 impl<R> Member<R> {
-    /// A member of both dialects.
-    pub const fn new(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>)) -> Self {
-        Self { name, spoken: Spoken::Always, shape, is_optional: false, write }
+    /// A member that every resource has.
+    pub const fn new(name: &'static str, shape: Shape, value: CellOf<R>) -> Self {
+        Self {
+            name,
+            spoken: Spoken::Always,
+            shape: Some(shape),
+            is_optional: false,
+            value,
+            written: Written::Plainly,
+            rules: None,
+            asked: Spoken::Always,
+            test: Test::Equal,
+            missing: Missing::Last,
+        }
     }
 
-    /// A member of both dialects that not every resource has.
-    pub const fn some(name: &'static str, shape: Shape, write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>)) -> Self {
-        Self { is_optional: true, ..Self::new(name, shape, write) }
+    /// A member that not every resource has.
+    pub const fn some(name: &'static str, shape: Shape, value: CellOf<R>) -> Self {
+        Self { is_optional: true, ..Self::new(name, shape, value) }
     }
 
-    /// A member of some dialects only.
-    pub const fn only(
-        name: &'static str,
-        spoken: Spoken,
-        shape: Shape,
-        write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>),
-    ) -> Self {
-        Self { spoken, ..Self::new(name, shape, write) }
+    /// A member that is not shown, by which resources are filtered or ordered.
+    pub const fn hidden(name: &'static str, value: CellOf<R>) -> Self {
+        Self { shape: None, ..Self::new(name, Shape::Any, value) }
     }
 
-    /// A member of some dialects only that not every resource has.
-    pub const fn only_some(
-        name: &'static str,
-        spoken: Spoken,
-        shape: Shape,
-        write: fn(&R, &Frame<'_>, MemberWriter<'_, '_>),
-    ) -> Self {
-        Self { spoken, ..Self::some(name, shape, write) }
+    /// A member that is shown only, and writes itself.
+    pub const fn by(name: &'static str, shape: Shape, write: Writer<R>) -> Self {
+        Self::new(name, shape, |_, _| Cell::Missing).written(write)
+    }
+
+    /// An object with a table of its own.
+    pub const fn nested(name: &'static str, table: &'static [Self]) -> Self {
+        Self { written: Written::Members(table), ..Self::new(name, Shape::Any, |_, _| Cell::Missing) }
+    }
+
+    /// The same, written in another way than it compares.
+    pub const fn written(self, write: Writer<R>) -> Self {
+        Self { written: Written::By(write), ..self }
+    }
+
+    /// The same, which not every resource has.
+    pub const fn optional(self) -> Self {
+        Self { is_optional: true, ..self }
+    }
+
+    /// The same, in another shape.
+    pub const fn shaped(self, shape: Shape) -> Self {
+        Self { shape: Some(shape), ..self }
+    }
+
+    /// The same, of one dialect.
+    pub const fn only(self, spoken: Spoken) -> Self {
+        Self { spoken, ..self }
+    }
+
+    /// The same, asked for by this rule.
+    pub const fn asked(self, rule: Rule) -> Self {
+        Self { rules: Some((rule, rule)), ..self }
+    }
+
+    /// The same, a number that is asked for within this bound: one in a list's query, a range in a search.
+    pub const fn within(self, bound: Bound) -> Self {
+        Self { rules: Some((Rule::Quantity(bound), Rule::Range(bound))), ..self }
+    }
+
+    /// The same, of numbers from 0.
+    pub const fn ranged(self) -> Self {
+        self.within(Bound::Least(0))
+    }
+
+    /// The same, a text of which a part is asked for by this rule.
+    pub const fn asked_in_part(self, rule: Rule) -> Self {
+        self.asked(rule).tested(Test::Contains)
+    }
+
+    /// The same, asked for in the published specification only.
+    pub const fn if_documented(self) -> Self {
+        Self { asked: Spoken::DOCUMENTED, ..self }
+    }
+
+    /// The same, compared like this.
+    pub const fn tested(self, test: Test) -> Self {
+        Self { test, ..self }
+    }
+
+    /// The same, with rows without a value there in an order.
+    pub const fn missing(self, missing: Missing) -> Self {
+        Self { missing, ..self }
+    }
+
+    fn write(&self, row: &R, frame: &Frame<'_>, slot: MemberWriter<'_, '_>) {
+        match (self.written, self.shape) {
+            (_, None) => {}
+            (Written::By(write), Some(_)) => write(row, frame, slot),
+            (Written::Members(table), Some(_)) => slot.members(table, row, frame),
+            (Written::Plainly, Some(shape)) => (self.value)(row, frame).write(shape.told(frame.dialect), slot),
+        }
+    }
+
+    /// The name, the shape and whether it is always there.
+    fn described(&self, dialect: Dialect, named: &mut Named) -> Option<(&'static str, Value, bool)> {
+        let shape = self.shape?.told(dialect);
+        let schema = match self.written {
+            Written::Members(table) => table.schema(dialect, named),
+            Written::Plainly | Written::By(_) => shape.schema(dialect, named),
+        };
+        Some((self.name, schema, !self.is_optional || shape.is_nullable()))
+    }
+}
+
+/// A table of so many rows, with others in the place of those of their names.
+///
+/// # Panics
+/// The table has no row of such a name.
+pub const fn with<R, const N: usize, const M: usize>(table: &[Member<R>], others: [Member<R>; M]) -> [Member<R>; N] {
+    let (mut made, mut at) = ([table[0]; N], 0);
+    made.copy_from_slice(table);
+    while at < M {
+        made[index(table, others[at].name)] = others[at];
+        at += 1;
+    }
+    made
+}
+
+/// The parameters of a list's query that ask for these members, in the order in which they are checked.
+///
+/// # Panics
+/// The table has no such row, or nobody asks for it.
+pub const fn filters<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
+    parameters(table, names, false)
+}
+
+/// The parameters of a search that ask for these members, in the order in which they are checked.
+///
+/// # Panics
+/// The table has no such row, or nobody asks for it.
+pub const fn searched<R, const N: usize>(table: &[Member<R>], names: [&'static str; N]) -> [Parameter; N] {
+    parameters(table, names, true)
+}
+
+/// The parameter that orders a list by one of these members.
+///
+/// # Panics
+/// The table has no such row.
+pub const fn ordered<R>(table: &[Member<R>], names: &'static [&'static str]) -> [Parameter; 1] {
+    let mut at = 0;
+    while at < names.len() {
+        index(table, names[at]);
+        at += 1;
+    }
+    [both("orderBy", Rule::Order(names))]
+}
+
+const fn parameters<R, const N: usize>(
+    table: &[Member<R>],
+    names: [&'static str; N],
+    is_search: bool,
+) -> [Parameter; N] {
+    let mut parameters = [both("", Rule::Boolean); N];
+    let mut at = 0;
+    while at < N {
+        let Member { name, rules: Some((in_list, in_search)), asked: spoken, .. } = table[index(table, names[at])]
+        else {
+            panic!("a parameter without a rule")
+        };
+        let rule = if is_search { in_search } else { in_list };
+        parameters[at] = Parameter { name, rule, spoken, is_required: false };
+        at += 1;
+    }
+    parameters
+}
+
+const fn index<R>(table: &[Member<R>], name: &str) -> usize {
+    let mut index = 0;
+    while index < table.len() {
+        if is_same(table[index].name.as_bytes(), name.as_bytes()) {
+            return index;
+        }
+        index += 1;
+    }
+    panic!("a name that the table does not have")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([first, one @ ..], [second, other @ ..]) => *first == *second && is_same(one, other),
+        _ => false,
     }
 }
 
@@ -56,20 +258,27 @@ impl<R> Member<R> {
 pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
     let mut object = Object::open(out);
     for member in table.iter().filter(|member| member.spoken.holds(frame.dialect)) {
-        (member.write)(row, frame, object.member(member.name));
+        member.write(row, frame, object.member(member.name));
     }
     object.close();
 }
 
 /// The schema of what a table writes.
-pub fn of_table<R>(table: &[Member<R>], dialect: Dialect, named: &mut Named) -> Value {
-    let members = table.iter().filter(|member| member.spoken.holds(dialect));
-    shape::object(members.map(|member| (member.name, member.shape, !member.is_optional)), dialect, named)
+impl<R> Described for &[Member<R>] {
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+        let members = self.iter().filter(|member| member.spoken.holds(dialect));
+        shape::object(members.filter_map(|member| member.described(dialect, named)).collect())
+    }
 }
 
 impl MemberWriter<'_, '_> {
     /// A nested resource with a table of its own.
     pub fn members<R>(self, table: &[Member<R>], row: &R, frame: &Frame<'_>) {
         self.value_with(|out| write_members(out, table, row, frame));
+    }
+
+    /// A list of nested resources with a table of their own.
+    pub fn rows<'r, R: 'static>(self, table: &[Member<R>], rows: impl IntoIterator<Item = &'r R>, frame: &Frame<'_>) {
+        self.list(rows, |out, row| write_members(out, table, row, frame));
     }
 }

@@ -7,6 +7,24 @@ use serde_json::{Map, Value, json};
 /// Named schemas that others refer to.
 pub type Named = Map<String, Value>;
 
+/// What has a schema: a table of members, or a function.
+pub trait Described {
+    /// The schema, of which resources are added to `named`.
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value;
+}
+
+impl Described for fn(Dialect, &mut Named) -> Value {
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+        self(dialect, named)
+    }
+}
+
+impl Described for Shape {
+    fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
+        Self::schema(*self, dialect, named)
+    }
+}
+
 /// The shape of a value.
 #[derive(Clone, Copy)]
 pub enum Shape {
@@ -24,11 +42,15 @@ pub enum Shape {
     Map(&'static Shape),
     /// An object with these members, in this order; whether each is always there.
     Members(&'static [(&'static str, Shape, bool)]),
-    /// A resource with a name and tables of its own.
-    Resource(&'static str, fn(Dialect, &mut Named) -> Value),
+    /// A resource with a name.
+    Resource(&'static str, &'static (dyn Described + Sync)),
     /// The same without a name.
-    Table(fn(Dialect, &mut Named) -> Value),
+    Table(&'static (dyn Described + Sync)),
+    /// A schema of its own.
+    Own(fn() -> Value),
     Either(&'static [Shape]),
+    /// One in the published specification, another in the reference's dialect.
+    Told(&'static Shape, &'static Shape),
 }
 
 /// A whole number as a text.
@@ -37,11 +59,33 @@ pub const AMOUNT: Shape = Shape::Pattern("^-?[0-9]+$");
 pub const HEX: Shape = Shape::Pattern("^([0-9a-f]{2})*$");
 /// The id of a transaction, or the hash of something.
 pub const HASH: Shape = Shape::Pattern("^[0-9a-f]{64}$");
+/// A number in the published specification, where the reference's dialect has an amount as a text.
+pub const NUMBER_OR_AMOUNT: Shape = Shape::Told(&Shape::Integer, &AMOUNT);
+pub const TEXT_OR_NULL: Shape = Shape::Either(&[Shape::Text, Shape::Null]);
 pub const KEY: Shape = Shape::Pattern("^0[0-9a-f]{65}$");
 pub const ADDRESS: Shape = Shape::Pattern("^[1-9A-HJ-NP-Za-km-z]{34}$");
 pub const BLOCK_ID: Shape = Shape::Pattern("^([0-9]{1,20}|[0-9a-f]{64})$");
 
 impl Shape {
+    /// The shape in a dialect.
+    pub const fn told(self, dialect: Dialect) -> Self {
+        match (self, dialect) {
+            (Self::Told(documented, _), Dialect::Documented) => *documented,
+            (Self::Told(_, core), Dialect::Core26) => *core,
+            (other, _) => other,
+        }
+    }
+
+    /// True if it is a text in JSON.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Pattern(_))
+    }
+
+    /// True if it may be null.
+    pub fn is_nullable(self) -> bool {
+        matches!(self, Self::Either(shapes) if shapes.iter().any(|shape| matches!(shape, Self::Null)))
+    }
+
     /// Returns the shape as JSON Schema. Resources are added to `named` and referred to.
     pub fn schema(self, dialect: Dialect, named: &mut Named) -> Value {
         match self {
@@ -55,19 +99,21 @@ impl Shape {
             Self::List(item) => json!({"type": "array", "items": item.schema(dialect, named)}),
             Self::Map(member) => json!({"type": "object", "additionalProperties": member.schema(dialect, named)}),
             Self::Members(members) => {
-                let members = members.iter().map(|(name, shape, always)| (*name, *shape, *always));
-                object(members, dialect, named)
+                let members = members.iter();
+                object(members.map(|(name, shape, always)| (*name, shape.schema(dialect, named), *always)).collect())
             }
-            Self::Resource(name, make) => {
+            Self::Resource(name, described) => {
                 if !named.contains_key(name) {
                     // Its place first, so that a resource within itself ends.
                     named.insert(name.to_owned(), Value::Null);
-                    let schema = make(dialect, named);
+                    let schema = described.schema(dialect, named);
                     named.insert(name.to_owned(), schema);
                 }
                 json!({"$ref": format!("#/components/schemas/{name}")})
             }
-            Self::Table(make) => make(dialect, named),
+            Self::Table(described) => described.schema(dialect, named),
+            Self::Own(make) => make(),
+            Self::Told(..) => self.told(dialect).schema(dialect, named),
             Self::Either(shapes) => {
                 let shapes: Vec<Value> = shapes.iter().map(|shape| shape.schema(dialect, named)).collect();
                 json!({ "anyOf": shapes })
@@ -76,16 +122,10 @@ impl Shape {
     }
 }
 
-/// An object with these members and no others.
-pub fn object(
-    members: impl Iterator<Item = (&'static str, Shape, bool)>,
-    dialect: Dialect,
-    named: &mut Named,
-) -> Value {
-    let (mut properties, mut required) = (Map::new(), Vec::new());
-    for (name, shape, always) in members {
-        properties.insert(name.to_owned(), shape.schema(dialect, named));
-        required.extend(always.then_some(name));
-    }
+/// An object with these members and no others: the schema of each, and whether it is always there.
+pub fn object(members: Vec<(&'static str, Value, bool)>) -> Value {
+    let required: Vec<&str> = members.iter().filter(|(_, _, always)| *always).map(|(name, _, _)| *name).collect();
+    let properties: Map<String, Value> =
+        members.into_iter().map(|(name, schema, _)| (name.to_owned(), schema)).collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }

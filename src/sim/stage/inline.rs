@@ -8,7 +8,7 @@ use crate::{
     sim::{
         Observer, Plan, SeedTree, World, plan,
         queue::Soon,
-        world::{Delivery, Moment, What},
+        world::{Delivery, Handed, Moment},
     },
 };
 
@@ -89,9 +89,7 @@ impl InlineStage {
     /// Plays all events due before `until`; the clock then stands there.
     pub fn run_until(&mut self, until: SimTime) {
         let through = until.just_before();
-        while let Some(delivery) = self.next(through) {
-            self.play(delivery);
-        }
+        while self.play(through) {}
         self.world.rest_until(until);
     }
 
@@ -102,40 +100,44 @@ impl InlineStage {
 
     /// Plays one event due at `through` or before, and says whether there was one. Somebody may ask the observers after it.
     pub fn step(&mut self, through: SimTime) -> bool {
-        let Some(delivery) = self.next(through) else { return false };
-        self.play(delivery);
-        self.world.rest();
+        let has_played = self.play(through);
+        if has_played {
+            self.world.rest();
+        }
+        has_played
+    }
+
+    /// Plays one event due at `through` or before, and says whether there was one.
+    fn play(&mut self, through: SimTime) -> bool {
+        let (actors, effects) = (&mut self.actors, &mut self.effects);
+        let Some(Delivery { index, to, now, what }) = next(&mut self.world, actors, self.many, through) else {
+            return false;
+        };
+        hand_over(&mut actors[index], now, what, effects);
+        self.world.absorb(to, effects);
         true
     }
+}
 
-    fn play(&mut self, delivery: Delivery) {
-        let Delivery { index, to, now, what } = delivery;
-        self.hand_over(index, now, what);
-        self.world.absorb(to, &mut self.effects);
+/// The next event due at `through` or before. With many actors, memory is fetched ahead of those that follow it.
+fn next<'w>(world: &'w mut World, actors: &[Hosted], many: bool, through: SimTime) -> Option<Delivery<'w>> {
+    if !many {
+        return world.next(through);
     }
+    let soon = |index: usize, from: Option<NodeId>, soon| match soon {
+        Soon::Near => actors[index].fetch(Announced::Near { is_wake: from.is_none() }),
+        Soon::Next => actors[index].fetch(Announced::Next { from }),
+    };
+    world.next_foreseeing(through, Some(soon))
+}
 
-    /// Most of what is handed to an actor is a message to a peer, which reads it where it lies.
-    fn hand_over(&mut self, index: usize, now: SimTime, what: What) {
-        let (world, actor, effects) = (&mut self.world, &mut self.actors[index], &mut self.effects);
-        if let Some(peer) = actor.reader()
-            && let Some((from, message)) = world.message(&what)
-        {
-            peer.read(now, from, message, effects);
-            world.heard(what);
-        } else {
-            actor.take(now, world.stimulus(what), effects);
-        }
-    }
-
-    /// The next event due at `through` or before. With many actors, memory is fetched ahead of those that follow it.
-    fn next(&mut self, through: SimTime) -> Option<Delivery> {
-        if !self.many {
-            return self.world.next(through);
-        }
-        let soon = |index: usize, from: Option<NodeId>, soon| match soon {
-            Soon::Near => self.actors[index].fetch(Announced::Near { is_wake: from.is_none() }),
-            Soon::Next => self.actors[index].fetch(Announced::Next { from }),
-        };
-        self.world.next_foreseeing(through, Some(soon))
+/// Most of what is handed to an actor is a message to a peer, which reads it where it lies.
+fn hand_over(actor: &mut Hosted, now: SimTime, what: Handed<'_>, effects: &mut Vec<Effect>) {
+    if let Some(peer) = actor.reader()
+        && let Some((from, message)) = what.message()
+    {
+        peer.read(now, from, message, effects);
+    } else {
+        actor.take(now, what.stimulus(), effects);
     }
 }

@@ -125,10 +125,9 @@ impl RactorStage {
     /// # Errors
     /// An actor died.
     pub async fn step(&mut self, through: SimTime) -> Result<bool, ActorDied> {
-        let Some(delivery) = self.world.next(through) else { return Ok(false) };
-        let (id, host) = &self.hosts[delivery.index];
-        let Delivery { now, what, .. } = delivery;
-        let stimulus = self.world.stimulus(what);
+        let Some(Delivery { index, now, what, .. }) = self.world.next(through) else { return Ok(false) };
+        let (id, host) = &self.hosts[index];
+        let stimulus = what.stimulus();
         let buffer = std::mem::take(&mut self.effects);
         let message = |reply| HostMessage::Deliver(now, stimulus, buffer, reply);
         match host.call(message, None::<Duration>).await {

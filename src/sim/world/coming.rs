@@ -28,6 +28,8 @@ pub struct Coming {
     messages: Slab<Shared>,
     /// The message that was last sent from peer to peer, while it is under way.
     latest: Option<u32>,
+    /// The event that left the queue last, until it is taken or let go.
+    due: Option<Event>,
 }
 
 /// Wake-ups: plain values, so that it is known where each lies without looking there.
@@ -52,15 +54,6 @@ impl Wakes {
         self.free.push(place);
         self.all[place as usize]
     }
-}
-
-/// One copy of a message from peer to peer, by the place of the record that the copies share. Neither to be forgotten nor
-/// to be given back twice: the record goes with the last of them.
-#[derive(Debug)]
-#[must_use]
-pub struct Copied {
-    place: u32,
-    from: NodeId,
 }
 
 /// What waits in the queue: what of what is kept, and of what most events are for whom and from whom. It is moved about,
@@ -91,18 +84,24 @@ impl Due {
     }
 
     #[inline]
-    fn next(self) -> Next {
+    fn event(self) -> Event {
         let (place, to) = halves(self.what);
         let (generation, from) = halves(self.rest);
         let node = NodeId(to);
         match (to, from.checked_sub(Self::WAKES)) {
-            (Self::ITEM, _) => Next::Item(Kept(place)),
-            (_, None) => Next::Copy { copy: Copied { place, from: NodeId(from) }, to: node, generation },
-            (_, Some(role)) => {
-                Next::Wake { wake: Waking(place), to: ActorId { node, role: ROLES[role as usize] }, generation }
-            }
+            (Self::ITEM, _) => Event::Item { place },
+            (_, None) => Event::Copy { place, from: NodeId(from), to: node, generation },
+            (_, Some(role)) => Event::Wake { place, to: ActorId { node, role: ROLES[role as usize] }, generation },
         }
     }
+}
+
+/// A [`Due`] taken apart. Its place is free again once [`Coming::due`] has been taken, so no event leaves this module.
+#[derive(Clone, Copy)]
+enum Event {
+    Item { place: u32 },
+    Wake { place: u32, to: ActorId, generation: u32 },
+    Copy { place: u32, from: NodeId, to: NodeId, generation: u32 },
 }
 
 const fn pair(low: u32, high: u32) -> u64 {
@@ -113,25 +112,52 @@ const fn halves(pair: u64) -> (u32, u32) {
     (pair as u32, (pair >> 32) as u32)
 }
 
-/// What is due.
-pub enum Next {
-    /// To be looked at with [`Coming::look`], and taken with [`Coming::item`] or [`Coming::stimulus`].
-    Item(Kept),
+/// What is due, where it lies.
+#[derive(Clone, Copy)]
+pub enum Next<'c> {
+    Item(&'c Item),
     /// A wake-up of an actor of a node in its state of this generation.
-    Wake { wake: Waking, to: ActorId, generation: u32 },
+    Wake {
+        wake: Wake,
+        to: ActorId,
+        generation: u32,
+    },
     /// A copy of a message between peers, for that of a node in its state of this generation.
-    Copy { copy: Copied, to: NodeId, generation: u32 },
+    Copy {
+        from: ActorId,
+        message: &'c Message,
+        to: ActorId,
+        generation: u32,
+    },
 }
 
-/// The place of an item. Not to be forgotten.
-#[derive(Debug)]
-#[must_use]
-pub struct Kept(u32);
+/// What is due, handed to an actor, which reads it where it lies or takes it. Dropped unread, it is gone as well.
+pub struct Handed<'c>(&'c mut Coming);
 
-/// The place of a wake-up. Not to be forgotten.
-#[derive(Debug)]
-#[must_use]
-pub struct Waking(u32);
+impl Handed<'_> {
+    /// Who sent what; `None` of anything but a message.
+    #[inline]
+    pub fn message(&self) -> Option<(ActorId, &Message)> {
+        match self.0.next()? {
+            Next::Item(Item::Input { input: Input::Message { from, message }, .. }) => Some((*from, message)),
+            Next::Copy { from, message, .. } => Some((from, message)),
+            Next::Item(_) | Next::Wake { .. } => None,
+        }
+    }
+
+    /// What the actor hears, for it to keep.
+    #[inline]
+    pub fn stimulus(self) -> Stimulus {
+        self.0.stimulus().expect("an actor is handed what is for one")
+    }
+}
+
+impl Drop for Handed<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}
 
 /// A message from peer to peer, or what several say alike.
 #[derive(Clone)]
@@ -159,7 +185,7 @@ impl Coming {
     pub const COPY_BYTES: u64 = size_of::<(u64, Due)>() as u64;
 
     pub fn push(&mut self, at: SimTime, item: Item) {
-        let Kept(place) = self.keep(item);
+        let place = self.keep(item);
         self.queue.push(at, Due::item(place));
     }
 
@@ -169,9 +195,14 @@ impl Coming {
         self.queue.push(at, Due::wake(place, to, generation));
     }
 
-    /// Keeps an item that is due already.
-    pub fn keep(&mut self, item: Item) -> Kept {
-        Kept(place(self.items.insert(item)))
+    /// Makes an item the one that is due, before all that wait.
+    pub fn push_first(&mut self, item: Item) {
+        self.let_go();
+        self.due = Some(Event::Item { place: self.keep(item) });
+    }
+
+    fn keep(&mut self, item: Item) -> u32 {
+        place(self.items.insert(item))
     }
 
     /// Copies of one message from peer to peer, in the order sent. The message is taken, unless one like it is kept.
@@ -197,24 +228,26 @@ impl Coming {
         place
     }
 
-    /// The next of all, if it is due at `through` or before. Tells who soon hears something from whose peer, or is woken,
-    /// if that is wanted.
+    /// Makes the next of all the one that is due, if its time is `through` or before, and returns that time. Tells who soon
+    /// hears something from whose peer, or is woken, if that is wanted.
+    #[inline]
     pub fn pop(
         &mut self,
         through: SimTime,
         soon: Option<impl FnMut(ActorId, Option<NodeId>, Soon)>,
-    ) -> Option<(SimTime, Next)> {
+    ) -> Option<SimTime> {
+        self.let_go();
         let (items, wakes) = (&self.items, &self.wakes.all);
         let soon = soon.map(|mut soon| {
-            move |due: &Due, how| match due.next() {
-                Next::Copy { copy, to, .. } => soon(peer(to), Some(copy.from), how),
-                Next::Wake { wake, to, .. } => {
+            move |due: &Due, how| match due.event() {
+                Event::Copy { from, to, .. } => soon(peer(to), Some(from), how),
+                Event::Wake { place, to, .. } => {
                     if how == Soon::Near {
-                        ahead::line(wakes, wake.0 as usize);
+                        ahead::line(wakes, place as usize);
                     }
                     soon(to, None, how);
                 }
-                Next::Item(Kept(place)) => {
+                Event::Item { place } => {
                     if let Item::Input { to, input: Input::Message { from, .. }, .. } = &items[place as usize] {
                         soon(*to, Some(from.node), how);
                     }
@@ -222,63 +255,86 @@ impl Coming {
             }
         });
         let (at, due) = self.queue.pop_foreseeing(through, soon)?;
-        Some((at, due.next()))
+        self.due = Some(due.event());
+        Some(at)
     }
 
-    pub fn look(&self, kept: &Kept) -> &Item {
-        &self.items[kept.0 as usize]
+    /// What is due, to be looked at.
+    #[inline]
+    pub fn next(&self) -> Option<Next<'_>> {
+        Some(match self.due? {
+            Event::Item { place } => Next::Item(&self.items[place as usize]),
+            Event::Wake { place, to, generation } => {
+                Next::Wake { wake: self.wakes.all[place as usize], to, generation }
+            }
+            Event::Copy { place, from, to, generation } => {
+                let message = &self.messages[place as usize].message;
+                Next::Copy { from: peer(from), message, to: peer(to), generation }
+            }
+        })
     }
 
-    pub fn item(&mut self, kept: Kept) -> Item {
-        self.items.remove(kept.0 as usize)
+    /// Hands over what is due.
+    #[inline]
+    pub fn hand_over(&mut self) -> Handed<'_> {
+        Handed(self)
     }
 
-    /// What an actor will be woken for.
-    pub fn wake(&self, wake: &Waking) -> Wake {
-        self.wakes.all[wake.0 as usize]
+    /// Takes the item that is due.
+    pub fn item(&mut self) -> Option<Item> {
+        let Event::Item { place } = self.due? else { return None };
+        self.due = None;
+        Some(self.items.remove(place as usize))
     }
 
-    /// What an actor is woken for.
-    pub fn woken(&mut self, wake: Waking) -> Wake {
-        self.wakes.remove(wake.0)
-    }
-
-    /// What an actor hears of an item that is for one: moved once, straight from where it lies, for this is done
-    /// millions of times.
-    pub fn stimulus(&mut self, kept: Kept) -> Stimulus {
-        let place = kept.0 as usize;
-        let stimulus = match &mut self.items[place] {
-            Item::Input { input, .. } => Stimulus::Input(mem::replace(input, Input::Start)),
-            Item::Stimulus { stimulus, .. } => mem::replace(stimulus, Stimulus::Input(Input::Start)),
-            other => panic!("{other:?} is not for an actor"),
+    /// Takes what is due as what an actor hears; nothing if it is not for one. It moves once, straight from where it lies,
+    /// for this is done millions of times.
+    #[inline]
+    pub fn stimulus(&mut self) -> Option<Stimulus> {
+        let stimulus = match self.due? {
+            Event::Item { place } => {
+                let stimulus = match &mut self.items[place as usize] {
+                    Item::Input { input, .. } => Stimulus::Input(mem::replace(input, Input::Start)),
+                    Item::Stimulus { stimulus, .. } => mem::replace(stimulus, Stimulus::Input(Input::Start)),
+                    Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. } => {
+                        return None;
+                    }
+                };
+                self.items.remove(place as usize);
+                stimulus
+            }
+            Event::Wake { place, .. } => Stimulus::Input(Input::Wake(self.wakes.remove(place))),
+            Event::Copy { place, from, .. } => {
+                let shared = &mut self.messages[place as usize];
+                shared.left -= 1;
+                let message = match shared.left {
+                    0 => self.forget(place),
+                    _ => shared.message.clone(),
+                };
+                Stimulus::Input(Input::Message { from: peer(from), message })
+            }
         };
-        self.items.remove(place);
-        stimulus
+        self.due = None;
+        Some(stimulus)
     }
 
-    /// Who sent a copy, and what it says.
-    pub fn copied(&self, copy: &Copied) -> (ActorId, &Message) {
-        (peer(copy.from), &self.messages[copy.place as usize].message)
-    }
-
-    /// Gives a copy back.
-    pub fn heard(&mut self, copy: Copied) {
-        let shared = &mut self.messages[copy.place as usize];
-        shared.left -= 1;
-        if shared.left == 0 {
-            self.forget(copy.place);
+    /// Lets go of what is due. The record of a message goes with its last copy.
+    #[inline]
+    fn let_go(&mut self) {
+        match self.due.take() {
+            None => {}
+            Some(Event::Item { place }) => drop(self.items.remove(place as usize)),
+            Some(Event::Wake { place, .. }) => {
+                self.wakes.remove(place);
+            }
+            Some(Event::Copy { place, .. }) => {
+                let shared = &mut self.messages[place as usize];
+                shared.left -= 1;
+                if shared.left == 0 {
+                    self.forget(place);
+                }
+            }
         }
-    }
-
-    /// Makes a copy a message of its own.
-    pub fn taken(&mut self, copy: Copied) -> (ActorId, Message) {
-        let shared = &mut self.messages[copy.place as usize];
-        shared.left -= 1;
-        let message = match shared.left {
-            0 => self.forget(copy.place),
-            _ => shared.message.clone(),
-        };
-        (peer(copy.from), message)
     }
 
     fn forget(&mut self, place: u32) -> Message {
@@ -300,15 +356,15 @@ impl Coming {
 
     /// Who sends what is under way, and to whom. Looks at everything that is to come.
     pub fn under_way(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
-        self.queue.iter().filter_map(|due| match due.next() {
-            Next::Copy { copy, to, .. } => Some((copy.from, to)),
-            Next::Item(kept) => match self.look(&kept) {
+        self.queue.iter().filter_map(|due| match due.event() {
+            Event::Copy { from, to, .. } => Some((from, to)),
+            Event::Item { place } => match &self.items[place as usize] {
                 Item::Input { to, input: Input::Message { from, .. }, .. } | Item::Post { from, to, .. } => {
                     Some((from.node, to.node))
                 }
                 _ => None,
             },
-            Next::Wake { .. } => None,
+            Event::Wake { .. } => None,
         })
     }
 }
@@ -324,24 +380,25 @@ fn place(index: usize) -> u32 {
 /// In the order in which all of it comes, whatever places it lies in: those are given anew.
 impl Saved for Coming {
     fn save(&self, out: &mut Saver) {
-        let Self { queue, items, wakes, messages, latest: _ } = self;
+        // A run is written down between two events.
+        let Self { queue, items, wakes, messages, latest: _, due: _ } = self;
         let events = queue.in_order();
         out.number(events.len() as u64);
         let mut written: IndexMap<u64, u64, IdHash> = IndexMap::default();
         for (at, due) in events {
             at.save(out);
-            match due.next() {
-                Next::Item(Kept(place)) => {
+            match due.event() {
+                Event::Item { place } => {
                     out.raw(&[ITEM]);
                     items[place as usize].save(out);
                 }
-                Next::Wake { wake: Waking(place), to, generation } => {
+                Event::Wake { place, to, generation } => {
                     out.raw(&[WAKE]);
                     wakes.all[place as usize].save(out);
                     to.save(out);
                     generation.save(out);
                 }
-                Next::Copy { copy: Copied { place, from }, to, generation } => {
+                Event::Copy { place, from, to, generation } => {
                     out.raw(&[COPY]);
                     from.save(out);
                     to.save(out);
@@ -366,7 +423,7 @@ impl Saved for Coming {
         for _ in 0..from.number()? {
             let at = SimTime::load(from)?;
             let due = match from.array()? {
-                [ITEM] => Due::item(coming.keep(Item::load(from)?).0),
+                [ITEM] => Due::item(coming.keep(Item::load(from)?)),
                 [WAKE] => {
                     let (wake, to, generation) = Saved::load(from)?;
                     Due::wake(coming.wakes.insert(wake), to, generation)
@@ -437,27 +494,30 @@ mod tests {
                 expected.extend((0..copies as u32).map(|to| (which, from, NodeId(to))));
                 for _ in 0..heard {
                     let through = SimTime::from_micros(u64::MAX);
-                    let next = coming.pop(through, None::<fn(ActorId, Option<NodeId>, Soon)>);
+                    let at = coming.pop(through, None::<fn(ActorId, Option<NodeId>, Soon)>);
                     let Some(wanted) = expected.pop_front() else {
-                        prop_assert!(next.is_none());
+                        prop_assert!(at.is_none());
                         continue;
                     };
-                    let Some((at, Next::Copy { copy, to, generation })) = next else {
+                    let (Some(at), Some(Next::Copy { to, generation, .. })) = (at, coming.next()) else {
                         return Err(TestCaseError::fail("a copy is under way"));
                     };
                     now = at.micros();
-                    prop_assert_eq!(generation, to.0 + 7);
-                    let found = match taken {
-                        true => coming.taken(copy),
-                        false => {
-                            let (from, message) = coming.copied(&copy);
-                            let found = (from, message.clone());
-                            coming.heard(copy);
-                            found
+                    prop_assert_eq!(generation, to.node.0 + 7);
+                    let found = {
+                        let handed = coming.hand_over();
+                        match taken {
+                            true => match handed.stimulus() {
+                                Stimulus::Input(Input::Message { from, message }) => Some((from, message)),
+                                _ => None,
+                            },
+                            false => handed.message().map(|(from, message)| (from, message.clone())),
                         }
                     };
+                    let found = found.ok_or_else(|| TestCaseError::fail("it is a message"))?;
+                    prop_assert!(coming.next().is_none(), "whoever was handed it has let go of it");
                     let (which, from, node) = wanted;
-                    prop_assert_eq!((says(&found.1, &lists), found.0.node, to), (Some(which), from, node));
+                    prop_assert_eq!((says(&found.1, &lists), found.0.node, to.node), (Some(which), from, node));
                 }
                 prop_assert!(coming.messages.len() <= expected.len());
             }

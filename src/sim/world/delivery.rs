@@ -2,40 +2,28 @@
 
 use super::{
     Item, World,
-    coming::{Copied, Kept, Next, Waking},
+    coming::{Handed, Next},
     nodes::{Freed, NotNow, Reach},
 };
 use crate::{
-    actors::{ActorId, Input, Message, NodeId, Role, SimTime, Stimulus, ahead::Ahead},
+    actors::{ActorId, Input, NodeId, SimTime, Stimulus, ahead::Ahead},
     sim::{plan, queue::Soon},
 };
 
 /// What a stage hands to an actor next.
-#[derive(Debug)]
-pub struct Delivery {
+pub struct Delivery<'w> {
     /// Index of the actor in [`crate::sim::Plan::actors`].
     pub index: usize,
     pub to: ActorId,
     /// What the node's clock shows.
     pub now: SimTime,
-    pub what: What,
-}
-
-/// What an actor is handed.
-#[derive(Debug)]
-pub enum What {
-    /// Something of its own, which the world keeps until it is fetched.
-    Kept(Kept),
-    /// What it asked to be woken for.
-    Wake(Waking),
-    /// A copy of a message from peer to peer, to be read where it lies and given back, or taken.
-    Copy(Copied),
+    pub what: Handed<'w>,
 }
 
 impl World {
     /// The next event for an actor due at `through` or before; the clock moves onto it.
     #[inline]
-    pub(in crate::sim) fn next(&mut self, through: SimTime) -> Option<Delivery> {
+    pub(in crate::sim) fn next(&mut self, through: SimTime) -> Option<Delivery<'_>> {
         self.next_foreseeing(through, None::<fn(usize, Option<NodeId>, Soon)>)
     }
 
@@ -46,8 +34,8 @@ impl World {
         &mut self,
         through: SimTime,
         mut soon: Option<impl FnMut(usize, Option<NodeId>, Soon)>,
-    ) -> Option<Delivery> {
-        loop {
+    ) -> Option<Delivery<'_>> {
+        let (to, now) = loop {
             let links = self.network.links();
             let soon = soon.as_mut().map(|soon| {
                 |to: ActorId, from: Option<NodeId>, how| {
@@ -58,54 +46,45 @@ impl World {
                     }
                 }
             });
-            let (now, next) = self.queue.pop(through, soon)?;
-            self.now = now;
-            match next {
-                Next::Copy { copy, to, generation } => {
-                    let to = ActorId { node: to, role: Role::Peer };
-                    match self.nodes.reach(to.node, generation, now) {
-                        Reach::Now(local) => return Some(self.delivery(to, local, What::Copy(copy))),
-                        Reach::Not(why) => {
-                            let input = self.taken(copy);
-                            self.not_now(why, to, input);
-                        }
-                    }
+            self.now = self.queue.pop(through, soon)?;
+            if let Some(reached) = self.reached() {
+                break reached;
+            }
+        };
+        self.delivered += 1;
+        if self.tells_acts {
+            self.tell_heard(to, now);
+        }
+        Some(Delivery { index: plan::index(to), to, now, what: self.queue.hand_over() })
+    }
+
+    /// The actor that hears now what is due, and what its node's clock shows. What is for no actor, or does not reach it now,
+    /// is done with.
+    #[inline]
+    fn reached(&mut self) -> Option<(ActorId, SimTime)> {
+        let (to, reach) = match self.queue.next()? {
+            Next::Copy { to, generation, .. }
+            | Next::Wake { to, generation, .. }
+            | Next::Item(&Item::Input { to, generation, .. }) => (to, self.nodes.reach(to.node, generation, self.now)),
+            Next::Item(&Item::Stimulus { to, .. }) if self.nodes.is_up(to.node) => {
+                (to, Reach::Now(self.nodes.clock(to.node).local(self.now)))
+            }
+            Next::Item(_) => return self.done(),
+        };
+        match reach {
+            Reach::Now(local) => Some((to, local)),
+            Reach::Not(why) => {
+                if let Some(Stimulus::Input(input)) = self.queue.stimulus() {
+                    self.not_now(why, to, input);
                 }
-                Next::Wake { wake, to, generation } => match self.nodes.reach(to.node, generation, now) {
-                    Reach::Now(local) => return Some(self.delivery(to, local, What::Wake(wake))),
-                    Reach::Not(why) => {
-                        let input = Input::Wake(self.queue.woken(wake));
-                        self.not_now(why, to, input);
-                    }
-                },
-                Next::Item(kept) => {
-                    if let Some(delivery) = self.item(kept) {
-                        return Some(delivery);
-                    }
-                }
+                None
             }
         }
     }
 
-    /// What is for an actor that hears it now stays where it is until the actor is called.
-    fn item(&mut self, kept: Kept) -> Option<Delivery> {
-        match *self.queue.look(&kept) {
-            Item::Input { to, generation, .. } => match self.nodes.reach(to.node, generation, self.now) {
-                Reach::Now(local) => return Some(self.delivery(to, local, What::Kept(kept))),
-                Reach::Not(why) => {
-                    if let Stimulus::Input(input) = self.queue.stimulus(kept) {
-                        self.not_now(why, to, input);
-                    }
-                    return None;
-                }
-            },
-            Item::Stimulus { to, .. } if self.nodes.is_up(to.node) => {
-                let local = self.nodes.clock(to.node).local(self.now);
-                return Some(self.delivery(to, local, What::Kept(kept)));
-            }
-            _ => {}
-        }
-        match self.queue.item(kept) {
+    /// Does what an item that no actor hears says.
+    fn done(&mut self) -> Option<(ActorId, SimTime)> {
+        match self.queue.item()? {
             // A node that is down hears nothing; when it comes back, it is told anew what makes it deviate.
             Item::Input { .. } | Item::Stimulus { .. } => {}
             Item::Post { from, to, message } => {
@@ -121,14 +100,6 @@ impl World {
         None
     }
 
-    fn delivery(&mut self, to: ActorId, now: SimTime, what: What) -> Delivery {
-        self.delivered += 1;
-        if self.tells_acts {
-            self.tell_heard(to, now, &what);
-        }
-        Delivery { index: plan::index(to), to, now, what }
-    }
-
     /// What happens to an input that does not reach its node now.
     fn not_now(&mut self, why: NotNow, to: ActorId, input: Input) {
         match why {
@@ -140,12 +111,12 @@ impl World {
         }
     }
 
-    /// Hands on what has waited longest on a node.
-    fn free(&mut self, node: NodeId, generation: u32) -> Option<Delivery> {
+    /// Makes due what has waited longest on a node.
+    fn free(&mut self, node: NodeId, generation: u32) -> Option<(ActorId, SimTime)> {
         let Freed { to, input, local, again } = self.nodes.free(node, generation, self.now)?;
         self.call(node, again);
-        let kept = self.queue.keep(Item::Input { to, generation, input });
-        Some(self.delivery(to, local, What::Kept(kept)))
+        self.queue.push_first(Item::Input { to, generation, input });
+        Some((to, local))
     }
 
     pub(super) fn call(&mut self, node: NodeId, at: Option<SimTime>) {
@@ -153,43 +124,5 @@ impl World {
             let generation = self.nodes.generation(node);
             self.queue.push(at.max(self.now), Item::Free { node, generation });
         }
-    }
-
-    /// What an actor hears, for it to take.
-    pub(in crate::sim) fn stimulus(&mut self, what: What) -> Stimulus {
-        match what {
-            What::Kept(kept) => self.queue.stimulus(kept),
-            What::Wake(wake) => Stimulus::Input(Input::Wake(self.queue.woken(wake))),
-            What::Copy(copy) => Stimulus::Input(self.taken(copy)),
-        }
-    }
-
-    /// Who sent what, for an actor that reads it where it lies; `None` of anything but a message.
-    pub(in crate::sim) fn message(&self, what: &What) -> Option<(ActorId, &Message)> {
-        match what {
-            What::Kept(kept) => match self.queue.look(kept) {
-                Item::Input { input: Input::Message { from, message }, .. } => Some((*from, message)),
-                _ => None,
-            },
-            What::Copy(copy) => Some(self.queue.copied(copy)),
-            What::Wake(_) => None,
-        }
-    }
-
-    /// A message has been read.
-    pub(in crate::sim) fn heard(&mut self, what: What) {
-        match what {
-            What::Kept(kept) => drop(self.queue.item(kept)),
-            What::Copy(copy) => self.queue.heard(copy),
-            What::Wake(wake) => {
-                self.queue.woken(wake);
-            }
-        }
-    }
-
-    /// A copy as an input of its own.
-    fn taken(&mut self, copy: Copied) -> Input {
-        let (from, message) = self.queue.taken(copy);
-        Input::Message { from, message }
     }
 }

@@ -1,6 +1,6 @@
 //! Observers of a run, and what they hear.
 
-use super::{Item, What, World};
+use super::{Item, World, coming::Next};
 use crate::{
     actors::{ActorId, Effect, Event, Input, Message, NodeId, Role, SimTime, Stimulus, Submission, Wake},
     ledger::Link,
@@ -118,22 +118,19 @@ impl DownCause {
 }
 
 impl World {
-    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime, what: &What) {
-        let what = match what {
-            What::Wake(wake) => Heard::Wake(self.queue.wake(wake)),
-            What::Copy(copy) => {
-                let (from, message) = self.queue.copied(copy);
-                Heard::Message { from, message }
+    /// Tells that an actor hears what is due.
+    pub(super) fn tell_heard(&mut self, to: ActorId, local: SimTime) {
+        let Some(next) = self.queue.next() else { return };
+        let what = match next {
+            Next::Wake { wake, .. } => Heard::Wake(wake),
+            Next::Copy { from, message, .. } => Heard::Message { from, message },
+            Next::Item(Item::Input { input, .. } | Item::Stimulus { stimulus: Stimulus::Input(input), .. }) => {
+                Heard::Input(input)
             }
-            What::Kept(kept) => match self.queue.look(kept) {
-                Item::Input { input, .. } | Item::Stimulus { stimulus: Stimulus::Input(input), .. } => {
-                    Heard::Input(input)
-                }
-                Item::Stimulus { stimulus: Stimulus::Begin(_), .. } => Heard::Begins,
-                Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. } => Heard::Deviates { on: *on },
-                // Nobody hears these.
-                Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. } => return,
-            },
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Begin(_), .. }) => Heard::Begins,
+            Next::Item(Item::Stimulus { stimulus: Stimulus::Deviate { on, .. }, .. }) => Heard::Deviates { on: *on },
+            // Nobody hears these.
+            Next::Item(Item::Post { .. } | Item::Begin(_) | Item::End(_) | Item::Poll(_) | Item::Free { .. }) => return,
         };
         let act = Act::Hears { local, what };
         for observer in &mut self.observers {

@@ -351,7 +351,7 @@ impl<'s> Search<'s> {
         let room = keep.saturating_mul(4).max(LEAST_ROOM);
         let cut = |rows: &mut Vec<TransactionRow>| {
             rows.sort_by_cached_key(|row| self.turn(row.spot()));
-            *rows = field::sort(transaction::FIELDS, order, std::mem::take(rows), &frame);
+            *rows = field::sort(transaction::MEMBERS, order, std::mem::take(rows), &frame);
             rows.truncate(keep);
         };
         let (mut total, mut rows) = (0, Vec::new());
@@ -380,7 +380,7 @@ impl<'s> Search<'s> {
             && self.recipient.is_none_or(|address| self.is_received_by(row, &address))
             && self.owner.is_none_or(|address| is_party(row, &address))
             && (self.addresses.is_empty() || self.is_of_addresses(row))
-            && field::matches(transaction::FIELDS, &self.call.parameters, row, &self.call.frame())
+            && field::matches(transaction::MEMBERS, &self.call.parameters, row, &self.call.frame())
     }
 
     /// Beside a recipient only the sender can still be one of them, beside a sender only the recipient.
