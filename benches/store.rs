@@ -145,7 +145,9 @@ fn kept(height: Height) -> (Duration, String) {
     let mut kept = Kept::open(folder.path(), true);
     let begun = Instant::now();
     kept.play(height);
-    (begun.elapsed(), at(&kept.tip(), height))
+    let took = begun.elapsed();
+    kept.checkpoints.end();
+    (took, at(&kept.tip(), height))
 }
 
 fn at(tip: &Arc<Link>, height: Height) -> String {
