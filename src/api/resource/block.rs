@@ -12,7 +12,7 @@ use crate::{
             rule::{Bound, Rule},
             shape::{self, Shape},
         },
-        view::{Entry, Totals},
+        view::{ConfirmedBlock, Entry, Totals},
     },
     ledger::Balance,
     protocol::{Block, BlockHeader, BlockId},
@@ -87,7 +87,7 @@ pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 
 /// A block on a chain.
-pub type BlockRow = Arc<Entry>;
+pub type BlockRow = ConfirmedBlock;
 
 /// The fields by which blocks are filtered and ordered that are numbers.
 pub const NUMBERS: &[Field<Totals>] = &[
@@ -104,7 +104,7 @@ pub const NUMBERS: &[Field<Totals>] = &[
 
 /// The other fields by which blocks are filtered.
 pub const TEXTS: &[Field<BlockRow>] = &[
-    Field::new("id", |link, _| Cell::shown(link.link().id())),
+    Field::new("id", |link, _| Cell::shown(link.id())),
     Field::new("previousBlock", |link, _| Cell::shown(previous(header(link)))),
     Field::hex("payloadHash", |link, _| Cell::shown(hex::encode(header(link).payload_hash))),
     Field::hex("generatorPublicKey", |link, _| Cell::shown(header(link).generator)),
@@ -113,7 +113,7 @@ pub const TEXTS: &[Field<BlockRow>] = &[
 
 /// The shape of the API.
 const MEMBERS: &[Member<BlockRow>] = &[
-    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.link().id())),
+    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.id())),
     Member::new("version", Shape::Integer, |link, _, slot| slot.put(&header(link).version)),
     Member::new("height", Shape::Integer, |link, _, slot| slot.put(&header(link).height)),
     Member::new("previous", shape::BLOCK_ID, |link, _, slot| slot.text(previous(header(link)))),
@@ -154,7 +154,7 @@ const MEMBERS: &[Member<BlockRow>] = &[
         ]),
         |link, frame, slot| {
             let key = header(link).generator;
-            let address = link.generator;
+            let address = link.generator();
             slot.object(|generator| {
                 let wallet = frame.state().wallet(&address);
                 generator.member("username").put_some(wallet.and_then(|wallet| wallet.username()));
@@ -173,7 +173,7 @@ const MEMBERS: &[Member<BlockRow>] = &[
 
 /// The block's own shape, as lists and single blocks have it.
 const RAW: &[Member<BlockRow>] = &[
-    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.link().id())),
+    Member::new("id", shape::BLOCK_ID, |link, _, slot| slot.text(link.id())),
     Member::new("version", Shape::Integer, |link, _, slot| slot.put(&header(link).version)),
     Member::new("timestamp", Shape::Integer, |link, _, slot| slot.put(&header(link).timestamp)),
     Member::new("previousBlock", shape::BLOCK_ID, |link, _, slot| slot.text(previous(header(link)))),
@@ -230,11 +230,11 @@ pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: b
 }
 
 /// Writes the first or last block in the shape asked for.
-pub fn write_end(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {
+pub fn write_end(out: &mut Vec<u8>, entry: &Entry, frame: &Frame<'_>, transform: bool) {
     if transform {
-        write_members(out, MEMBERS, link, frame);
+        write_members(out, MEMBERS, &ConfirmedBlock::of(entry), frame);
     } else {
-        write_members(out, HEADER, link.link().block(), frame);
+        write_members(out, HEADER, entry.link().block(), frame);
     }
 }
 

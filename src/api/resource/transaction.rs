@@ -106,13 +106,13 @@ impl TransactionRow {
 
     /// Index in its block and height of that, for ties.
     pub fn sequence(&self) -> (usize, Height) {
-        self.place.as_ref().map_or((0, Height(0)), |place| (place.index, place.link().height()))
+        let spot = self.spot();
+        (spot.index as usize, spot.height)
     }
 
     /// Where it lies; before all blocks if it is pending.
     pub fn spot(&self) -> Spot {
-        let (index, height) = self.sequence();
-        Spot { height, index: index as u32 }
+        self.place.as_ref().map_or(Spot { height: Height(0), index: 0 }, ConfirmedTransaction::spot)
     }
 
     /// Its own in version 1, its block's in version 2.
@@ -139,7 +139,7 @@ impl TransactionRow {
 /// The fields by which transactions are filtered and ordered. Who sent and received is looked up, see [`handler`](crate::api).
 pub const FIELDS: &[Field<TransactionRow>] = &[
     Field::hex("id", |row, _| Cell::shown(row.transaction.id())),
-    Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.link().id()))),
+    Field::new("blockId", |row, _| Cell::shown_some(row.place.as_ref().map(|place| place.block_id()))),
     Field::new("version", |row, _| Cell::number(row.transaction.transaction().version.number())),
     Field::new("type", |row, _| Cell::number(row.transaction.kind().numbers().1)),
     Field::new("typeGroup", |row, _| Cell::number(row.transaction.kind().numbers().0)),
@@ -163,7 +163,7 @@ const VENDOR_FIELDS: Field<TransactionRow> = Field::containing("vendorField", |r
 const MEMBERS: &[Member<TransactionRow>] = &[
     Member::new("id", shape::HASH, |row, _, slot| slot.text(row.transaction.id())),
     Member::some("blockId", shape::BLOCK_ID, |row, _, slot| {
-        slot.text_some(row.place.as_ref().map(|place| place.link().id()))
+        slot.text_some(row.place.as_ref().map(|place| place.block_id()))
     }),
     Member::new("version", Shape::Integer, |row, _, slot| slot.put(&row.transaction.transaction().version.number())),
     Member::new("type", Shape::Integer, |row, _, slot| slot.put(&row.transaction.kind().numbers().1)),
@@ -190,7 +190,7 @@ const MEMBERS: &[Member<TransactionRow>] = &[
     Member::some("vendorField", Shape::Text, |row, _, slot| slot.put_some(row.vendor_field())),
     Member::some("asset", Shape::Map(&Shape::Any), |row, _, slot| slot.put_some(row.transaction.asset().to_json())),
     Member::new("confirmations", Shape::Integer, |row, frame, slot| {
-        let height = row.place.as_ref().map(|place| place.link().height());
+        let height = row.place.as_ref().map(|place| place.spot().height);
         slot.put(&height.map_or(0, |height| frame.blocks_above(height) + 1));
     }),
     Member::some("timestamp", timestamp::SHAPE, |row, frame, slot| {

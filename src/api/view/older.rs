@@ -62,6 +62,9 @@ pub trait Older: Send + Sync {
     /// The height of the newest block in it; `Height(0)` while there is none.
     fn top(&self) -> Height;
 
+    /// The byte of the network in its addresses.
+    fn network(&self) -> u8;
+
     /// How often it was begun anew, since a run went back to a snapshot below the top and went on in another way. What was
     /// read from it meanwhile is of no use.
     fn epoch(&self) -> u64;

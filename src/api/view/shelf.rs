@@ -219,6 +219,10 @@ impl Older for Shelf {
         Height(self.top.load(Ordering::Acquire))
     }
 
+    fn network(&self) -> u8 {
+        self.network
+    }
+
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -21,7 +21,10 @@ use crate::{
         Link,
         settled::{Settled, SettledError},
     },
-    protocol::{Block, BlockId, Height, NetworkConfig, PublicKey, TransactionId},
+    protocol::{
+        Block, BlockContext, BlockExcerpt, BlockId, Height, NetworkConfig, PublicKey, TransactionId,
+        block::BlockDecodeError,
+    },
 };
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use std::{
@@ -226,6 +229,13 @@ impl Settled for Index {
         Ok(Some(Link::settled(block, row.notable, row.transactions, settled)))
     }
 
+    fn excerpt(&self, height: Height, indexes: &[u32]) -> Result<Option<BlockExcerpt>, SettledError> {
+        if height.0 == 0 || height > self.top() {
+            return Ok(None);
+        }
+        self.inner.excerpt(height, indexes).map(Some)
+    }
+
     fn height_of(&self, block: &BlockId) -> Result<Option<Height>, SettledError> {
         let inner = &self.inner;
         let Some(found) = inner.checked(inner.ids.get(block_key(block)))? else { return Ok(None) };
@@ -233,7 +243,7 @@ impl Settled for Index {
         if height > self.top() {
             return Ok(None);
         }
-        let is_it = inner.block(height, inner.row(height)?.spot)?.id == *block;
+        let is_it = inner.excerpt(height, &[])?.id == *block;
         Ok(is_it.then_some(height))
     }
 
@@ -247,8 +257,8 @@ impl Settled for Index {
         if height > self.top() {
             return Ok(None);
         }
-        let block = inner.block(height, inner.row(height)?.spot)?;
-        let is_it = block.transactions.get(place as usize).is_some_and(|one| one.id() == *transaction);
+        let found = inner.excerpt(height, &[place])?.transactions;
+        let is_it = found.first().is_some_and(|one| one.id() == *transaction);
         Ok(is_it.then_some((height, place)))
     }
 }
@@ -400,13 +410,36 @@ impl Inner {
 
     /// The block of a record.
     fn block(&self, height: Height, spot: Spot) -> Result<Arc<Block>, SettledError> {
+        self.decoded(height, spot, |bytes, context| {
+            let block = Block::from_bytes(bytes, context)?;
+            Ok((block.header.height, Arc::new(block)))
+        })
+    }
+
+    /// A part of the block at a height up to the top.
+    fn excerpt(&self, height: Height, indexes: &[u32]) -> Result<BlockExcerpt, SettledError> {
+        if height == Height::GENESIS {
+            return Ok(self.config.genesis.block.excerpt(indexes));
+        }
+        self.decoded(height, self.row(height)?.spot, |bytes, context| {
+            let excerpt = Block::excerpt_from_bytes(bytes, indexes, context)?;
+            Ok((excerpt.header.height, excerpt))
+        })
+    }
+
+    /// The result of decoding a record that holds the block at a height. `decode` also says which height it found.
+    fn decoded<T>(
+        &self,
+        height: Height,
+        spot: Spot,
+        decode: impl FnOnce(&[u8], &BlockContext<'_>) -> Result<(Height, T), BlockDecodeError>,
+    ) -> Result<T, SettledError> {
         let record = self.log.read(spot).map_err(|why| self.failed(why.to_string()))?;
         let bytes = record.strip_prefix(&[BLOCK]).ok_or_else(|| self.damaged("a row points to no block"))?;
-        let block = Block::from_bytes(bytes, &self.config.block_context());
-        let block = block.map_err(|why| self.failed(format!("a row points to no block: {why}")))?;
-        match block.header.height == height {
-            true => Ok(Arc::new(block)),
-            false => Err(self.damaged("a row points to another block")),
+        let decoded = decode(bytes, &self.config.block_context());
+        match decoded.map_err(|why| self.failed(format!("a row points to no block: {why}")))? {
+            (found, decoded) if found == height => Ok(decoded),
+            _ => Err(self.damaged("a row points to another block")),
         }
     }
 
