@@ -92,6 +92,14 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
                         .confirmed(chain)
                         .is_some_and(|row| field::matches(block::TEXTS, &call.parameters, &row, &frame)))
     };
+    let has_filters = has_texts || has_filters(call, block::NUMBERS);
+    if let (Some(generator), None, false) = (generator, call.parameters.order(), has_filters) {
+        let list = chain.listed(List::Forged(*generator));
+        let total = list.len();
+        let range = page.range(total);
+        let spots = list.spots_down(total - range.end..total - range.start).into_iter();
+        return listing(call, spots.map(|spot| spot.height).collect(), total);
+    }
     let Some((name, descending)) = call.parameters.order() else {
         let (mut total, mut heights) = (0, Vec::new());
         each_candidate(call, generator, |block| {

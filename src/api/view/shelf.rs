@@ -91,6 +91,19 @@ impl Shelf {
     /// # Errors
     /// The folder cannot be read or written, or what has settled cannot be read.
     pub fn open(folder: &Path, settled: Option<&dyn Settled>, network: u8) -> Result<(Self, Shelved), SettledError> {
+        Self::open_and_tell(folder, settled, network, |_, _| {})
+    }
+
+    /// [`Shelf::open`], where `tell` hears, while blocks are taken in, up to which height they are and up to which they will be.
+    ///
+    /// # Errors
+    /// As [`Shelf::open`].
+    pub fn open_and_tell(
+        folder: &Path,
+        settled: Option<&dyn Settled>,
+        network: u8,
+        mut tell: impl FnMut(Height, Height),
+    ) -> Result<(Self, Shelved), SettledError> {
         let existed = folder.exists();
         let (table, top, rebuilt) = match Self::existing(folder, settled) {
             Ok((table, top)) => (table, top, None),
@@ -115,6 +128,7 @@ impl Shelf {
         };
         while shelf.top() < settled.top() {
             shelf.take_in(settled.top(), &|height| known(settled, height))?;
+            tell(shelf.top(), settled.top());
         }
         Ok((shelf, Shelved { taken_in: settled.top().0 - top.0, rebuilt }))
     }
