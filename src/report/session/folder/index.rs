@@ -28,6 +28,7 @@ use crate::{
 };
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use std::{
+    collections::VecDeque,
     fs, io, panic,
     path::{Path, PathBuf},
     sync::{
@@ -50,6 +51,9 @@ const FILES: usize = 64;
 const KEY: usize = 16;
 /// Bytes of an index that is read through when it is opened. A larger one is read where it is asked.
 const READ_THROUGH: u64 = 32 << 20;
+/// Records that are kept at hand, and bytes of them at most: one answer often asks for a block several times.
+const RECENT: usize = 8;
+const RECENT_BYTES: usize = 1 << 20;
 /// The file in the folder of indexes that says that this one was found damaged.
 const DAMAGED: &str = "blocks.damaged";
 
@@ -76,6 +80,8 @@ struct Inner {
     top: AtomicU32,
     /// The tops that the run went back to.
     cuts: Mutex<Vec<u32>>,
+    /// Records that were read last, the newest first.
+    recent: Mutex<VecDeque<(Spot, Arc<Vec<u8>>)>>,
     /// The first error that somebody met.
     failed: OnceLock<(PathBuf, String)>,
 }
@@ -312,6 +318,7 @@ impl Inner {
             known_keys: RwLock::new(Keys::new(config.network.pub_key_hash)),
             top: AtomicU32::new(0),
             cuts: Mutex::default(),
+            recent: Mutex::default(),
             failed: OnceLock::new(),
         };
         inner.begin()?;
@@ -434,13 +441,28 @@ impl Inner {
         spot: Spot,
         decode: impl FnOnce(&[u8], &BlockContext<'_>) -> Result<(Height, T), BlockDecodeError>,
     ) -> Result<T, SettledError> {
-        let record = self.log.read(spot).map_err(|why| self.failed(why.to_string()))?;
+        let record = self.record(spot)?;
         let bytes = record.strip_prefix(&[BLOCK]).ok_or_else(|| self.damaged("a row points to no block"))?;
         let decoded = decode(bytes, &self.config.block_context());
         match decoded.map_err(|why| self.failed(format!("a row points to no block: {why}")))? {
             (found, decoded) if found == height => Ok(decoded),
             _ => Err(self.damaged("a row points to another block")),
         }
+    }
+
+    fn record(&self, spot: Spot) -> Result<Arc<Vec<u8>>, SettledError> {
+        // A panic while it was locked leaves whole entries.
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, record)) = recent().iter().find(|(of, _)| *of == spot) {
+            return Ok(record.clone());
+        }
+        let record = Arc::new(self.log.read(spot).map_err(|why| self.failed(why.to_string()))?);
+        if record.len() <= RECENT_BYTES / RECENT {
+            let mut recent = recent();
+            recent.truncate(RECENT - 1);
+            recent.push_front((spot, record.clone()));
+        }
+        Ok(record)
     }
 
     fn number(&self, bytes: &[u8]) -> Result<Height, SettledError> {
