@@ -196,8 +196,10 @@ impl Shelf {
         // Whoever reads now finds, when done, that it was for nothing.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.top.store(0, Ordering::Release);
+        self.table.clear()?;
+        // After the table: what is kept until then is let go of here, and what comes later is held against the table.
         *self.at_hand() = AtHand::default();
-        self.table.clear()
+        Ok(())
     }
 
     /// Has the next start make it anew, if what was read is damaged.
@@ -272,8 +274,14 @@ impl Older for Shelf {
             false => Contents::of(&link, |_| 0),
         };
         let bytes = 1_024 + transactions.iter().map(|one| 1_024 + one.bytes().len()).sum::<usize>();
+        let mark = code::id_mark(&link.id());
         let entry = Arc::new(Entry::new(link, contents, self.network));
-        self.at_hand().keep(entry.clone(), bytes);
+        let mut at_hand = self.at_hand();
+        // Whoever still reads a chain that the run has left leaves nothing behind for others.
+        if self.summary(height)?.is_some_and(|kept| kept.id_mark == mark) {
+            at_hand.keep(entry.clone(), bytes);
+        }
+        drop(at_hand);
         Ok(entry)
     }
 

@@ -242,3 +242,20 @@ fn no_answer_is_of_two_chains() {
         }
     }
 }
+
+/// What a reader reads of a chain that the run has left is kept for nobody.
+#[test]
+fn a_block_of_a_chain_that_was_left_is_not_at_hand() {
+    let (one, other) = (Testnet::new(false), Testnet::new(true));
+    let room = tempfile::tempdir().expect("a folder");
+    let (shelf, _) = one.open(room.path());
+    let height = one.kept().top().min(other.kept().top());
+    let link_of = |testnet: &Testnet| testnet.kept().link(height).expect("it is in memory").expect("it has settled");
+    let left = link_of(&other);
+    assert_ne!(left.id(), link_of(&one).id());
+    let read = shelf.with(left.clone()).expect("the shelf is whole");
+    assert_eq!(read.link().id(), left.id());
+    assert!(shelf.at_hand(height).is_none());
+    shelf.with(link_of(&one)).expect("the shelf is whole");
+    assert_eq!(shelf.at_hand(height).map(|entry| entry.link().id()), Some(link_of(&one).id()));
+}
