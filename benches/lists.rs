@@ -83,7 +83,7 @@ mix = { transfer = 10, vote = 2, htlc-lock = 1 }
 /// Up to 150 transactions a block at both ends of the chain.
 const FULL: &str = "
 version = 1
-rounds = 1
+rounds = 1300
 crypto = \"modelled\"
 
 [network]
