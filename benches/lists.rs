@@ -1,8 +1,10 @@
 //! What the API reads of blocks that have settled, beside those in memory: a testnet of five delegates in a folder, with two
 //! transactions a block, and the same requests of both parts of its chain.
 //!
-//! `cargo bench --bench lists` plays 20,000 blocks; `-- 200000` as many as it says. Times are medians of requests that were not
-//! asked before, in process, without HTTP. Prints figures and asserts none but that answers are found.
+//! `cargo bench --bench lists` plays 20,000 blocks; `-- 200000` as many as it says, `-- pages` none. Then it compares pages of 100
+//! rows of two more testnets: one with a transaction a block, and one whose oldest and newest blocks are as full as they may be,
+//! each page of the list of a wallet with rows of nearly 100 blocks. Times are medians of requests that were not asked before, in
+//! process, without HTTP. Prints figures and asserts none but that answers are found.
 #![expect(clippy::disallowed_methods, reason = "a bench measures real time")]
 
 use dposlab::{
@@ -22,7 +24,9 @@ use dposlab::{
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
+    ops::Range,
     os::unix::fs::MetadataExt,
     path::Path,
     sync::Arc,
@@ -49,6 +53,63 @@ per_second = 0.25
 wallets = 50
 funding = 5000
 amount = { median = 3, sigma = 1 }
+";
+
+/// A page's rows.
+const ROWS: u64 = 100;
+/// Blocks of the testnets whose pages are compared.
+const PAGED_BLOCKS: u32 = 6_000;
+/// Pages of each kind at most.
+const PAGES: usize = 60;
+/// One transaction a block.
+const ONE_EACH: &str = "
+version = 1
+rounds = 1
+crypto = \"modelled\"
+
+[network]
+delegates = 5
+
+[rules.node]
+rollback_max = 100
+
+[[workload]]
+kind = \"generate\"
+per_second = 0.125
+wallets = 10
+funding = 50000
+amount = { median = 3, sigma = 1 }
+mix = { transfer = 10, vote = 2, htlc-lock = 1 }
+";
+/// Up to 150 transactions a block at both ends of the chain.
+const FULL: &str = "
+version = 1
+rounds = 1300
+crypto = \"modelled\"
+
+[network]
+delegates = 5
+
+[rules.node]
+rollback_max = 100
+
+[[workload]]
+kind = \"generate\"
+per_second = 25
+wallets = 600
+funding = 5000
+amount = { median = 3, sigma = 1 }
+mix = { transfer = 10, vote = 2, htlc-lock = 1 }
+until = { height = 450 }
+
+[[workload]]
+kind = \"generate\"
+per_second = 25
+wallets = 600
+funding = 5000
+amount = { median = 3, sigma = 1 }
+mix = { transfer = 10, vote = 2, htlc-lock = 1 }
+from = { height = 5500 }
 ";
 
 /// A testnet in a folder, and its API.
@@ -110,6 +171,42 @@ impl Kept {
             .collect();
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
+    }
+
+    /// The number of rows of a list.
+    fn rows(&self, path: &str) -> u64 {
+        self.rows_of(&format!("{path}?limit=1"))
+    }
+
+    fn rows_of(&self, target: &str) -> u64 {
+        let context = ApiContext::new(self.view.clone(), LiveHandle::ended());
+        let request = Request::new(Method::GET, target);
+        let reply = self.runtime.block_on(answer(&context, &request, async { Ok(Vec::new()) }));
+        let body: serde_json::Value = serde_json::from_slice(&reply.body).expect("it is JSON");
+        body["meta"]["totalCount"].as_u64().unwrap_or(0)
+    }
+
+    /// Pages of lists, the oldest whole ones or the newest.
+    fn compare_pages(&self, what: &str, paths: &[String]) {
+        let each = PAGES.div_ceil(paths.len()) as u64;
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for path in paths {
+            let whole = self.rows(path) / ROWS;
+            let pages = each.min(whole / 2);
+            let target = |page: u64| format!("{path}?limit={ROWS}&page={page}");
+            old.extend((0..pages).map(|page| target(whole - page)));
+            new.extend((0..pages).map(|page| target(1 + page)));
+        }
+        self.compare(what, &old, &new);
+    }
+
+    fn compare(&self, what: &str, old: &[String], new: &[String]) {
+        if old.is_empty() || new.is_empty() {
+            return println!("{what}: too few");
+        }
+        let _warm = (self.ask(&old[..1]), self.ask(&new[..1]));
+        let (old, new) = (self.ask(old), self.ask(new));
+        println!("{what}: {old:.1} µs settled, {new:.1} µs in memory, {:.2} times", old / new);
     }
 
     /// Ids of blocks and transactions at heights of a range.
@@ -203,9 +300,98 @@ fn compare(blocks: u32) {
     one("/api/blocks?orderBy=totalFee:desc");
 }
 
+/// Compares pages of all kinds of lists of a testnet whose oldest blocks have settled.
+fn compare_all_pages(name: &str, scenario: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Scenario::parse(scenario, Path::new("bench")).expect("it is one");
+    let mut kept = Kept::open(folder.path(), &scenario);
+    kept.play(Height(PAGED_BLOCKS));
+    kept.shelf.flush().unwrap();
+    let head = kept.view.head();
+    let (top, height) = (kept.shelf.top().0, head.height().0);
+    println!("{name}: {height} blocks with {} transactions; {top} blocks have settled", head.chain().transactions());
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    // Whoever sent something in a part of the chain.
+    let mut senders = |heights: Range<u32>| -> Vec<String> {
+        let entries = heights.map(Height).filter_map(|height| head.block_at(height));
+        let mut senders = BTreeSet::new();
+        for entry in entries {
+            senders.extend(entry.link().block().transactions.iter().map(|one| one.sender_address().to_string()));
+        }
+        let mut senders: Vec<String> = senders.into_iter().collect();
+        senders.shuffle(&mut random);
+        senders.truncate(PAGES);
+        senders
+    };
+    let (old_senders, new_senders) = (senders(400..440), senders(height - 40..height));
+    for list in ["transactions", "transactions/sent", "transactions/received"] {
+        let of = |wallets: &[String]| -> Vec<(String, u64)> {
+            let paths = wallets.iter().map(|wallet| format!("/api/wallets/{wallet}/{list}"));
+            paths
+                .map(|path| (kept.rows(&path) / ROWS, path))
+                .filter(|(whole, _)| *whole > 0)
+                .map(|(w, p)| (p, w))
+                .collect()
+        };
+        let target = |path: &str, page: u64| format!("{path}?limit={ROWS}&page={page}");
+        let old: Vec<String> = of(&old_senders).iter().map(|(path, whole)| target(path, *whole)).collect();
+        let new: Vec<String> = of(&new_senders).iter().map(|(path, _)| target(path, 1)).collect();
+        kept.compare(&format!("a wallet's {list}"), &old, &new);
+    }
+    kept.compare_pages("votes", &["/api/votes".to_owned()]);
+    kept.compare_pages("blocks", &["/api/blocks".to_owned()]);
+    kept.compare_pages("transactions", &["/api/transactions".to_owned()]);
+    let of_delegates: Vec<String> =
+        head.state().delegates().map(|delegate| format!("/api/delegates/{}/blocks", delegate.address)).collect();
+    kept.compare_pages("a delegate's blocks", &of_delegates);
+    let of_type = |from: u64, step: u64| -> Vec<String> {
+        (0..20).map(|page| format!("/api/transactions?type=8&limit=100&page={}", from + page * step)).collect()
+    };
+    let locks = kept.rows_of("/api/transactions?type=8&limit=1") / ROWS;
+    if locks > 8 {
+        let count = (locks / 4).min(20) as usize;
+        let (old, new) = (of_type(locks - count as u64, 1), of_type(1, 1));
+        kept.compare("transactions of a type", &old[..count], &new[..count]);
+    }
+    // As many transactions in each.
+    let mut counts = BTreeMap::<usize, [Vec<Height>; 2]>::new();
+    for height in (10..=height).map(Height) {
+        let entry = head.block_at(height).expect("it is on the chain");
+        let count = entry.link().block().transactions.len();
+        if count > 0 {
+            counts.entry(count).or_default()[usize::from(height.0 > top)].push(height);
+        }
+    }
+    let usual = counts.iter().max_by_key(|(_, [old, new])| old.len().min(new.len())).expect("there are some");
+    let (count, [old, new]) = usual;
+    println!("{name}: blocks of {count} transactions, {} settled, {} in memory", old.len(), new.len());
+    let ids = |heights: &[Height], of_transactions: bool, rest: &str| -> Vec<String> {
+        let mut heights = heights.to_vec();
+        heights.shuffle(&mut ChaCha8Rng::seed_from_u64(2));
+        let entries = heights.into_iter().take(REQUESTS).filter_map(|height| head.block_at(height));
+        entries
+            .map(|entry| match of_transactions {
+                true => format!("/api/transactions/{}", entry.link().block().transactions[count / 2].id()),
+                false => format!("/api/blocks/{}{rest}", entry.link().id()),
+            })
+            .collect()
+    };
+    kept.compare("a block by id", &ids(old, false, ""), &ids(new, false, ""));
+    kept.compare("a transaction by id", &ids(old, true, ""), &ids(new, true, ""));
+    let rest = "/transactions?limit=100";
+    kept.compare("a block's transactions", &ids(old, false, rest), &ids(new, false, rest));
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--test" || argument == "--list") {
+        return;
+    }
+    for (name, text) in [("one transaction a block", ONE_EACH), ("full blocks", FULL)] {
+        let scenario = Scenario::parse(text, Path::new("bench")).expect("it is one");
+        scenario.crypto.during(|| compare_all_pages(name, text));
+    }
+    if arguments.iter().any(|argument| argument == "pages") {
         return;
     }
     let blocks = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(20_000);

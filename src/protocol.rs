@@ -16,7 +16,7 @@ pub mod shuffle;
 pub mod slots;
 pub mod transaction;
 
-pub use block::{Block, BlockContext, BlockDraft, BlockError, BlockHeader, BlockId};
+pub use block::{Block, BlockContext, BlockDraft, BlockError, BlockExcerpt, BlockHeader, BlockId};
 pub use keys::{Address, KeyPair, PrivateKey, PublicKey};
 pub use milestones::{Milestone, Milestones};
 pub use network::{Network, NetworkConfig};

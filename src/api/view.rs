@@ -15,17 +15,17 @@ mod pending;
 mod shelf;
 
 pub use chain::{Block, Chain, Listed, Seen, stored_recipient};
-pub use entry::{ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
+pub use entry::{ConfirmedBlock, ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals};
 pub use neighbours::{Neighbours, VERSION, latency_ms};
 pub use older::{List, Older, Summary};
 pub use pending::Pending;
 pub use shelf::{Shelf, Shelved};
 
-use self::{lists::Lists, memo::Memo};
+use self::{lists::Lists, memo::Memo, older::readable};
 use crate::{
     actors::{Event, NodeId, SimTime},
     ledger::{BlockTree, Link, State, state::Applied},
-    protocol::{Height, SignedTransaction, TransactionId},
+    protocol::{BlockId, Height, SignedTransaction, TransactionId},
     sim::{NetworkEvent, Observer, network::MessageNetwork},
 };
 use arc_swap::ArcSwap;
@@ -162,9 +162,27 @@ impl View {
 
     /// The place of a transaction on the head's chain.
     pub fn place(&self, head: &Head, id: &TransactionId) -> Option<ConfirmedTransaction> {
-        let link = self.0.tree.block_of(&head.tip, id)?;
+        let tree = &self.0.tree;
+        if !tree.is_in_memory(id)
+            && let Some((height, index)) = tree.settled().and_then(|settled| readable(settled.spot_of(id)))
+            && let Some(found) =
+                head.chain.place(Spot { height, index }).filter(|found| found.transaction().id() == *id)
+        {
+            return Some(found);
+        }
+        let link = tree.block_of(&head.tip, id)?;
         let index = link.block().transactions.iter().position(|transaction| transaction.id() == *id)?;
-        Some(ConfirmedTransaction { entry: head.chain.entry_of(link)?, index })
+        ConfirmedTransaction::of(&*head.chain.entry_of(link)?, index)
+    }
+
+    /// The block with an id, if it is on the head's chain.
+    pub fn block(&self, head: &Head, id: &BlockId) -> Option<ConfirmedBlock> {
+        let tree = &self.0.tree;
+        if let Some(link) = tree.link_in_memory(id) {
+            return head.chain.entry_of(link).map(|entry| ConfirmedBlock::of(&entry));
+        }
+        let height = readable(tree.settled()?.height_of(id))?;
+        head.chain.block(height).filter(|block| block.id() == *id)
     }
 
     /// The other nodes.

@@ -5,6 +5,7 @@ mod api;
 mod beginning;
 mod chains;
 mod keep;
+mod lists;
 pub(super) mod network;
 mod ready_file;
 #[doc(hidden)]

@@ -204,11 +204,12 @@ impl Reader {
             }
             read => read.map_err(io)?,
         }
-        let record = bytes.split_off(HEAD);
-        match bytes == head(&record) {
-            true => Ok(record),
-            false => Err(damaged("a record does not match its checksum")),
+        let (found, record) = bytes.split_at(HEAD);
+        if *found != head(record) {
+            return Err(damaged("a record does not match its checksum"));
         }
+        bytes.drain(..HEAD);
+        Ok(bytes)
     }
 
     fn segment(&self, number: u32, path: &Path) -> io::Result<Arc<File>> {

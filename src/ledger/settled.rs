@@ -4,7 +4,7 @@
 //! Whoever keeps them answers with copies: a link that is read again stands alone, without parent, jump and state.
 
 use super::Link;
-use crate::protocol::{BlockId, Height, TransactionId};
+use crate::protocol::{BlockExcerpt, BlockId, Height, TransactionId};
 use std::{io, panic, path::PathBuf, sync::Arc};
 
 /// A settled block cannot be read or written.
@@ -29,12 +29,14 @@ impl SettledError {
 
 /// A settled block that is known to be one.
 pub(super) fn read(settled: &dyn Settled, height: Height) -> Arc<Link> {
-    let missing = || {
-        let source = io::Error::new(io::ErrorKind::NotFound, format!("no block at height {height}"));
-        SettledError { file: PathBuf::from("settled blocks"), source }
-    };
-    let link = settled.link(height).and_then(|link| link.ok_or_else(missing));
+    let link = settled.link(height).and_then(|link| link.ok_or_else(|| missing(height)));
     link.unwrap_or_else(|why| why.ends_the_run())
+}
+
+/// The error where a block that is known to have settled is not there.
+pub(super) fn missing(height: Height) -> SettledError {
+    let source = io::Error::new(io::ErrorKind::NotFound, format!("no block at height {height}"));
+    SettledError { file: PathBuf::from("settled blocks"), source }
 }
 
 /// The settled part of a network's chain. Shared by all that read it, on any thread.
@@ -48,6 +50,16 @@ pub trait Settled: Send + Sync {
     /// # Errors
     /// The store cannot be read, or is damaged.
     fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError>;
+
+    /// The id and header of the block at a height from genesis to [`Settled::top`], and those of its transactions that
+    /// `indexes` name, from 0; one that is not there is passed over. A store that can read less than the whole block for it does.
+    /// `None` above the top.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is damaged.
+    fn excerpt(&self, height: Height, indexes: &[u32]) -> Result<Option<BlockExcerpt>, SettledError> {
+        Ok(self.link(height)?.map(|link| link.block().excerpt(indexes)))
+    }
 
     /// The height of a settled block.
     ///

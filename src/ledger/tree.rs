@@ -159,12 +159,22 @@ impl BlockTree {
 
     /// A block by id, whichever fork it is on. A settled one is read.
     pub fn link(&self, id: &BlockId) -> Option<Arc<Link>> {
-        self.links.get(id).map(|link| link.clone()).or_else(|| {
+        self.link_in_memory(id).or_else(|| {
             let settled = self.settled()?;
             let height = settled.height_of(id).unwrap_or_else(|why| why.ends_the_run())?;
             // Who has what settled may have more of it than this run has come to.
             (height <= self.cut()).then(|| read(&*settled, height))
         })
+    }
+
+    /// A block in memory by id, whichever fork it is on.
+    pub fn link_in_memory(&self, id: &BlockId) -> Option<Arc<Link>> {
+        self.links.get(id).map(|link| link.clone())
+    }
+
+    /// Returns true if a block in memory holds a transaction, whichever fork it is on.
+    pub fn is_in_memory(&self, transaction: &TransactionId) -> bool {
+        self.transactions.contains_key(transaction)
     }
 
     /// The block of the chain ending in `tip` that holds a transaction. A settled one is read.

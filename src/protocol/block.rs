@@ -49,10 +49,24 @@ pub struct Block {
     content: OnceLock<Arc<[BlockError]>>,
 }
 
+/// A part of a block: its id, its header and some of its transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockExcerpt {
+    pub id: BlockId,
+    pub header: BlockHeader,
+    pub transactions: Vec<Arc<SignedTransaction>>,
+}
+
 impl Block {
     /// From parts that are taken as they are; see [`Block::forge`] for one that holds.
     pub fn new(id: BlockId, header: BlockHeader, transactions: Vec<Arc<SignedTransaction>>) -> Self {
         Self { id, header, transactions, content: OnceLock::new() }
+    }
+
+    /// The header and those of the transactions that `indexes` name. An index at which there is none is passed over.
+    pub fn excerpt(&self, indexes: &[u32]) -> BlockExcerpt {
+        let transactions = indexes.iter().filter_map(|index| self.transactions.get(*index as usize).cloned()).collect();
+        BlockExcerpt { id: self.id, header: self.header.clone(), transactions }
     }
 
     /// The id as hex digits: 16 or 64. The next block's header holds these bytes.

@@ -136,9 +136,21 @@ proptest! {
         prop_assert_eq!(bytes.len(), block.size(milestones));
         prop_assert_eq!(&Block::from_bytes(&bytes, &context).unwrap(), &block);
         prop_assert_eq!(&Block::from_json(&block.to_json(milestones), &context).unwrap(), &block);
+        let count = block.transactions.len() as u32;
+        let mut some: Vec<Vec<u32>> = (0..=count).map(|index| vec![index]).collect();
+        // All in another order, one twice, and some that are not there.
+        some.extend([Vec::new(), (0..count).rev().collect(), vec![count / 2, u32::MAX, count / 2, count]]);
+        for indexes in &some {
+            let read = Block::excerpt_from_bytes(&bytes, indexes, &context);
+            prop_assert_eq!(read, Ok(block.excerpt(indexes)), "{:?}", indexes);
+        }
         for bit in bits {
             let (mut changed, bit) = (bytes.clone(), bit % (8 * bytes.len()));
             changed[bit / 8] ^= 1 << (bit % 8);
+            for indexes in &some {
+                let _no_panic = Block::excerpt_from_bytes(&changed, indexes, &context);
+                let _no_panic = Block::excerpt_from_bytes(&changed[..bit / 8], indexes, &context);
+            }
             if let Ok(changed) = Block::from_bytes(&changed, &context) {
                 prop_assert!(!changed.check_content(&context).is_empty(), "bit {}", bit);
             }

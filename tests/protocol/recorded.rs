@@ -32,6 +32,9 @@ fn the_recorded_network_loads_and_its_chain_holds() {
         assert_eq!(json!(block.id), json["id"]);
         let again = Block::from_bytes(&block.to_bytes(&config.milestones), &context).unwrap();
         assert_eq!(again.header, block.header);
+        let backwards: Vec<u32> = (0..block.transactions.len() as u32).rev().collect();
+        let excerpt = Block::excerpt_from_bytes(&block.to_bytes(&config.milestones), &backwards, &context);
+        assert_eq!(excerpt, Ok(again.excerpt(&backwards)));
         if block.height().0 == 1 {
             continue;
         }

@@ -52,13 +52,13 @@ pub fn of_generator(call: &Call<'_>, generator: &PublicKey) -> Reply {
 
 /// The block on the head's chain that a text names, by height before id.
 pub fn find(call: &Call<'_>, text: &str) -> Option<BlockRow> {
-    let height = text.parse().ok().map(Height).and_then(|height| call.head.block_at(height));
+    let height = text.parse().ok().map(Height).and_then(|height| call.head.chain().block(height));
     height.or_else(|| find_by_id(call, text))
 }
 
 /// The block on the head's chain with an id.
 pub fn find_by_id(call: &Call<'_>, text: &str) -> Option<BlockRow> {
-    call.head.chain().entry_of(call.context.view.tree().link(&text.parse().ok()?)?)
+    call.context.view.block(&call.head, &text.parse().ok()?)
 }
 
 /// A list in the order of the chain, without filters: its rows are found by their heights.
@@ -71,7 +71,7 @@ fn by_height(call: &Call<'_>) -> Option<Listing<BlockRow>> {
     match call.parameters.order().unwrap_or(("height", true)) {
         ("height" | "timestamp", descending) => Some(call.page().pick(total, |index| {
             let height = u32::try_from(height_at(index, descending)).ok()?;
-            call.head.block_at(Height(height))
+            call.head.chain().block(Height(height))
         })),
         _ => None,
     }
@@ -84,10 +84,18 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
     // What only the whole block tells is looked at last.
     let accepts = |block: &Block<'_>| {
         has_all(RawBlock::Totals(block.totals())).unwrap_or_else(|| {
-            let row = marks.may_be_of(block).then(|| block.entry(chain)).flatten();
+            let row = marks.may_be_of(block).then(|| block.confirmed(chain)).flatten();
             row.is_some_and(|row| has_all(block::whole(&row)) == Some(true))
         })
     };
+    let has_filters = field::filters(block::RAW, &call.parameters, frame.dialect);
+    if let (Some(generator), None, false) = (generator, call.parameters.order(), has_filters) {
+        let list = chain.listed(List::Forged(*generator));
+        let total = list.len();
+        let range = page.range(total);
+        let spots = list.spots_down(total - range.end..total - range.start).into_iter();
+        return listing(call, spots.map(|spot| spot.height).collect(), total);
+    }
     let Some((name, descending)) = call.parameters.order() else {
         let (mut total, mut heights) = (0, Vec::new());
         each_candidate(call, generator, |block| {
@@ -115,7 +123,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
 }
 
 fn listing(call: &Call<'_>, heights: Vec<Height>, total: u64) -> Listing<BlockRow> {
-    let rows = heights.into_iter().filter_map(|height| call.head.block_at(height)).collect();
+    let rows = heights.into_iter().filter_map(|height| call.head.chain().block(height)).collect();
     Listing { rows, total, estimate: Estimate::Unsaid }
 }
 

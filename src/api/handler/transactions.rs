@@ -29,8 +29,9 @@ pub fn list(call: &Call<'_>) -> Outcome {
 
 /// `GET /api/blocks/{id}/transactions`.
 pub fn of_block(call: &Call<'_>) -> Outcome {
-    let block = blocks::find(call, call.argument("id")).ok_or(ApiError::NotFound("Block not found"))?;
-    Ok(list_in(call, Scope { block: Some(block), ..Scope::default() }))
+    let block = blocks::find(call, call.argument("id")).and_then(|block| call.head.block_at(block.height()));
+    let block = Some(block.ok_or(ApiError::NotFound("Block not found"))?);
+    Ok(list_in(call, Scope { block, ..Scope::default() }))
 }
 
 /// `GET /api/transactions/{id}`.

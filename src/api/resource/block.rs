@@ -12,7 +12,7 @@ use crate::{
             rule::Bound,
             shape::{self, Shape},
         },
-        view::{Entry, Totals},
+        view::{ConfirmedBlock, Entry, Totals},
     },
     ledger::Balance,
     protocol::{Block, BlockHeader, BlockId},
@@ -59,11 +59,15 @@ pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
 pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 
 /// A block on a chain.
-pub type BlockRow = Arc<Entry>;
+pub type BlockRow = ConfirmedBlock;
 
-/// A block in its own shape, or what tells of it where it is not in memory.
+/// A block in its own shape.
 pub enum RawBlock {
+    /// One that somebody holds.
     Whole(Arc<Block>),
+    /// One of a list.
+    Confirmed(ConfirmedBlock),
+    /// The numbers alone: what else a member needs is elsewhere.
     Totals(Totals),
 }
 
@@ -72,13 +76,15 @@ impl RawBlock {
     pub fn totals(&self) -> Totals {
         match self {
             Self::Whole(block) => Totals::of(&block.header),
+            Self::Confirmed(block) => Totals::of(block.header()),
             Self::Totals(totals) => *totals,
         }
     }
 
-    fn tell<'r>(&'r self, of: impl FnOnce(&'r Block) -> Cell<'r>) -> Cell<'r> {
+    fn tell<'r>(&'r self, of: impl FnOnce(BlockId, &'r BlockHeader) -> Cell<'r>) -> Cell<'r> {
         match self {
-            Self::Whole(block) => of(block),
+            Self::Whole(block) => of(block.id, &block.header),
+            Self::Confirmed(block) => of(block.id(), block.header()),
             Self::Totals(_) => Cell::Elsewhere,
         }
     }
@@ -86,13 +92,12 @@ impl RawBlock {
 
 type Row = Member<RawBlock>;
 
-pub const ID: Row = Row::new("id", shape::BLOCK_ID, |raw, _| raw.tell(|block| block.id.into())).asked(BLOCK_ID);
+pub const ID: Row = Row::new("id", shape::BLOCK_ID, |raw, _| raw.tell(|id, _| id.into())).asked(BLOCK_ID);
 pub const HEIGHT: Row = Row::new("height", Shape::Integer, |raw, _| raw.totals().height.into()).within(Bound::Positive);
 const VERSION: Row = Row::new("version", Shape::Integer, |raw, _| raw.totals().version.into()).asked(FROM_ZERO);
 const TIMESTAMP: Row = Row::new("timestamp", Shape::Integer, |raw, _| raw.totals().timestamp.into()).ranged();
 const PREVIOUS: Row =
-    Row::new("previousBlock", shape::BLOCK_ID, |raw, _| raw.tell(|block| previous(&block.header).into()))
-        .asked(BLOCK_ID);
+    Row::new("previousBlock", shape::BLOCK_ID, |raw, _| raw.tell(|_, header| previous(header).into())).asked(BLOCK_ID);
 const TRANSACTIONS: Row =
     Row::new("numberOfTransactions", Shape::Integer, |raw, _| raw.totals().transactions.into()).ranged();
 /// The published specification asks for all that a block moves: amounts, fees and reward. Source: api.md 4.10 row 21.
@@ -109,21 +114,20 @@ const FEE: Row = Row::new("totalFee", shape::AMOUNT, |raw, _| raw.totals().fee.i
 const REWARD: Row = Row::new("reward", shape::AMOUNT, |raw, _| raw.totals().reward.into()).ranged();
 const LENGTH: Row =
     Row::new("payloadLength", Shape::Integer, |raw, _| raw.totals().payload_length.into()).ranged().if_documented();
-const PAYLOAD: Row =
-    Row::new("payloadHash", shape::HASH, |raw, _| raw.tell(|block| (&block.header.payload_hash).into()))
-        .asked(HEX)
-        .if_documented();
+const PAYLOAD: Row = Row::new("payloadHash", shape::HASH, |raw, _| raw.tell(|_, header| (&header.payload_hash).into()))
+    .asked(HEX)
+    .if_documented();
 const GENERATOR: Row =
-    Row::new("generatorPublicKey", shape::KEY, |raw, _| raw.tell(|block| block.header.generator.into()))
+    Row::new("generatorPublicKey", shape::KEY, |raw, _| raw.tell(|_, header| header.generator.into()))
         .asked(PUBLIC_KEY);
 const SIGNATURE: Row =
-    Row::new("blockSignature", shape::HEX, |raw, _| raw.tell(|block| (&*block.header.signature).into()))
+    Row::new("blockSignature", shape::HEX, |raw, _| raw.tell(|_, header| (&*header.signature).into()))
         .asked(HEX)
         .if_documented();
 const PREVIOUS_HEX: Row = Row::new("previousBlockHex", shape::HEX, |raw, _| {
-    raw.tell(|block| block.header.previous.map_or_else(|| "0".repeat(16), BlockId::to_hex).into())
+    raw.tell(|_, header| header.previous.map_or_else(|| "0".repeat(16), BlockId::to_hex).into())
 });
-const ID_HEX: Row = Row::new("idHex", shape::HEX, |raw, _| raw.tell(|block| block.id_hex().into()));
+const ID_HEX: Row = Row::new("idHex", shape::HEX, |raw, _| raw.tell(|id, _| id.to_hex().into()));
 
 /// The members of a block's own shape, as lists and single blocks have it.
 #[rustfmt::skip]
@@ -141,7 +145,7 @@ pub const HEADER: &[Row] = &[
 
 /// The members of the API's shape.
 const MEMBERS: &[Member<BlockRow>] = &[
-    Member::new("id", shape::BLOCK_ID, |link, _| link.link().id().into()),
+    Member::new("id", shape::BLOCK_ID, |link, _| link.id().into()),
     Member::new("version", Shape::Integer, |link, _| link.header().version.into()),
     Member::new("height", Shape::Integer, |link, _| link.header().height.into()),
     Member::new("previous", shape::BLOCK_ID, |link, _| previous(link.header()).into()),
@@ -167,9 +171,9 @@ const MEMBERS: &[Member<BlockRow>] = &[
         "generator",
         &[
             Member::some("username", Shape::Text, |link, frame| {
-                frame.state().wallet(&link.generator).and_then(|wallet| wallet.username()).into()
+                frame.state().wallet(&link.generator()).and_then(|wallet| wallet.username()).into()
             }),
-            Member::new("address", shape::ADDRESS, |link, _| link.generator.into()),
+            Member::new("address", shape::ADDRESS, |link, _| link.generator().into()),
             Member::new("publicKey", shape::KEY, |link, _| link.header().generator.into()),
         ],
     ),
@@ -199,16 +203,16 @@ pub fn write(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: b
 }
 
 /// Writes the first or last block in the shape asked for.
-pub fn write_end(out: &mut Vec<u8>, link: &BlockRow, frame: &Frame<'_>, transform: bool) {
+pub fn write_end(out: &mut Vec<u8>, entry: &Entry, frame: &Frame<'_>, transform: bool) {
     match transform {
-        true => write_members(out, MEMBERS, link, frame),
-        false => write_members(out, HEADER, &whole(link), frame),
+        true => write_members(out, MEMBERS, &ConfirmedBlock::of(entry), frame),
+        false => write_members(out, HEADER, &RawBlock::Whole(entry.link().block().clone()), frame),
     }
 }
 
 /// A block in its own shape.
 pub fn whole(link: &BlockRow) -> RawBlock {
-    RawBlock::Whole(link.link().block().clone())
+    RawBlock::Confirmed(link.clone())
 }
 
 /// The id of the block before; `0` for genesis.

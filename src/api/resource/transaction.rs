@@ -93,13 +93,13 @@ impl TransactionRow {
 
     /// Index in its block and height of that, for ties.
     pub fn sequence(&self) -> (usize, Height) {
-        self.place.as_ref().map_or((0, Height(0)), |place| (place.index, place.link().height()))
+        let spot = self.spot();
+        (spot.index as usize, spot.height)
     }
 
     /// Where it lies; before all blocks if it is pending.
     pub fn spot(&self) -> Spot {
-        let (index, height) = self.sequence();
-        Spot { height, index: index as u32 }
+        self.place.as_ref().map_or(Spot { height: Height(0), index: 0 }, ConfirmedTransaction::spot)
     }
 
     /// Its own in version 1, its block's in version 2.
@@ -128,7 +128,7 @@ type Row = Member<TransactionRow>;
 /// The members of the API's shape. Who sent and received is looked up, see [`handler`](crate::api).
 pub const MEMBERS: &[Row] = &[
     Row::new("id", shape::HASH, |row, _| row.transaction.id().into()).asked(TRANSACTION_ID),
-    Row::some("blockId", shape::BLOCK_ID, |row, _| row.place.as_ref().map(|place| place.link().id()).into())
+    Row::some("blockId", shape::BLOCK_ID, |row, _| row.place.as_ref().map(|place| place.block_id()).into())
         .asked(BLOCK_ID),
     VERSION,
     Row::new("type", Shape::Integer, |row, _| row.transaction.kind().numbers().1.into()).asked(FROM_ZERO),
@@ -161,7 +161,7 @@ pub const MEMBERS: &[Row] = &[
         .tested(Test::ContainsHex),
     Row::some("asset", Shape::Map(&Shape::Any), |row, _| row.transaction.asset().to_json().into()).asked(Rule::Object),
     Row::new("confirmations", Shape::Integer, |row, frame| {
-        let height = row.place.as_ref().map(|place| place.link().height());
+        let height = row.place.as_ref().map(|place| place.spot().height);
         height.map_or(0, |height| frame.blocks_above(height) + 1).into()
     }),
     Row::some("timestamp", timestamp::SHAPE, |row, _| row.timestamp().into())

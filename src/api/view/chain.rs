@@ -8,15 +8,16 @@
 
 use super::older::{List, Older, Row, Summary, present, readable};
 use crate::{
-    api::view::{ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals},
+    api::view::{ConfirmedBlock, ConfirmedTransaction, Contents, Entry, Facts, Spot, Totals},
     ledger::{Link, apply::recipients},
     protocol::{
-        Address, Asset, Height, PublicKey, SignedTransaction, TransactionId,
+        Address, Asset, BlockExcerpt, Height, PublicKey, SignedTransaction, TransactionId,
         transaction::{Kind, Version},
     },
 };
 use imbl::{HashMap, Vector};
 use std::{
+    collections::BTreeMap,
     ops::{ControlFlow, Range},
     sync::Arc,
 };
@@ -200,6 +201,26 @@ impl Chain {
         }
     }
 
+    /// The block at a height, without its transactions. Of one that is not in memory only the header is read.
+    pub fn block(&self, height: Height) -> Option<ConfirmedBlock> {
+        if let Some(entry) = self.recent(height) {
+            return Some(ConfirmedBlock::of(entry));
+        }
+        let older = self.older().filter(|_| (1..=self.base.0).contains(&height.0))?;
+        match older.at_hand(height) {
+            Some(entry) => Some(ConfirmedBlock::of(&entry)),
+            None => {
+                let BlockExcerpt { id, header, .. } = self.excerpt(height, &[])?;
+                Some(ConfirmedBlock::read(id, header, older.network()))
+            }
+        }
+    }
+
+    /// A part of a block that is not in memory.
+    fn excerpt(&self, height: Height, indexes: &[u32]) -> Option<BlockExcerpt> {
+        readable(self.blocks.front()?.link().excerpt(height, indexes))
+    }
+
     /// A block of the tree, if it is on this chain.
     pub fn entry_of(&self, link: Arc<Link>) -> Option<Arc<Entry>> {
         match self.older() {
@@ -233,6 +254,9 @@ impl Chain {
             return Some(look(&Block::Recent(entry)));
         }
         let older = self.older().filter(|_| (1..=self.base.0).contains(&height.0))?;
+        if let Some(entry) = older.at_hand(height) {
+            return Some(look(&Block::Recent(&entry)));
+        }
         Some(look(&Block::Older(&present(older.summary(height), height))))
     }
 
@@ -265,7 +289,50 @@ impl Chain {
 
     /// The transaction at a spot of this chain.
     pub fn place(&self, spot: Spot) -> Option<ConfirmedTransaction> {
-        Some(ConfirmedTransaction { entry: self.at(spot.height)?, index: spot.index as usize })
+        self.places(&[spot]).pop()
+    }
+
+    /// The transactions at some spots of this chain, in that order. Of a block that is not in memory only they are read, at once.
+    pub fn places(&self, spots: &[Spot]) -> Vec<ConfirmedTransaction> {
+        let mut places: Vec<Option<ConfirmedTransaction>> = Vec::with_capacity(spots.len());
+        let mut to_read: BTreeMap<Height, Vec<usize>> = BTreeMap::new();
+        for (at, spot) in spots.iter().enumerate() {
+            let recent = self.recent(spot.height);
+            places.push(recent.and_then(|entry| ConfirmedTransaction::of(entry, spot.index as usize)));
+            if recent.is_none() {
+                to_read.entry(spot.height).or_default().push(at);
+            }
+        }
+        let older = self.older();
+        for (height, wanted) in to_read.into_iter().filter(|(height, _)| (1..=self.base.0).contains(&height.0)) {
+            let indexes: Vec<u32> = wanted.iter().map(|at| spots[*at].index).collect();
+            let read = older.map(|older| self.read_of(older, height, &indexes)).unwrap_or_default();
+            wanted.into_iter().zip(read).for_each(|(at, place)| places[at] = Some(place));
+        }
+        places.into_iter().flatten().collect()
+    }
+
+    /// Some transactions of a block that is not in memory.
+    fn read_of(&self, older: &dyn Older, height: Height, indexes: &[u32]) -> Vec<ConfirmedTransaction> {
+        if let Some(entry) = older.at_hand(height) {
+            let place = |index: &u32| ConfirmedTransaction::of(&entry, *index as usize);
+            return present(Ok(indexes.iter().map(place).collect()), height);
+        }
+        let Some(BlockExcerpt { id, header, transactions }) = self.excerpt(height, indexes) else { return Vec::new() };
+        // They point to what is there.
+        present(Ok((transactions.len() == indexes.len()).then_some(())), height);
+        let is_old = |one: &SignedTransaction| matches!(one.transaction().version, Version::One(_));
+        let counted = match transactions.iter().any(|one| is_old(one)) {
+            true => Some(present(older.summary(height), height).contents.facts),
+            false => None,
+        };
+        let place = |(transaction, index): (Arc<SignedTransaction>, &u32)| {
+            let running =
+                || counted.as_ref().and_then(|facts| facts.get(*index as usize)).map_or(0, |facts| facts.nonce);
+            let facts = Facts::of(&transaction, header.timestamp, running);
+            ConfirmedTransaction::read(transaction, id, Spot { height, index: *index }, facts)
+        };
+        transactions.into_iter().zip(indexes).map(place).collect()
     }
 
     /// One of its lists.
@@ -500,8 +567,10 @@ impl Listed<'_> {
 impl<'s> Seen<'s> {
     /// The transaction there.
     pub fn place(&self, chain: &Chain) -> Option<ConfirmedTransaction> {
-        let entry = self.entry.cloned().or_else(|| chain.at(self.spot.height))?;
-        Some(ConfirmedTransaction { entry, index: self.spot.index as usize })
+        match self.entry {
+            Some(entry) => ConfirmedTransaction::of(entry, self.spot.index as usize),
+            None => chain.place(self.spot),
+        }
     }
 }
 
@@ -546,6 +615,14 @@ impl<'s> Block<'s> {
             Self::Older(_) => None,
         };
         Seen { spot, facts: &self.contents().facts[index], entry }
+    }
+
+    /// The block without its transactions.
+    pub fn confirmed(&self, chain: &Chain) -> Option<ConfirmedBlock> {
+        match self {
+            Self::Recent(entry) => Some(ConfirmedBlock::of(entry)),
+            Self::Older(summary) => chain.block(summary.totals.height),
+        }
     }
 
     /// The whole block.

@@ -3,7 +3,7 @@
 use crate::{
     ledger::Link,
     protocol::{
-        Address, Arktoshi, BlockHeader, Height, SignedTransaction, Timestamp,
+        Address, Arktoshi, BlockHeader, BlockId, Height, SignedTransaction, Timestamp,
         transaction::{Kind, Version},
     },
 };
@@ -63,11 +63,21 @@ pub struct Spot {
     pub index: u32,
 }
 
-/// A transaction on a chain: its block and its index in it, from 0.
+/// A transaction on a chain.
 #[derive(Clone, Debug)]
 pub struct ConfirmedTransaction {
-    pub entry: Arc<Entry>,
-    pub index: usize,
+    transaction: Arc<SignedTransaction>,
+    block: BlockId,
+    spot: Spot,
+    facts: Facts,
+}
+
+/// A block on a chain, without its transactions.
+#[derive(Clone, Debug)]
+pub struct ConfirmedBlock {
+    id: BlockId,
+    header: BlockHeader,
+    generator: Address,
 }
 
 impl Entry {
@@ -105,12 +115,7 @@ impl Contents {
         let mut facts = Vec::with_capacity(block.transactions.len());
         let (mut vendor_fields, mut vendor_starts) = (String::new(), Vec::new());
         for (index, transaction) in block.transactions.iter().enumerate() {
-            let (version, nonce, timestamp) = match transaction.transaction().version {
-                Version::One(timestamp) => (1, running(index), timestamp),
-                Version::Two(nonce) => (2, nonce.0, block.header.timestamp),
-            };
-            let (amount, fee) = (transaction.amount().value(), transaction.fee().value());
-            facts.push(Facts { amount, fee, nonce, timestamp, kind: transaction.kind(), version });
+            facts.push(Facts::of(transaction, block.header.timestamp, || running(index)));
             if let Some(text) = &transaction.transaction().vendor_field {
                 vendor_starts.push((vendor_fields.len() as u32, index as u32));
                 vendor_fields.push_str(text);
@@ -148,19 +153,84 @@ impl Totals {
     }
 }
 
+impl Facts {
+    /// Those of a transaction in a block of a time. `running` gives its number among all that its sender has sent, from 1, where
+    /// it does not say it.
+    pub fn of(transaction: &SignedTransaction, block: Timestamp, running: impl FnOnce() -> u64) -> Self {
+        let (version, nonce, timestamp) = match transaction.transaction().version {
+            Version::One(timestamp) => (1, running(), timestamp),
+            Version::Two(nonce) => (2, nonce.0, block),
+        };
+        let (amount, fee) = (transaction.amount().value(), transaction.fee().value());
+        Self { amount, fee, nonce, timestamp, kind: transaction.kind(), version }
+    }
+}
+
 impl ConfirmedTransaction {
-    /// The transaction there.
+    /// The transaction with an index in a block.
+    pub fn of(entry: &Entry, index: usize) -> Option<Self> {
+        Some(Self {
+            transaction: entry.link.block().transactions.get(index)?.clone(),
+            block: entry.link.id(),
+            spot: Spot { height: entry.height(), index: index as u32 },
+            facts: *entry.contents.facts.get(index)?,
+        })
+    }
+
+    /// A transaction that was read of a block.
+    pub fn read(transaction: Arc<SignedTransaction>, block: BlockId, spot: Spot, facts: Facts) -> Self {
+        Self { transaction, block, spot, facts }
+    }
+
+    /// The transaction itself.
     pub fn transaction(&self) -> &Arc<SignedTransaction> {
-        &self.entry.link.block().transactions[self.index]
+        &self.transaction
     }
 
     /// Its numbers.
     pub fn facts(&self) -> &Facts {
-        &self.entry.contents.facts[self.index]
+        &self.facts
     }
 
-    /// The block it lies in.
-    pub fn link(&self) -> &Arc<Link> {
-        &self.entry.link
+    /// The id of the block that it lies in.
+    pub fn block_id(&self) -> BlockId {
+        self.block
+    }
+
+    /// Where it lies.
+    pub fn spot(&self) -> Spot {
+        self.spot
+    }
+}
+
+impl ConfirmedBlock {
+    /// A block in memory.
+    pub fn of(entry: &Entry) -> Self {
+        Self { id: entry.link.id(), header: entry.header().clone(), generator: entry.generator }
+    }
+
+    /// A block of a network of which the header was read.
+    pub fn read(id: BlockId, header: BlockHeader, network: u8) -> Self {
+        Self { id, generator: header.generator.address(network), header }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> BlockId {
+        self.id
+    }
+
+    /// Its header.
+    pub fn header(&self) -> &BlockHeader {
+        &self.header
+    }
+
+    /// The address of its generator.
+    pub fn generator(&self) -> Address {
+        self.generator
+    }
+
+    /// Its height.
+    pub fn height(&self) -> Height {
+        self.header.height
     }
 }

@@ -62,6 +62,9 @@ pub trait Older: Send + Sync {
     /// The height of the newest block in it; `Height(0)` while there is none.
     fn top(&self) -> Height;
 
+    /// The byte of the network in its addresses.
+    fn network(&self) -> u8;
+
     /// The number of times that it was begun anew, since a run went back to a snapshot below the top and went on in another
     /// way. Rows that were read from it meanwhile are of no use.
     fn epoch(&self) -> u64;

@@ -91,6 +91,19 @@ impl Shelf {
     /// # Errors
     /// The folder cannot be read or written, or what has settled cannot be read.
     pub fn open(folder: &Path, settled: Option<&dyn Settled>, network: u8) -> Result<(Self, Shelved), SettledError> {
+        Self::open_and_tell(folder, settled, network, |_, _| {})
+    }
+
+    /// [`Shelf::open`], where `tell` hears, while blocks are taken in, up to which height they are and up to which they will be.
+    ///
+    /// # Errors
+    /// As [`Shelf::open`].
+    pub fn open_and_tell(
+        folder: &Path,
+        settled: Option<&dyn Settled>,
+        network: u8,
+        mut tell: impl FnMut(Height, Height),
+    ) -> Result<(Self, Shelved), SettledError> {
         let existed = folder.exists();
         let (table, top, rebuilt) = match Self::existing(folder, settled) {
             Ok((table, top)) => (table, top, None),
@@ -115,6 +128,7 @@ impl Shelf {
         };
         while shelf.top() < settled.top() {
             shelf.take_in(settled.top(), &|height| known(settled, height))?;
+            tell(shelf.top(), settled.top());
         }
         Ok((shelf, Shelved { taken_in: settled.top().0 - top.0, rebuilt }))
     }
@@ -182,8 +196,10 @@ impl Shelf {
         // Whoever reads now finds, when done, that it was for nothing.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.top.store(0, Ordering::Release);
+        self.table.clear()?;
+        // After the table: what is kept until then is let go of here, and what comes later is held against the table.
         *self.at_hand() = AtHand::default();
-        self.table.clear()
+        Ok(())
     }
 
     /// Has the next start make it anew, if what was read is damaged.
@@ -217,6 +233,10 @@ impl Shelf {
 impl Older for Shelf {
     fn top(&self) -> Height {
         Height(self.top.load(Ordering::Acquire))
+    }
+
+    fn network(&self) -> u8 {
+        self.network
     }
 
     fn epoch(&self) -> u64 {
@@ -254,8 +274,14 @@ impl Older for Shelf {
             false => Contents::of(&link, |_| 0),
         };
         let bytes = 1_024 + transactions.iter().map(|one| 1_024 + one.bytes().len()).sum::<usize>();
+        let mark = code::id_mark(&link.id());
         let entry = Arc::new(Entry::new(link, contents, self.network));
-        self.at_hand().keep(entry.clone(), bytes);
+        let mut at_hand = self.at_hand();
+        // Whoever still reads a chain that the run has left leaves nothing behind for others.
+        if self.summary(height)?.is_some_and(|kept| kept.id_mark == mark) {
+            at_hand.keep(entry.clone(), bytes);
+        }
+        drop(at_hand);
         Ok(entry)
     }
 

@@ -1,12 +1,11 @@
 //! The servers of `dposlab up`: the API of one node or of several, and their webhooks.
 
-use super::announce::LogWriter;
+use super::{announce::LogWriter, lists};
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail, Older,
-        RateLimit, Recording, Server, Settings, Shelf, Shelved, View, WebhookSettings, WebhookThread, Webhooks,
-        Whitelist, WriteState,
+        ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
+        RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
         chains::Chains,
         views::{Observed, Views},
         webhooks::{DataDir, Rehearing, Report, TIMEOUT, Targets},
@@ -20,7 +19,7 @@ use crate::{
 use clap::Args;
 use std::{
     net::{IpAddr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -180,7 +179,7 @@ impl ApiOptions {
         let feed = EventFeed::new(plan.tree.slots(), &plan.tip);
         let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(board.observer()), Box::new(feed.observer())];
         let views: Arc<OnceLock<Vec<View>>> = Arc::default();
-        let older = data.as_ref().map(|data| lists(data.path(), plan)).transpose()?;
+        let older = data.as_ref().map(|data| lists::open(data.path(), plan)).transpose()?;
         let mut nodes = Vec::with_capacity(listeners.len());
         for (listener, node) in listeners.into_iter().zip((0..).map(NodeId)) {
             let view = View::with_older(node, plan.tree.clone(), plan.tip.clone(), plan.start, older.clone())
@@ -287,18 +286,6 @@ impl ServedNodes {
 /// Tells the API what a session has recorded so far.
 pub fn recording(kept: KeptSession) -> Recording {
     Arc::new(move |now, delivered| kept.so_far(now, delivered).map_err(|why| why.to_string()))
-}
-
-/// The lists of what has settled of a testnet in a folder.
-fn lists(folder: &Path, plan: &Plan) -> Result<Arc<dyn Older>, Failure> {
-    let wrong = |why| Failure::usage(format!("--data-dir {why}"));
-    let network = plan.tree.config().network.pub_key_hash;
-    let opened = Shelf::open(&folder.join("index").join("lists"), plan.tree.settled().as_deref(), network);
-    let (shelf, Shelved { rebuilt, .. }) = opened.map_err(wrong)?;
-    if let Some(why) = rebuilt {
-        eprintln!("dposlab: --data-dir {}: index/lists was made again from the log: {why}", folder.display());
-    }
-    Ok(Arc::new(shelf))
 }
 
 /// Answers on the API's own threads until `stopped` says so: the simulation never waits for a client.

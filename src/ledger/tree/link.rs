@@ -5,10 +5,10 @@
 
 use crate::{
     ledger::{
-        settled::{Settled, read},
+        settled::{Settled, SettledError, missing, read},
         state::{Applied, Notable, RoundEnd},
     },
-    protocol::{Block, BlockId, Height, PublicKey},
+    protocol::{Block, BlockExcerpt, BlockId, Height, PublicKey},
 };
 use arc_swap::{ArcSwap, ArcSwapOption};
 use std::{
@@ -144,6 +144,24 @@ impl Link {
 
     /// The block of this chain at a height, in logarithmic time; `None` above this block. A settled one is read.
     pub fn ancestor(self: &Arc<Self>, height: Height) -> Option<Arc<Link>> {
+        Some(self.reached(height)?.unwrap_or_else(|settled| read(&*settled, height)))
+    }
+
+    /// A part of the block of this chain at a height: its header, and those of its transactions that `indexes` name, from 0. An
+    /// index at which there is none is passed over. `None` above this block. Of a settled one no more than that is read.
+    ///
+    /// # Errors
+    /// It has settled and cannot be read.
+    pub fn excerpt(self: &Arc<Self>, height: Height, indexes: &[u32]) -> Result<Option<BlockExcerpt>, SettledError> {
+        match self.reached(height) {
+            None => Ok(None),
+            Some(Ok(link)) => Ok(Some(link.block.excerpt(indexes))),
+            Some(Err(settled)) => settled.excerpt(height, indexes)?.ok_or_else(|| missing(height)).map(Some),
+        }
+    }
+
+    /// The block of this chain at a height, or who has it; `None` above this block.
+    fn reached(self: &Arc<Self>, height: Height) -> Option<Result<Arc<Link>, Arc<dyn Settled>>> {
         if height.0 == 0 || height > self.height() {
             return None;
         }
@@ -154,11 +172,11 @@ impl Link {
                 link = if jump.height() >= height { jump } else { parent };
             }
             if link.height() == height {
-                return Some(link.clone());
+                return Some(Ok(link.clone()));
             }
             match link.across_towards(height) {
                 Ok(next) => seam = next,
-                Err(settled) => return Some(read(&*settled, height)),
+                Err(settled) => return Some(Err(settled)),
             }
             link = &seam;
         }

@@ -1,6 +1,6 @@
 //! Blocks into bytes and back. Source: protocol.md 4.1.
 
-use super::{Block, BlockContext, BlockDecodeError, BlockHeader, BlockId, context};
+use super::{Block, BlockContext, BlockDecodeError, BlockExcerpt, BlockHeader, BlockId, context};
 use crate::protocol::{
     Arktoshi, Height, Milestones, PublicKey, SignedTransaction, Timestamp, TransactionId,
     crypto::{sha256, sha256_of},
@@ -77,6 +77,12 @@ impl BlockHeader {
         BlockId::of_hash(sha256(&self.to_bytes(milestones, self.height != Height::GENESIS)), full)
     }
 
+    /// The id this header computes to, as exceptions correct it.
+    fn corrected_id(&self, context: &BlockContext<'_>) -> BlockId {
+        let computed = self.id(context.milestones);
+        context.exceptions.outlook_table.get(&computed).copied().unwrap_or(computed)
+    }
+
     /// The digest the signature is over.
     pub fn hash_for_signature(&self, milestones: &Milestones) -> [u8; 32] {
         sha256(&self.to_bytes(milestones, false))
@@ -143,14 +149,50 @@ impl Block {
         }
     }
 
+    /// The header of the block of these bytes, and those of its transactions that `indexes` name, in that order. An index at
+    /// which there is none is passed over. Of the other transactions only the lengths are read.
+    ///
+    /// # Errors
+    /// As [`Block::from_bytes`], for what is read.
+    pub fn excerpt_from_bytes(
+        bytes: &[u8],
+        indexes: &[u32],
+        context: &BlockContext<'_>,
+    ) -> Result<BlockExcerpt, BlockDecodeError> {
+        let (header, at) = BlockHeader::from_bytes(bytes, context.milestones)?;
+        let id = header.corrected_id(context);
+        if context.exceptions.wrong_transaction_order.contains_key(&id) {
+            // The indexes are of another order than the bytes.
+            return Ok(Self::from_bytes(bytes, context)?.excerpt(indexes));
+        }
+        let mut reader = Reader { bytes, at };
+        let lengths = reader.take("transaction lengths", (header.number_of_transactions as usize).saturating_mul(4))?;
+        let mut starts = Vec::with_capacity(lengths.len() / 4 + 1);
+        let mut start = reader.at;
+        starts.push(start);
+        for length in lengths.as_chunks().0 {
+            start = start.saturating_add(u32::from_le_bytes(*length) as usize);
+            starts.push(start);
+        }
+        let within = context.transactions_of(header.height);
+        let mut transactions = Vec::with_capacity(indexes.len());
+        for index in indexes.iter().map(|index| *index as usize) {
+            let Some([start, end]) = starts.get(index..index + 2) else { continue };
+            let length = end - start;
+            let bytes = Reader { bytes, at: (*start).min(bytes.len()) }.take("transactions", length)?;
+            let transaction = SignedTransaction::from_bytes(bytes, &within);
+            transactions.push(Arc::new(transaction.map_err(|source| BlockDecodeError::Transaction { index, source })?));
+        }
+        Ok(BlockExcerpt { id, header, transactions })
+    }
+
     /// With the id the header computes to, as exceptions correct it, and the order of transactions as they do.
     pub(super) fn assemble(
         header: BlockHeader,
         mut transactions: Vec<Arc<SignedTransaction>>,
         context: &BlockContext<'_>,
     ) -> Self {
-        let computed = header.id(context.milestones);
-        let id = context.exceptions.outlook_table.get(&computed).copied().unwrap_or(computed);
+        let id = header.corrected_id(context);
         if let Some(order) = context.exceptions.wrong_transaction_order.get(&id) {
             let place = |id: TransactionId| order.iter().position(|listed| *listed == id).unwrap_or(order.len());
             transactions.sort_by_key(|transaction| place(transaction.id()));

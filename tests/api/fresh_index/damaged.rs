@@ -6,6 +6,7 @@ use super::{
     history::{Network, change},
     settled::Kept,
 };
+use crate::support::get;
 use dposlab::{
     actors::NodeId,
     api::{Dialect, Older, Shelf, View},
@@ -75,7 +76,14 @@ impl Testnet {
 
     fn open(&self, folder: &Path) -> (Shelf, bool) {
         let byte = self.network.play.testnet.config.network.pub_key_hash;
-        let (shelf, shelved) = Shelf::open(folder, Some(&**self.kept()), byte).expect("it is rebuilt where it must be");
+        let mut told = Vec::new();
+        let tell = |height, top| told.push((height, top));
+        let opened = Shelf::open_and_tell(folder, Some(&**self.kept()), byte, tell);
+        let (shelf, shelved) = opened.expect("it is rebuilt where it must be");
+        let top = self.kept().top();
+        let heights = told.iter().map(|(height, _)| height.0);
+        assert!(heights.is_sorted() && told.iter().all(|(_, of)| *of == top), "{told:?} of {top}");
+        assert_eq!(told.last().map(|(height, _)| *height), (shelved.taken_in > 0).then_some(top), "the end is told");
         (shelf, shelved.rebuilt.is_some())
     }
 
@@ -85,14 +93,18 @@ impl Testnet {
         self.answers(shelf).unwrap_or(if is_rebuilt { Found::Rebuilt } else { Found::Right })
     }
 
+    /// The first node's API, which reads what has settled from a shelf.
+    fn view(&self, shelf: Arc<Shelf>) -> View {
+        let network = &self.network;
+        let (tree, tip) = (network.play.tree.clone(), network.tips[0].clone());
+        View::with_older(NodeId(0), tree, tip, network.now, Some(shelf as Arc<dyn Older>))
+    }
+
     /// Asks everything. `None` if all answers were right.
     fn answers(&self, shelf: Shelf) -> Option<Found> {
         let network = &self.network;
-        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let older = Some(Arc::new(shelf) as Arc<dyn Older>);
-            let (tree, tip) = (network.play.tree.clone(), network.tips[0].clone());
-            View::with_older(NodeId(0), tree, tip, network.now, older)
-        }));
+        let shelf = Arc::new(shelf);
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.view(shelf)));
         // Who hosts the view is told; that is no panic, but an error that unwinds.
         let Ok(view) = read.map_err(|unwound| assert!(unwound.is::<SettledError>())) else {
             return Some(Found::Named);
@@ -195,4 +207,56 @@ fn lists_of_another_chain_are_made_anew() {
     let (shelf, shelved) = Shelf::open(room.path(), None, byte).expect("it is whole");
     assert_eq!((shelf.top().0, shelved.rebuilt), (other.kept().top().0, None));
     assert_eq!(one.answers(shelf), None);
+}
+
+/// A reader is in the middle of a list when the run goes back below what has settled, and blocks of another chain settle.
+#[test]
+fn no_answer_is_of_two_chains() {
+    let (one, other) = (Testnet::new(false), Testnet::new(true));
+    let (tip, top) = (other.network.tips[0].clone(), other.kept().top());
+    let accounts = &one.network.play.testnet.accounts;
+    let wallet = accounts.last().expect("ten").address;
+    let delegate = &one.network.play.testnet.delegates[0].username;
+    let lists = [
+        "/api/blocks?limit=100".to_owned(),
+        "/api/transactions?limit=100".to_owned(),
+        format!("/api/wallets/{wallet}/transactions?limit=100"),
+        format!("/api/delegates/{delegate}/blocks?limit=100"),
+    ];
+    for list in lists {
+        for reads in [0, 2] {
+            let room = tempfile::tempdir().expect("a folder");
+            let (shelf, _) = one.open(room.path());
+            let shelf = Arc::new(shelf);
+            let context_of_view = || context(&one.view(shelf.clone()), Dialect::Documented);
+            let undisturbed = get(&context_of_view(), &list);
+            assert_eq!(undisturbed.status, 200, "{list}: {}", undisturbed.body);
+            let context = context_of_view();
+            let (tip, of_other) = (tip.clone(), shelf.clone());
+            one.kept().after_reads(reads, move || {
+                let at = |height| tip.ancestor(height).expect("it has settled there");
+                of_other.extend(top, &at).expect("it is another chain");
+            });
+            let answered = get(&context, &list);
+            assert!(!one.kept().waits(), "{list}: more blocks are read than {reads}");
+            assert_eq!(answered.status, 500, "{list} after {reads} blocks: {}", answered.body);
+        }
+    }
+}
+
+/// What a reader reads of a chain that the run has left is kept for nobody.
+#[test]
+fn a_block_of_a_chain_that_was_left_is_not_at_hand() {
+    let (one, other) = (Testnet::new(false), Testnet::new(true));
+    let room = tempfile::tempdir().expect("a folder");
+    let (shelf, _) = one.open(room.path());
+    let height = one.kept().top().min(other.kept().top());
+    let link_of = |testnet: &Testnet| testnet.kept().link(height).expect("it is in memory").expect("it has settled");
+    let left = link_of(&other);
+    assert_ne!(left.id(), link_of(&one).id());
+    let read = shelf.with(left.clone()).expect("the shelf is whole");
+    assert_eq!(read.link().id(), left.id());
+    assert!(shelf.at_hand(height).is_none());
+    shelf.with(link_of(&one)).expect("the shelf is whole");
+    assert_eq!(shelf.at_hand(height).map(|entry| entry.link().id()), Some(link_of(&one).id()));
 }

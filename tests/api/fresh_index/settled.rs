@@ -8,7 +8,7 @@ use dposlab::{
     },
     protocol::{BlockId, Height, TransactionId},
 };
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 /// Blocks from one seam to the next.
 pub const SPAN: u32 = 4;
@@ -27,7 +27,11 @@ pub struct Settling {
 pub struct Kept {
     links: RwLock<Vec<Arc<Link>>>,
     own: Weak<Self>,
+    meanwhile: Mutex<Option<(usize, Meanwhile)>>,
 }
+
+/// What happens while somebody reads.
+type Meanwhile = Box<dyn FnOnce() + Send>;
 
 impl Settling {
     /// On a network with this byte in its addresses.
@@ -54,7 +58,7 @@ impl Settling {
 
 impl Kept {
     pub fn new() -> Arc<Self> {
-        Arc::new_cyclic(|own| Self { links: RwLock::default(), own: own.clone() })
+        Arc::new_cyclic(|own| Self { links: RwLock::default(), own: own.clone(), meanwhile: Mutex::default() })
     }
 
     /// Keeps the chain up to a block.
@@ -64,6 +68,28 @@ impl Kept {
             .map(|height| top.ancestor(Height(height)).expect("it is not above the top"))
             .collect();
         self.links.write().unwrap_or_else(PoisonError::into_inner).extend(new);
+    }
+
+    /// Has something happen after so many more blocks were read, before the next one is.
+    pub fn after_reads(&self, reads: usize, happens: impl FnOnce() + Send + 'static) {
+        *self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner) = Some((reads, Box::new(happens)));
+    }
+
+    /// True if that has not happened yet.
+    pub fn waits(&self) -> bool {
+        self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn read(&self) {
+        let mut meanwhile = self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((reads, happens)) = meanwhile.take() else { return };
+        match reads.checked_sub(1) {
+            Some(left) => *meanwhile = Some((left, happens)),
+            None => {
+                drop(meanwhile);
+                happens();
+            }
+        }
     }
 
     fn find<T>(&self, find: impl FnMut(&Arc<Link>) -> Option<T>) -> Option<T> {
@@ -77,6 +103,7 @@ impl Settled for Kept {
     }
 
     fn link(&self, height: Height) -> Result<Option<Arc<Link>>, SettledError> {
+        self.read();
         let own = self.own.upgrade().expect("somebody asks");
         Ok(self.find(|link| {
             let alone =

@@ -21,7 +21,7 @@ use crate::{
             route::Call,
             rule::Given,
         },
-        view::{Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
+        view::{Block, Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
     },
     protocol::{Address, Asset, PublicKey, TransactionId, transaction::Kind},
 };
@@ -204,7 +204,7 @@ impl<'s> Search<'s> {
 
     fn listing(&self, spots: Vec<Spot>, total: u64) -> Listing<TransactionRow> {
         let chain = self.call.head.chain();
-        let places = spots.into_iter().filter_map(|spot| chain.place(spot));
+        let places = chain.places(&spots).into_iter();
         Listing { rows: places.map(TransactionRow::confirmed).collect(), total, estimate: Estimate::Unsaid }
     }
 
@@ -219,13 +219,14 @@ impl<'s> Search<'s> {
         if let Some(id) = call.parameters.text("id") {
             let id = id.parse().ok();
             let place = id.and_then(|id: TransactionId| call.context.view.place(&call.head, &id));
-            return Candidates::Few(place.iter().map(spot_of).collect());
+            return Candidates::Few(place.iter().map(ConfirmedTransaction::spot).collect());
         }
         if let Some(block) = &self.scope.block {
             return Candidates::Few(spots_in(block));
         }
         if let Some(id) = call.parameters.text("blockId") {
-            return Candidates::Few(blocks::find_by_id(call, id).as_ref().map(spots_in).unwrap_or_default());
+            let block = blocks::find_by_id(call, id).and_then(|block| chain.at(block.height()));
+            return Candidates::Few(block.as_ref().map(spots_in).unwrap_or_default());
         }
         if let Some(key) = self.senders.first() {
             return Candidates::Of(chain.listed(List::Sent(call.frame().address(key))));
@@ -270,13 +271,17 @@ impl<'s> Search<'s> {
         parties > told || self.call.parameters.iter().any(|(name, _)| is_text(name))
     }
 
+    /// True if the type and numbers of a transaction are among those that are searched for.
+    fn may_match(&self, facts: &Facts) -> bool {
+        self.kinds.contains(facts.kind) && self.numbers.iter().all(|numbers| numbers.holds(facts))
+    }
+
     /// Visits the candidates that are searched for, newest first.
     fn each_found(&self, candidates: &Candidates<'_>, mut visit: impl FnMut(&Seen<'_>)) {
         let chain = self.call.head.chain();
         let must_look = self.has_more_than(candidates) || self.scope.block.is_some();
         let mut consider = |seen: &Seen<'_>| {
-            let passes = self.kinds.contains(seen.facts.kind)
-                && self.numbers.iter().all(|numbers| numbers.holds(seen.facts))
+            let passes = self.may_match(seen.facts)
                 && (!must_look
                     || seen.place(chain).is_some_and(|place| self.accepts(&TransactionRow::confirmed(place))));
             if passes {
@@ -297,7 +302,17 @@ impl<'s> Search<'s> {
                     let indexes = block.contents().with_vendor_field(text).into_iter();
                     indexes.rev().for_each(|index| consider(&block.seen(index)));
                 }
-                None => (0..block.contents().facts.len()).rev().for_each(|index| consider(&block.seen(index))),
+                None => {
+                    let facts = block.contents().facts.iter();
+                    // Where several are looked at, the block is read once.
+                    let whole = match must_look && facts.filter(|facts| self.may_match(facts)).nth(1).is_some() {
+                        true => block.entry(chain),
+                        false => None,
+                    };
+                    let whole = whole.as_ref().map(Block::Recent);
+                    let block = whole.as_ref().unwrap_or(block);
+                    (0..block.contents().facts.len()).rev().for_each(|index| consider(&block.seen(index)));
+                }
             }
             ControlFlow::Continue(())
         });
@@ -371,7 +386,7 @@ impl<'s> Search<'s> {
     fn accepts(&self, row: &TransactionRow) -> bool {
         let transaction = &row.transaction;
         let in_scope = match (&self.scope.block, &row.place) {
-            (Some(block), Some(place)) => block.link().id() == place.link().id(),
+            (Some(block), Some(place)) => block.link().id() == place.block_id(),
             _ => true,
         };
         in_scope
@@ -489,10 +504,6 @@ fn is_payee(row: &TransactionRow, address: &Address) -> bool {
         Asset::MultiPayment { payments } => payments.iter().any(|payment| payment.recipient == *address),
         _ => false,
     }
-}
-
-fn spot_of(place: &ConfirmedTransaction) -> Spot {
-    Spot { height: place.entry.height(), index: place.index as u32 }
 }
 
 fn spots_in(entry: &Arc<Entry>) -> Vec<Spot> {

@@ -21,10 +21,14 @@ use crate::{
         Link,
         settled::{Settled, SettledError},
     },
-    protocol::{Block, BlockId, Height, NetworkConfig, PublicKey, TransactionId},
+    protocol::{
+        Block, BlockContext, BlockExcerpt, BlockId, Height, NetworkConfig, PublicKey, TransactionId,
+        block::BlockDecodeError,
+    },
 };
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use std::{
+    collections::VecDeque,
     fs, io, panic,
     path::{Path, PathBuf},
     sync::{
@@ -47,6 +51,9 @@ const FILES: usize = 64;
 const KEY: usize = 16;
 /// Bytes of an index that is read through when it is opened. A larger one is read where it is asked.
 const READ_THROUGH: u64 = 32 << 20;
+/// Records that are kept at hand, and bytes of them at most: one answer often asks for a block several times.
+const RECENT: usize = 8;
+const RECENT_BYTES: usize = 1 << 20;
 /// The file in the folder of indexes that says that this one was found damaged.
 const DAMAGED: &str = "blocks.damaged";
 
@@ -73,6 +80,8 @@ struct Inner {
     top: AtomicU32,
     /// The tops that the run went back to.
     cuts: Mutex<Vec<u32>>,
+    /// Records that were read last, the newest first.
+    recent: Mutex<VecDeque<(Spot, Arc<Vec<u8>>)>>,
     /// The first error that somebody met.
     failed: OnceLock<(PathBuf, String)>,
 }
@@ -226,6 +235,13 @@ impl Settled for Index {
         Ok(Some(Link::settled(block, row.notable, row.transactions, settled)))
     }
 
+    fn excerpt(&self, height: Height, indexes: &[u32]) -> Result<Option<BlockExcerpt>, SettledError> {
+        if height.0 == 0 || height > self.top() {
+            return Ok(None);
+        }
+        self.inner.excerpt(height, indexes).map(Some)
+    }
+
     fn height_of(&self, block: &BlockId) -> Result<Option<Height>, SettledError> {
         let inner = &self.inner;
         let Some(found) = inner.checked(inner.ids.get(block_key(block)))? else { return Ok(None) };
@@ -233,7 +249,7 @@ impl Settled for Index {
         if height > self.top() {
             return Ok(None);
         }
-        let is_it = inner.block(height, inner.row(height)?.spot)?.id == *block;
+        let is_it = inner.excerpt(height, &[])?.id == *block;
         Ok(is_it.then_some(height))
     }
 
@@ -247,8 +263,8 @@ impl Settled for Index {
         if height > self.top() {
             return Ok(None);
         }
-        let block = inner.block(height, inner.row(height)?.spot)?;
-        let is_it = block.transactions.get(place as usize).is_some_and(|one| one.id() == *transaction);
+        let found = inner.excerpt(height, &[place])?.transactions;
+        let is_it = found.first().is_some_and(|one| one.id() == *transaction);
         Ok(is_it.then_some((height, place)))
     }
 }
@@ -302,6 +318,7 @@ impl Inner {
             known_keys: RwLock::new(Keys::new(config.network.pub_key_hash)),
             top: AtomicU32::new(0),
             cuts: Mutex::default(),
+            recent: Mutex::default(),
             failed: OnceLock::new(),
         };
         inner.begin()?;
@@ -400,14 +417,52 @@ impl Inner {
 
     /// The block of a record.
     fn block(&self, height: Height, spot: Spot) -> Result<Arc<Block>, SettledError> {
-        let record = self.log.read(spot).map_err(|why| self.failed(why.to_string()))?;
-        let bytes = record.strip_prefix(&[BLOCK]).ok_or_else(|| self.damaged("a row points to no block"))?;
-        let block = Block::from_bytes(bytes, &self.config.block_context());
-        let block = block.map_err(|why| self.failed(format!("a row points to no block: {why}")))?;
-        match block.header.height == height {
-            true => Ok(Arc::new(block)),
-            false => Err(self.damaged("a row points to another block")),
+        self.decoded(height, spot, |bytes, context| {
+            let block = Block::from_bytes(bytes, context)?;
+            Ok((block.header.height, Arc::new(block)))
+        })
+    }
+
+    /// A part of the block at a height up to the top.
+    fn excerpt(&self, height: Height, indexes: &[u32]) -> Result<BlockExcerpt, SettledError> {
+        if height == Height::GENESIS {
+            return Ok(self.config.genesis.block.excerpt(indexes));
         }
+        self.decoded(height, self.row(height)?.spot, |bytes, context| {
+            let excerpt = Block::excerpt_from_bytes(bytes, indexes, context)?;
+            Ok((excerpt.header.height, excerpt))
+        })
+    }
+
+    /// The result of decoding a record that holds the block at a height. `decode` also says which height it found.
+    fn decoded<T>(
+        &self,
+        height: Height,
+        spot: Spot,
+        decode: impl FnOnce(&[u8], &BlockContext<'_>) -> Result<(Height, T), BlockDecodeError>,
+    ) -> Result<T, SettledError> {
+        let record = self.record(spot)?;
+        let bytes = record.strip_prefix(&[BLOCK]).ok_or_else(|| self.damaged("a row points to no block"))?;
+        let decoded = decode(bytes, &self.config.block_context());
+        match decoded.map_err(|why| self.failed(format!("a row points to no block: {why}")))? {
+            (found, decoded) if found == height => Ok(decoded),
+            _ => Err(self.damaged("a row points to another block")),
+        }
+    }
+
+    fn record(&self, spot: Spot) -> Result<Arc<Vec<u8>>, SettledError> {
+        // A panic while it was locked leaves whole entries.
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, record)) = recent().iter().find(|(of, _)| *of == spot) {
+            return Ok(record.clone());
+        }
+        let record = Arc::new(self.log.read(spot).map_err(|why| self.failed(why.to_string()))?);
+        if record.len() <= RECENT_BYTES / RECENT {
+            let mut recent = recent();
+            recent.truncate(RECENT - 1);
+            recent.push_front((spot, record.clone()));
+        }
+        Ok(record)
     }
 
     fn number(&self, bytes: &[u8]) -> Result<Height, SettledError> {
