@@ -166,7 +166,7 @@ pub(super) fn newest(
     tell: &mut Vec<String>,
 ) -> Result<Option<Restored>, FolderError> {
     for (_, file) in all(folder, "checkpoint") {
-        match read(folder, &file, plan, desk, beside, settling)? {
+        match read(folder, &file, plan, desk, beside, settling, tell)? {
             Ok(restored) => return Ok(Some(restored)),
             Err(why) => tell.push(format!("{} is passed over: {why}", file.display())),
         }
@@ -182,6 +182,7 @@ fn read(
     desk: &FaultDesk,
     beside: &Beside,
     settling: &mut Settling,
+    tell: &mut Vec<String>,
 ) -> Result<Result<Restored, String>, FolderError> {
     let body = match opened(folder, file, plan) {
         Ok(body) => body,
@@ -193,7 +194,11 @@ fn read(
     let log = folder.join("log");
     let before = match Quick::read(folder, &log, &body, plan) {
         Ok(Some(quick)) => quick.begin(&log, &body, plan, desk, settling)?,
-        Ok(None) | Err(_) => None,
+        Ok(None) => None,
+        Err(why) => {
+            tell.push(format!("the start from {} reads the whole log: {why}", file.display()));
+            None
+        }
     };
     let before = match before {
         Some(before) => Some(before),
@@ -287,9 +292,11 @@ impl Quick {
     /// Something cannot be read.
     fn read(folder: &Path, log: &Path, body: &Body, plan: &Plan) -> Result<Option<Self>, String> {
         let Some(name) = &body.base else { return Ok(None) };
-        let (sum, base) = body_of(&name.file(folder), BASE_MAGIC)?;
+        let file = name.file(folder);
+        let named = |why: String| format!("{}: {why}", file.display());
+        let (sum, base) = body_of(&file, BASE_MAGIC).map_err(named)?;
         if sum != name.sum {
-            return Ok(None);
+            return Err(named("it is of another checkpoint".to_owned()));
         }
         let mut from = plan.loader(base);
         let base = Base::load(&mut from).and_then(|base| from.finish().map(|()| base)).map_err(text)?;
