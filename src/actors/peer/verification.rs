@@ -45,8 +45,8 @@ pub(super) struct Probe {
 /// Blocks asked for, ascending: heights, and the ids as they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// The block whose chain they are on.
-    tip: Arc<Link>,
+    /// The block whose chain they are on. The id alone: the block may be left behind, and nobody is to hold it then.
+    tip: BlockId,
     heights: Arc<[Height]>,
     ids: Arc<[BlockId]>,
 }
@@ -197,7 +197,7 @@ impl Peer {
     /// [`own_blocks`], looked up once for all peers that are asked for the same: after a partition these are many.
     fn own_blocks(&mut self, tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
         let same = |asked: &&Asked| {
-            asked.tip.is(tip) && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
+            asked.tip == tip.id() && asked.heights.first() == Some(&lowest) && asked.heights.last() == Some(&highest)
         };
         let asked = self.asked.iter().find(same).cloned();
         asked.unwrap_or_else(|| self.asked.insert(own_blocks(tip, lowest, highest)).clone())
@@ -212,7 +212,7 @@ fn own_blocks(tip: &Arc<Link>, lowest: Height, highest: Height) -> Asked {
     let mut heights: Vec<Height> = (0..=parts).map(|part| Height(at(part))).collect();
     heights.dedup();
     let own = |height: &Height| tip.ancestor(*height).expect("the heights are of the own chain").id();
-    Asked { tip: tip.clone(), ids: heights.iter().map(own).collect(), heights: heights.into() }
+    Asked { tip: tip.id(), ids: heights.iter().map(own).collect(), heights: heights.into() }
 }
 
 saved!(struct Probe { claimed, own, begun, step });
