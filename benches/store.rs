@@ -9,9 +9,9 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use dposlab::{
-    actors::SimTime,
+    actors::{NodeId, SimTime},
     ledger::Link,
-    protocol::Height,
+    protocol::{Address, Arktoshi, Height, KeyPair, Nonce, SignedTransaction, Transaction},
     report::session::{
         Session,
         folder::{
@@ -19,9 +19,9 @@ use dposlab::{
             checkpoint::{Beside, Checkpoints, EVERY},
         },
     },
-    scenario::{FaultDesk, Scenario, run::among_actors},
+    scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
-        Observer, Plan, SeedTree, Stage, TraceDigest,
+        Intervention, Observer, Outcome, Plan, SeedTree, Stage, TraceDigest,
         live::{Journal, Keeper, Settler},
     },
 };
@@ -50,8 +50,21 @@ fn memory() -> u64 {
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
 }
 
+/// The network of `up`, whose signatures are modelled.
+const SCENARIO: &str = "
+version = 1
+rounds = 1
+crypto = \"modelled\"
+
+[network]
+gossip = \"once\"
+
+[rules.node]
+transactions_in_order = true
+";
+
 fn scenario() -> Scenario {
-    Scenario::parse("version = 1\nrounds = 1\ncrypto = \"modelled\"\n", Path::new("bench")).expect("it is one")
+    Scenario::parse(SCENARIO, Path::new("bench")).expect("it is one")
 }
 
 fn plan(scenario: &Scenario) -> (Plan, FaultDesk) {
@@ -85,15 +98,16 @@ impl Kept {
         let (beside_it, watching) = (beside(&digest), vec![Box::new(digest.clone()) as Box<dyn Observer>]);
         let by = by_checkpoint.then_some(&beside_it);
         let opened = among_actors(Folder::new(folder).open_with(&session, &plan, &desk, watching, by)).unwrap();
-        let Opened { log, settling, resumed, .. } = opened;
-        let writer = FolderWriter::new(log, settling, Sync::Within(Duration::from_secs(1)), &plan, 1);
+        let Opened { log, settling, inputs, resumed, .. } = opened;
+        let writer = FolderWriter::new(log, settling, inputs, Sync::Within(Duration::from_secs(1)), &plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
-        let (stage, writer, base) = match resumed {
+        let (mut stage, writer, base) = match resumed {
             Some(Resumed { moment, snapshots, known, base, .. }) => {
                 (Stage::at(&moment, snapshots, observers), writer.after(known), base)
             }
             None => (Stage::inline(&plan, observers), writer, Height(0)),
         };
+        stage.log_in(writer.input_log().expect("a folder has one"));
         let tell = |why: &str| panic!("{why}");
         let checkpoints = Checkpoints::new(folder, &plan, writer.clone(), beside(&digest), EVERY, tell).unwrap();
         Self { plan, stage, writer, checkpoints, base }
@@ -101,17 +115,22 @@ impl Kept {
 
     fn play(&mut self, height: Height) {
         while self.tip().height() < height {
-            some(&mut self.stage);
-            let world = self.stage.world();
-            self.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
-            if let Some(lowest) = self.writer.settle(world.tips()) {
-                self.stage.forget_moments(lowest);
-            }
-            if self.checkpoints.is_due(self.tip().height()) {
-                self.keep();
-            }
+            self.some();
         }
         self.writer.outcome().expect("it was written");
+    }
+
+    fn some(&mut self) {
+        some(&mut self.stage);
+        let world = self.stage.world();
+        self.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
+        if let Some(lowest) = self.writer.settle(world.tips()) {
+            self.stage.forget_moments(lowest);
+            self.stage.let_go_of_inputs(usize::MAX);
+        }
+        if self.checkpoints.is_due(self.tip().height()) {
+            self.keep();
+        }
     }
 
     /// Ends with a checkpoint.
@@ -251,10 +270,96 @@ fn lasting(blocks: u32) {
     println!("the same without an index, which is made again: {:.1} s", start(false));
 }
 
+/// Transfers by the funded accounts in turn to wallets of random numbers.
+struct Payers {
+    payers: Vec<(KeyPair, Nonce)>,
+    next: usize,
+    wallets: u32,
+    random: ChaCha8Rng,
+}
+
+impl Payers {
+    fn new(testnet: &Testnet, wallets: u32) -> Self {
+        let payers = testnet.accounts.iter().map(|account| (account.keys.clone(), Nonce(0))).collect();
+        Self { payers, next: 0, wallets, random: ChaCha8Rng::seed_from_u64(1) }
+    }
+
+    fn transfer(&mut self) -> Arc<SignedTransaction> {
+        let to = ChaCha8Rng::seed_from_u64(self.random.random_range(0..self.wallets).into()).random::<[u8; 20]>();
+        let to = Address::from_bytes([&[23], &to[..]].concat().try_into().expect("21 bytes"));
+        self.next = (self.next + 1) % self.payers.len();
+        let (keys, nonce) = &mut self.payers[self.next];
+        *nonce = nonce.next();
+        let coin = |amount| Arktoshi::new(amount).expect("it is little");
+        Arc::new(Transaction::transfer(to, coin(1)).fee(coin(10_000_000)).nonce(*nonce).sign(keys))
+    }
+}
+
+/// Transactions of one request, and those that may be pending.
+const REQUEST: usize = 40;
+const PENDING_MAX: u64 = 800;
+
+impl Kept {
+    /// Has so many transactions handed in at a node, and plays on until they are on its chain.
+    fn pay(&mut self, count: u64, payers: &mut Payers) {
+        let (mut sent, begun) = (0, self.on_chain());
+        while self.on_chain() - begun < count {
+            while sent < count && sent - (self.on_chain() - begun) < PENDING_MAX {
+                let transactions: Vec<_> = (0..REQUEST).map(|_| payers.transfer()).collect();
+                let what = Intervention::Submit { node: NodeId(0), transactions: transactions.into() };
+                let world = self.stage.world();
+                self.writer.comes_in(world.now(), world.delivered(), world.tips(), &what);
+                let place = self.writer.last_place();
+                let outcome = among_actors(self.stage.intervene_at(what, place)).expect("nobody dies");
+                let is_taken = matches!(&outcome, Outcome::Submitted(taken) if taken.accept.len() == REQUEST);
+                assert!(is_taken, "all are in order: {outcome:?}");
+                sent += REQUEST as u64;
+            }
+            self.some();
+        }
+        self.writer.outcome().expect("it was written");
+    }
+
+    fn on_chain(&self) -> u64 {
+        self.plan.tree.applied(&self.tip()).state.transactions()
+    }
+}
+
+/// So many transactions to so many wallets.
+fn paying(count: u64, wallets: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut kept = Kept::open(folder.path(), true);
+    // Of the second version from there on.
+    kept.play(Height(2));
+    let mut payers = Payers::new(&scenario().testnet(SeedTree::new(7)), wallets);
+    for tenth in 1..=10 {
+        let begun = Instant::now();
+        kept.pay(count / 10, &mut payers);
+        println!(
+            "{} transactions, {} blocks, {} wallets: {} MiB, {:.0} transactions a second",
+            count / 10 * tenth,
+            kept.tip().height(),
+            kept.plan.tree.applied(&kept.tip()).state.wallets().len(),
+            memory() >> 20,
+            (count / 10) as f64 / begun.elapsed().as_secs_f64()
+        );
+    }
+    let (tip, height) = (kept.tip().id(), kept.tip().height());
+    kept.checkpoints.end();
+    drop(kept);
+    let begun = Instant::now();
+    let kept = Kept::open(folder.path(), true);
+    assert_eq!(kept.tip().ancestor(height).map(|link| link.id()), Some(tip));
+    println!("start from the last checkpoint: {:.2} s, {} MiB", begun.elapsed().as_secs_f64(), memory() >> 20);
+}
+
 fn main() {
     let blocks = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(200_000);
     assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
     scenario().crypto.during(|| {
+        if std::env::args().any(|argument| argument == "transactions") {
+            return paying(blocks.into(), 1_000_000.min(blocks / 10));
+        }
         forging((blocks / 20).clamp(10_000, 20_000));
         lasting(blocks);
     });

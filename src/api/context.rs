@@ -3,6 +3,7 @@
 use super::{
     http::{
         access::{Limiter, RateLimit, Whitelist},
+        error::ApiError,
         guard::{Gate, LabAccess},
         limits::{Connections, Limits, Receiving},
         log::{LogTail, Report},
@@ -26,7 +27,7 @@ use crate::{
     scenario::FaultDesk,
     sim::{
         LiveHandle,
-        snapshots::{CameIn, SnapshotInfo},
+        snapshots::{Inputs, SnapshotInfo},
     },
 };
 use std::{
@@ -145,12 +146,15 @@ pub type Chains = chains::Chains<ApiContext>;
 /// The views of the past.
 pub type Views = views::Views<ApiContext>;
 
-/// Writes a snapshot as a file, by all that came in before it.
-pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &[CameIn]) -> Vec<u8> + Send + Sync>;
+/// Writes a snapshot as a file, by all that came in before it. It may read much, so it has a thread of its own.
+pub type WriteState = Arc<dyn Fn(&SnapshotInfo, &Inputs) -> Result<Vec<u8>, ApiError> + Send + Sync>;
 
-/// Writes what came into the run as a file that repeats it, up to this instant and so many inputs delivered to actors; or says
-/// why it cannot.
-pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<Vec<u8>, String> + Send + Sync>;
+/// Takes what came into the run up to this instant and so many inputs delivered to actors, to be written as a file that repeats
+/// it; or says why it cannot.
+pub type Recording = Arc<dyn Fn(SimTime, u64) -> Result<WriteRecording, ApiError> + Send + Sync>;
+
+/// Writes the file. It may read much, so it has a thread of its own.
+pub type WriteRecording = Box<dyn FnOnce() -> Result<Vec<u8>, ApiError> + Send>;
 
 /// The settings of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]

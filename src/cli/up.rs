@@ -260,7 +260,8 @@ impl Up {
             }
             None => (kept.as_ref().map(|kept| Box::new(kept.writer.clone()) as Box<dyn Journal>), None),
         };
-        let session_kept = KeptSession::new(&session, history, digest.clone());
+        let session_kept = kept.as_ref().and_then(|kept| kept.session(&session));
+        let session_kept = session_kept.unwrap_or_else(|| KeptSession::new(&session, history, digest.clone()));
         observers.push(Box::new(digest));
         let pace = kept.as_ref().and_then(|kept| kept.pace).unwrap_or(self.pace.unwrap_or(self.speed));
         // Whatever chains still do when the testnet has stopped is of no interest any more.

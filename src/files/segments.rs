@@ -13,7 +13,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufReader, ErrorKind, Read, Write},
+    io::{self, BufReader, ErrorKind, Read, Seek, Write},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -321,6 +321,17 @@ impl Records {
             is_over: false,
             spot: None,
         }))
+    }
+
+    /// Reads the log of a folder from a record on; `None` if it has no segment of that number.
+    ///
+    /// # Errors
+    /// As [`Records::open`], or the file cannot be read there.
+    pub fn open_from(folder: &Path, number: u32, at: u64) -> Result<Option<Self>, LogError> {
+        let Some(mut records) = Self::open_at(folder, number)? else { return Ok(None) };
+        records.input.seek(io::SeekFrom::Start(at)).map_err(|source| records.io(source))?;
+        records.at = at;
+        Ok(Some(records))
     }
 
     /// The next record; `None` after the last whole one.

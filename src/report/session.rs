@@ -21,7 +21,7 @@ use crate::{
     },
 };
 pub use entry::{Came, Entry};
-pub use kept::{KeptSession, RECORDING_MAX, TooLong};
+pub use kept::{KeptSession, NotRecorded, RECORDING_MAX, SoFar, TooLong};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -166,7 +166,8 @@ impl SessionWriter {
     }
 
     fn entry(&mut self, at: SimTime, delivered: u64, came: Came) {
-        let entry = Entry { at: at.micros(), delivered, digest: Some(self.digest.digest().to_string()), came };
+        let digest = Some(self.digest.digest().to_string());
+        let entry = Entry { at: at.micros(), delivered, digest, height: None, came };
         if self.cut.lock().expect("no one panics while holding it").is_some() {
             return;
         }
@@ -357,7 +358,7 @@ pub async fn replay_and_keep(
     };
     let (mut inputs, mut rules, mut ended) = (Vec::new(), 0, false);
     while let Some(entry) = file.next()? {
-        let Entry { at, delivered, digest: expected, came } = entry;
+        let Entry { at, delivered, digest: expected, came, height: _ } = entry;
         let at = SimTime::from_micros(at);
         let now = stage.world().now();
         if at < now || at > LAST {

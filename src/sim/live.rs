@@ -18,7 +18,11 @@ pub use on_demand::ON_DEMAND_SLOTS;
 pub use pace::Pace;
 
 use super::{
-    Intervention, Observer, Outcome, Stage, past::Album, snapshots::Snapshots, stage::ractor::ActorDied, tips::Tips,
+    Intervention, Observer, Outcome, Stage,
+    past::Album,
+    snapshots::{InputLog, LogPlace, Snapshots},
+    stage::ractor::ActorDied,
+    tips::Tips,
     world::Moment,
 };
 use crate::{
@@ -30,7 +34,7 @@ use advance::{Asked, Goal, Lookout};
 use handle::Command;
 use on_demand::{Demand, Dropped};
 use pace::Anchor;
-use std::{collections::VecDeque, panic};
+use std::{collections::VecDeque, panic, sync::Arc};
 use tokio::sync::mpsc;
 
 /// Events played between two looks at the commands, where nothing else gives cause to look.
@@ -40,6 +44,16 @@ const EVENTS_AT_ONCE: usize = 512;
 pub trait Journal: Send {
     /// Something is about to come in, after so many inputs were delivered to actors, where nodes stand on `tips`.
     fn comes_in(&mut self, at: SimTime, delivered: u64, tips: &Tips, what: &Intervention);
+
+    /// The place of what came in last, if it can be read again.
+    fn last_place(&self) -> Option<LogPlace> {
+        None
+    }
+
+    /// Reads again what came in.
+    fn input_log(&self) -> Option<Arc<dyn InputLog>> {
+        None
+    }
 
     /// The run was stopped.
     fn ended(&mut self, at: SimTime, delivered: u64);
@@ -137,6 +151,9 @@ impl Live {
     /// The same run, written down by one more, if it is any.
     #[must_use]
     pub fn journalled(mut self, journal: Option<Box<dyn Journal>>) -> Self {
+        if let Some(log) = journal.as_ref().and_then(|journal| journal.input_log()) {
+            self.stage.log_in(log);
+        }
         self.journals.extend(journal);
         self
     }
@@ -253,9 +270,8 @@ impl Live {
         let Some(settler) = &mut self.settler else { return };
         if let Some(lowest) = settler.settle(self.stage.world().tips()) {
             self.stage.forget_moments(lowest);
-            if let Some(album) = &mut self.album {
-                album.forget(lowest);
-            }
+            let needed = self.album.as_mut().and_then(|album| album.forget(lowest));
+            self.stage.let_go_of_inputs(needed.unwrap_or(usize::MAX));
         }
     }
 
@@ -317,7 +333,8 @@ impl Live {
                 if goes_back {
                     self.answer_demands();
                 }
-                match (self.stage.intervene(what).await?, at) {
+                let place = self.journals.iter().find_map(|journal| journal.last_place());
+                match (self.stage.intervene_at(what, place).await?, at) {
                     (Outcome::Submitted(taken), Some(at))
                         if self.pace == Pace::OnDemand && !taken.accept.is_empty() =>
                     {

@@ -16,10 +16,10 @@ pub use walk::{Lost, Walk, WalkStep};
 
 use super::{
     Observer, Plan, Stage,
-    snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
+    snapshots::{CameIn, Inputs, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
-use crate::{actors::SimTime, protocol::Height};
+use crate::{actors::SimTime, ledger::settled::SettledError, protocol::Height};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -67,9 +67,9 @@ pub struct Kept<W> {
 
 impl<W> Kept<W> {
     /// A stage of its own that stands there, watched by these, with all that had come in by then.
-    fn stage(&self, plan: &Plan, inputs: &[CameIn], observers: Vec<Box<dyn Observer>>) -> Stage {
+    fn stage(&self, plan: &Plan, inputs: Inputs, observers: Vec<Box<dyn Observer>>) -> Stage {
         let moment = self.moment.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Stage::at(&moment, Snapshots::after(plan, inputs.to_vec()), observers)
+        Stage::at(&moment, Snapshots::after(plan, inputs), observers)
     }
 }
 
@@ -81,8 +81,9 @@ pub trait Album: Send {
     fn keep(&mut self, inputs: usize, moment: Moment);
     /// A snapshot was taken.
     fn took(&mut self, id: SnapshotId);
-    /// No moment may be gone back to any more in which a node stands below a height.
-    fn forget(&mut self, below: Height);
+    /// No moment may be gone back to any more in which a node stands below a height. Returns the number of inputs from outside
+    /// before the first that is left.
+    fn forget(&mut self, below: Height) -> Option<usize>;
     /// The run has gone back to a snapshot.
     fn went_back(&mut self, to: &SnapshotInfo);
 }
@@ -111,7 +112,9 @@ pub struct History<W> {
     pub kept: Vec<Arc<Kept<W>>>,
     pub plan: Plan,
     /// All that came in, from the beginning of the run on.
-    pub inputs: Vec<CameIn>,
+    pub inputs: Inputs,
+    /// Those that came in after the first moment that is kept.
+    recent: Vec<CameIn>,
     /// Where the live run is.
     pub present: RunPoint,
     /// The number of times that it went back to a snapshot.
@@ -121,6 +124,20 @@ pub struct History<W> {
 impl<W> Clone for Past<W> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
+    }
+}
+
+impl<W> History<W> {
+    /// The number of inputs that came in before the first that does not pass, in their order.
+    pub fn count_while(&self, passes: impl Fn(&CameIn) -> bool) -> usize {
+        self.inputs.len() - self.recent.len() + self.recent.partition_point(passes)
+    }
+
+    /// Those from an index on up to another, or after the first moment that is kept.
+    fn between(&self, from: usize, to: usize) -> &[CameIn] {
+        let skipped = self.inputs.len() - self.recent.len();
+        let index = |index: usize| index.saturating_sub(skipped).min(self.recent.len());
+        &self.recent[index(from)..index(to.max(from))]
     }
 }
 
@@ -137,14 +154,19 @@ impl<W: Watchers> Past<W> {
     }
 
     /// All that is needed to go back, of the stage whose past it is.
-    pub fn history(&self, stage: &Stage) -> History<W> {
+    ///
+    /// # Errors
+    /// An input is in a log only, which cannot be read.
+    pub fn history(&self, stage: &Stage) -> Result<History<W>, SettledError> {
         let snapshots = stage.snapshots();
-        let inputs: Vec<CameIn> = snapshots.inputs().into_iter().cloned().collect();
+        let inputs = snapshots.inputs();
         let world = stage.world();
         let present = RunPoint { at: world.now(), delivered: world.delivered(), inputs: inputs.len() };
         let state = self.lock();
         let (kept, reverts) = (state.kept.clone(), state.reverts);
-        History { kept, plan: snapshots.plan().clone(), inputs, present, reverts }
+        drop(state);
+        let recent = inputs.since(kept.first().map_or(inputs.len(), |kept| kept.place.inputs))?;
+        Ok(History { kept, plan: snapshots.plan().clone(), inputs, recent, present, reverts })
     }
 
     /// The number of moments that are kept, and of bytes that they take: an estimate.
@@ -186,10 +208,11 @@ impl<W: Watchers> Album for Past<W> {
         state.thin(self.0.room);
     }
 
-    fn forget(&mut self, below: Height) {
+    fn forget(&mut self, below: Height) -> Option<usize> {
         let mut state = self.lock();
         state.kept.retain(|kept| kept.lowest >= below);
         state.is_wanted |= state.kept.is_empty();
+        state.kept.first().map(|kept| kept.place.inputs)
     }
 
     fn took(&mut self, id: SnapshotId) {

@@ -8,14 +8,16 @@
 //! A moment of a network of 51 delegates takes some 200 KB, so only so many are kept. The moment of another snapshot is made
 //! again when somebody goes back to it: from the nearest one before it that is kept, by playing what came in since.
 
+mod inputs;
+mod named;
+
 use super::{Plan, intervention::Intervention, world::Moment};
-use crate::{
-    actors::SimTime,
-    protocol::{BlockId, Height},
-};
-use std::collections::BTreeMap;
+use crate::protocol::{BlockId, Height};
+use std::{collections::BTreeMap, sync::Arc};
 
 pub use super::intervention::{SnapshotId, SnapshotInfo};
+pub use inputs::{CameIn, InputLog, Inputs, LogPlace, Reading, Stretch};
+pub use named::NamedSnapshots;
 
 /// Snapshots that one run can have.
 pub const SNAPSHOTS_MAX: usize = 10_000;
@@ -24,18 +26,10 @@ pub const MOMENTS_MAX: usize = 30 << 20;
 /// The snapshot that every run begins with, and that cannot be deleted.
 const BEGINNING: SnapshotId = SnapshotId(0);
 
-/// Something that came in, and when: after so many inputs delivered to actors.
-#[derive(Clone, Debug)]
-pub struct CameIn {
-    pub at: SimTime,
-    pub delivered: u64,
-    pub what: Intervention,
-}
-
 /// The way to a snapshot: from this moment, or from the beginning of the run, by the inputs that came in after it.
 pub struct Way<'s> {
     pub from: Option<&'s Moment>,
-    pub inputs: Vec<&'s CameIn>,
+    pub inputs: Inputs,
 }
 
 /// All snapshots of a run.
@@ -45,7 +39,9 @@ pub struct Snapshots {
     next: u64,
     /// The snapshot that the run was last at, and what has come in since.
     last: SnapshotId,
-    since: Vec<CameIn>,
+    since: Inputs,
+    /// The log that holds all that comes in, if there is one.
+    log: Option<Arc<dyn InputLog>>,
     /// Bytes of moments that may be kept.
     room: usize,
 }
@@ -53,7 +49,7 @@ pub struct Snapshots {
 struct Kept {
     info: SnapshotInfo,
     before: SnapshotId,
-    inputs: Vec<CameIn>,
+    inputs: Inputs,
     moment: Option<Moment>,
     /// Those of the moment. To add them up takes longer than to copy it.
     bytes: usize,
@@ -64,13 +60,26 @@ struct Kept {
 impl Snapshots {
     /// Those of a run that begins with this plan: none.
     pub fn new(plan: &Plan) -> Self {
-        let (all, since) = (BTreeMap::new(), Vec::new());
-        Self { plan: plan.clone(), all, next: 1, last: BEGINNING, since, room: MOMENTS_MAX }
+        let (all, since) = (BTreeMap::new(), Inputs::default());
+        Self { plan: plan.clone(), all, next: 1, last: BEGINNING, since, log: None, room: MOMENTS_MAX }
     }
 
     /// Those of a run that begins with this plan, into which this has come already: none.
-    pub fn after(plan: &Plan, inputs: Vec<CameIn>) -> Self {
+    pub fn after(plan: &Plan, inputs: Inputs) -> Self {
         Self { since: inputs, ..Self::new(plan) }
+    }
+
+    /// The same, where a log holds all that comes in from now on.
+    #[must_use]
+    pub fn logged(mut self, log: Arc<dyn InputLog>) -> Self {
+        self.log_in(log);
+        self
+    }
+
+    /// A log holds all that comes in from now on.
+    pub fn log_in(&mut self, log: Arc<dyn InputLog>) {
+        self.since.log_in(&log);
+        self.log = Some(log);
     }
 
     /// The plan that the run began with.
@@ -78,9 +87,9 @@ impl Snapshots {
         &self.plan
     }
 
-    /// Something comes into the run, which is no snapshot and goes back to none.
-    pub fn comes_in(&mut self, at: SimTime, delivered: u64, what: &Intervention) {
-        self.since.push(CameIn { at, delivered, what: what.clone() });
+    /// Something comes into the run, which is no snapshot and goes back to none. Its record lies there in the log.
+    pub fn comes_in(&mut self, came: CameIn, place: Option<LogPlace>) {
+        self.since.push(came, place);
     }
 
     /// Keeps a moment of the run; `None` if there are [`SNAPSHOTS_MAX`] already.
@@ -98,7 +107,7 @@ impl Snapshots {
     }
 
     fn insert(&mut self, info: SnapshotInfo, moment: Option<Moment>) {
-        let (id, inputs) = (info.id, std::mem::take(&mut self.since));
+        let (id, inputs) = (info.id, std::mem::replace(&mut self.since, Inputs::of(self.log.clone())));
         let (before, bytes) = (self.last, moment.as_ref().map_or(0, Moment::bytes));
         self.all.insert(id, Kept { info, before, inputs, moment, bytes, is_deleted: false });
         (self.next, self.last) = (id.0 + 1, id);
@@ -111,7 +120,7 @@ impl Snapshots {
 
     /// Takes in again, without the run, an input that came into it. `infos` describe the snapshots that the run still needs at
     /// its end. Returns true if the run went back.
-    pub fn came_again(&mut self, came: &CameIn, infos: &[SnapshotInfo]) -> bool {
+    pub fn came_again(&mut self, came: CameIn, place: LogPlace, infos: &[SnapshotInfo]) -> bool {
         match &came.what {
             Intervention::TakeSnapshot { name } => {
                 if self.list().count() >= SNAPSHOTS_MAX {
@@ -137,7 +146,8 @@ impl Snapshots {
             }
             what => {
                 if what.is_of_run() {
-                    self.comes_in(came.at, came.delivered, what);
+                    self.comes_in(came, Some(place));
+                    self.since.let_go(usize::MAX);
                 }
                 false
             }
@@ -145,25 +155,41 @@ impl Snapshots {
     }
 
     /// The inputs since the last snapshot that was taken or gone back to.
-    pub fn since(&self) -> &[CameIn] {
+    pub fn since(&self) -> &Inputs {
         &self.since
     }
 
     /// All that has come in, from the beginning of the run on.
-    pub fn inputs(&self) -> Vec<&CameIn> {
+    pub fn inputs(&self) -> Inputs {
         let mut inputs = self.history(self.last);
-        inputs.extend(&self.since);
+        inputs.append(&self.since);
         inputs
     }
 
     /// The number of [`Snapshots::inputs`].
     pub fn count_inputs(&self) -> usize {
-        let (mut at, mut count) = (self.last, self.since.len());
-        while let Some(kept) = self.all.get(&at) {
-            count += kept.inputs.len();
-            at = kept.before;
+        let before: usize = self.way_back().iter().map(|id| self.all[id].inputs.len()).sum();
+        before + self.since.len()
+    }
+
+    /// Lets go of the first so many of [`Snapshots::inputs`], and of those of other branches, as far as they are in the log.
+    pub fn let_go(&mut self, count: usize) {
+        let on_way = self.way_back();
+        let elsewhere = self.all.iter_mut().filter(|(id, _)| !on_way.contains(id));
+        elsewhere.for_each(|(_, kept)| kept.inputs.let_go(usize::MAX));
+        let mut left = count;
+        for id in on_way.iter().rev() {
+            let inputs = &mut self.all.get_mut(id).expect("it is on the way").inputs;
+            inputs.let_go(left);
+            left = left.saturating_sub(inputs.len());
         }
-        count
+        self.since.let_go(left);
+    }
+
+    /// The snapshots on the way to where the run is, the last one first.
+    fn way_back(&self) -> Vec<SnapshotId> {
+        let before = |id: &SnapshotId| self.all.get(id).map(|kept| kept.before);
+        std::iter::successors(Some(self.last), before).filter(|id| *id != BEGINNING).collect()
     }
 
     /// All that can be gone back to, by their numbers.
@@ -211,7 +237,7 @@ impl Snapshots {
     /// The run is at a snapshot again.
     pub fn went_back(&mut self, to: SnapshotId) {
         self.last = to;
-        self.since.clear();
+        self.since = Inputs::of(self.log.clone());
         self.forget_unused();
     }
 
@@ -236,7 +262,7 @@ impl Snapshots {
     ///
     /// # Panics
     /// There is none of this number.
-    pub fn history(&self, id: SnapshotId) -> Vec<&CameIn> {
+    pub fn history(&self, id: SnapshotId) -> Inputs {
         self.way_from(id, |_| None).inputs
     }
 
@@ -253,7 +279,9 @@ impl Snapshots {
             parts.push(&kept.inputs);
             at = kept.before;
         };
-        Way { from, inputs: parts.into_iter().rev().flatten().collect() }
+        let mut inputs = Inputs::of(self.log.clone());
+        parts.into_iter().rev().for_each(|part| inputs.append(part));
+        Way { from, inputs }
     }
 
     /// Forgets deleted ones that nothing comes after.

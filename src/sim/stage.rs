@@ -5,7 +5,7 @@ pub mod ractor;
 
 use super::{
     Intervention, Observer, Outcome, Plan, World,
-    snapshots::{CameIn, SnapshotId, SnapshotInfo, Snapshots},
+    snapshots::{CameIn, InputLog, Inputs, LogPlace, SnapshotId, SnapshotInfo, Snapshots},
     world::Moment,
 };
 
@@ -15,6 +15,7 @@ use crate::{
 };
 use inline::InlineStage;
 use ractor::{ActorDied, RactorStage};
+use std::sync::Arc;
 
 /// A run that goes on event by event, on either stage, with its snapshots.
 pub struct Stage {
@@ -113,14 +114,32 @@ impl Stage {
         self.snapshots.forget_moments(below);
     }
 
-    /// Does what comes in from outside, now, and answers what came of it.
+    /// All that comes in from now on is in a log.
+    pub fn log_in(&mut self, log: Arc<dyn InputLog>) {
+        self.snapshots.log_in(log);
+    }
+
+    /// Lets go of the first so many inputs from outside, as far as they are in the log.
+    pub fn let_go_of_inputs(&mut self, count: usize) {
+        self.snapshots.let_go(count);
+    }
+
+    /// [`Stage::intervene_at`] with what no log holds.
+    ///
+    /// # Errors
+    /// As [`Stage::intervene_at`].
+    pub async fn intervene(&mut self, what: Intervention) -> Result<Outcome, ActorDied> {
+        self.intervene_at(what, None).await
+    }
+
+    /// Does what comes in from outside, now, and answers what came of it. Its record lies there in the log.
     ///
     /// # Errors
     /// An actor died.
-    pub async fn intervene(&mut self, what: Intervention) -> Result<Outcome, ActorDied> {
-        let (now, delivered) = (self.world().now(), self.world().delivered());
+    pub async fn intervene_at(&mut self, what: Intervention, place: Option<LogPlace>) -> Result<Outcome, ActorDied> {
+        let (at, delivered) = (self.world().now(), self.world().delivered());
         if what.is_of_run() {
-            self.snapshots.comes_in(now, delivered, &what);
+            self.snapshots.comes_in(CameIn { at, delivered, what: what.clone() }, place);
         }
         // A fault comes after all that is due by now. A replay knows how many inputs were delivered before, not what of the
         // rest came to nothing, such as a message to a node that is down.
@@ -303,7 +322,7 @@ impl Stage {
             }
         };
         let stage = Self { host: Host::Inline(Box::new(stage)), snapshots: Snapshots::new(plan) };
-        Again { stage, inputs: way.inputs.into_iter().cloned().collect() }
+        Again { stage, inputs: way.inputs }
     }
 
     fn world_mut(&mut self) -> &mut World {
@@ -317,12 +336,13 @@ impl Stage {
 /// A run of its own, in this thread and watched by nobody, that is to come to a snapshot whose moment is not kept.
 struct Again {
     stage: Stage,
-    inputs: Vec<CameIn>,
+    inputs: Inputs,
 }
 
 impl Again {
     async fn arrive(mut self, at: &SnapshotInfo) -> Result<Moment, ActorDied> {
-        for CameIn { at, delivered, what } in self.inputs {
+        for came in self.inputs.iter() {
+            let CameIn { at, delivered, what } = came.map_err(|why| ActorDied::asking(&why))?;
             self.stage.play_to(at, delivered).await?;
             Box::pin(self.stage.intervene(what)).await?;
         }

@@ -374,7 +374,8 @@ fn what_is_kept_of_the_past_is_bounded_and_leads_everywhere() {
         all.push(view.head().tip().id());
     }
     let look = past.clone();
-    let history = on_current_thread(live.look(move |stage| look.history(stage))).expect("it goes on");
+    let history =
+        on_current_thread(live.look(move |stage| look.history(stage))).expect("it goes on").expect("it is in memory");
     let inputs = history.present.delivered;
     assert!(inputs / 9_000 > 2 * most.0 as u64, "{inputs} inputs, {most:?}: more were kept once than are kept");
     for (turn, tip) in all.iter().enumerate().step_by(7) {

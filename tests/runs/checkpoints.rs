@@ -6,20 +6,20 @@ use dposlab::{
     actors::{Event, NodeId, SimTime},
     check::swarm::{Frame, draw},
     ledger::{BlockTree, Link, State, Wallet, saved::Saver},
-    protocol::{Block, BlockId, Height},
+    protocol::{Arktoshi, Block, BlockId, Height, Nonce, Transaction},
     report::session::{
-        Session,
+        Entry, Session,
         folder::{
-            Depth, Folder, FolderError, FolderWriter, Opened, Resumed, Settling, Sync,
+            Depth, Folder, FolderError, FolderWriter, LoggedInputs, Opened, Resumed, Settling, Sync,
             checkpoint::{Beside, Checkpoints},
         },
     },
-    scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
+    scenario::{Account, FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
         Digest, Intervention, Observer, Plan, SeedTree, Stage, TraceDigest,
         intervention::SnapshotId,
         live::{Journal, Keeper, Settler},
-        snapshots::Snapshots,
+        snapshots::{Inputs, Snapshots},
         world::Moment,
     },
 };
@@ -176,7 +176,8 @@ struct Open {
     /// Blocks that nodes took while the log was played.
     played: Blocks,
     resumed: Option<Resumed>,
-    log: Option<(dposlab::files::segments::Log, Settling)>,
+    log: Option<(dposlab::files::segments::Log, Settling, LoggedInputs)>,
+    accounts: Vec<Account>,
 }
 
 impl Kept {
@@ -213,16 +214,16 @@ impl Kept {
         let testnet = self.scenario.testnet(seeds);
         let plan = self.plan(&testnet, seeds);
         let session = Session::new(28, &self.scenario, 1, plan.tree.config());
-        let desk = FaultDesk::new(&plan, testnet);
+        let (accounts, desk) = (testnet.accounts.clone(), FaultDesk::new(&plan, testnet));
         let (digest, played) = (TraceDigest::default(), Blocks::default());
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(played.clone())];
         let beside = beside(&digest);
         let (folder, by) = (Folder::new(self.path()), by_checkpoint.then_some(&beside));
         let folder = if self.settles { folder.settling_at(Depth { rollback: 20, margin: 5 }) } else { folder };
         let opened = among_actors(folder.open_with(&session, &plan, &desk, watching, by))?;
-        let Opened { log, settling, resumed, .. } = opened;
+        let Opened { log, settling, inputs, resumed, .. } = opened;
         drop(beside);
-        Ok(Open { plan, desk, digest, played, resumed, log: Some((log, settling)) })
+        Ok(Open { plan, desk, digest, played, resumed, log: Some((log, settling, inputs)), accounts })
     }
 
     /// The checkpoints, the newest first.
@@ -263,7 +264,18 @@ impl Open {
     /// than the last record of the log.
     fn all(&mut self, by: SimTime) -> Value {
         let resumed = self.resumed.as_mut().expect("it has begun");
-        let snapshots: Vec<String> = resumed.snapshots.list().map(|info| format!("{info:?}")).collect();
+        let inputs = |inputs: Inputs| -> Vec<Entry> {
+            let all: Vec<Entry> = inputs.iter().map(|came| Entry::from(&came.expect("it is in the log"))).collect();
+            assert_eq!(all.len(), inputs.len());
+            all
+        };
+        let snapshots = resumed
+            .snapshots
+            .list()
+            .map(|info| json!([format!("{info:?}"), inputs(resumed.snapshots.history(info.id))]));
+        let snapshots: Vec<Value> = snapshots.collect();
+        assert_eq!(resumed.snapshots.inputs().len(), resumed.snapshots.count_inputs());
+        assert_eq!(resumed.snapshots.inputs().in_memory(), resumed.snapshots.inputs().faults().count());
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(self.digest.clone())];
         let mut stage = Stage::at(&resumed.moment, Snapshots::new(&self.plan), observers);
         while among_actors(stage.step(by)).expect("nobody dies") {}
@@ -283,8 +295,7 @@ impl Open {
             ledger(state),
             moment.delivered(),
             snapshots,
-            resumed.snapshots.count_inputs(),
-            resumed.history.len(),
+            inputs(resumed.snapshots.inputs()),
             format!("{:?}", resumed.pace),
             self.digest.events(),
             self.digest.digest().to_string(),
@@ -317,7 +328,8 @@ fn ledger(state: &State) -> String {
 }
 
 /// Something that a client does now and then. Where blocks settle, no fault leaves a node behind: it would hold them up.
-fn something(random: &mut ChaCha8Rng, desk: &FaultDesk, snapshots: &Snapshots, settles: bool) -> Intervention {
+fn something(random: &mut ChaCha8Rng, open: &Open, stage: &Stage, settles: bool) -> Intervention {
+    let (desk, snapshots) = (&open.desk, stage.snapshots());
     let kinds = [
         json!({"kind": "crash", "nodes": [1], "until": {"seconds": 4_000}}),
         json!({"kind": "isolate", "nodes": [3]}),
@@ -330,22 +342,39 @@ fn something(random: &mut ChaCha8Rng, desk: &FaultDesk, snapshots: &Snapshots, s
     ];
     let kinds = if settles { &kinds[5..] } else { &kinds };
     let ids: Vec<SnapshotId> = snapshots.list().map(|info| info.id).collect();
-    match random.random_range(0..10) {
+    match random.random_range(0..18) {
         0..3 => Intervention::AddFault(desk.read(kinds.choose(random).expect("some")).expect("it is a fault").into()),
         3..6 => Intervention::EndFault { id: random.random_range(0..6) },
         6..8 => Intervention::TakeSnapshot { name: None },
         8 => Intervention::DeleteSnapshot { id: ids.choose(random).copied().unwrap_or(SnapshotId(1)) },
+        10.. => transfers(random, open, stage),
         _ => Intervention::Revert { to: ids.choose(random).copied().unwrap_or(SnapshotId(1)) },
     }
 }
 
+/// Transfers of an account, which the pool may know, refuse or take.
+fn transfers(random: &mut ChaCha8Rng, open: &Open, stage: &Stage) -> Intervention {
+    let node = NodeId(random.random_range(0..open.plan.nodes.len() as u32));
+    let account = open.accounts.choose(random).expect("some");
+    let state = &open.plan.tree.applied(stage.world().tips().of(node)).state;
+    let before = state.wallet(&account.address).map_or(0, |wallet| wallet.nonce.0);
+    let transfer = |ahead: u64| {
+        let transfer = Transaction::transfer(account.address, Arktoshi::coins(1)).network(23);
+        let transfer = transfer.nonce(Nonce(before + 1 + ahead));
+        Arc::new(transfer.sign(&account.keys))
+    };
+    let transactions = (0..random.random_range(1..4)).map(transfer).collect();
+    Intervention::Submit { node, transactions }
+}
+
 /// Goes on with a testnet, writes checkpoints, and ends it anywhere without a word.
 fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
-    let (log, settling) = open.log.take().expect("it is there");
-    let writer = FolderWriter::new(log, settling, Sync::Never, &open.plan, 1);
+    let (log, settling, inputs) = open.log.take().expect("it is there");
+    let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
     let mut stage = Stage::inline(&open.plan, observers);
     stage.open();
+    stage.log_in(writer.input_log().expect("a folder has one"));
     let writer = match open.resumed.take() {
         Some(Resumed { moment, snapshots, known, .. }) => {
             among_actors(stage.begin_at(&moment, snapshots)).expect("nobody dies");
@@ -367,15 +396,19 @@ fn go_on_until_killed(kept: &Kept, mut open: Open, random: &mut ChaCha8Rng) {
         }
         // Going back often keeps a chain short, and short chains do not settle.
         if random.random_ratio(1, if kept.settles { 1_999 } else { 99 }) {
-            let what = something(random, &open.desk, stage.snapshots(), kept.settles);
+            let what = something(random, &open, &stage, kept.settles);
             let now = stage.world().now();
             stage.rest_until(now);
             journal.comes_in(now, stage.world().delivered(), stage.world().tips(), &what);
             let is_back = matches!(what, Intervention::Revert { .. });
-            among_actors(stage.intervene(what)).expect("nobody dies");
+            among_actors(stage.intervene_at(what, journal.last_place())).expect("nobody dies");
             if is_back {
                 journal.went_back(stage.world().tips());
             }
+        }
+        if random.random_ratio(1, 300) {
+            stage.let_go_of_inputs(random.random_range(0..20));
+            stage.forget_moments(Height(random.random_range(0..30)));
         }
         if random.random_ratio(1, 700) {
             let pace = ["manual", "on-demand", "0.5", "7"].choose(random).expect("some");
@@ -550,8 +583,8 @@ fn a_checkpoint_that_cannot_be_written_holds_up_none_after_it() {
     let kept = Kept::new();
     kept.scenario.crypto.during(|| {
         let mut open = kept.open(true).expect("it can be used");
-        let (log, settling) = open.log.take().expect("it is there");
-        let writer = FolderWriter::new(log, settling, Sync::Never, &open.plan, 1);
+        let (log, settling, inputs) = open.log.take().expect("it is there");
+        let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &open.plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(open.digest.clone())];
         let mut stage = Stage::inline(&open.plan, observers);
         stage.open();

@@ -108,9 +108,19 @@ fn evening(up: &Up) -> Value {
     up.advance(3);
     let after = seen(up);
     let early = before["snapshots"][0]["id"].as_u64().expect("there is one");
+    let text = |path: &str| String::from_utf8(up.bytes(path)).expect("text");
+    let file = text(&format!("/lab/snapshots/{early}/file"));
+    let recorded = text("/lab/recording").lines().map(without_digest).collect::<Vec<_>>();
     posted(up, &format!("/lab/snapshots/{early}/revert"), &json!({}));
     up.advance(5);
-    json!([before, fresh, after, seen(up)])
+    json!([before, fresh, after, seen(up), file, recorded])
+}
+
+/// A line of a recording. What came in before the process began has no digest.
+fn without_digest(line: &str) -> Value {
+    let mut line: Value = serde_json::from_str(line).expect("JSON");
+    line.as_object_mut().expect("an object").remove("digest");
+    line
 }
 
 #[test]
@@ -121,6 +131,8 @@ fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
         evening(&up)
     };
     assert!(expected[0]["faults"][0].is_object() && expected[0]["snapshots"][0].is_object(), "{expected}");
+    let lines = expected[5].as_array().expect("a list");
+    assert!(lines.iter().filter(|line| line["came"].get("submit").is_some()).count() >= 3, "{expected}");
     for stage in ["inline", "ractor"] {
         for end in [kill as fn(Up), |up| drop(up.interrupt())] {
             let place = DataFolder::new();
@@ -327,9 +339,9 @@ fn a_block_that_a_client_may_know_is_there_again() {
             let opened = among_actors(folder.open(&session, &plan, &desk, Vec::new())).expect("it can be used");
             (plan, opened)
         };
-        let (plan, Opened { log, settling, resumed, .. }) = begin();
+        let (plan, Opened { log, settling, inputs, resumed, .. }) = begin();
         assert!(resumed.is_none());
-        let writer = FolderWriter::new(log, settling, Sync::Never, &plan, 1);
+        let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
         let mut stage = Stage::inline(&plan, vec![Box::new(writer)]);
         let end = SimTime::from_micros(100_000_000);
         while among_actors(stage.step(end)).expect("nobody dies") {}

@@ -247,7 +247,7 @@ fn seeds_are_as_code_makes_them() {
     let session = Session::new(1, &of(3), 1, config);
     let submit = |node| {
         let came = Came::Submit { node, transactions: vec![hex::encode(transfer.bytes())] };
-        Entry { at: 8_000_000, delivered: 0, digest: Some(digest.clone()), came }
+        Entry { at: 8_000_000, delivered: 0, digest: Some(digest.clone()), height: None, came }
     };
     let recording = |session: &Session, node| format!("{}\n{}\n", json!(session), json!(submit(node)));
     let body = json!({ "transactions": [transfer.to_json()] }).to_string();

@@ -88,11 +88,11 @@ impl Kept {
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone())];
         let folder = Folder::new(folder).settling_at(DEPTH);
         let opened = among_actors(folder.open(&session, &plan, &desk, watching)).expect("it can be used");
-        let Opened { log, settling, made_again, resumed } = opened;
+        let Opened { log, settling, inputs, made_again, resumed } = opened;
         let index = settling.index().clone();
-        let writer = FolderWriter::new(log, settling, Sync::Never, &plan, 1);
+        let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
-        let stage = match resumed {
+        let mut stage = match resumed {
             Some(resumed) => Stage::at(&resumed.moment, resumed.snapshots, observers),
             None => {
                 let mut stage = Stage::inline(&plan, observers);
@@ -100,6 +100,7 @@ impl Kept {
                 stage
             }
         };
+        stage.log_in(writer.input_log().expect("a folder has one"));
         Self { plan, stage, writer, index, digest, made_again }
     }
 
@@ -114,6 +115,7 @@ impl Kept {
             self.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
             if let Some(lowest) = self.writer.settle(self.stage.world().tips()) {
                 self.stage.forget_moments(lowest);
+                self.stage.let_go_of_inputs(usize::MAX);
             }
         }
         let world = self.stage.world();
@@ -125,7 +127,7 @@ impl Kept {
         let (now, delivered) = (self.stage.world().now(), self.stage.world().delivered());
         self.writer.comes_in(now, delivered, self.stage.world().tips(), &what);
         let is_back = matches!(what, Intervention::Revert { .. });
-        let outcome = among_actors(self.stage.intervene(what)).expect("nobody dies");
+        let outcome = among_actors(self.stage.intervene_at(what, self.writer.last_place())).expect("nobody dies");
         if is_back {
             self.writer.went_back(self.stage.world().tips());
         }

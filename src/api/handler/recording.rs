@@ -11,7 +11,8 @@ pub fn recording(call: Call<'_>) -> Answer<'_> {
         let Some(write) = call.context.recording.clone() else { return Err(ApiError::NO_ROUTE) };
         // Between two events, so that the digest is of all that was delivered.
         let look = move |stage: &crate::sim::Stage| write(stage.world().now(), stage.world().delivered());
-        let file = call.context.live.look(look).await?.map_err(ApiError::Conflict)?;
-        Ok(Reply::file("recording", file))
+        let write = call.context.live.look(look).await??;
+        let file = tokio::task::spawn_blocking(write).await;
+        Ok(Reply::file("recording", file.map_err(|why| ApiError::Internal(why.to_string()))??))
     })
 }

@@ -95,11 +95,11 @@ pub fn file(call: Call<'_>) -> Answer<'_> {
         let Some(write) = call.context.write_state.clone() else { return Err(ApiError::NO_ROUTE) };
         let look = move |stage: &crate::sim::Stage| {
             let info = stage.snapshots().get(id)?.clone();
-            let history: Vec<_> = stage.snapshots().history(id).into_iter().cloned().collect();
-            Some((info, history))
+            Some((info, stage.snapshots().history(id)))
         };
         let (info, history) = call.context.live.look(look).await?.ok_or(MISSING)?;
-        Ok(Reply::file("snapshot", write(&info, &history)))
+        let file = tokio::task::spawn_blocking(move || write(&info, &history)).await;
+        Ok(Reply::file("snapshot", file.map_err(|why| ApiError::Internal(why.to_string()))??))
     })
 }
 

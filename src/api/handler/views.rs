@@ -179,7 +179,7 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
             funds,
             desk: beside.desk.clone(),
             write_state: beside.write_state.clone(),
-            recording: Some(Arc::new(|_, _| Err(NO_RECORDING.to_owned()))),
+            recording: Some(Arc::new(|_, _| Err(ApiError::Conflict(NO_RECORDING.to_owned())))),
             board,
             feed,
             chaos,

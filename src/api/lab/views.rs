@@ -160,6 +160,7 @@ impl<C: Running> Views<C> {
         let permit = self.0.turn.clone().acquire_owned().await.expect("it is never closed");
         let past = self.0.past.clone();
         let history = live.look(move |stage| past.history(stage)).await?;
+        let history = history.map_err(|why| ApiError::Internal(why.to_string()))?;
         if from.as_ref().is_some_and(|from| from.reverts != history.reverts) {
             let why = "the network has gone back to a snapshot since, and this view is not of its past any more";
             return Err(ApiError::Conflict(why.to_owned()));
@@ -229,8 +230,7 @@ impl<C: Running> Views<C> {
 /// The network was stopped.
 pub async fn copied(live: &LiveHandle, observed: Observed, node: NodeId, place: RunPoint) -> Result<Come, ApiError> {
     let look = |stage: &Stage| {
-        let inputs = stage.snapshots().inputs().into_iter().cloned().collect();
-        let snapshots = Snapshots::after(stage.snapshots().plan(), inputs);
+        let snapshots = Snapshots::after(stage.snapshots().plan(), stage.snapshots().inputs());
         stage.inline_moment().map(|moment| (moment, snapshots))
     };
     let (moment, snapshots): (Moment, Snapshots) = live.look(look).await?.expect("a view is on the inline stage");
@@ -300,7 +300,7 @@ async fn walk(history: &History<Observed>, wish: &ViewWish, from: Option<RunPoin
 
 /// The place within an instant. Where it is not said how many inputs had come in, it is before what came in there last.
 fn place_of(history: &History<Observed>, at: SimTime, delivered: u64, inputs: Option<usize>) -> RunPoint {
-    let by_then = || history.inputs.partition_point(|came| came.at <= at && came.delivered < delivered);
+    let by_then = || history.count_while(|came| came.at <= at && came.delivered < delivered);
     RunPoint { at, delivered, inputs: inputs.unwrap_or_else(by_then).min(history.inputs.len()) }
 }
 
@@ -321,7 +321,7 @@ fn slot_beside(history: &History<Observed>, at: SimTime, is_back: bool) -> SimTi
 fn refused(lost: Lost) -> ApiError {
     match lost {
         Lost::TooEarly { .. } | Lost::NoSuchPoint { .. } => ApiError::Unprocessable(format!("key 'at': {lost}")),
-        Lost::Died(why) => ApiError::Internal(why.to_string()),
+        Lost::Died(_) | Lost::Unread(_) => ApiError::Internal(lost.to_string()),
     }
 }
 

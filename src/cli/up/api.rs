@@ -4,15 +4,19 @@ use super::{announce::LogWriter, lists};
 use crate::{
     actors::NodeId,
     api::{
-        ApiContext, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener, LogTail,
-        RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist, WriteState,
+        ApiContext, ApiError, Chaos, Dialect, EventFeed, Funds, LabAccess, LabBoard, LabToken, Limits, Listener,
+        LogTail, RateLimit, Recording, Server, Settings, View, WebhookSettings, WebhookThread, Webhooks, Whitelist,
+        WriteState,
         chains::Chains,
         views::{Observed, Views},
         webhooks::{DataDir, Rehearing, Report, TIMEOUT, Targets},
     },
     cli::{Failure, output::Printer},
     files::{self, TEXT_LIMIT},
-    report::session::{KeptSession, Session, state},
+    report::session::{
+        KeptSession, NotRecorded, Session,
+        state::{self, NotWritten},
+    },
     scenario::FaultDesk,
     sim::{LiveHandle, Observer, Past, Plan},
 };
@@ -257,7 +261,7 @@ impl ServedNodes {
         session: Session,
         kept: KeptSession,
     ) -> (Vec<Server>, WebhookThread) {
-        let write_state: WriteState = Arc::new(move |info, history| state::write(&session, info, history));
+        let write_state = write_state(session);
         let recording = recording(kept);
         let Self { nodes, thread, settings, board, feed, views } = self;
         let server = |node: ServedNode| {
@@ -283,9 +287,27 @@ impl ServedNodes {
     }
 }
 
+/// Has the API write snapshots of a session.
+pub fn write_state(session: Session) -> WriteState {
+    Arc::new(move |info, history| {
+        state::write(&session, info, history).map_err(|why| match why {
+            NotWritten::TooLong => ApiError::Conflict(why.to_string()),
+            NotWritten::Unread(_) => ApiError::Internal(why.to_string()),
+        })
+    })
+}
+
 /// Tells the API what a session has recorded so far.
 pub fn recording(kept: KeptSession) -> Recording {
-    Arc::new(move |now, delivered| kept.so_far(now, delivered).map_err(|why| why.to_string()))
+    Arc::new(move |now, delivered| {
+        let so_far = kept.so_far(now, delivered).map_err(|why| ApiError::Conflict(why.to_string()))?;
+        Ok(Box::new(|| {
+            so_far.file().map_err(|why| match why {
+                NotRecorded::TooLong(why) => ApiError::Conflict(why.to_string()),
+                NotRecorded::Unread(why) => ApiError::Internal(why.to_string()),
+            })
+        }))
+    })
 }
 
 /// Answers on the API's own threads until `stopped` says so: the simulation never waits for a client.

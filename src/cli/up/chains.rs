@@ -1,7 +1,7 @@
 //! Chains beside the testnet, each a network and a run of its own, all on one runtime.
 
 use super::{
-    api::recording,
+    api::{recording, write_state},
     network::{UpNetwork, made_live},
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
         chains::{Chain, ChainAccount, ChainWish, Chains},
     },
     protocol::Slot,
-    report::session::{KeptSession, Session, state},
+    report::session::{KeptSession, Session},
     scenario::{Override, Scenario, Testnet},
     sim::{Live, Observer, Pace, SeedTree, Stage, TraceDigest},
 };
@@ -142,7 +142,7 @@ impl Maker {
             connections: beside.connections.clone(),
             funds: Some(Arc::new(Funds::new(network.testnet.accounts.clone(), network.seeds))),
             desk: Some(network.desk(&plan)),
-            write_state: Some(Arc::new(move |info, history| state::write(&session, info, history))),
+            write_state: Some(write_state(session)),
             recording: Some(recording(kept)),
             board,
             feed,

@@ -6,6 +6,7 @@ use crate::{
     cli::Failure,
     protocol::Height,
     report::session::{
+        KeptSession, Session,
         folder::{
             Folder, FolderError, FolderWriter, Opened, Resumed, Sync, Verifying,
             checkpoint::{self, Beside, Checkpoints},
@@ -13,7 +14,7 @@ use crate::{
         state::Arrived,
     },
     scenario::{FaultDesk, run::among_actors},
-    sim::{Observer, Pace, Plan, TraceDigest},
+    sim::{Observer, Pace, Plan, TraceDigest, snapshots::LogPlace},
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -43,6 +44,8 @@ pub struct Keep {
 pub struct Kept {
     path: PathBuf,
     pub writer: FolderWriter,
+    /// The place of the log before which all came in before this process; `None` if it began the testnet.
+    earlier: Option<LogPlace>,
     /// The pace that somebody set before.
     pub pace: Option<Pace>,
     /// The events that no webhook has heard of, and the numbers of all.
@@ -83,20 +86,20 @@ impl Keep {
         let watching: Vec<Box<dyn Observer>> = vec![Box::new(digest.clone()), Box::new(heard.clone())];
         let beside = beside(digest, &heard);
         let opened = crypto.during(|| among_actors(folder.open_with(session, plan, desk, watching, Some(&beside))));
-        let Opened { log, settling, made_again, resumed } = opened.map_err(failure)?;
-        let writer = FolderWriter::new(log, settling, self.sync, plan, served);
+        let Opened { log, settling, inputs, made_again, resumed } = opened.map_err(failure)?;
+        let writer = FolderWriter::new(log, settling, inputs, self.sync, plan, served);
         let path = data.path().to_owned();
         if let Some(why) = made_again {
             let folder = path.display();
             eprintln!("dposlab: --data-dir {folder}: index/blocks was made again from the log: {why}");
         }
-        let Some(Resumed { moment, snapshots, history, pace, torn, told, known, base }) = resumed else {
-            if let Some(arrived) = &beginning.arrived {
-                writer.begin_with(&arrived.snapshots, arrived.moment.tips(), plan.tip.height());
+        let Some(Resumed { moment, snapshots, pace, torn, told, known, base }) = resumed else {
+            if let Some(Arrived { moment, snapshots, .. }) = &mut beginning.arrived {
+                writer.begin_with(snapshots, moment.tips(), plan.tip.height()).map_err(Failure::broken)?;
             }
             let (heard, digest) = (Rehearing::nothing(numbers.clone()), digest.clone());
             let every = self.checkpoint_every;
-            return Ok(Kept { path, writer, pace: None, heard, digest, every, _verifying: None });
+            return Ok(Kept { path, writer, earlier: None, pace: None, heard, digest, every, _verifying: None });
         };
         if torn > 0 {
             eprintln!(
@@ -105,12 +108,13 @@ impl Keep {
             );
         }
         told.iter().for_each(|why| eprintln!("dposlab: --data-dir {why}"));
-        beginning.arrived = Some(Arrived { moment, snapshots, history });
+        beginning.arrived = Some(Arrived { moment, snapshots, history: Vec::new() });
         let folder = path.display().to_string();
         let tell = move |why| eprintln!("dposlab: --data-dir {folder}: {why}; what it held cannot be served");
         let verifying = (base > Height(0)).then(|| Verifying::new(&known, &path.join("log"), tell));
+        let earlier = Some(known.log_place());
         let (writer, every) = (writer.after(known), self.checkpoint_every);
-        Ok(Kept { path, writer, pace, heard, digest: digest.clone(), every, _verifying: verifying })
+        Ok(Kept { path, writer, earlier, pace, heard, digest: digest.clone(), every, _verifying: verifying })
     }
 }
 
@@ -124,6 +128,12 @@ impl Kept {
         let tell = |why: &str| eprintln!("dposlab: --data-dir {why}");
         let checkpoints = Checkpoints::new(&self.path, plan, self.writer.clone(), beside, self.every, tell);
         checkpoints.map_err(|why| Failure::usage(format!("--data-dir {}: {why}", self.path.display())))
+    }
+
+    /// The session, which goes on after what is in the folder; `None` if it begins in this process.
+    pub fn session(&self, session: &Session) -> Option<KeptSession> {
+        let until = self.earlier?;
+        Some(KeptSession::after(session, self.writer.inputs(), until, self.digest.clone()))
     }
 
     /// Says, once the testnet has stopped, whether all of it is in the folder.

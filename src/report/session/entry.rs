@@ -24,12 +24,16 @@ pub struct Entry {
     /// The digest of the events so far; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The height of the node that transactions came to: its milestone says how to read them. Absent where whoever reads
+    /// them plays the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub height: Option<u32>,
     pub came: Came,
 }
 
 impl From<&CameIn> for Entry {
     fn from(CameIn { at, delivered, what }: &CameIn) -> Self {
-        Self { at: at.micros(), delivered: *delivered, digest: None, came: what.into() }
+        Self { at: at.micros(), delivered: *delivered, digest: None, height: None, came: what.into() }
     }
 }
 

@@ -10,6 +10,7 @@
 
 pub mod checkpoint;
 pub mod index;
+mod inputs;
 mod known;
 mod settling;
 mod writer;
@@ -24,14 +25,15 @@ use crate::{
     protocol::{Block, Height, NetworkConfig},
     scenario::FaultDesk,
     sim::{
-        Intervention, Observer, Pace, Plan, Stage,
-        snapshots::{CameIn, Snapshots},
+        Observer, Pace, Plan, Stage,
+        snapshots::{LogPlace, Snapshots},
         stage::ractor::ActorDied,
         world::Moment,
     },
 };
 use checkpoint::{Beside, Restored};
 use index::Index;
+pub use inputs::LoggedInputs;
 pub use known::{Known, Verifying};
 use serde::{Deserialize, Serialize};
 use settling::Logged;
@@ -42,6 +44,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
     time::Duration,
 };
 pub use writer::FolderWriter;
@@ -152,8 +155,6 @@ pub enum FolderError {
 pub struct Resumed {
     pub moment: Moment,
     pub snapshots: Snapshots,
-    /// All that came in, snapshots included.
-    pub history: Vec<CameIn>,
     /// The pace that was set last, if any was.
     pub pace: Option<Pace>,
     /// Bytes of a record that was being written when the process ended.
@@ -171,6 +172,8 @@ pub struct Opened {
     pub log: Log,
     /// Its settled blocks.
     pub settling: Settling,
+    /// What comes in from outside.
+    pub inputs: LoggedInputs,
     /// Why the index had to be made again, if it was there.
     pub made_again: Option<String>,
     /// The testnet as it was, if it has begun.
@@ -250,32 +253,37 @@ impl Folder {
             }
             // The log first: a folder with network.json alone is one whose testnet was killed before its first record.
             self.begin(session)?;
-            return self.begun(plan);
+            return self.begun(plan, desk);
         };
         if let Some((key, found, asked)) = kept.differs_from(session) {
             return Err(FolderError::Other { file: self.manifest(), key, found, asked });
         }
-        let Some(records) = Records::open(&self.log())? else { return self.begun(plan) };
+        let Some(records) = Records::open(&self.log())? else { return self.begun(plan, desk) };
+        let inputs = self.inputs(plan, desk);
         let (mut settling, made_again) = self.settling(plan)?;
         let mut told = Vec::new();
         let restored = match beside {
-            Some(beside) => checkpoint::newest(&self.path, plan, desk, beside, &mut settling, &mut told)?,
+            Some(beside) => checkpoint::newest(&self.path, plan, &inputs, beside, &mut settling, &mut told)?,
             None => None,
         };
         let begun = match restored {
             Some(restored) => restored,
             None => Restored::nothing(records, plan),
         };
-        let (log, resumed) = resume(begun, plan, desk, watching, &mut settling, told).await?;
-        Ok(Opened { log, settling, made_again, resumed: Some(resumed) })
+        let (log, resumed) = resume(begun, plan, desk, &inputs, watching, &mut settling, told).await?;
+        Ok(Opened { log, settling, inputs, made_again, resumed: Some(resumed) })
     }
 
-    fn begun(&self, plan: &Plan) -> Result<Opened, FolderError> {
+    fn inputs(&self, plan: &Plan, desk: &FaultDesk) -> LoggedInputs {
+        LoggedInputs::new(&self.log(), plan.tree.config(), desk)
+    }
+
+    fn begun(&self, plan: &Plan, desk: &FaultDesk) -> Result<Opened, FolderError> {
         let log = Log::create(&self.log())?;
         // An index without a log is of a log that somebody has removed.
         let (mut settling, made_again) = self.settling(plan)?;
         settling.is_played()?;
-        Ok(Opened { log, settling, made_again, resumed: None })
+        Ok(Opened { log, settling, inputs: self.inputs(plan, desk), made_again, resumed: None })
     }
 
     fn settling(&self, plan: &Plan) -> Result<(Settling, Option<String>), FolderError> {
@@ -344,12 +352,13 @@ async fn resume(
     begun: Restored,
     plan: &Plan,
     desk: &FaultDesk,
+    inputs: &LoggedInputs,
     watching: Vec<Box<dyn Observer>>,
     settling: &mut Settling,
     told_of: Vec<String>,
 ) -> Result<(Log, Resumed), FolderError> {
     let config = plan.tree.config();
-    let Restored { mut records, mut known, base, moment, snapshots, mut history } = begun;
+    let Restored { mut records, mut known, base, moment, snapshots } = begun;
     let mut stage = match moment {
         Some(moment) => {
             let mut stage = Stage::at(&moment, snapshots, watching);
@@ -364,6 +373,7 @@ async fn resume(
             stage
         }
     };
+    stage.log_in(Arc::new(inputs.clone()));
     // Clients know of these blocks, and no input or instant behind them is in the log yet.
     let mut ahead = Vec::new();
     loop {
@@ -387,12 +397,12 @@ async fn resume(
         }
         match told(&record).map_err(|why| place.wrong(why))? {
             Told::Came(entry) => {
-                let (came, height) = place.comes_in(&mut stage, entry, plan, desk).await?;
-                known.input(spot, height);
-                if came.as_ref().is_some_and(|came| matches!(came.what, Intervention::Revert { .. })) {
+                let goes_back = matches!(entry.came, Came::Revert { .. });
+                place.comes_in(&mut stage, entry, inputs::place(spot), plan, desk).await?;
+                stage.let_go_of_inputs(usize::MAX);
+                if goes_back {
                     settling.went_back(stage.world().tips())?;
                 }
-                history.extend(came);
             }
             Told::Stood(stood) => {
                 place.stands(&mut stage, &stood).await?;
@@ -415,7 +425,7 @@ async fn resume(
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
     let pace = known.pace.as_deref().and_then(|text| text.parse().ok());
-    Ok((log, Resumed { moment, snapshots, history, pace, torn, told: told_of, known, base }))
+    Ok((log, Resumed { moment, snapshots, pace, torn, told: told_of, known, base }))
 }
 
 /// A log that is read, and not written to.
@@ -450,24 +460,22 @@ impl RecordPlace {
         &self,
         stage: &mut Stage,
         Entry { at, delivered, came, .. }: Entry,
+        place: LogPlace,
         plan: &Plan,
         desk: &FaultDesk,
-    ) -> Result<(Option<CameIn>, Height), FolderError> {
+    ) -> Result<(), FolderError> {
         self.reach(stage, at, delivered).await?;
         if let Came::Submit { node, .. } = came
             && node as usize >= plan.nodes.len()
         {
             return Err(self.wrong(format!("node {node} is none of {}", plan.nodes.len())));
         }
-        let height = match came {
-            Came::Submit { node, .. } => stage.world().tips().of(NodeId(node)).height(),
-            _ => Height(0),
-        };
-        let what = came.intervention(plan.tree.config(), desk, |_| height).map_err(|why| self.wrong(why))?;
-        let Some(what) = what else { return Ok((None, height)) };
-        let came = CameIn { at: SimTime::from_micros(at), delivered, what: what.clone() };
-        stage.intervene(what).await?;
-        Ok((Some(came), height))
+        let height = |node| stage.world().tips().of(NodeId(node)).height();
+        let what = came.intervention(plan.tree.config(), desk, height).map_err(|why| self.wrong(why))?;
+        if let Some(what) = what {
+            stage.intervene_at(what, Some(place)).await?;
+        }
+        Ok(())
     }
 
     async fn stands(&self, stage: &mut Stage, stood: &Stood) -> Result<(), FolderError> {

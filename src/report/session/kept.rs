@@ -1,9 +1,18 @@
 //! A live session in memory: the lines that its file would have, for whoever asks for them while the session goes on.
 
-use super::{Came, Entry, Session, state::line};
+use super::{
+    Came, Entry, Session,
+    folder::{FolderError, LoggedInputs},
+    state::line,
+};
 use crate::{
     actors::SimTime,
-    sim::{Intervention, TraceDigest, live::Journal, snapshots::CameIn, tips::Tips},
+    sim::{
+        Intervention, TraceDigest,
+        live::Journal,
+        snapshots::{CameIn, LogPlace},
+        tips::Tips,
+    },
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +24,10 @@ pub const RECORDING_MAX: usize = 32 << 20;
 pub struct KeptSession(Arc<Mutex<Kept>>);
 
 struct Kept {
+    /// The first line.
+    begin: Vec<u8>,
+    /// The log that holds what came in before, up to a place.
+    earlier: Option<(LoggedInputs, LogPlace)>,
     lines: Vec<u8>,
     digest: TraceDigest,
     room: usize,
@@ -32,31 +45,80 @@ pub struct TooLong {
     room: usize,
 }
 
+/// Why a session cannot be written as a file.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRecorded {
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+    #[error(transparent)]
+    Unread(#[from] FolderError),
+}
+
+/// All that came into a session up to an instant.
+pub struct SoFar {
+    begin: Vec<u8>,
+    earlier: Option<(LoggedInputs, LogPlace)>,
+    lines: Vec<u8>,
+    room: usize,
+}
+
+impl SoFar {
+    /// The file of the session, for `dposlab replay`. Reads the log of a session that is kept in a folder.
+    ///
+    /// # Errors
+    /// More has come in than [`RECORDING_MAX`] bytes, or the log cannot be read.
+    pub fn file(self) -> Result<Vec<u8>, NotRecorded> {
+        let Self { begin: mut file, earlier, lines, room } = self;
+        if let Some((inputs, until)) = earlier {
+            for entry in inputs.entries(LogPlace::FIRST).map_err(FolderError::from)? {
+                let (place, entry) = entry?;
+                if place >= until {
+                    break;
+                }
+                line(&mut file, &Entry { height: None, ..entry });
+                if file.len() + lines.len() > room {
+                    return Err(TooLong { room }.into());
+                }
+            }
+        }
+        file.extend(lines);
+        Ok(file)
+    }
+}
+
 impl KeptSession {
     /// A session that is about to begin, or that goes on after this has come in. `digest` must be among its observers.
     pub fn new(session: &Session, history: &[CameIn], digest: TraceDigest) -> Self {
         Self::with_room(session, history, digest, RECORDING_MAX)
     }
 
+    /// A session that goes on after what lies in a log before a place.
+    pub fn after(session: &Session, inputs: LoggedInputs, until: LogPlace, digest: TraceDigest) -> Self {
+        let kept = Self::new(session, &[], digest);
+        kept.lock().earlier = Some((inputs, until));
+        kept
+    }
+
     fn with_room(session: &Session, history: &[CameIn], digest: TraceDigest, room: usize) -> Self {
-        let mut kept = Kept { lines: Vec::new(), digest, room, is_too_long: false };
-        line(&mut kept.lines, session);
+        let (mut begin, earlier, lines) = (Vec::new(), None, Vec::new());
+        line(&mut begin, session);
+        let mut kept = Kept { begin, earlier, lines, digest, room, is_too_long: false };
         history.iter().for_each(|came| kept.keep(&Entry::from(came)));
         Self(Arc::new(Mutex::new(kept)))
     }
 
-    /// The file of the session as if it had been stopped now, for `dposlab replay`. To be asked where the run rests.
+    /// The session as if it had been stopped now. To be asked where the run rests.
     ///
     /// # Errors
     /// More has come in than [`RECORDING_MAX`] bytes.
-    pub fn so_far(&self, now: SimTime, delivered: u64) -> Result<Vec<u8>, TooLong> {
+    pub fn so_far(&self, now: SimTime, delivered: u64) -> Result<SoFar, TooLong> {
         let kept = self.lock();
         if kept.is_too_long {
             return Err(TooLong { room: kept.room });
         }
-        let mut file = kept.lines.clone();
-        line(&mut file, &kept.entry(now, delivered, Came::End));
-        Ok(file)
+        let (begin, earlier, mut lines) = (kept.begin.clone(), kept.earlier.clone(), kept.lines.clone());
+        line(&mut lines, &kept.entry(now, delivered, Came::End));
+        Ok(SoFar { begin, earlier, lines, room: kept.room })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -67,7 +129,8 @@ impl KeptSession {
 
 impl Kept {
     fn entry(&self, at: SimTime, delivered: u64, came: Came) -> Entry {
-        Entry { at: at.micros(), delivered, digest: Some(self.digest.digest().to_string()), came }
+        let digest = Some(self.digest.digest().to_string());
+        Entry { at: at.micros(), delivered, digest, height: None, came }
     }
 
     fn keep(&mut self, entry: &Entry) {
@@ -75,7 +138,7 @@ impl Kept {
             return;
         }
         line(&mut self.lines, entry);
-        if self.lines.len() > self.room {
+        if self.begin.len() + self.lines.len() > self.room {
             self.is_too_long = true;
             self.lines = Vec::new();
         }
@@ -111,7 +174,8 @@ mod tests {
         let mut kept = KeptSession::with_room(&session, &[], TraceDigest::default(), 4_000);
         let (now, name) = (SimTime::from_micros(9), Some("n".repeat(90)));
         let mut came = 0;
-        while let Ok(file) = kept.so_far(now, 7) {
+        while let Ok(so_far) = kept.so_far(now, 7) {
+            let file = so_far.file().expect("it has room");
             let lines = file.iter().filter(|byte| **byte == b'\n').count();
             assert_eq!(lines, 2 + came, "how it began, what came in, and the end");
             assert!(file.ends_with(b"\"came\":\"end\"}\n"));
@@ -122,7 +186,7 @@ mod tests {
         assert!(came > 3);
         kept.comes_in(now, 7, &tips, &Intervention::TakeSnapshot { name });
         assert!(kept.lock().lines.is_empty());
-        let told = kept.so_far(now, 7).expect_err("it is too long").to_string();
+        let told = kept.so_far(now, 7).err().expect("it is too long").to_string();
         assert!(told.contains("4000 bytes (RECORDING_MAX)") && told.contains("--record"), "{told}");
     }
 }

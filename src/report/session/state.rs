@@ -7,11 +7,12 @@ use super::{Came, Entry, LAST, Session, SessionError, SessionFile};
 use crate::{
     actors::{NodeId, SimTime},
     files,
+    ledger::settled::SettledError,
     protocol::crypto::sha256,
     scenario::FaultDesk,
     sim::{
         Intervention, Observer, Plan, Stage,
-        snapshots::{CameIn, SnapshotInfo, Snapshots},
+        snapshots::{CameIn, Inputs, SnapshotInfo, Snapshots},
         world::Moment,
     },
 };
@@ -25,6 +26,8 @@ use std::{
 const SCHEMA: u32 = 1;
 /// Bytes of a file that is read.
 pub const STATE_MAX: u64 = 1 << 30;
+/// Bytes that are left for the first line of a file.
+const HEAD_ROOM: u64 = 1 << 10;
 
 /// The number of the snapshot, and what the rest of the file must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,11 +47,30 @@ pub struct Head {
     pub tip: String,
 }
 
+/// Why there can be no file of a snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWritten {
+    #[error(
+        "all that came in before the snapshot takes more than {STATE_MAX} bytes, and no file of a snapshot may be longer"
+    )]
+    TooLong,
+    #[error(transparent)]
+    Unread(#[from] SettledError),
+}
+
 /// The file of a snapshot.
-pub fn write(session: &Session, info: &SnapshotInfo, history: &[CameIn]) -> Vec<u8> {
+///
+/// # Errors
+/// It would be longer than [`STATE_MAX`], or what came in cannot be read.
+pub fn write(session: &Session, info: &SnapshotInfo, history: &Inputs) -> Result<Vec<u8>, NotWritten> {
     let mut rest = Vec::new();
     line(&mut rest, session);
-    history.iter().for_each(|came| line(&mut rest, &Entry::from(came)));
+    for came in history.iter() {
+        line(&mut rest, &Entry::from(&came?));
+        if rest.len() as u64 + HEAD_ROOM > STATE_MAX {
+            return Err(NotWritten::TooLong);
+        }
+    }
     let head = Head {
         state: SCHEMA,
         checksum: hex::encode(sha256(&rest)),
@@ -61,7 +83,7 @@ pub fn write(session: &Session, info: &SnapshotInfo, history: &[CameIn]) -> Vec<
     let mut file = Vec::with_capacity(rest.len() + 300);
     line(&mut file, &head);
     file.extend(rest);
-    file
+    Ok(file)
 }
 
 /// Writes a line of a session's file.
@@ -166,7 +188,7 @@ impl StateFile {
             return Err(SessionError::Differs { file: self.path, line: 1, what: "tip", expected, found });
         }
         let (moment, snapshots) = stage.into_moment().await?;
-        let history = snapshots.since().to_vec();
+        let history = snapshots.since().iter().collect::<Result<_, _>>().expect("no log holds them");
         Ok(Arrived { moment, snapshots, history })
     }
 

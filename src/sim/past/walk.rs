@@ -3,6 +3,7 @@
 use super::{History, Kept, RunPoint, Watchers};
 use crate::{
     actors::{Event, NodeId, SimTime},
+    ledger::settled::SettledError,
     protocol::{BlockId, Round},
     sim::{NetworkEvent, Observer, Stage, snapshots::CameIn, stage::ractor::ActorDied},
 };
@@ -36,6 +37,9 @@ pub enum Lost {
     NoSuchPoint { place: RunPoint },
     #[error(transparent)]
     Died(#[from] ActorDied),
+    /// An input is in a log only, which cannot be read.
+    #[error(transparent)]
+    Unread(#[from] SettledError),
 }
 
 /// A copy of the run that goes through its past.
@@ -67,7 +71,7 @@ impl<W: Watchers> History<W> {
             return self.to(self.present).await;
         }
         // Inputs of this very instant have come in.
-        let inputs = self.inputs.partition_point(|came| came.at <= at);
+        let inputs = self.count_while(|came| came.at <= at);
         let is_before = |kept: &Kept<W>| kept.place.at < at && kept.place.inputs <= inputs;
         let place = RunPoint { at, delivered: 0, inputs };
         let from = self.kept.iter().rev().find(|kept| is_before(kept)).or_else(|| {
@@ -75,7 +79,7 @@ impl<W: Watchers> History<W> {
             self.kept.first().filter(|kept| kept.place.at == at && kept.place.inputs <= inputs)
         });
         let from = from.ok_or_else(|| self.too_early(place))?;
-        let mut walk = self.walk(from, RunPoint { delivered: u64::MAX, ..place });
+        let mut walk = self.walk(from, RunPoint { delivered: u64::MAX, ..place })?;
         walk.go_to_instant(at).await?;
         Ok(walk)
     }
@@ -95,7 +99,7 @@ impl<W: Watchers> History<W> {
     /// As [`History::to`].
     pub async fn after(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, Lost> {
         let mut walk = self.to(place).await?;
-        walk.go_on(&self.inputs, self.present);
+        walk.go_on(self.between(walk.came_in, usize::MAX), self.present);
         let was = walk.mark(step);
         while walk.mark(step) == was && walk.next().await? {}
         Ok(walk)
@@ -120,7 +124,7 @@ impl<W: Watchers> History<W> {
 
     /// Where the last step between a kept moment and a place ended, the place itself not counted.
     async fn last_mark(&self, from: usize, place: RunPoint, step: WalkStep) -> Result<Option<RunPoint>, Lost> {
-        let mut walk = self.walk(&self.kept[from], place);
+        let mut walk = self.walk(&self.kept[from], place)?;
         let (mut mark, mut found) = (walk.mark(step), None);
         while walk.next().await? && walk.place() < place {
             let now = walk.mark(step);
@@ -142,20 +146,20 @@ impl<W: Watchers> History<W> {
     }
 
     async fn walk_to(&self, from: usize, place: RunPoint) -> Result<Walk<W>, Lost> {
-        let mut walk = self.walk(&self.kept[from], place);
+        let mut walk = self.walk(&self.kept[from], place)?;
         while walk.next().await? {}
         Ok(walk)
     }
 
-    fn walk(&self, from: &Kept<W>, end: RunPoint) -> Walk<W> {
+    fn walk(&self, from: &Kept<W>, end: RunPoint) -> Result<Walk<W>, Lost> {
         let watchers = from.watchers.apart();
         let told = Arc::new(AtomicU64::new(0));
         let mut observers = watchers.observers();
         observers.push(Box::new(Told(told.clone())));
         let came_in = from.place.inputs.min(self.inputs.len());
-        let stage = from.stage(&self.plan, &self.inputs[..came_in], observers);
-        let inputs = self.inputs[came_in..end.inputs.max(came_in).min(self.inputs.len())].iter().cloned().collect();
-        Walk { stage, watchers, inputs, came_in, end, told }
+        let stage = from.stage(&self.plan, self.inputs.first(came_in)?, observers);
+        let inputs = self.between(came_in, end.inputs).iter().cloned().collect();
+        Ok(Walk { stage, watchers, inputs, came_in, end, told })
     }
 
     fn too_early(&self, at: RunPoint) -> Lost {
@@ -212,7 +216,7 @@ impl<W> Walk<W> {
 
     /// The walk ends later than it did.
     fn go_on(&mut self, inputs: &[CameIn], end: RunPoint) {
-        self.inputs = inputs[self.came_in.min(inputs.len())..].iter().cloned().collect();
+        self.inputs = inputs.iter().cloned().collect();
         self.end = end;
     }
 

@@ -4,7 +4,7 @@ use super::requests::{self, Step};
 use crate::{lab_faults::of_every_kind, live::Network, support::of_json};
 use dposlab::{
     actors::{NodeId, SimTime},
-    api::{ApiContext, Chaos, Funds, Reply, Settings, answer},
+    api::{ApiContext, ApiError, Chaos, Funds, Reply, Settings, answer},
     check::invariants::check_all,
     ledger::Link,
     protocol::{Arktoshi, BlockId, Nonce, Transaction},
@@ -99,7 +99,9 @@ impl Lab {
         let session = Session::new(SEED, &scenario.expect("it is one"), 1, network.plan.tree.config());
         let context = ApiContext {
             funds: Some(Arc::new(Funds::new(network.testnet.accounts.clone(), SeedTree::new(SEED)))),
-            write_state: Some(Arc::new(move |info, history| state::write(&session, info, history))),
+            write_state: Some(Arc::new(move |info, history| {
+                state::write(&session, info, history).map_err(|why| ApiError::Conflict(why.to_string()))
+            })),
             ..network.context.clone()
         };
         let chaos = Chaos::new(SEED, NodeId(0), Arc::new(vec![context.view.clone()].into()));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DIR/base-5       │ "dposbas1" │ SHA-256 of the rest │ the state after the highest settled block
-//!   DIR/checkpoint-7 │ "dposckp2" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
+//!   DIR/checkpoint-7 │ "dposckp3" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
 //! The log stays the truth. A checkpoint says at which byte of the log it was taken and what each segment came to by then, as a
@@ -10,8 +10,8 @@
 //! log has lost the end of; without any, the whole log is played.
 //!
 //! 1. Where blocks have settled, a start begins with the base: the settled blocks are in the index, so nothing of them is read.
-//!    Of the log it reads the last segment, the blocks that have not settled, and all that came in. The blocks are applied
-//!    without being verified again.
+//!    Of the log it reads the last segment, the blocks that have not settled, and the faults that came in. The blocks are
+//!    applied without being verified again. Of all else that came in it knows where it lies.
 //! 2. Where nothing has settled, or the index lacks something, it reads the log up to the checkpoint's place and applies all
 //!    blocks in it.
 //!
@@ -20,12 +20,13 @@
 
 use super::{
     BLOCK, FolderError, FolderWriter, RecordPlace, Settling, TAKEN, Taken, Told,
+    inputs::{LoggedInputs, place as record_place},
     known::{Known, Spots},
     settling::Places,
     told,
 };
 use crate::{
-    actors::{NodeId, SimTime},
+    actors::NodeId,
     files::segments::{Reader, Records, Segment, Spot},
     ledger::{
         BlockTree, Link,
@@ -33,13 +34,11 @@ use crate::{
         saved::{LoadError, Saved, Saver, saved},
     },
     protocol::{Block, BlockId, Height, crypto::sha256},
-    report::session::{Came, Entry},
-    scenario::FaultDesk,
     sim::{
         Intervention, Plan, TraceDigest,
         fault::AddedFault,
         live::Keeper,
-        snapshots::{CameIn, SnapshotInfo, Snapshots},
+        snapshots::{CameIn, NamedSnapshots, SnapshotInfo, Snapshots},
         world::Moment,
     },
 };
@@ -59,7 +58,7 @@ use std::{
 };
 
 /// The first bytes of a checkpoint.
-const MAGIC: &[u8; 8] = b"dposckp2";
+const MAGIC: &[u8; 8] = b"dposckp3";
 /// The first bytes of a base.
 const BASE_MAGIC: &[u8; 8] = b"dposbas1";
 /// Bytes before the body.
@@ -94,14 +93,13 @@ pub(super) struct Restored {
     /// `None` at the beginning.
     pub moment: Option<Moment>,
     pub snapshots: Snapshots,
-    pub history: Vec<CameIn>,
 }
 
 impl Restored {
     /// All of the log is to be played.
     pub fn nothing(records: Records, plan: &Plan) -> Self {
         let (known, snapshots) = (Known::default(), Snapshots::new(plan));
-        Self { records, known, base: Height(0), moment: None, snapshots, history: Vec::new() }
+        Self { records, known, base: Height(0), moment: None, snapshots }
     }
 }
 
@@ -117,7 +115,7 @@ struct Body {
     places: Spots,
     /// Blocks that the moment names and the log does not hold, by height.
     blocks: Vec<Vec<u8>>,
-    snapshots: Vec<SnapshotInfo>,
+    snapshots: NamedSnapshots,
     moment: Vec<u8>,
 }
 
@@ -160,13 +158,13 @@ fn network(folder: &Path) -> io::Result<[u8; 32]> {
 pub(super) fn newest(
     folder: &Path,
     plan: &Plan,
-    desk: &FaultDesk,
+    inputs: &LoggedInputs,
     beside: &Beside,
     settling: &mut Settling,
     tell: &mut Vec<String>,
 ) -> Result<Option<Restored>, FolderError> {
     for (_, file) in all(folder, "checkpoint") {
-        match read(folder, &file, plan, desk, beside, settling, tell)? {
+        match read(folder, &file, plan, inputs, beside, settling, tell)? {
             Ok(restored) => return Ok(Some(restored)),
             Err(why) => tell.push(format!("{} is passed over: {why}", file.display())),
         }
@@ -179,7 +177,7 @@ fn read(
     folder: &Path,
     file: &Path,
     plan: &Plan,
-    desk: &FaultDesk,
+    inputs: &LoggedInputs,
     beside: &Beside,
     settling: &mut Settling,
     tell: &mut Vec<String>,
@@ -192,8 +190,8 @@ fn read(
         return Ok(Err(why));
     }
     let log = folder.join("log");
-    let before = match Quick::read(folder, &log, &body, plan) {
-        Ok(Some(quick)) => quick.begin(&log, &body, plan, desk, settling)?,
+    let before = match Quick::read(folder, &log, &body, plan, inputs) {
+        Ok(Some(quick)) => quick.begin(&log, &body, plan, settling)?,
         Ok(None) => None,
         Err(why) => {
             tell.push(format!("the start from {} reads the whole log: {why}", file.display()));
@@ -202,7 +200,7 @@ fn read(
     };
     let before = match before {
         Some(before) => Some(before),
-        None => Before::read(&log, &body.known, plan, desk, &body.snapshots, settling)?,
+        None => Before::read(&log, &body, plan, inputs, settling)?,
     };
     let Some(before) = before else {
         return Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
@@ -211,7 +209,7 @@ fn read(
         for bytes in &body.blocks {
             put(&plan.tree, bytes).map_err(|why| format!("a block in it: {why}"))?;
         }
-        let added: Vec<AddedFault> = before.snapshots.inputs().into_iter().filter_map(added_fault).collect();
+        let added: Vec<AddedFault> = before.snapshots.inputs().faults().filter_map(added_fault).collect();
         let moment = Moment::from_bytes(body.moment, plan, &added).map_err(text)?;
         if moment.tips().all().iter().any(|tip| plan.tree.link(&tip.id()).is_none()) {
             return Err("a node stands on a block that is not there".to_owned());
@@ -224,8 +222,8 @@ fn read(
         Ok(moment) => moment,
         Err(why) => return Ok(Err(why)),
     };
-    let Before { records, known, base, snapshots, history, .. } = before;
-    Ok(Ok(Restored { records, known, base, moment: Some(moment), snapshots, history }))
+    let Before { records, known, base, snapshots, .. } = before;
+    Ok(Ok(Restored { records, known, base, moment: Some(moment), snapshots }))
 }
 
 fn text(why: LoadError) -> String {
@@ -281,8 +279,7 @@ struct Quick {
     records: Records,
     /// The blocks that have not settled, by height.
     blocks: Vec<(Block, Spot)>,
-    /// The records of all that came in.
-    inputs: Vec<Vec<u8>>,
+    snapshots: Snapshots,
 }
 
 impl Quick {
@@ -290,7 +287,13 @@ impl Quick {
     ///
     /// # Errors
     /// Something cannot be read.
-    fn read(folder: &Path, log: &Path, body: &Body, plan: &Plan) -> Result<Option<Self>, String> {
+    fn read(
+        folder: &Path,
+        log: &Path,
+        body: &Body,
+        plan: &Plan,
+        inputs: &LoggedInputs,
+    ) -> Result<Option<Self>, String> {
         let Some(name) = &body.base else { return Ok(None) };
         let file = name.file(folder);
         let named = |why: String| format!("{}: {why}", file.display());
@@ -312,8 +315,8 @@ impl Quick {
         let mut blocks = body.places.0.iter().map(block).collect::<Result<Vec<_>, _>>()?;
         // A run that went back may have written a block again, after those that stand on it.
         blocks.sort_by_key(|(block, _)| block.header.height);
-        let inputs = body.known.inputs.iter().map(|input| read(input.spot)).collect::<Result<_, String>>()?;
-        Ok(Some(Self { base, records, blocks, inputs }))
+        let snapshots = body.snapshots.in_log(plan, &inputs.shared()).map_err(|why| why.to_string())?;
+        Ok(Some(Self { base, records, blocks, snapshots }))
     }
 
     /// Has the run begin there; `None` where the index lacks what has settled.
@@ -325,10 +328,9 @@ impl Quick {
         log: &Path,
         body: &Body,
         plan: &Plan,
-        desk: &FaultDesk,
         settling: &mut Settling,
     ) -> Result<Option<Before>, FolderError> {
-        let Self { base, records, blocks, inputs } = self;
+        let Self { base, records, blocks, snapshots } = self;
         let height = base.height;
         if !settling.begin_at(base)? {
             return Ok(None);
@@ -337,15 +339,7 @@ impl Quick {
             let link = put_block(&plan.tree, block).map_err(|why| RecordPlace::of(log, spot).wrong(why))?;
             settling.is_logged(link.height(), link.id(), spot);
         }
-        let mut before = Before::new(records, plan);
-        for (input, record) in body.known.inputs.iter().zip(inputs) {
-            let place = RecordPlace::of(log, input.spot);
-            let Told::Came(entry) = told(&record).map_err(|why| place.wrong(why))? else {
-                return Err(place.wrong("found nothing that came in"));
-            };
-            before.comes_in(entry, input.height, &place, plan, desk, &body.snapshots)?;
-        }
-        (before.known, before.base) = (body.known.clone(), height);
+        let before = Before { known: body.known.clone(), base: height, ..Before::new(records, plan, snapshots) };
         Ok(Some(before))
     }
 }
@@ -369,34 +363,32 @@ struct Before {
     /// The height of the base that it begins with; 0 for none.
     base: Height,
     snapshots: Snapshots,
-    history: Vec<CameIn>,
     /// The height of the last block that each served node took, and at which most nodes stood last.
     took: BTreeMap<NodeId, Height>,
     stood: Height,
 }
 
 impl Before {
-    fn new(records: Records, plan: &Plan) -> Self {
-        let (known, snapshots, history) = (Known::default(), Snapshots::new(plan), Vec::new());
+    fn new(records: Records, plan: &Plan, snapshots: Snapshots) -> Self {
         let (base, took, stood) = (Height(0), BTreeMap::new(), plan.tip.height());
-        Self { records, known, base, snapshots, history, took, stood }
+        Self { records, known: Known::default(), base, snapshots, took, stood }
     }
 
     /// Reads a log up to where this is known of it; `None` if it does not come there, or says other things.
     fn read(
         log: &Path,
-        until: &Known,
+        Body { known: until, snapshots, .. }: &Body,
         plan: &Plan,
-        desk: &FaultDesk,
-        infos: &[SnapshotInfo],
+        inputs: &LoggedInputs,
         settling: &mut Settling,
     ) -> Result<Option<Self>, FolderError> {
         let Some(records) = Records::open(log)? else { return Ok(None) };
-        let mut before = Self::new(records, plan);
+        let infos: Vec<SnapshotInfo> = snapshots.infos().cloned().collect();
+        let mut before = Self::new(records, plan, Snapshots::new(plan).logged(inputs.shared()));
         while before.records.number_and_byte() < until.place() {
             let (file, at) = before.records.place();
             let Some(record) = before.records.next_record()? else { return Ok(None) };
-            before.take(&record, &RecordPlace { file, at }, plan, desk, infos, settling)?;
+            before.take(&record, &RecordPlace { file, at }, plan, inputs, &infos, settling)?;
         }
         Ok((before.known.sums == until.sums).then_some(before))
     }
@@ -406,7 +398,7 @@ impl Before {
         record: &[u8],
         place: &RecordPlace,
         plan: &Plan,
-        desk: &FaultDesk,
+        inputs: &LoggedInputs,
         infos: &[SnapshotInfo],
         settling: &mut Settling,
     ) -> Result<(), FolderError> {
@@ -430,33 +422,13 @@ impl Before {
             Told::Stood(stood) => self.stood = Height(stood.height),
             Told::Pace(text) => self.known.pace = Some(text),
             Told::Came(entry) => {
-                let height = match &entry.came {
-                    Came::Submit { node, .. } => self.took.get(&NodeId(*node)).copied().unwrap_or(self.stood),
-                    _ => Height(0),
-                };
-                self.known.input(spot, height);
-                self.comes_in(entry, height, place, plan, desk, infos)?;
+                if let Some(came) = inputs.came(entry).map_err(|why| place.wrong(why))?
+                    && self.snapshots.came_again(came, record_place(spot), infos)
+                {
+                    self.took.clear();
+                }
             }
         }
-        Ok(())
-    }
-
-    fn comes_in(
-        &mut self,
-        Entry { at, delivered, came, .. }: Entry,
-        height: Height,
-        place: &RecordPlace,
-        plan: &Plan,
-        desk: &FaultDesk,
-        infos: &[SnapshotInfo],
-    ) -> Result<(), FolderError> {
-        let what = came.intervention(plan.tree.config(), desk, |_| height).map_err(|why| place.wrong(why))?;
-        let Some(what) = what else { return Ok(()) };
-        let came = CameIn { at: SimTime::from_micros(at), delivered, what };
-        if self.snapshots.came_again(&came, infos) {
-            self.took.clear();
-        }
-        self.history.push(came);
         Ok(())
     }
 }
@@ -529,6 +501,7 @@ impl Checkpoints {
 
     fn job(&self, moment: Moment, snapshots: &Snapshots) -> Option<Job> {
         let (segment, known, places) = self.writer.stand()?;
+        let snapshots = snapshots.named()?;
         let mut digest = Saver::new(&self.plan.tree);
         self.beside.digest.save(&mut digest);
         let body = Body {
@@ -540,7 +513,7 @@ impl Checkpoints {
             base: None,
             places: Spots::default(),
             blocks: Vec::new(),
-            snapshots: snapshots.infos().cloned().collect(),
+            snapshots,
             moment: Vec::new(),
         };
         let tree = &self.plan.tree;

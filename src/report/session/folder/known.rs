@@ -1,11 +1,11 @@
-//! What is known of a log without reading it again: what each segment comes to, and where everything lies that came in.
+//! What is known of a log without reading it again: what each segment comes to, and the pace.
 
+use super::inputs;
 use crate::{
     files::segments::{LogError, Records, SEGMENT_HEAD, Spot, segment, segment_bytes},
     ledger::saved::{LoadError, Loader, Saved, Saver, saved},
-    protocol::Height,
+    sim::snapshots::LogPlace,
 };
-use imbl::Vector;
 use std::{
     path::Path,
     sync::{
@@ -26,21 +26,11 @@ pub struct SegmentSum {
 
 saved!(struct SegmentSum { bytes, sum });
 
-/// A record of something that came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Input {
-    pub spot: Spot,
-    /// The height of the node that transactions came to: its milestone says how to read them. 0 for anything else.
-    pub height: Height,
-}
-
-/// What is known of a log up to a place. A clone shares what both know.
+/// What is known of a log up to a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// By segment, from the first on.
     pub sums: Vec<SegmentSum>,
-    /// In the order in which they came in.
-    pub inputs: Vector<Input>,
     /// The pace that was set last.
     pub pace: Option<String>,
 }
@@ -58,15 +48,16 @@ impl Known {
         *segment = SegmentSum { bytes: spot.end(), sum: hasher.finalize() };
     }
 
-    /// The record that was appended last is of something that came in.
-    pub fn input(&mut self, spot: Spot, height: Height) {
-        self.inputs.push_back(Input { spot, height });
-    }
-
     /// The segment and the byte after the last record.
     pub fn place(&self) -> (u32, u64) {
         let last = self.sums.last().map_or(SEGMENT_HEAD, |last| last.bytes);
         (self.sums.len().max(1) as u32, last)
+    }
+
+    /// The place after the last record.
+    pub fn log_place(&self) -> LogPlace {
+        let (segment, at) = self.place();
+        inputs::place(Spot { segment, at, length: 0 })
     }
 
     /// The rest of a log that is as it is known up to the place; `None` if it is another one. Of full segments only the lengths
@@ -174,27 +165,7 @@ impl Saved for Spots {
     }
 }
 
-impl Saved for Known {
-    fn save(&self, out: &mut Saver) {
-        let Self { sums, inputs, pace } = self;
-        sums.save(out);
-        pace.save(out);
-        out.number(inputs.len() as u64);
-        let mut before = FIRST;
-        for Input { spot, height } in inputs {
-            save_spot(out, &mut before, spot);
-            height.save(out);
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, LoadError> {
-        let (sums, pace) = (Saved::load(from)?, Saved::load(from)?);
-        let (length, mut before) = (from.length()?, FIRST);
-        let input = |_| Ok(Input { spot: load_spot(from, &mut before)?, height: Saved::load(from)? });
-        let inputs = (0..length).map(input).collect::<Result<_, _>>()?;
-        Ok(Self { sums, inputs, pace })
-    }
-}
+saved!(struct Known { sums, pace });
 
 /// Where the first distance is measured from.
 const FIRST: Spot = Spot { segment: 0, at: 0, length: 0 };
@@ -230,9 +201,6 @@ mod tests {
             let record = vec![number; usize::from(number)];
             let spot = log.append(&record).unwrap();
             known.record(spot, &record);
-            if number % 3 == 0 {
-                known.input(spot, Height(u32::from(number)));
-            }
             if number < until {
                 at = known.clone();
             }

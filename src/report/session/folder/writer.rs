@@ -2,19 +2,20 @@
 
 use super::{
     BLOCK, JSON, Stood, Sync, Taken, Told,
+    inputs::{LoggedInputs, place},
     known::Known,
     settling::{Logged, Places, Settling},
 };
 use crate::{
     actors::{Event, NodeId, SimTime},
     files::segments::{Log, LogError, Segment, Spot},
-    ledger::Link,
+    ledger::{Link, settled::SettledError},
     protocol::{Block, BlockId, Height, NetworkConfig},
     report::session::Entry,
     sim::{
         Intervention, Observer, Pace, Plan,
         live::{Journal, Settler},
-        snapshots::{CameIn, Snapshots},
+        snapshots::{CameIn, InputLog, Inputs, LogPlace, Snapshots},
         tips::Tips,
     },
 };
@@ -40,6 +41,9 @@ struct Writing {
     /// Where it said last that the network stood.
     stood: Option<(SimTime, BlockId)>,
     known: Known,
+    inputs: LoggedInputs,
+    /// The place of what came in last.
+    came_last: Option<LogPlace>,
     /// Something was written that may not be on the disk yet.
     is_behind: bool,
     /// The first that went wrong; nothing is written after it.
@@ -50,7 +54,7 @@ struct Writing {
 
 impl FolderWriter {
     /// Writes on, from a plan's beginning or where the log ends. Clients are told of the blocks of the first `served` nodes.
-    pub fn new(log: Log, settling: Settling, sync: Sync, plan: &Plan, served: u32) -> Self {
+    pub fn new(log: Log, settling: Settling, inputs: LoggedInputs, sync: Sync, plan: &Plan, served: u32) -> Self {
         let (ended, end) = mpsc::channel();
         let writing = Arc::new(Mutex::new(Writing {
             log,
@@ -60,6 +64,8 @@ impl FolderWriter {
             served,
             stood: None,
             known: Known::default(),
+            inputs,
+            came_last: None,
             is_behind: false,
             broken: None,
             _syncing: ended,
@@ -86,7 +92,10 @@ impl FolderWriter {
     }
 
     /// The history of a testnet that began elsewhere, and the blocks above `tip` that its nodes stand on.
-    pub fn begin_with(&self, snapshots: &Snapshots, tips: &Tips, tip: Height) {
+    ///
+    /// # Errors
+    /// An input cannot be read.
+    pub fn begin_with(&self, snapshots: &mut Snapshots, tips: &Tips, tip: Height) -> Result<(), SettledError> {
         let mut writing = self.lock();
         let mut blocks = BTreeMap::new();
         for mut link in tips.all().iter().cloned() {
@@ -96,9 +105,19 @@ impl FolderWriter {
             }
         }
         blocks.values().for_each(|link| writing.take(link));
-        for came in snapshots.since() {
-            writing.comes_in(Entry::from(came), height_then(came, tips));
+        let mut inputs = Inputs::default();
+        for came in snapshots.since().iter() {
+            let came = came?;
+            writing.comes_in(Entry::from(&came), height_then(&came, tips));
+            inputs.push(came, writing.came_last);
         }
+        *snapshots = Snapshots::after(snapshots.plan(), inputs);
+        Ok(())
+    }
+
+    /// The inputs in the log.
+    pub fn inputs(&self) -> LoggedInputs {
+        self.lock().inputs.clone()
     }
 
     /// Says, once the run is over, whether all of it is on the disk.
@@ -124,10 +143,9 @@ impl Writing {
         self.append(&record)
     }
 
-    fn comes_in(&mut self, entry: Entry, height: Height) {
-        if let Some(spot) = self.tell(&Told::Came(entry)) {
-            self.known.input(spot, height);
-        }
+    fn comes_in(&mut self, entry: Entry, height: Option<Height>) {
+        let height = height.map(|height| height.0);
+        self.came_last = self.tell(&Told::Came(Entry { height, ..entry })).map(place);
     }
 
     /// A block, unless it is known to be there.
@@ -207,10 +225,18 @@ fn sync_now_and_then(writing: Weak<Mutex<Writing>>, delay: Duration, end: mpsc::
 
 impl Journal for FolderWriter {
     fn comes_in(&mut self, at: SimTime, delivered: u64, tips: &Tips, what: &Intervention) {
-        let entry = Entry { at: at.micros(), delivered, digest: None, came: what.into() };
+        let entry = Entry { at: at.micros(), delivered, digest: None, height: None, came: what.into() };
         let mut writing = self.lock();
         writing.comes_in(entry, height_for(what, tips));
         writing.settle();
+    }
+
+    fn last_place(&self) -> Option<LogPlace> {
+        self.lock().came_last
+    }
+
+    fn input_log(&self) -> Option<Arc<dyn InputLog>> {
+        Some(Arc::new(self.inputs()))
     }
 
     fn stands(&mut self, at: SimTime, delivered: u64, tip: &Link, is_told: bool) {
@@ -240,17 +266,17 @@ impl Journal for FolderWriter {
     }
 }
 
-/// The height whose milestone says how to read what comes in.
-fn height_for(what: &Intervention, tips: &Tips) -> Height {
+/// The height of the node that transactions come to.
+pub(super) fn height_for(what: &Intervention, tips: &Tips) -> Option<Height> {
     match what {
-        Intervention::Submit { node, .. } => tips.of(*node).height(),
-        _ => Height(0),
+        Intervention::Submit { node, .. } => Some(tips.of(*node).height()),
+        _ => None,
     }
 }
 
 /// [`height_for`] what came in before, on the chain that its node stands on now.
-fn height_then(came: &CameIn, tips: &Tips) -> Height {
-    let Intervention::Submit { node, .. } = &came.what else { return Height(0) };
+fn height_then(came: &CameIn, tips: &Tips) -> Option<Height> {
+    let Intervention::Submit { node, .. } = &came.what else { return None };
     let tip = tips.of(*node);
     let is_later = |height| tip.ancestor(height).is_none_or(|link| link.block().header.timestamp > came.at.seconds());
     let (mut low, mut high) = (Height::GENESIS.0, tip.height().0);
@@ -261,7 +287,7 @@ fn height_then(came: &CameIn, tips: &Tips) -> Height {
             false => low = middle,
         }
     }
-    Height(low)
+    Some(Height(low))
 }
 
 fn block_record(block: &Block, config: &NetworkConfig) -> Vec<u8> {

@@ -1,0 +1,346 @@
+//! What came into a run from outside, in order.
+//!
+//! ```text
+//!   logged ─┬─ fault ─ logged ─┬─ recent ─ recent ─ recent       a run that is kept in a folder
+//!           │                  └─ transactions that nobody near now needs are in memory no more
+//!           └─ faults stay: the moment that a checkpoint holds is made with them
+//! ```
+
+use crate::{
+    actors::SimTime,
+    ledger::{saved::saved, settled::SettledError},
+    sim::Intervention,
+};
+use std::{fmt, iter, sync::Arc};
+
+/// Something that came in, and when: after so many inputs delivered to actors.
+#[derive(Clone, Debug)]
+pub struct CameIn {
+    pub at: SimTime,
+    pub delivered: u64,
+    pub what: Intervention,
+}
+
+impl CameIn {
+    /// Returns true if it stays in memory.
+    fn stays(&self) -> bool {
+        matches!(self.what, Intervention::AddFault(_) | Intervention::Restart(_))
+    }
+}
+
+/// The place of an input's record in a log. A later record has a greater one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogPlace(pub u64);
+
+impl LogPlace {
+    /// No record lies before it.
+    pub const FIRST: Self = Self(0);
+}
+
+saved!(struct LogPlace(place));
+
+/// Inputs of a run that follow each other in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    pub first: LogPlace,
+    pub last: LogPlace,
+    pub count: usize,
+}
+
+saved!(struct Stretch { first, last, count });
+
+/// The log of a run's inputs.
+pub trait InputLog: Send + Sync {
+    /// Reads the inputs of a stretch that are a part of the run, in order. Ends after the first error.
+    fn read(&self, stretch: Stretch) -> Reading;
+}
+
+/// Inputs that are read one by one.
+pub type Reading = Box<dyn Iterator<Item = Result<CameIn, SettledError>> + Send>;
+
+/// Inputs in order. Those in memory are shared with clones.
+#[derive(Clone, Default)]
+pub struct Inputs {
+    parts: Vec<Part>,
+    count: usize,
+    log: Option<Arc<dyn InputLog>>,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Logged(Stretch),
+    /// In memory, and in the log if there is one.
+    Here(CameIn, Option<LogPlace>),
+}
+
+impl Part {
+    fn count(&self) -> usize {
+        match self {
+            Self::Logged(stretch) => stretch.count,
+            Self::Here(..) => 1,
+        }
+    }
+
+    /// The same, in memory no more if it need not be.
+    fn gone(self) -> Self {
+        match self {
+            Self::Here(came, Some(place)) if !came.stays() => {
+                Self::Logged(Stretch { first: place, last: place, count: 1 })
+            }
+            part => part,
+        }
+    }
+}
+
+/// What a checkpoint names of inputs: where they lie in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum Named {
+    Stretch(Stretch),
+    Fault(LogPlace),
+}
+
+saved!(enum Named { 0 Stretch(stretch), 1 Fault(place) });
+
+impl Inputs {
+    /// These, which are in memory only.
+    pub fn new(inputs: Vec<CameIn>) -> Self {
+        let count = inputs.len();
+        Self { parts: inputs.into_iter().map(|came| Part::Here(came, None)).collect(), count, log: None }
+    }
+
+    /// None, of which those that come will be in a log.
+    pub(in crate::sim) fn of(log: Option<Arc<dyn InputLog>>) -> Self {
+        Self { log, ..Self::default() }
+    }
+
+    /// Those that come from now on will be in a log.
+    pub(in crate::sim) fn log_in(&mut self, log: &Arc<dyn InputLog>) {
+        self.log = Some(log.clone());
+    }
+
+    /// Takes one more.
+    pub fn push(&mut self, came: CameIn, place: Option<LogPlace>) {
+        self.parts.push(Part::Here(came, place));
+        self.count += 1;
+    }
+
+    /// Takes all of others after its own.
+    pub(in crate::sim) fn append(&mut self, others: &Self) {
+        self.parts.extend_from_slice(&others.parts);
+        self.count += others.count;
+        if self.log.is_none() {
+            self.log.clone_from(&others.log);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The number of those that are in memory.
+    pub fn in_memory(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Here(..))).count()
+    }
+
+    /// Reads all.
+    pub fn iter(&self) -> Reading {
+        let (log, parts) = (self.log.clone(), self.parts.clone());
+        let read = move |part| -> Reading {
+            match part {
+                Part::Here(came, _) => Box::new(iter::once(Ok(came))),
+                Part::Logged(stretch) => log.as_ref().expect("a stretch is of a log").read(stretch),
+            }
+        };
+        Box::new(parts.into_iter().flat_map(read))
+    }
+
+    /// The first so many.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn first(&self, count: usize) -> Result<Self, SettledError> {
+        let mut first = Self::of(self.log.clone());
+        for part in &self.parts {
+            let missing = count - first.count;
+            if missing >= part.count() {
+                first.parts.push(part.clone());
+                first.count += part.count();
+            } else {
+                let one = Self { parts: vec![part.clone()], ..Self::of(self.log.clone()) };
+                for came in one.iter().take(missing) {
+                    first.push(came?, None);
+                }
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    /// Those from an index on.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn since(&self, index: usize) -> Result<Vec<CameIn>, SettledError> {
+        let (mut before, mut at) = (0, 0);
+        while at < self.parts.len() && before + self.parts[at].count() <= index {
+            before += self.parts[at].count();
+            at += 1;
+        }
+        let rest = Self { parts: self.parts[at..].to_vec(), ..Self::of(self.log.clone()) };
+        rest.iter().skip(index.saturating_sub(before)).collect()
+    }
+
+    /// Lets go of the first so many that the log holds, except faults.
+    pub(in crate::sim) fn let_go(&mut self, count: usize) {
+        let (mut kept, mut seen) = (Vec::new(), 0);
+        let mut parts = std::mem::take(&mut self.parts).into_iter();
+        for part in parts.by_ref() {
+            seen += part.count();
+            if seen > count {
+                kept.push(part);
+                break;
+            }
+            match (kept.last_mut(), part.gone()) {
+                // Nothing else of the run lies between them in the log.
+                (Some(Part::Logged(before)), Part::Logged(stretch)) => {
+                    (before.last, before.count) = (stretch.last, before.count + stretch.count);
+                }
+                (_, part) => kept.push(part),
+            }
+        }
+        kept.extend(parts);
+        self.parts = kept;
+    }
+
+    /// Where each lies in the log; `None` if the log lacks one.
+    pub(in crate::sim) fn named(&self) -> Option<Vec<Named>> {
+        let mut gone = self.clone();
+        gone.let_go(usize::MAX);
+        let named = |part: &Part| match part {
+            Part::Logged(stretch) => Some(Named::Stretch(*stretch)),
+            Part::Here(came, Some(place)) if came.stays() => Some(Named::Fault(*place)),
+            Part::Here(..) => None,
+        };
+        gone.parts.iter().map(named).collect()
+    }
+
+    /// Those that lie there in a log. Faults are read.
+    ///
+    /// # Errors
+    /// A fault cannot be read.
+    pub(in crate::sim) fn from_named(named: &[Named], log: &Arc<dyn InputLog>) -> Result<Self, SettledError> {
+        let mut inputs = Self::of(Some(log.clone()));
+        for name in named {
+            match *name {
+                Named::Stretch(stretch) => {
+                    inputs.parts.push(Part::Logged(stretch));
+                    inputs.count += stretch.count;
+                }
+                Named::Fault(place) => {
+                    for came in log.read(Stretch { first: place, last: place, count: 1 }) {
+                        inputs.push(came?, Some(place));
+                    }
+                }
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// The faults that came in.
+    pub fn faults(&self) -> impl Iterator<Item = &CameIn> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Here(came, _) if came.stays() => Some(came),
+            _ => None,
+        })
+    }
+}
+
+impl fmt::Debug for Inputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.parts).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::fault::AddedFault;
+    use proptest::prelude::*;
+
+    /// A log in memory, of which every third record is no part of the run.
+    struct Model(Vec<CameIn>);
+
+    impl Model {
+        fn place(index: usize) -> LogPlace {
+            LogPlace(1 + index as u64 * 3)
+        }
+    }
+
+    impl InputLog for Model {
+        fn read(&self, Stretch { first, last, count }: Stretch) -> Reading {
+            let is_in = |index: &usize| (first..=last).contains(&Self::place(*index));
+            let found: Vec<CameIn> = (0..self.0.len()).filter(is_in).map(|index| self.0[index].clone()).collect();
+            assert_eq!(found.len(), count, "a stretch says how many it has");
+            assert!(found.iter().all(|came| !came.stays() || count == 1), "faults are read one by one");
+            Box::new(found.into_iter().map(Ok))
+        }
+    }
+
+    fn came(at: usize, is_fault: bool) -> CameIn {
+        let fault = || serde_json::from_str(r#"{"kind": "isolate", "nodes": [1]}"#).expect("it is a fault");
+        let what = match is_fault {
+            true => Intervention::AddFault(AddedFault { fault: fault(), clients: None }.into()),
+            false => Intervention::EndFault { id: at },
+        };
+        CameIn { at: SimTime::from_micros(at as u64), delivered: 0, what }
+    }
+
+    fn times(inputs: &[CameIn]) -> Vec<u64> {
+        inputs.iter().map(|came| came.at.micros()).collect()
+    }
+
+    proptest! {
+        /// Whatever is let go of, and however often: the same inputs are there, and all but faults have left memory.
+        #[test]
+        fn what_left_memory_is_read_again(faults in prop::collection::vec(prop::bool::weighted(0.2), 0..40),
+                                          lets in prop::collection::vec(0..45_usize, 0..4), cut in 0..45_usize) {
+            let all: Vec<CameIn> = faults.iter().enumerate().map(|(at, is_fault)| came(at, *is_fault)).collect();
+            let log: Arc<dyn InputLog> = Arc::new(Model(all.clone()));
+            let mut inputs = Inputs::of(Some(log.clone()));
+            for (index, came) in all.iter().enumerate() {
+                inputs.push(came.clone(), Some(Model::place(index)));
+            }
+            let mut most = 0;
+            for count in lets {
+                inputs.let_go(count);
+                most = most.max(count).min(all.len());
+                let here = faults[..most].iter().filter(|is_fault| **is_fault).count() + all.len() - most;
+                prop_assert_eq!(inputs.in_memory(), here);
+            }
+            let read = |inputs: &Inputs| inputs.iter().collect::<Result<Vec<_>, _>>().expect("it is there");
+            prop_assert_eq!(times(&read(&inputs)), times(&all));
+            prop_assert_eq!(inputs.len(), all.len());
+            let index = cut.min(all.len());
+            prop_assert_eq!(times(&inputs.since(cut).expect("it is there")), times(&all[index..]));
+            let first = inputs.first(cut).expect("it is there");
+            prop_assert_eq!((times(&read(&first)), first.len()), (times(&all[..index]), index));
+            prop_assert_eq!(inputs.faults().count(), faults.iter().filter(|is_fault| **is_fault).count());
+            let named = inputs.named().expect("all are in the log");
+            let again = Inputs::from_named(&named, &log).expect("it is there");
+            prop_assert_eq!((times(&read(&again)), again.len()), (times(&all), all.len()));
+            prop_assert_eq!(again.in_memory(), inputs.faults().count());
+        }
+    }
+
+    #[test]
+    fn what_no_log_holds_stays_and_has_no_name() {
+        let mut inputs = Inputs::new(vec![came(1, false), came(2, true)]);
+        inputs.let_go(usize::MAX);
+        assert_eq!((inputs.in_memory(), inputs.named().is_none()), (2, true));
+        assert_eq!(Inputs::default().named(), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,67 @@
+//! Snapshots in a checkpoint: their descriptions, and where in the log their inputs lie.
+
+use super::{InputLog, Inputs, Kept, MOMENTS_MAX, SnapshotId, SnapshotInfo, Snapshots, inputs::Named};
+use crate::{
+    ledger::{saved::saved, settled::SettledError},
+    sim::Plan,
+};
+use std::sync::Arc;
+
+/// All of [`Snapshots`] but their moments.
+pub struct NamedSnapshots {
+    all: Vec<NamedSnapshot>,
+    next: u64,
+    last: SnapshotId,
+    since: Vec<Named>,
+}
+
+struct NamedSnapshot {
+    info: SnapshotInfo,
+    before: SnapshotId,
+    inputs: Vec<Named>,
+    is_deleted: bool,
+}
+
+saved!(struct NamedSnapshots { all, next, last, since });
+saved!(struct NamedSnapshot { info, before, inputs, is_deleted });
+
+impl Snapshots {
+    /// Their descriptions and where in the log their inputs lie; `None` if the log lacks one.
+    pub fn named(&self) -> Option<NamedSnapshots> {
+        let name = |kept: &Kept| {
+            let Kept { info, before, inputs, is_deleted, moment: _, bytes: _ } = kept;
+            let (info, before, is_deleted) = (info.clone(), *before, *is_deleted);
+            Some(NamedSnapshot { info, before, inputs: inputs.named()?, is_deleted })
+        };
+        let all = self.all.values().map(name).collect::<Option<_>>()?;
+        Some(NamedSnapshots { all, next: self.next, last: self.last, since: self.since.named()? })
+    }
+}
+
+impl NamedSnapshots {
+    /// All snapshots that the others need, deleted ones too.
+    pub fn infos(&self) -> impl Iterator<Item = &SnapshotInfo> {
+        self.all.iter().map(|named| &named.info)
+    }
+
+    /// The snapshots of a run of this plan, without moments. The faults that came in are read from the log.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn in_log(&self, plan: &Plan, log: &Arc<dyn InputLog>) -> Result<Snapshots, SettledError> {
+        let kept = |NamedSnapshot { info, before, inputs, is_deleted }: &NamedSnapshot| {
+            let (inputs, info) = (Inputs::from_named(inputs, log)?, info.clone());
+            let (before, is_deleted) = (*before, *is_deleted);
+            Ok((info.id, Kept { info, before, inputs, moment: None, bytes: 0, is_deleted }))
+        };
+        Ok(Snapshots {
+            plan: plan.clone(),
+            all: self.all.iter().map(kept).collect::<Result<_, _>>()?,
+            next: self.next,
+            last: self.last,
+            since: Inputs::from_named(&self.since, log)?,
+            log: Some(log.clone()),
+            room: MOMENTS_MAX,
+        })
+    }
+}
