@@ -35,6 +35,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// That of the program, whose memory is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Events between two looks at what may settle, as a live run has them.
 const EVENTS_AT_ONCE: usize = 512;
 /// Pairs of runs whose speed is compared.
@@ -270,10 +274,10 @@ fn lasting(blocks: u32) {
     println!("the same without an index, which is made again: {:.1} s", start(false));
 }
 
-/// Transfers by the funded accounts in turn to wallets of random numbers.
+/// Transfers by the funded accounts in turn: one to each wallet, then to random ones.
 struct Payers {
     payers: Vec<(KeyPair, Nonce)>,
-    next: usize,
+    paid: u32,
     wallets: u32,
     random: ChaCha8Rng,
 }
@@ -281,14 +285,16 @@ struct Payers {
 impl Payers {
     fn new(testnet: &Testnet, wallets: u32) -> Self {
         let payers = testnet.accounts.iter().map(|account| (account.keys.clone(), Nonce(0))).collect();
-        Self { payers, next: 0, wallets, random: ChaCha8Rng::seed_from_u64(1) }
+        Self { payers, paid: 0, wallets, random: ChaCha8Rng::seed_from_u64(1) }
     }
 
     fn transfer(&mut self) -> Arc<SignedTransaction> {
-        let to = ChaCha8Rng::seed_from_u64(self.random.random_range(0..self.wallets).into()).random::<[u8; 20]>();
+        self.paid += 1;
+        let number = if self.paid <= self.wallets { self.paid } else { self.random.random_range(1..=self.wallets) };
+        let to = ChaCha8Rng::seed_from_u64(number.into()).random::<[u8; 20]>();
         let to = Address::from_bytes([&[23], &to[..]].concat().try_into().expect("21 bytes"));
-        self.next = (self.next + 1) % self.payers.len();
-        let (keys, nonce) = &mut self.payers[self.next];
+        let payer = self.paid as usize % self.payers.len();
+        let (keys, nonce) = &mut self.payers[payer];
         *nonce = nonce.next();
         let coin = |amount| Arktoshi::new(amount).expect("it is little");
         Arc::new(Transaction::transfer(to, coin(1)).fee(coin(10_000_000)).nonce(*nonce).sign(keys))
@@ -354,13 +360,18 @@ fn paying(count: u64, wallets: u32) {
 }
 
 fn main() {
-    let blocks = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(200_000);
-    assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
-    scenario().crypto.during(|| {
-        if std::env::args().any(|argument| argument == "transactions") {
-            return paying(blocks.into(), 1_000_000.min(blocks / 10));
+    let numbers: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let is_paid = std::env::args().any(|argument| argument == "transactions");
+    scenario().crypto.during(|| match (is_paid, &numbers[..]) {
+        (true, numbers) => {
+            let count = numbers.first().copied().unwrap_or(100_000);
+            paying(count.into(), numbers.get(1).copied().unwrap_or(count / 10));
         }
-        forging((blocks / 20).clamp(10_000, 20_000));
-        lasting(blocks);
+        (false, numbers) => {
+            let blocks = numbers.first().copied().unwrap_or(200_000);
+            assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
+            forging((blocks / 20).clamp(10_000, 20_000));
+            lasting(blocks);
+        }
     });
 }

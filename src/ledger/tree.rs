@@ -48,6 +48,7 @@ use crate::protocol::{
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
 use indexmap::IndexSet;
+use smallvec::SmallVec;
 use std::{
     collections::{BTreeMap, VecDeque},
     mem,
@@ -71,7 +72,7 @@ pub struct BlockTree {
     slots: Slots,
     links: DashMap<BlockId, Arc<Link>, IdHash>,
     /// The blocks that hold a transaction, one for each fork it is on.
-    transactions: DashMap<TransactionId, Vec<Arc<Link>>, IdHash>,
+    transactions: DashMap<TransactionId, SmallVec<[Arc<Link>; 2]>, IdHash>,
     genesis: Arc<Link>,
     /// Every so many blocks there is a seam.
     span: u32,
