@@ -164,9 +164,8 @@ impl View {
     pub fn place(&self, head: &Head, id: &TransactionId) -> Option<ConfirmedTransaction> {
         let tree = &self.0.tree;
         if !tree.is_in_memory(id)
-            && let Some((height, index)) = tree.settled().and_then(|settled| readable(settled.spot_of(id)))
-            && let Some(found) =
-                head.chain.place(Spot { height, index }).filter(|found| found.transaction().id() == *id)
+            && let Some((index, excerpt)) = tree.settled().and_then(|settled| readable(settled.excerpt_of(id)))
+            && let Some(found) = head.chain.place_in(index, excerpt).filter(|found| found.transaction().id() == *id)
         {
             return Some(found);
         }

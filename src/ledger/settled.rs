@@ -72,4 +72,14 @@ pub trait Settled: Send + Sync {
     /// # Errors
     /// The store cannot be read, or is damaged.
     fn spot_of(&self, transaction: &TransactionId) -> Result<Option<(Height, u32)>, SettledError>;
+
+    /// A settled transaction: its index in its block, from 0, and the excerpt of that block that holds this transaction alone. A
+    /// store that reads the block to know that it is the right one hands on what it read.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is damaged.
+    fn excerpt_of(&self, transaction: &TransactionId) -> Result<Option<(u32, BlockExcerpt)>, SettledError> {
+        let Some((height, index)) = self.spot_of(transaction)? else { return Ok(None) };
+        Ok(self.excerpt(height, &[index])?.map(|excerpt| (index, excerpt)))
+    }
 }

@@ -292,6 +292,15 @@ impl Chain {
         self.places(&[spot]).pop()
     }
 
+    /// The transaction with an index in a settled block, of which an excerpt with this transaction alone was read.
+    pub fn place_in(&self, index: u32, excerpt: BlockExcerpt) -> Option<ConfirmedTransaction> {
+        let height = excerpt.header.height;
+        match self.older().filter(|_| height <= self.base) {
+            Some(older) => Self::read_in(older, excerpt, &[index]).pop(),
+            None => self.place(Spot { height, index }),
+        }
+    }
+
     /// The transactions at some spots of this chain, in that order. Of a block that is not in memory only they are read, at once.
     pub fn places(&self, spots: &[Spot]) -> Vec<ConfirmedTransaction> {
         let mut places: Vec<Option<ConfirmedTransaction>> = Vec::with_capacity(spots.len());
@@ -318,7 +327,13 @@ impl Chain {
             let place = |index: &u32| ConfirmedTransaction::of(&entry, *index as usize);
             return present(Ok(indexes.iter().map(place).collect()), height);
         }
-        let Some(BlockExcerpt { id, header, transactions }) = self.excerpt(height, indexes) else { return Vec::new() };
+        self.excerpt(height, indexes).map(|excerpt| Self::read_in(older, excerpt, indexes)).unwrap_or_default()
+    }
+
+    /// The transactions of an excerpt, which have these indexes in their block.
+    fn read_in(older: &dyn Older, excerpt: BlockExcerpt, indexes: &[u32]) -> Vec<ConfirmedTransaction> {
+        let BlockExcerpt { id, header, transactions } = excerpt;
+        let height = header.height;
         // They point to what is there.
         present(Ok((transactions.len() == indexes.len()).then_some(())), height);
         let is_old = |one: &SignedTransaction| matches!(one.transaction().version, Version::One(_));
