@@ -18,7 +18,7 @@ use super::{
         funds::Funds,
         views,
     },
-    table::dialect::Dialect,
+    table::Dialect,
     view::{Head, View},
     webhooks::Webhooks,
 };

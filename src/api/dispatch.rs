@@ -22,10 +22,10 @@ use super::{
         views,
     },
     table::{
-        dialect::Dialect,
-        parameter::{Parameter, Parameters},
+        Call, Dialect, Parameter,
+        parameter::Parameters,
         query,
-        route::{Answer, Call, Handle, Match, Query, Route, Verb},
+        route::{Answer, Handle, Match, Query, Route, Verb},
     },
 };
 use crate::ledger::settled::SettledError;

@@ -10,3 +10,6 @@ pub mod range;
 pub mod reply;
 pub mod request;
 pub mod tally;
+
+pub use error::ApiError;
+pub use reply::Reply;

@@ -15,3 +15,13 @@ pub mod row;
 pub mod rule;
 pub mod shape;
 pub mod version;
+
+// For those above. The modules here name each other, so that no import goes in a circle.
+pub use dialect::{Dialect, Spoken};
+pub use frame::Frame;
+pub use page::{Estimate, Listing};
+pub use parameter::{Parameter, both};
+pub use route::{Call, Outcome};
+pub use row::Member;
+pub use rule::{Bound, Check, Given, Rule};
+pub use shape::Shape;

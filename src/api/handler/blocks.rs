@@ -2,14 +2,9 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         resource::block::{self, BlockRow, RawBlock},
-        table::{
-            field,
-            least::Least,
-            page::{Estimate, Listing},
-            route::Call,
-        },
+        table::{Call, Estimate, Listing, Outcome, field, least::Least},
         view::{Block, List},
     },
     protocol::{Height, PublicKey},
@@ -17,8 +12,6 @@ use crate::{
 use std::ops::ControlFlow;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Block not found");
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/blocks`.
 pub fn list(call: &Call<'_>) -> Outcome {

@@ -1,15 +1,13 @@
 //! Businesses and bridgechains. Source: api.md 4.8.
 
 use crate::api::{
-    http::{error::ApiError, reply::Reply},
+    http::ApiError,
     resource::{
         attributes,
         business::{self, BridgechainRow, BusinessRow},
     },
-    table::{field, page::Listing, route::Call},
+    table::{Call, Listing, Outcome, field},
 };
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/businesses`, and searches.
 pub fn list(call: &Call<'_>) -> Outcome {

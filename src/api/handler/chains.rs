@@ -3,15 +3,9 @@
 use crate::{
     api::{
         context::{Chain, Chains},
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         lab::chains::{ChainAccount, ChainWish, prefix},
-        table::{
-            parameter::{Parameter, both},
-            route::{Answer, Call},
-            row::Member,
-            rule::{Bound, Check, Rule},
-            shape::Shape,
-        },
+        table::{Bound, Call, Check, Member, Outcome, Parameter, Rule, Shape, both},
     },
     sim::Pace,
 };
@@ -74,33 +68,31 @@ pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
 /// `POST /lab/chains {"seed"?, "delegates"?, "scenario"?, "set"?, "pace"?}`.
-pub fn make(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (chains, wish) = (chains(&call)?.clone(), wish(&call)?);
-        let context = call.context.clone();
-        let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
-        let made = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
-        // It answers once it has begun, at the pace on demand with its first block.
-        made.1.context.live.now().await?;
-        Ok(call.show_row(MEMBERS, &ChainRow::of(made, &call)).created())
-    })
+pub async fn make(call: Call<'_>) -> Outcome {
+    let (chains, wish) = (chains(&call)?.clone(), wish(&call)?);
+    let context = call.context.clone();
+    let made = tokio::task::spawn_blocking(move || chains.make(&wish, &context)).await;
+    let made = made.map_err(|why| ApiError::Internal(format!("a chain was not made: {why}")))??;
+    // It answers once it has begun, at the pace on demand with its first block.
+    made.1.context.live.now().await?;
+    Ok(call.show_row(MEMBERS, &ChainRow::of(made, &call)).created())
 }
 
 /// `GET /lab/chains`.
-pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn list(call: &Call<'_>) -> Outcome {
     let rows: Vec<ChainRow> = chains(call)?.list().into_iter().map(|chain| ChainRow::of(chain, call)).collect();
     Ok(call.show_rows(MEMBERS, &rows))
 }
 
 /// `GET /lab/chains/{id}`.
-pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn show(call: &Call<'_>) -> Outcome {
     let id = id(call)?;
     let chain = chains(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ChainRow::of((id, chain), call)))
 }
 
 /// `DELETE /lab/chains/{id}`.
-pub fn delete(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn delete(call: &Call<'_>) -> Outcome {
     if chains(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 

@@ -2,14 +2,13 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, guard::Access, reply::Reply},
+        http::{ApiError, Reply, guard::Access},
         lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
         table::{
+            Bound, Call, Given, Outcome, Parameter, Rule, Shape, both,
             json::{self, Object},
-            parameter::{ANY_TEXT, Parameter, both},
-            route::{Answer, Call, Verb},
-            rule::{Bound, Given, Rule},
-            shape::Shape,
+            parameter::ANY_TEXT,
+            route::Verb,
         },
     },
     sim::{Intervention, intervention::ChaosChange},
@@ -71,8 +70,6 @@ pub const SHAPE: Shape = Shape::Members(&[
 /// The number of rules that were deleted.
 pub const CLEARED_SHAPE: Shape = Shape::Members(&[("deleted", Shape::Integer, true)]);
 
-type Outcome = Result<Reply, ApiError>;
-
 /// `GET /lab/chaos`: all rules, oldest first.
 pub fn list(call: &Call<'_>) -> Outcome {
     let rules = call.context.chaos.all();
@@ -81,16 +78,14 @@ pub fn list(call: &Call<'_>) -> Outcome {
 }
 
 /// `POST /lab/chaos`: a rule from now on.
-pub fn create(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let line = read(&call)?;
-        let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
-        let id = call.context.chaos.add(line).ok_or_else(full)?;
-        let reply = show_number(&call, id)?.created();
-        let rule = call.context.chaos.get(id).map(|rule| as_asked(id, &rule)).unwrap_or_default();
-        note(&call, ChaosChange::Added { node: call.context.view.node(), id, rule }).await;
-        Ok(reply)
-    })
+pub async fn create(call: Call<'_>) -> Outcome {
+    let line = read(&call)?;
+    let full = || ApiError::Unprocessable(format!("found {RULES_MAX} rules, allowed are {RULES_MAX}: delete some"));
+    let id = call.context.chaos.add(line).ok_or_else(full)?;
+    let reply = show_number(&call, id)?.created();
+    let rule = call.context.chaos.get(id).map(|rule| as_asked(id, &rule)).unwrap_or_default();
+    note(&call, ChaosChange::Added { node: call.context.view.node(), id, rule }).await;
+    Ok(reply)
 }
 
 /// `GET /lab/chaos/{id}`.
@@ -99,22 +94,18 @@ pub fn show(call: &Call<'_>) -> Outcome {
 }
 
 /// `DELETE /lab/chaos/{id}`: answers with what the rule did.
-pub fn delete(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (reply, id) = (show(&call)?, number(&call));
-        call.context.chaos.remove(id);
-        note(&call, ChaosChange::Deleted { node: call.context.view.node(), id }).await;
-        Ok(reply)
-    })
+pub async fn delete(call: Call<'_>) -> Outcome {
+    let (reply, id) = (show(&call)?, number(&call));
+    call.context.chaos.remove(id);
+    note(&call, ChaosChange::Deleted { node: call.context.view.node(), id }).await;
+    Ok(reply)
 }
 
 /// `DELETE /lab/chaos`: all rules.
-pub fn clear(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let deleted = call.context.chaos.clear();
-        note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
-        Ok(Reply::json(json::data_object(|data| data.member("deleted").put(&deleted))))
-    })
+pub async fn clear(call: Call<'_>) -> Outcome {
+    let deleted = call.context.chaos.clear();
+    note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
+    Ok(Reply::json(json::data_object(|data| data.member("deleted").put(&deleted))))
 }
 
 /// Has the recording tell of it.

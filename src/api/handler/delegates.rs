@@ -3,14 +3,9 @@
 use super::{blocks, wallets};
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::ApiError,
         resource::delegate::{self, DelegateRow},
-        table::{
-            field,
-            route::Call,
-            row::Member,
-            shape::{self, Shape},
-        },
+        table::{Call, Member, Outcome, Shape, field, shape},
     },
     ledger::{RoundInfo, round::Member as RoundMember},
     protocol::{Height, PublicKey},
@@ -25,8 +20,6 @@ const ROUND: &[Member<RoundMember>] = &[
     Member::new("publicKey", shape::KEY, |member, _| member.public_key.into()),
     Member::new("votes", shape::AMOUNT, |member, _| member.vote_balance.into()),
 ];
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/delegates`.
 pub fn list(call: &Call<'_>) -> Outcome {

@@ -2,20 +2,14 @@
 //! from elsewhere.
 
 use crate::api::{
-    http::{error::ApiError, reply::Reply},
-    table::{
-        openapi,
-        parameter::{ANY_TEXT, Parameter, both},
-        route::Call,
-    },
+    http::{ApiError, Reply},
+    table::{Call, Outcome, Parameter, both, openapi, parameter::ANY_TEXT},
 };
 use flate2::read::GzDecoder;
 use std::io::Read;
 
 /// A part of the page as a path has it.
 pub const FILE: &[Parameter] = &[both("file", ANY_TEXT)];
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/openapi.json`.
 pub fn description(call: &Call<'_>) -> Outcome {

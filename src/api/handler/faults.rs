@@ -2,16 +2,13 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         resource::fault,
-        table::{
-            route::{Answer, Call},
-            rule::Given,
-        },
+        table::{Call, Given, Outcome},
     },
     scenario::FaultDesk,
     sim::{
-        Fault, FaultKind, Intervention, Outcome, Trigger,
+        self, Fault, FaultKind, Intervention, Trigger,
         fault::{AddedFault, Crash, NodeRef, Nodes, Restart},
         world::FaultStatus,
     },
@@ -21,51 +18,43 @@ use crate::{
 const FAULTS_LIMIT: usize = 10_000;
 
 /// `GET /lab/faults`: all of them, in the order of their ids.
-pub fn list(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move { Ok(call.show_rows(fault::MEMBERS, &statuses(&call).await?)) })
+pub async fn list(call: Call<'_>) -> Outcome {
+    Ok(call.show_rows(fault::MEMBERS, &statuses(&call).await?))
 }
 
 /// `POST /lab/faults`: a fault as in a scenario file.
-pub fn add(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let added = desk(&call)?.read(&call.body).map_err(ApiError::Unprocessable)?;
-        let status = begin(&call, Intervention::AddFault(added.into())).await?;
-        Ok(call.show_row(fault::MEMBERS, &status).created())
-    })
+pub async fn add(call: Call<'_>) -> Outcome {
+    let added = desk(&call)?.read(&call.body).map_err(ApiError::Unprocessable)?;
+    let status = begin(&call, Intervention::AddFault(added.into())).await?;
+    Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
 /// `DELETE /lab/faults/{id}`: it ends now; one that waits never begins.
-pub fn end(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
-        // A fault that is not known is not written down either.
-        if id >= call.context.live.look(|stage| stage.world().count_faults()).await? {
-            return Err(ApiError::NotFound("Fault not found"));
-        }
-        call.context.live.intervene(Intervention::EndFault { id }).await?;
-        Ok(Reply::nothing())
-    })
+pub async fn end(call: Call<'_>) -> Outcome {
+    let id = call.arguments.integer("id").and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
+    // A fault that is not known is not written down either.
+    if id >= call.context.live.look(|stage| stage.world().count_faults()).await? {
+        return Err(ApiError::NotFound("Fault not found"));
+    }
+    call.context.live.intervene(Intervention::EndFault { id }).await?;
+    Ok(Reply::nothing())
 }
 
 /// `POST /lab/nodes/{node}/crash`: the node is down until it is restarted.
-pub fn crash(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
-        let kind = FaultKind::Crash(Crash { nodes: Nodes::List(vec![NodeRef::Number(node)]), keep_pool });
-        let status = begin(&call, Intervention::AddFault(admit(&call, kind)?.into())).await?;
-        Ok(call.show_row(fault::MEMBERS, &status).created())
-    })
+pub async fn crash(call: Call<'_>) -> Outcome {
+    let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
+    let kind = FaultKind::Crash(Crash { nodes: Nodes::List(vec![NodeRef::Number(node)]), keep_pool });
+    let status = begin(&call, Intervention::AddFault(admit(&call, kind)?.into())).await?;
+    Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
 /// `POST /lab/nodes/{node}/restart`: the node is up again, whatever crash kept it down. Crashes of this node alone are over.
-pub fn restart(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
-        let nodes = Nodes::List(vec![NodeRef::Number(node)]);
-        let kind = FaultKind::Restart(Restart { nodes, keep_pool });
-        let status = begin(&call, Intervention::Restart(admit(&call, kind)?.into())).await?;
-        Ok(call.show_row(fault::MEMBERS, &status).created())
-    })
+pub async fn restart(call: Call<'_>) -> Outcome {
+    let (node, keep_pool) = (node(&call)?, keeps_pool(&call));
+    let nodes = Nodes::List(vec![NodeRef::Number(node)]);
+    let kind = FaultKind::Restart(Restart { nodes, keep_pool });
+    let status = begin(&call, Intervention::Restart(admit(&call, kind)?.into())).await?;
+    Ok(call.show_row(fault::MEMBERS, &status).created())
 }
 
 /// Adds a fault, and says how it stands.
@@ -75,7 +64,7 @@ async fn begin(call: &Call<'_>, what: Intervention) -> Result<FaultStatus, ApiEr
     if count >= FAULTS_LIMIT {
         return Err(ApiError::Unprocessable(format!("found {count} faults in this run, allowed are {FAULTS_LIMIT}")));
     }
-    let Outcome::FaultAdded { id } = live.intervene(what).await? else {
+    let sim::Outcome::FaultAdded { id } = live.intervene(what).await? else {
         unreachable!("a fault that is added has an id");
     };
     let status = live.look(move |stage| stage.world().faults().nth(id)).await?;

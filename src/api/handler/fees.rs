@@ -2,12 +2,11 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::Reply,
         resource::fee::{self, FeeRow},
         table::{
+            Call, Outcome, Shape,
             json::{MemberWriter, Object},
-            route::Call,
-            shape::Shape,
         },
         view::{List, Spot},
     },
@@ -23,8 +22,6 @@ pub const LIST_SHAPE: Shape =
     Shape::Members(&[("meta", META_SHAPE, true), ("data", Shape::List(&fee::LISTED_SHAPE), true)]);
 pub const GROUPS_SHAPE: Shape =
     Shape::Members(&[("meta", META_SHAPE, true), ("data", Shape::Map(&Shape::Map(&fee::GROUPED_SHAPE)), true)]);
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/node/fees` as the published specification has it: a list.
 pub fn list(call: &Call<'_>) -> Outcome {

@@ -2,15 +2,11 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::Reply,
         lab::board::BoardState,
         table::{
-            json,
-            parameter::{Parameter, both},
-            route::{Answer, Call},
-            row::Member,
-            rule::{Bound, Rule},
-            shape::{BLOCK_ID, Shape, TEXT_OR_NULL},
+            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, json,
+            shape::{BLOCK_ID, TEXT_OR_NULL},
         },
     },
     ledger::{Link, State, round::Round, state::Applied},
@@ -93,7 +89,7 @@ pub const ROUND_SHAPE: Shape = Shape::Members(&[
 type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 
 /// `GET /lab/tree?from=`.
-pub fn tree(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn tree(call: &Call<'_>) -> Outcome {
     let state = call.context.board.state();
     let winning = state.tips.winning().clone();
     let asked = call.parameters.integer("from").and_then(|from| u32::try_from(from).ok());
@@ -154,33 +150,31 @@ fn name(state: &State, key: &PublicKey) -> String {
 }
 
 /// `GET /lab/round`: on the chain that most live nodes stand on.
-pub fn round(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
-        let state = call.context.board.state();
-        let (tip, applied) = standing(&call, state.tips.winning());
-        let after = &applied.state;
-        let slots = call.context.view.tree().slots();
-        let slot_now = slots.slot(now.seconds());
-        let round = after.round();
-        let mut all = turns(&state, &tip, round, slots, slot_now);
-        let left_off = all.len().saturating_sub(SLOTS_MAX);
-        for turn in &mut all[left_off..] {
-            let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
-            turn.owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
-        }
-        Ok(Reply::json(json::data_object(|data| {
-            data.member("round").put(&round.number());
-            data.member("delegates").put(&round.position.delegates);
-            data.member("first").put(&round.position.first);
-            data.member("tip").text(tip.id());
-            data.member("height").put(&tip.height());
-            data.member("slotSeconds").put(&slots.blocktime());
-            data.member("slotNow").put(&slot_now);
-            data.member("leftOff").put(&left_off);
-            data.member("slots").rows(SLOT, &all[left_off..], &call.frame());
-        })))
-    })
+pub async fn round(call: Call<'_>) -> Outcome {
+    let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
+    let state = call.context.board.state();
+    let (tip, applied) = standing(&call, state.tips.winning());
+    let after = &applied.state;
+    let slots = call.context.view.tree().slots();
+    let slot_now = slots.slot(now.seconds());
+    let round = after.round();
+    let mut all = turns(&state, &tip, round, slots, slot_now);
+    let left_off = all.len().saturating_sub(SLOTS_MAX);
+    for turn in &mut all[left_off..] {
+        let is_genesis = turn.block.as_ref().is_some_and(|link| link.parent().is_none());
+        turn.owner = (!is_genesis).then(|| name(after, &round.owner(turn.slot).public_key));
+    }
+    Ok(Reply::json(json::data_object(|data| {
+        data.member("round").put(&round.number());
+        data.member("delegates").put(&round.position.delegates);
+        data.member("first").put(&round.position.first);
+        data.member("tip").text(tip.id());
+        data.member("height").put(&tip.height());
+        data.member("slotSeconds").put(&slots.blocktime());
+        data.member("slotNow").put(&slot_now);
+        data.member("leftOff").put(&left_off);
+        data.member("slots").rows(SLOT, &all[left_off..], &call.frame());
+    })))
 }
 
 /// The winning tip and the state after it; the observed node's where the tip is a chain of deviants, which have a tree of their own.

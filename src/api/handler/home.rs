@@ -4,11 +4,11 @@
 use crate::{
     api::{
         context::ApiContext,
-        http::{error::ApiError, guard::LabAccess, reply::Reply, request::Request},
+        http::{ApiError, Reply, guard::LabAccess, request::Request},
         table::{
-            dialect::Dialect,
-            parameter::{ANY_TEXT, Parameter, both},
-            route::{Call, Route, Verb},
+            Call, Dialect, Outcome, Parameter, both,
+            parameter::ANY_TEXT,
+            route::{Route, Verb},
         },
     },
     drawing,
@@ -83,7 +83,7 @@ pub fn page(wanted: Wanted, context: &ApiContext, request: &Request) -> Reply {
 }
 
 /// `GET /page/{file}`: a part of the live page.
-pub fn part(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn part(call: &Call<'_>) -> Outcome {
     let name = call.argument("file");
     let text = match name {
         "drawing.js" => Some(drawing::module()),
@@ -94,7 +94,7 @@ pub fn part(call: &Call<'_>) -> Result<Reply, ApiError> {
 }
 
 /// `GET /about`.
-pub fn about(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn about(call: &Call<'_>) -> Outcome {
     Ok(about_node(call.context, call.request.host().unwrap_or("127.0.0.1:4003")))
 }
 

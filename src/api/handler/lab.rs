@@ -5,12 +5,8 @@ pub mod until;
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
-        table::{
-            json,
-            route::{Answer, Call},
-            shape::Shape,
-        },
+        http::{ApiError, Reply},
+        table::{Call, Outcome, Shape, json},
     },
     sim::{
         Pace,
@@ -34,38 +30,36 @@ pub const PACE_SHAPE: Shape =
 
 /// `POST /lab/advance {"slots":n}`: plays n slots and answers when they are over, or when the pace was set meanwhile.
 /// `{"until":{..},"limit":n}`: plays until something has come, n slots at most.
-pub fn advance(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let Wanted { slots, until } = until::read(&call.body, call.context.view.node())?;
-        let is_awaited = until.is_some();
-        let live = &call.context.live;
-        let Advanced { slots: played, now, ended } = match until {
-            None => live.advance(slots).await?,
-            Some(until) => live
-                .advance_until(until, slots)
-                .await?
-                .map_err(|no_node| ApiError::Unprocessable(format!("key 'until.event.node': {no_node}")))?,
-        };
-        let height = call.context.view.head().height();
-        Ok(Reply::json(json::data_object(|data| {
-            data.member("slots").put(&played);
-            data.member("height").put(&height);
-            data.member("now").put(&now.seconds());
-            match ended {
-                Ended::Played if is_awaited => data.member("stopped").put("limit"),
-                Ended::Played => {}
-                Ended::Reached => data.member("stopped").put("reached"),
-                Ended::PaceSet(pace) => {
-                    data.member("asked").put(&slots);
-                    data.member("stopped").text(format_args!("the pace was set to {pace}"));
-                }
-                Ended::WentBack => {
-                    data.member("asked").put(&slots);
-                    data.member("stopped").put("went back to a snapshot");
-                }
+pub async fn advance(call: Call<'_>) -> Outcome {
+    let Wanted { slots, until } = until::read(&call.body, call.context.view.node())?;
+    let is_awaited = until.is_some();
+    let live = &call.context.live;
+    let Advanced { slots: played, now, ended } = match until {
+        None => live.advance(slots).await?,
+        Some(until) => live
+            .advance_until(until, slots)
+            .await?
+            .map_err(|no_node| ApiError::Unprocessable(format!("key 'until.event.node': {no_node}")))?,
+    };
+    let height = call.context.view.head().height();
+    Ok(Reply::json(json::data_object(|data| {
+        data.member("slots").put(&played);
+        data.member("height").put(&height);
+        data.member("now").put(&now.seconds());
+        match ended {
+            Ended::Played if is_awaited => data.member("stopped").put("limit"),
+            Ended::Played => {}
+            Ended::Reached => data.member("stopped").put("reached"),
+            Ended::PaceSet(pace) => {
+                data.member("asked").put(&slots);
+                data.member("stopped").text(format_args!("the pace was set to {pace}"));
             }
-        })))
-    })
+            Ended::WentBack => {
+                data.member("asked").put(&slots);
+                data.member("stopped").put("went back to a snapshot");
+            }
+        }
+    })))
 }
 
 /// The body of `POST /lab/pace`, for the description.
@@ -76,26 +70,22 @@ pub fn pace_schema() -> Value {
 }
 
 /// `POST /lab/pace {"pace":"manual"|"on-demand"|"max"|number}`.
-pub fn set_pace(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let wanted = read_pace(&call.body)?;
-        call.context.live.set_pace(wanted).await?;
-        pace(call).await
-    })
+pub async fn set_pace(call: Call<'_>) -> Outcome {
+    let wanted = read_pace(&call.body)?;
+    call.context.live.set_pace(wanted).await?;
+    pace(call).await
 }
 
 /// `GET /lab/pace`.
-pub fn pace(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (now, pace) = call.context.live.now().await?;
-        Ok(Reply::json(json::data_object(|data| {
-            match pace {
-                Pace::Speed(speed) => data.member("pace").put(&speed),
-                Pace::Max | Pace::Manual | Pace::OnDemand => data.member("pace").text(pace),
-            }
-            data.member("now").put(&now.seconds());
-        })))
-    })
+pub async fn pace(call: Call<'_>) -> Outcome {
+    let (now, pace) = call.context.live.now().await?;
+    Ok(Reply::json(json::data_object(|data| {
+        match pace {
+            Pace::Speed(speed) => data.member("pace").put(&speed),
+            Pace::Max | Pace::Manual | Pace::OnDemand => data.member("pace").text(pace),
+        }
+        data.member("now").put(&now.seconds());
+    })))
 }
 
 fn read_pace(body: &Value) -> Result<Pace, ApiError> {

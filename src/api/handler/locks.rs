@@ -3,24 +3,17 @@
 use super::wallets;
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::ApiError,
         resource::{
             lock::{self, LockRow},
             transaction::{self, TransactionRow},
         },
-        table::{
-            dialect::Dialect,
-            field,
-            page::{Estimate, Listing},
-            route::Call,
-        },
+        table::{Call, Dialect, Estimate, Listing, Outcome, field},
     },
     ledger::Wallet,
     protocol::{PublicKey, TransactionId},
 };
 use std::sync::Arc;
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/locks`, and searches.
 pub fn list(call: &Call<'_>) -> Outcome {

@@ -7,11 +7,11 @@ mod collect;
 mod process;
 
 use crate::api::{
-    http::reply::Reply,
-    table::route::{Answer, Call},
+    http::Reply,
+    table::{Call, Outcome},
 };
 
 /// `GET /metrics`.
-pub fn metrics(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move { Ok(Reply::metrics(collect::text(call.context).await)) })
+pub async fn metrics(call: Call<'_>) -> Outcome {
+    Ok(Reply::metrics(collect::text(call.context).await))
 }

@@ -3,14 +3,11 @@
 use crate::{
     api::{
         context::ApiContext,
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         table::{
-            dialect::Spoken,
-            frame::Frame,
+            Call, Frame, Member, Outcome, Shape, Spoken,
             json::{self, Object},
-            route::Call,
-            row::Member,
-            shape::{self, Shape},
+            shape,
         },
         view::VERSION,
     },
@@ -21,8 +18,6 @@ use serde_json::Value;
 
 /// Lines of the log that are shown unless told otherwise.
 const LINES_SHOWN: usize = 1_000;
-
-type Outcome = Result<Reply, ApiError>;
 
 pub const STATUS_SHAPE: Shape = Shape::Table(&STATUS);
 pub const SYNCING_SHAPE: Shape = Shape::Table(&SYNCING);

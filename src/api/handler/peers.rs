@@ -1,14 +1,14 @@
 //! Peers: the other nodes of the simulated network. Source: api.md 8.
 
 use crate::api::{
-    http::{error::ApiError, reply::Reply},
+    http::ApiError,
     resource::peer::{self, PeerRow},
-    table::{field, route::Call, version::VersionRange},
+    table::{Call, Outcome, field, version::VersionRange},
     view::VERSION,
 };
 
 /// `GET /api/peers`.
-pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn list(call: &Call<'_>) -> Outcome {
     let frame = call.frame();
     let range = call.parameters.text("version").unwrap_or("*");
     let range = VersionRange::parse(range).ok_or(ApiError::NotFound("Invalid version range provided"))?;
@@ -30,7 +30,7 @@ pub fn list(call: &Call<'_>) -> Result<Reply, ApiError> {
 }
 
 /// `GET /api/peers/{ip}`.
-pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn show(call: &Call<'_>) -> Outcome {
     let ip = call.argument("ip");
     let row = all(call).into_iter().find(|row| row.ip().to_string() == ip);
     let row = row.ok_or(ApiError::NotFound("Peer not found"))?;

@@ -1,18 +1,16 @@
 //! All that came into the run so far, as a file that repeats it.
 
 use crate::api::{
-    http::{error::ApiError, reply::Reply},
-    table::route::{Answer, Call},
+    http::{ApiError, Reply},
+    table::{Call, Outcome},
 };
 
 /// `GET /lab/recording`: what `dposlab replay` reads.
-pub fn recording(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let Some(write) = call.context.recording.clone() else { return Err(ApiError::NO_ROUTE) };
-        // Between two events, so that the digest is of all that was delivered.
-        let look = move |stage: &crate::sim::Stage| write(stage.world().now(), stage.world().delivered());
-        let write = call.context.live.look(look).await??;
-        let file = tokio::task::spawn_blocking(write).await;
-        Ok(Reply::file("recording", file.map_err(|why| ApiError::Internal(why.to_string()))??))
-    })
+pub async fn recording(call: Call<'_>) -> Outcome {
+    let Some(write) = call.context.recording.clone() else { return Err(ApiError::NO_ROUTE) };
+    // Between two events, so that the digest is of all that was delivered.
+    let look = move |stage: &crate::sim::Stage| write(stage.world().now(), stage.world().delivered());
+    let write = call.context.live.look(look).await??;
+    let file = tokio::task::spawn_blocking(write).await;
+    Ok(Reply::file("recording", file.map_err(|why| ApiError::Internal(why.to_string()))??))
 }

@@ -3,17 +3,13 @@
 use crate::{
     actors::NodeId,
     api::{
-        http::error::ApiError,
-        table::{
-            route::{Answer, Call},
-            row::Member,
-            shape::{self, Shape},
-        },
+        http::ApiError,
+        table::{Call, Member, Outcome, Shape, shape},
     },
     ledger::Link,
     protocol::TransactionId,
     sim::{
-        Intervention, Outcome,
+        self, Intervention,
         intervention::{Asked, Became, Reorganised, Returned},
     },
 };
@@ -66,16 +62,14 @@ pub fn body_schema() -> Value {
 }
 
 /// `POST /lab/reorg {"depth": n, "transactions": "return" | "drop" | [ids]}`.
-pub fn reorganise(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let asked = read(&call.body, call.context.view.node())?;
-        let outcome = call.context.live.intervene(Intervention::Reorganise(asked.into())).await?;
-        let Outcome::Reorganised(done) = outcome else {
-            unreachable!("a reorganisation is answered by what it did, not by {outcome:?}");
-        };
-        let done = done.map_err(|why| ApiError::Unprocessable(why.to_string()))?;
-        Ok(call.show_row(DONE, &done))
-    })
+pub async fn reorganise(call: Call<'_>) -> Outcome {
+    let asked = read(&call.body, call.context.view.node())?;
+    let outcome = call.context.live.intervene(Intervention::Reorganise(asked.into())).await?;
+    let sim::Outcome::Reorganised(done) = outcome else {
+        unreachable!("a reorganisation is answered by what it did, not by {outcome:?}");
+    };
+    let done = done.map_err(|why| ApiError::Unprocessable(why.to_string()))?;
+    Ok(call.show_row(DONE, &done))
 }
 
 fn read(body: &Value, observed: NodeId) -> Result<Asked, ApiError> {

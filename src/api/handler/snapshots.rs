@@ -2,17 +2,11 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
-        table::{
-            parameter::{Parameter, both},
-            route::{Answer, Call},
-            row::Member,
-            rule::{Bound, Check, Rule},
-            shape::{Shape, TEXT_OR_NULL},
-        },
+        http::{ApiError, Reply},
+        table::{Bound, Call, Check, Member, Outcome, Parameter, Rule, Shape, both, shape::TEXT_OR_NULL},
     },
     sim::{
-        Intervention, Outcome,
+        self, Intervention,
         snapshots::{SNAPSHOTS_MAX, SnapshotId, SnapshotInfo},
     },
 };
@@ -43,64 +37,52 @@ pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 pub const LIST_SHAPE: Shape = Shape::List(&SHAPE);
 
 /// `POST /lab/snapshots {"name"?}`.
-pub fn take(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let name = call.parameters.text("name").map(str::to_owned);
-        match intervene(&call, Intervention::TakeSnapshot { name }).await? {
-            Some(info) => Ok(call.show_row(MEMBERS, &info).created()),
-            None => Err(ApiError::Unprocessable(format!(
-                "there are {SNAPSHOTS_MAX} snapshots, which is as many as a run keeps; delete one first"
-            ))),
-        }
-    })
+pub async fn take(call: Call<'_>) -> Outcome {
+    let name = call.parameters.text("name").map(str::to_owned);
+    match intervene(&call, Intervention::TakeSnapshot { name }).await? {
+        Some(info) => Ok(call.show_row(MEMBERS, &info).created()),
+        None => Err(ApiError::Unprocessable(format!(
+            "there are {SNAPSHOTS_MAX} snapshots, which is as many as a run keeps; delete one first"
+        ))),
+    }
 }
 
 /// `GET /lab/snapshots`.
-pub fn list(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let look = call.context.live.look(|stage| stage.snapshots().list().cloned().collect::<Vec<_>>());
-        Ok(call.show_rows(MEMBERS, &look.await?))
-    })
+pub async fn list(call: Call<'_>) -> Outcome {
+    let look = call.context.live.look(|stage| stage.snapshots().list().cloned().collect::<Vec<_>>());
+    Ok(call.show_rows(MEMBERS, &look.await?))
 }
 
 /// `GET /lab/snapshots/{id}`.
-pub fn show(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let id = id(&call)?;
-        let info = call.context.live.look(move |stage| stage.snapshots().get(id).cloned()).await?;
-        info.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
-    })
+pub async fn show(call: Call<'_>) -> Outcome {
+    let id = id(&call)?;
+    let info = call.context.live.look(move |stage| stage.snapshots().get(id).cloned()).await?;
+    info.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
 }
 
 /// `DELETE /lab/snapshots/{id}`.
-pub fn delete(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let id = id(&call)?;
-        intervene(&call, Intervention::DeleteSnapshot { id }).await?.map(|_| Reply::nothing()).ok_or(MISSING)
-    })
+pub async fn delete(call: Call<'_>) -> Outcome {
+    let id = id(&call)?;
+    intervene(&call, Intervention::DeleteSnapshot { id }).await?.map(|_| Reply::nothing()).ok_or(MISSING)
 }
 
 /// `POST /lab/snapshots/{id}/revert`.
-pub fn revert(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let to = id(&call)?;
-        intervene(&call, Intervention::Revert { to }).await?.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
-    })
+pub async fn revert(call: Call<'_>) -> Outcome {
+    let to = id(&call)?;
+    intervene(&call, Intervention::Revert { to }).await?.map(|info| call.show_row(MEMBERS, &info)).ok_or(MISSING)
 }
 
 /// `GET /lab/snapshots/{id}/file`: what `dposlab up --from` reads.
-pub fn file(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let id = id(&call)?;
-        let Some(write) = call.context.write_state.clone() else { return Err(ApiError::NO_ROUTE) };
-        let look = move |stage: &crate::sim::Stage| {
-            let info = stage.snapshots().get(id)?.clone();
-            Some((info, stage.snapshots().history(id)))
-        };
-        let (info, history) = call.context.live.look(look).await?.ok_or(MISSING)?;
-        let file = tokio::task::spawn_blocking(move || write(&info, &history)).await;
-        Ok(Reply::file("snapshot", file.map_err(|why| ApiError::Internal(why.to_string()))??))
-    })
+pub async fn file(call: Call<'_>) -> Outcome {
+    let id = id(&call)?;
+    let Some(write) = call.context.write_state.clone() else { return Err(ApiError::NO_ROUTE) };
+    let look = move |stage: &crate::sim::Stage| {
+        let info = stage.snapshots().get(id)?.clone();
+        Some((info, stage.snapshots().history(id)))
+    };
+    let (info, history) = call.context.live.look(look).await?.ok_or(MISSING)?;
+    let file = tokio::task::spawn_blocking(move || write(&info, &history)).await;
+    Ok(Reply::file("snapshot", file.map_err(|why| ApiError::Internal(why.to_string()))??))
 }
 
 const MISSING: ApiError = ApiError::NotFound("there is no snapshot of this number; GET /lab/snapshots lists all");
@@ -112,7 +94,7 @@ fn id(call: &Call<'_>) -> Result<SnapshotId, ApiError> {
 
 async fn intervene(call: &Call<'_>, what: Intervention) -> Result<Option<SnapshotInfo>, ApiError> {
     match call.context.live.intervene(what).await? {
-        Outcome::Snapshot(info) => Ok(info),
+        sim::Outcome::Snapshot(info) => Ok(info),
         other => Err(ApiError::Internal(format!("a snapshot's outcome, not {other:?}"))),
     }
 }

@@ -3,12 +3,11 @@
 use crate::{
     actors::{PoolError, Submission},
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         table::{
-            dialect::Spoken,
+            Call, Outcome, Shape, Spoken,
             json::{Object, write_list, write_value},
-            route::{Answer, Call},
-            shape::{self, Shape},
+            shape,
         },
     },
     protocol::{
@@ -41,17 +40,15 @@ const ERROR: Shape = Shape::Members(&[("type", Shape::Text, true), ("message", S
 const NO_SCHEMA: &str = "should match some schema in anyOf";
 
 /// `POST /api/transactions`.
-pub fn submit(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let batch = decode_all(&call)?;
-        let sent_as = batch.sent_as;
-        let submission = if batch.transactions.is_empty() {
-            Submission::default()
-        } else {
-            call.context.live.submit(call.context.view.node(), batch.transactions.into()).await?
-        };
-        Ok(Reply::json(write(&call, &submission, batch.refused, &sent_as)))
-    })
+pub async fn submit(call: Call<'_>) -> Outcome {
+    let batch = decode_all(&call)?;
+    let sent_as = batch.sent_as;
+    let submission = if batch.transactions.is_empty() {
+        Submission::default()
+    } else {
+        call.context.live.submit(call.context.view.node(), batch.transactions.into()).await?
+    };
+    Ok(Reply::json(write(&call, &submission, batch.refused, &sent_as)))
 }
 
 /// The items of a request.

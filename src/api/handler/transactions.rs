@@ -5,12 +5,9 @@ pub mod search;
 use super::blocks;
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         resource::transaction::{self, TransactionRow},
-        table::{
-            page::{Estimate, Listing},
-            route::Call,
-        },
+        table::{Call, Estimate, Listing, Outcome},
         view::ConfirmedTransaction,
     },
     protocol::{SignedTransaction, TransactionId},
@@ -19,8 +16,6 @@ use search::{Scope, Search};
 use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Transaction not found");
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/transactions`.
 pub fn list(call: &Call<'_>) -> Outcome {

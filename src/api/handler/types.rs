@@ -2,12 +2,12 @@
 
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::Reply,
         resource::schema,
         table::{
+            Call, Outcome, Shape,
             json::{self, MemberWriter, Object},
-            route::Call,
-            shape::{self, Shape},
+            shape,
         },
     },
     protocol::{Milestone, transaction::Kind},
@@ -17,8 +17,6 @@ use crate::{
 pub const TYPES_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Integer));
 pub const FEES_SHAPE: Shape = Shape::Map(&Shape::Map(&shape::AMOUNT));
 pub const SCHEMAS_SHAPE: Shape = Shape::Map(&Shape::Map(&Shape::Map(&Shape::Map(&Shape::Any))));
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/transactions/types`.
 pub fn types(call: &Call<'_>) -> Outcome {

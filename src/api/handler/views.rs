@@ -5,20 +5,13 @@ use crate::{
     actors::{NodeId, SimTime},
     api::{
         context::{ApiContext, Chain, Views},
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         lab::{
             chains::ChainAccount,
             chaos::Chaos,
             views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
-        table::{
-            json,
-            parameter::{Parameter, both},
-            route::{Answer, Call},
-            row::Member,
-            rule::{Bound, Given, Rule},
-            shape::{BLOCK_ID, Shape},
-        },
+        table::{Bound, Call, Given, Member, Outcome, Parameter, Rule, Shape, both, json, shape::BLOCK_ID},
         view::View,
     },
     ledger::Link,
@@ -91,53 +84,47 @@ pub const LIST_SHAPE: Shape = Shape::Members(&[
 ]);
 
 /// `POST /lab/views {"at"?, "delivered"?, "inputs"?, "view"?, "step"?, "back"?, "node"?}`.
-pub fn open(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let views = views(&call)?;
-        let opened = opened(views, wish(&call)?, call.context).await?;
-        Ok(call.show_row(MEMBERS, &ViewRow::of(opened, &call)).created())
-    })
+pub async fn open(call: Call<'_>) -> Outcome {
+    let views = views(&call)?;
+    let opened = opened(views, wish(&call)?, call.context).await?;
+    Ok(call.show_row(MEMBERS, &ViewRow::of(opened, &call)).created())
 }
 
 /// `GET /lab/views`.
-pub fn list(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let views = views(&call)?;
-        let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
-        let first = views.past().first().map_or(now, |place| place.at);
-        let (moments, bytes) = views.past().size();
-        let rows: Vec<ViewRow> = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
-        Ok(Reply::json(json::data_object(|data| {
-            data.member("first").put(&first.micros());
-            data.member("last").put(&now.micros());
-            data.member("moments").put(&moments);
-            data.member("bytes").put(&bytes);
-            data.member("views").rows(MEMBERS, &rows, &call.frame());
-        })))
-    })
+pub async fn list(call: Call<'_>) -> Outcome {
+    let views = views(&call)?;
+    let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
+    let first = views.past().first().map_or(now, |place| place.at);
+    let (moments, bytes) = views.past().size();
+    let rows: Vec<ViewRow> = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
+    Ok(Reply::json(json::data_object(|data| {
+        data.member("first").put(&first.micros());
+        data.member("last").put(&now.micros());
+        data.member("moments").put(&moments);
+        data.member("bytes").put(&bytes);
+        data.member("views").rows(MEMBERS, &rows, &call.frame());
+    })))
 }
 
 /// `GET /lab/views/{id}`.
-pub fn show(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn show(call: &Call<'_>) -> Outcome {
     let id = id(call)?;
     let view = views(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ViewRow::of((id, view), call)))
 }
 
 /// `DELETE /lab/views/{id}`.
-pub fn delete(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn delete(call: &Call<'_>) -> Outcome {
     if views(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// `POST /lab/views/{id}/chain`: an isolated chain that goes on from there.
-pub fn go_on(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
-        let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
-        let added = all.add(gone_on(&view, call.context).await?)?;
-        added.1.context.live.now().await?;
-        Ok(call.show_row(chains::MEMBERS, &ChainRow::of(added, &call)).created())
-    })
+pub async fn go_on(call: Call<'_>) -> Outcome {
+    let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
+    let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
+    let added = all.add(gone_on(&view, call.context).await?)?;
+    added.1.context.live.now().await?;
+    Ok(call.show_row(chains::MEMBERS, &ChainRow::of(added, &call)).created())
 }
 
 /// A view beside the network of a context, and its number.

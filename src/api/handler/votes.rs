@@ -3,14 +3,12 @@
 use super::transactions::{self, search::Scope};
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::ApiError,
         resource::transaction::TransactionRow,
-        table::route::Call,
+        table::{Call, Outcome},
     },
     protocol::transaction::Kind,
 };
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/votes`.
 pub fn list(call: &Call<'_>) -> Outcome {

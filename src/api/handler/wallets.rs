@@ -3,9 +3,9 @@
 use super::transactions::{self, search::Scope};
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         resource::wallet::{self, WalletRow},
-        table::{field, page::Listing, route::Call},
+        table::{Call, Listing, Outcome, field},
     },
     ledger::Wallet,
     protocol::{PublicKey, transaction::Kind},
@@ -13,8 +13,6 @@ use crate::{
 use std::sync::Arc;
 
 const NOT_FOUND: ApiError = ApiError::NotFound("Wallet not found");
-
-type Outcome = Result<Reply, ApiError>;
 
 /// `GET /api/wallets`.
 pub fn list(call: &Call<'_>) -> Outcome {

@@ -4,17 +4,16 @@ use super::snapshots;
 use crate::{
     actors::NodeId,
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         lab::{
             board::{BoardState, LabBoard},
             stream::{Filter, Subscription},
         },
         table::{
+            Bound, Call, Given, Outcome, Parameter, Rule, Shape, both,
             json::{self, Object},
-            parameter::{ANY_TEXT, Parameter, both},
-            route::{Answer, Call},
-            rule::{Bound, Given, Rule},
-            shape::{BLOCK_ID, Shape, TEXT_OR_NULL},
+            parameter::ANY_TEXT,
+            shape::{BLOCK_ID, TEXT_OR_NULL},
         },
     },
     sim::{Pace, Stage, line::KINDS},
@@ -51,40 +50,38 @@ pub const LAB_SHAPE: Shape = Shape::Members(&[
 ]);
 
 /// `GET /lab`. A run that has ended is not ready, has no pace, and stands where it ended.
-pub fn lab(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let run = call.context.live.now().await.ok();
-        let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
-        let board = &call.context.board;
-        let nodes = u32::try_from(board.nodes()).unwrap_or(u32::MAX);
-        let look = move |stage: &Stage| {
-            let causes: Vec<_> = (0..nodes).map(|node| stage.world().down_cause(NodeId(node))).collect();
-            (stage.snapshots().list().cloned().collect::<Vec<_>>(), causes)
-        };
-        let (taken, causes) = call.context.live.look(look).await.unwrap_or_default();
-        let mut state = board.state();
-        // The board knows what brought a node down; another fault may keep it down since then.
-        for (down, keeps) in state.down.iter_mut().zip(causes) {
-            *down = down.map(|brought| keeps.unwrap_or(brought));
+pub async fn lab(call: Call<'_>) -> Outcome {
+    let run = call.context.live.now().await.ok();
+    let now = run.map_or_else(|| call.context.view.now(), |(now, _)| now);
+    let board = &call.context.board;
+    let nodes = u32::try_from(board.nodes()).unwrap_or(u32::MAX);
+    let look = move |stage: &Stage| {
+        let causes: Vec<_> = (0..nodes).map(|node| stage.world().down_cause(NodeId(node))).collect();
+        (stage.snapshots().list().cloned().collect::<Vec<_>>(), causes)
+    };
+    let (taken, causes) = call.context.live.look(look).await.unwrap_or_default();
+    let mut state = board.state();
+    // The board knows what brought a node down; another fault may keep it down since then.
+    for (down, keeps) in state.down.iter_mut().zip(causes) {
+        *down = down.map(|brought| keeps.unwrap_or(brought));
+    }
+    let peers = match call.parameters.get("peers") {
+        Some(Given::Boolean(true)) => call.context.live.peers().await.ok(),
+        _ => None,
+    };
+    Ok(Reply::json(json::data_object(|data| {
+        data.member("ready").put(&run.is_some());
+        match run.map(|(_, pace)| pace) {
+            Some(Pace::Speed(speed)) => data.member("pace").put(&speed),
+            pace => data.member("pace").put(&pace.map(|pace| pace.to_string())),
         }
-        let peers = match call.parameters.get("peers") {
-            Some(Given::Boolean(true)) => call.context.live.peers().await.ok(),
-            _ => None,
-        };
-        Ok(Reply::json(json::data_object(|data| {
-            data.member("ready").put(&run.is_some());
-            match run.map(|(_, pace)| pace) {
-                Some(Pace::Speed(speed)) => data.member("pace").put(&speed),
-                pace => data.member("pace").put(&pace.map(|pace| pace.to_string())),
-            }
-            data.member("now").put(&now.seconds());
-            data.member("nowMicros").put(&now.micros());
-            data.member("seed").put(&board.seed());
-            data.member("stage").put(&board.stage());
-            write_state(data, board, &state, peers.as_deref());
-            data.member("snapshots").rows(snapshots::MEMBERS, &taken, &call.frame());
-        })))
-    })
+        data.member("now").put(&now.seconds());
+        data.member("nowMicros").put(&now.micros());
+        data.member("seed").put(&board.seed());
+        data.member("stage").put(&board.stage());
+        write_state(data, board, &state, peers.as_deref());
+        data.member("snapshots").rows(snapshots::MEMBERS, &taken, &call.frame());
+    })))
 }
 
 fn write_state(data: &mut Object<'_>, board: &LabBoard, state: &BoardState, peers: Option<&[Vec<NodeId>]>) {
@@ -125,7 +122,7 @@ pub const EVENTS_EXAMPLE: &str = "retry: 1000\n: the next event is 52\n\nid: 52\
     \"kind\":\"peer.added\",\"peer\":4}\n\n";
 
 /// `GET /lab/events`: from the next event on, or from the one after `Last-Event-ID` or `last_event_id`.
-pub fn events(call: &Call<'_>) -> Result<Reply, ApiError> {
+pub fn events(call: &Call<'_>) -> Outcome {
     let parameters = &call.parameters;
     let number = |name| parameters.integer(name).and_then(|number| u64::try_from(number).ok());
     let filter = Filter {

@@ -3,15 +3,9 @@
 use crate::{
     actors::webhook::{Condition, SECRET_LENGTH, Webhook, WebhookChange},
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         resource::webhook::{self, WebhookRow},
-        table::{
-            json,
-            route::{Answer, Call},
-            row::Member,
-            rule::Given,
-            shape::{Shape, TEXT_OR_NULL},
-        },
+        table::{Call, Given, Member, Outcome, Shape, json, shape::TEXT_OR_NULL},
         webhooks::{Counts, Webhooks},
     },
 };
@@ -23,62 +17,52 @@ use uuid::Uuid;
 const LENGTH_MAX: usize = 65_536;
 
 /// `GET /api/webhooks`, page by page.
-pub fn list(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let rows = all(&call).await?;
-        Ok(call.list_rows(call.page().cut(rows), webhook::MEMBERS))
-    })
+pub async fn list(call: Call<'_>) -> Outcome {
+    let rows = all(&call).await?;
+    Ok(call.list_rows(call.page().cut(rows), webhook::MEMBERS))
 }
 
 /// `GET /api/webhooks`, as the reference answers: all at once.
-pub fn list_all(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move { Ok(call.show_rows(webhook::MEMBERS, &all(&call).await?)) })
+pub async fn list_all(call: Call<'_>) -> Outcome {
+    Ok(call.show_rows(webhook::MEMBERS, &all(&call).await?))
 }
 
 /// `POST /api/webhooks`: the one answer that shows the token.
-pub fn create(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let webhooks = webhooks(&call)?;
-        let change = read(&call)?;
-        let token = draw_token()?;
-        let hook = Webhook {
-            id: draw_id()?,
-            event: change.event.unwrap_or_default(),
-            target: change.target.unwrap_or_default(),
-            secret: token[..SECRET_LENGTH].to_owned(),
-            enabled: change.enabled.unwrap_or(true),
-            conditions: change.conditions.unwrap_or_default(),
-        };
-        webhooks.create(hook.clone()).await?;
-        let row = WebhookRow { hook: Arc::new(hook), token: Some(token) };
-        Ok(call.show_row(webhook::MEMBERS, &row).created())
-    })
+pub async fn create(call: Call<'_>) -> Outcome {
+    let webhooks = webhooks(&call)?;
+    let change = read(&call)?;
+    let token = draw_token()?;
+    let hook = Webhook {
+        id: draw_id()?,
+        event: change.event.unwrap_or_default(),
+        target: change.target.unwrap_or_default(),
+        secret: token[..SECRET_LENGTH].to_owned(),
+        enabled: change.enabled.unwrap_or(true),
+        conditions: change.conditions.unwrap_or_default(),
+    };
+    webhooks.create(hook.clone()).await?;
+    let row = WebhookRow { hook: Arc::new(hook), token: Some(token) };
+    Ok(call.show_row(webhook::MEMBERS, &row).created())
 }
 
 /// `GET /api/webhooks/{id}`.
-pub fn show(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let hook = webhooks(&call)?.get(call.argument("id")).await?.ok_or(ApiError::NO_ROUTE)?;
-        let row = WebhookRow { hook, token: None };
-        Ok(call.show_row(webhook::MEMBERS, &row))
-    })
+pub async fn show(call: Call<'_>) -> Outcome {
+    let hook = webhooks(&call)?.get(call.argument("id")).await?.ok_or(ApiError::NO_ROUTE)?;
+    let row = WebhookRow { hook, token: None };
+    Ok(call.show_row(webhook::MEMBERS, &row))
 }
 
 /// `PUT /api/webhooks/{id}`: id and token stay.
-pub fn update(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let change = read(&call)?;
-        let is_there = webhooks(&call)?.update(call.argument("id"), change).await?;
-        if is_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
-    })
+pub async fn update(call: Call<'_>) -> Outcome {
+    let change = read(&call)?;
+    let is_there = webhooks(&call)?.update(call.argument("id"), change).await?;
+    if is_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
 }
 
 /// `DELETE /api/webhooks/{id}`.
-pub fn delete(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let was_there = webhooks(&call)?.delete(call.argument("id")).await?;
-        if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
-    })
+pub async fn delete(call: Call<'_>) -> Outcome {
+    let was_there = webhooks(&call)?.delete(call.argument("id")).await?;
+    if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
 }
 
 const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
@@ -98,14 +82,12 @@ pub const COUNTS_SHAPE: Shape =
     Shape::Members(&[("overlooked", Shape::Integer, true), ("webhooks", Shape::List(&Shape::Table(&COUNTED)), true)]);
 
 /// `GET /lab/webhooks`: what became of the deliveries.
-pub fn counts(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (counted, overlooked) = webhooks(&call)?.counts().await?;
-        Ok(Reply::json(json::data_object(|data| {
-            data.member("overlooked").put(&overlooked);
-            data.member("webhooks").rows(COUNTED, &counted, &call.frame());
-        })))
-    })
+pub async fn counts(call: Call<'_>) -> Outcome {
+    let (counted, overlooked) = webhooks(&call)?.counts().await?;
+    Ok(Reply::json(json::data_object(|data| {
+        data.member("overlooked").put(&overlooked);
+        data.member("webhooks").rows(COUNTED, &counted, &call.frame());
+    })))
 }
 
 async fn all(call: &Call<'_>) -> Result<Vec<WebhookRow>, ApiError> {

@@ -2,10 +2,7 @@
 
 use super::block::{self, RawBlock};
 use crate::{
-    api::table::{
-        row::Member,
-        shape::{self, Shape},
-    },
+    api::table::{Member, Shape, shape},
     ledger::{
         DelegateAttributes, Wallet,
         wallet::{Bridgechain, Business, Htlc, Lock},

@@ -4,13 +4,11 @@ use super::timestamp;
 use crate::{
     api::{
         table::{
-            dialect::Dialect,
+            Bound, Dialect, Frame, Member, Parameter, Shape, both,
             field::Cell,
-            frame::Frame,
-            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, both},
-            row::{self, Member, write_members},
-            rule::Bound,
-            shape::{self, Shape},
+            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY},
+            row::{self, write_members},
+            shape,
         },
         view::{ConfirmedBlock, Entry, Totals},
     },

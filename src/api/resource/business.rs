@@ -3,12 +3,11 @@
 use super::wallet;
 use crate::{
     api::table::{
+        Check, Frame, Member, Parameter, Rule, Shape, both,
         field::Cell,
-        frame::Frame,
-        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, WALLET_ID, both},
-        row::{self, Member, write_members},
-        rule::{Check, Rule},
-        shape::{self, Shape},
+        parameter::{ADDRESS, PUBLIC_KEY, TRANSACTION_ID, WALLET_ID},
+        row::{self, write_members},
+        shape,
     },
     ledger::{
         Wallet,

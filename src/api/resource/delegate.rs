@@ -3,12 +3,9 @@
 use super::{block, timestamp};
 use crate::{
     api::table::{
-        dialect::Spoken,
-        frame::Frame,
-        parameter::{ADDRESS, PUBLIC_KEY, Parameter, USERNAME, both},
-        row::{self, Member},
-        rule::Rule,
-        shape::{self, Shape},
+        Frame, Member, Parameter, Rule, Shape, Spoken, both,
+        parameter::{ADDRESS, PUBLIC_KEY, USERNAME},
+        row, shape,
     },
     ledger::{Balance, DelegateAttributes, Wallet},
 };

@@ -1,14 +1,7 @@
 //! Faults as those who steer a run see them.
 
 use crate::{
-    api::table::{
-        dialect::Dialect,
-        field::Cell,
-        parameter::{Parameter, both},
-        row::Member,
-        rule::{Bound, Rule},
-        shape::{Named, Shape},
-    },
+    api::table::{Bound, Dialect, Member, Parameter, Rule, Shape, both, field::Cell, shape::Named},
     scenario::Scenario,
     sim::world::{FaultState, FaultStatus},
 };

@@ -1,10 +1,7 @@
 //! Statistics of the fees paid for one type of transactions. Source: api.md 4.10 row 2, 7.
 
 use crate::{
-    api::table::{
-        row::Member,
-        shape::{self, Shape},
-    },
+    api::table::{Member, Shape, shape},
     protocol::transaction::Kind,
 };
 

@@ -3,11 +3,9 @@
 use super::timestamp;
 use crate::{
     api::table::{
-        frame::Frame,
-        parameter::{ADDRESS, PUBLIC_KEY, Parameter, TRANSACTION_ID, both},
-        row::{self, Member},
-        rule::{Check, Rule},
-        shape::{self, Shape},
+        Check, Frame, Member, Parameter, Rule, Shape, both,
+        parameter::{ADDRESS, PUBLIC_KEY, TRANSACTION_ID},
+        row, shape,
     },
     ledger::{Wallet, wallet::Lock},
     protocol::TransactionId,

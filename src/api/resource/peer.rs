@@ -5,14 +5,7 @@ use crate::{
     actors::NodeId,
     api::{
         http::request::Ports,
-        table::{
-            dialect::Spoken,
-            field::Cell,
-            parameter::{ANY_TEXT, Parameter, both},
-            row::{self, Member},
-            rule::{Bound, Rule},
-            shape::Shape,
-        },
+        table::{Bound, Member, Parameter, Rule, Shape, Spoken, both, field::Cell, parameter::ANY_TEXT, row},
         view::VERSION,
     },
     protocol::Height,

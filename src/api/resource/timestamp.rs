@@ -1,7 +1,7 @@
 //! An instant as the API shows it: seconds since the epoch, Unix seconds, and ISO 8601. Source: api.md 4.1.
 
 use crate::{
-    api::table::{json::MemberWriter, shape::Shape},
+    api::table::{Shape, json::MemberWriter},
     protocol::{Timestamp, slots::Slots},
 };
 use std::fmt;

@@ -4,16 +4,12 @@ use super::timestamp;
 use crate::{
     api::{
         table::{
-            dialect::Spoken,
+            Check, Frame, Member, Parameter, Rule, Shape, Spoken,
             field::{Cell, Missing, Test},
-            frame::Frame,
             json::write_value,
-            parameter::{
-                ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, Parameter, TRANSACTION_ID,
-            },
-            row::{self, Member, write_members},
-            rule::{Check, Rule},
-            shape::{self, Shape},
+            parameter::{ADDRESS, ADDRESSES, BLOCK_ID, FROM_ONE, FROM_ZERO, HEX, PUBLIC_KEY, TRANSACTION_ID},
+            row::{self, write_members},
+            shape,
         },
         view::{ConfirmedTransaction, Spot, stored_recipient},
     },

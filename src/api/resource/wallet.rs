@@ -3,12 +3,10 @@
 use super::attributes::{ATTRIBUTES, MULTI_SIGNATURE};
 use crate::{
     api::table::{
+        Bound, Frame, Member, Parameter, Shape, both,
         field::Cell,
-        frame::Frame,
-        parameter::{ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, Parameter, USERNAME, WALLET_ID, both},
-        row::{self, Member},
-        rule::Bound,
-        shape::{self, Shape},
+        parameter::{ADDRESS, ADDRESSES, FROM_ZERO, PUBLIC_KEY, USERNAME, WALLET_ID},
+        row, shape,
     },
     ledger::Wallet,
 };

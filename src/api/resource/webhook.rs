@@ -3,11 +3,9 @@
 use crate::{
     actors::Webhook,
     api::table::{
-        dialect::{Dialect, Spoken},
-        parameter::{ANY_TEXT, Parameter, both, documented},
-        row::Member,
-        rule::Rule,
-        shape::{self, Shape},
+        Dialect, Member, Parameter, Rule, Shape, Spoken, both,
+        parameter::{ANY_TEXT, documented},
+        shape,
     },
 };
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::api::{
     context::ApiContext,
-    http::{error::ApiError, guard::Access, reply::Reply, request::Request},
+    http::{ApiError, Reply, guard::Access, request::Request},
     view::Head,
 };
 use serde_json::{Map, Value};
@@ -113,13 +113,16 @@ pub enum Shown {
 #[derive(Clone, Copy)]
 pub enum Handle {
     /// From one head, at once.
-    Now(fn(&Call<'_>) -> Result<Reply, ApiError>),
+    Now(fn(&Call<'_>) -> Outcome),
     /// After the simulation has done something.
     Later(for<'c> fn(Call<'c>) -> Answer<'c>),
 }
 
+/// An answer, or the reason why there is none.
+pub type Outcome = Result<Reply, ApiError>;
+
 /// An answer that waits for the simulation.
-pub type Answer<'c> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'c>>;
+pub type Answer<'c> = Pin<Box<dyn Future<Output = Outcome> + Send + 'c>>;
 
 /// A route that a path leads to, with the texts of its arguments, still encoded.
 pub struct Match<'p> {
@@ -128,7 +131,7 @@ pub struct Match<'p> {
 }
 
 impl Route {
-    pub const fn get(path: &'static str, query: Query, handle: fn(&Call<'_>) -> Result<Reply, ApiError>) -> Self {
+    pub const fn get(path: &'static str, query: Query, handle: fn(&Call<'_>) -> Outcome) -> Self {
         Self::new(Verb::Get, path, query, Handle::Now(handle))
     }
 
@@ -146,7 +149,7 @@ impl Route {
         path: &'static str,
         query: Query,
         body: &'static [&'static [Parameter]],
-        handle: fn(&Call<'_>) -> Result<Reply, ApiError>,
+        handle: fn(&Call<'_>) -> Outcome,
     ) -> Self {
         Self::new(Verb::Post, path, query, Handle::Now(handle)).with_body(body)
     }

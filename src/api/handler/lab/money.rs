@@ -3,13 +3,9 @@
 use super::until::refused;
 use crate::{
     api::{
-        http::{error::ApiError, reply::Reply},
+        http::{ApiError, Reply},
         lab::funds::Funds,
-        table::{
-            json,
-            route::{Answer, Call},
-            shape::{self, Shape},
-        },
+        table::{Call, Outcome, Shape, json, shape},
     },
     protocol::{Address, Arktoshi, transaction::Payment},
 };
@@ -33,39 +29,35 @@ const ACCOUNT_SHAPE: Shape = Shape::Members(&[
 const AT_ONCE: u32 = 1_000;
 
 /// `POST /lab/faucet {"recipient":..,"amount":..}`, or a list of such objects.
-pub fn faucet(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let payments = read_payments(&call.body, call.context.view.tree().config().network.pub_key_hash)?;
-        let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
-        Ok(Reply::json(json::data_object(|data| {
-            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            data.member("transactions").put(&ids);
-        })))
-    })
+pub async fn faucet(call: Call<'_>) -> Outcome {
+    let payments = read_payments(&call.body, call.context.view.tree().config().network.pub_key_hash)?;
+    let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
+    Ok(Reply::json(json::data_object(|data| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        data.member("transactions").put(&ids);
+    })))
 }
 
 /// `POST /lab/accounts {"count":..,"balance":..}`.
-pub fn accounts(call: Call<'_>) -> Answer<'_> {
-    Box::pin(async move {
-        let (count, balance) = read_accounts(&call.body)?;
-        let (fresh, ids) = funds(&call)?.open((&call.context.view, &call.context.live), count, balance).await?;
-        let accounts: Vec<Value> = fresh
-            .iter()
-            .map(|fresh| {
-                json!({
-                    "address": fresh.address.to_string(),
-                    "publicKey": fresh.keys.public().to_string(),
-                    "passphrase": fresh.passphrase,
-                    "balance": balance,
-                })
+pub async fn accounts(call: Call<'_>) -> Outcome {
+    let (count, balance) = read_accounts(&call.body)?;
+    let (fresh, ids) = funds(&call)?.open((&call.context.view, &call.context.live), count, balance).await?;
+    let accounts: Vec<Value> = fresh
+        .iter()
+        .map(|fresh| {
+            json!({
+                "address": fresh.address.to_string(),
+                "publicKey": fresh.keys.public().to_string(),
+                "passphrase": fresh.passphrase,
+                "balance": balance,
             })
-            .collect();
-        Ok(Reply::json(json::data_object(|data| {
-            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            data.member("accounts").put(&accounts);
-            data.member("transactions").put(&ids);
-        })))
-    })
+        })
+        .collect();
+    Ok(Reply::json(json::data_object(|data| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        data.member("accounts").put(&accounts);
+        data.member("transactions").put(&ids);
+    })))
 }
 
 /// The schema of the faucet's body, for the description of the API.

@@ -2,7 +2,7 @@
 
 use crate::{
     actors::{NodeId, SimTime},
-    api::http::error::ApiError,
+    api::http::ApiError,
     protocol::{Height, Round, Timestamp},
     sim::{
         fault::EventTrigger,

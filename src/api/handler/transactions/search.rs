@@ -12,15 +12,7 @@ use crate::{
     api::{
         handler::blocks,
         resource::transaction::{self, TransactionRow},
-        table::{
-            dialect::Dialect,
-            field,
-            least::Least,
-            like::Pattern,
-            page::{Estimate, Listing, Page},
-            route::Call,
-            rule::Given,
-        },
+        table::{Call, Dialect, Estimate, Given, Listing, field, least::Least, like::Pattern, page::Page},
         view::{Block, Chain, ConfirmedTransaction, Entry, Facts, List, Listed, Seen, Spot},
     },
     protocol::{Address, Asset, PublicKey, TransactionId, transaction::Kind},
