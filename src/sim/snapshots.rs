@@ -11,8 +11,8 @@
 mod inputs;
 mod named;
 
-use super::{Plan, intervention::Intervention, world::Moment};
-use crate::protocol::{BlockId, Height};
+use super::{Plan, world::Moment};
+use crate::protocol::Height;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use super::intervention::{SnapshotId, SnapshotInfo};
@@ -69,13 +69,6 @@ impl Snapshots {
         Self { since: inputs, ..Self::new(plan) }
     }
 
-    /// The same, where a log holds all that comes in from now on.
-    #[must_use]
-    pub fn logged(mut self, log: Arc<dyn InputLog>) -> Self {
-        self.log_in(log);
-        self
-    }
-
     /// A log holds all that comes in from now on.
     pub fn log_in(&mut self, log: Arc<dyn InputLog>) {
         self.since.log_in(&log);
@@ -101,57 +94,16 @@ impl Snapshots {
         let tip = moment.tips().winning();
         let (height, tip) = (tip.height(), tip.id());
         let info = SnapshotInfo { id, name, at: moment.now(), delivered: moment.delivered(), height, tip };
-        self.insert(info.clone(), Some(moment));
+        self.insert(info.clone(), moment);
         self.drop_moments(id);
         Some(info)
     }
 
-    fn insert(&mut self, info: SnapshotInfo, moment: Option<Moment>) {
+    fn insert(&mut self, info: SnapshotInfo, moment: Moment) {
         let (id, inputs) = (info.id, std::mem::replace(&mut self.since, Inputs::of(self.log.clone())));
-        let (before, bytes) = (self.last, moment.as_ref().map_or(0, Moment::bytes));
-        self.all.insert(id, Kept { info, before, inputs, moment, bytes, is_deleted: false });
+        let (before, bytes) = (self.last, moment.bytes());
+        self.all.insert(id, Kept { info, before, inputs, moment: Some(moment), bytes, is_deleted: false });
         (self.next, self.last) = (id.0 + 1, id);
-    }
-
-    /// All snapshots that the others need, deleted ones too.
-    pub fn infos(&self) -> impl Iterator<Item = &SnapshotInfo> {
-        self.all.values().map(|kept| &kept.info)
-    }
-
-    /// Takes in again, without the run, an input that came into it. `infos` describe the snapshots that the run still needs at
-    /// its end. Returns true if the run went back.
-    pub fn came_again(&mut self, came: CameIn, place: LogPlace, infos: &[SnapshotInfo]) -> bool {
-        match &came.what {
-            Intervention::TakeSnapshot { name } => {
-                if self.list().count() >= SNAPSHOTS_MAX {
-                    return false;
-                }
-                let id = SnapshotId(self.next);
-                let known = infos.binary_search_by_key(&id, |info| info.id).ok().map(|index| infos[index].clone());
-                let info = known.unwrap_or_else(|| {
-                    // It is deleted before the end, and nobody asks where it was.
-                    let (height, tip) = (Height(0), BlockId::Numeric(0));
-                    SnapshotInfo { id, name: name.clone(), at: came.at, delivered: came.delivered, height, tip }
-                });
-                self.insert(info, None);
-                false
-            }
-            Intervention::Revert { to } if self.get(*to).is_some() => {
-                self.went_back(*to);
-                true
-            }
-            Intervention::DeleteSnapshot { id } => {
-                self.delete(*id);
-                false
-            }
-            what => {
-                if what.is_of_run() {
-                    self.comes_in(came, Some(place));
-                    self.since.let_go(usize::MAX);
-                }
-                false
-            }
-        }
     }
 
     /// The inputs since the last snapshot that was taken or gone back to.

@@ -399,7 +399,6 @@ async fn resume(
             Told::Came(entry) => {
                 let goes_back = matches!(entry.came, Came::Revert { .. });
                 place.comes_in(&mut stage, entry, inputs::place(spot), plan, desk).await?;
-                stage.let_go_of_inputs(usize::MAX);
                 if goes_back {
                     settling.went_back(stage.world().tips())?;
                 }
@@ -410,6 +409,7 @@ async fn resume(
                     && let Some(lowest) = settling.settle(stage.world().tips(), &mut Ended)?
                 {
                     stage.forget_moments(lowest);
+                    stage.let_go_of_inputs(usize::MAX);
                 }
             }
             Told::Pace(text) => {
@@ -422,6 +422,7 @@ async fn resume(
         place.takes(&mut stage, &taken).await?;
     }
     settling.is_played()?;
+    stage.let_go_of_inputs(usize::MAX);
     let (log, torn) = records.into_log()?;
     let (moment, snapshots) = stage.into_moment().await?;
     let pace = known.pace.as_deref().and_then(|text| text.parse().ok());

@@ -81,14 +81,20 @@ impl Part {
         }
     }
 
-    /// The same, in memory no more if it need not be.
-    fn gone(self) -> Self {
+    /// Where it lies in the log, unless it is not there or stays in memory.
+    fn stretch(&self) -> Option<Stretch> {
         match self {
-            Self::Here(came, Some(place)) if !came.stays() => {
-                Self::Logged(Stretch { first: place, last: place, count: 1 })
-            }
-            part => part,
+            Self::Logged(stretch) => Some(*stretch),
+            Self::Here(came, Some(place)) if !came.stays() => Some(Stretch { first: *place, last: *place, count: 1 }),
+            Self::Here(..) => None,
         }
+    }
+}
+
+impl Stretch {
+    /// Goes on up to the end of a later one. Nothing else of the run lies between them in the log.
+    fn go_on(&mut self, later: Self) {
+        (self.last, self.count) = (later.last, self.count + later.count);
     }
 }
 
@@ -204,12 +210,10 @@ impl Inputs {
                 kept.push(part);
                 break;
             }
-            match (kept.last_mut(), part.gone()) {
-                // Nothing else of the run lies between them in the log.
-                (Some(Part::Logged(before)), Part::Logged(stretch)) => {
-                    (before.last, before.count) = (stretch.last, before.count + stretch.count);
-                }
-                (_, part) => kept.push(part),
+            match (kept.last_mut(), part.stretch()) {
+                (Some(Part::Logged(before)), Some(stretch)) => before.go_on(stretch),
+                (_, Some(stretch)) => kept.push(Part::Logged(stretch)),
+                (_, None) => kept.push(part),
             }
         }
         kept.extend(parts);
@@ -218,14 +222,16 @@ impl Inputs {
 
     /// Where each lies in the log; `None` if the log lacks one.
     pub(in crate::sim) fn named(&self) -> Option<Vec<Named>> {
-        let mut gone = self.clone();
-        gone.let_go(usize::MAX);
-        let named = |part: &Part| match part {
-            Part::Logged(stretch) => Some(Named::Stretch(*stretch)),
-            Part::Here(came, Some(place)) if came.stays() => Some(Named::Fault(*place)),
-            Part::Here(..) => None,
-        };
-        gone.parts.iter().map(named).collect()
+        let mut named = Vec::new();
+        for part in &self.parts {
+            match (named.last_mut(), part.stretch(), part) {
+                (Some(Named::Stretch(before)), Some(stretch), _) => before.go_on(stretch),
+                (_, Some(stretch), _) => named.push(Named::Stretch(stretch)),
+                (_, None, Part::Here(_, Some(place))) => named.push(Named::Fault(*place)),
+                (_, None, _) => return None,
+            }
+        }
+        Some(named)
     }
 
     /// Those that lie there in a log. Faults are read.

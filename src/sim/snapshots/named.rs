@@ -39,11 +39,6 @@ impl Snapshots {
 }
 
 impl NamedSnapshots {
-    /// All snapshots that the others need, deleted ones too.
-    pub fn infos(&self) -> impl Iterator<Item = &SnapshotInfo> {
-        self.all.iter().map(|named| &named.info)
-    }
-
     /// The snapshots of a run of this plan, without moments. The faults that came in are read from the log.
     ///
     /// # Errors

@@ -267,7 +267,7 @@ impl Journal for FolderWriter {
 }
 
 /// The height of the node that transactions come to.
-pub(super) fn height_for(what: &Intervention, tips: &Tips) -> Option<Height> {
+fn height_for(what: &Intervention, tips: &Tips) -> Option<Height> {
     match what {
         Intervention::Submit { node, .. } => Some(tips.of(*node).height()),
         _ => None,

@@ -1,0 +1,142 @@
+//! Blocks, transactions, rounds, keys and amounts as bytes.
+
+use super::{LoadError, Loader, Saved, Saver, Shared, saved, shared};
+use crate::{
+    ledger::{
+        Balance, BlockTree, Link,
+        round::{Member, Round as RoundInfo, RoundPosition},
+        state::{Notable, RoundEnd},
+    },
+    protocol::{
+        Address, Arktoshi, Block, BlockHeader, BlockId, Height, KeyPair, Nonce, PublicKey, Round, SignedTransaction,
+        Slot, Timestamp, TransactionId,
+    },
+};
+use std::sync::Arc;
+
+/// The one that the reader has.
+impl Shared for BlockTree {
+    fn save_shared(_: &Arc<Self>, _: &mut Saver) {}
+
+    fn load_shared(from: &mut Loader) -> Result<Arc<Self>, LoadError> {
+        Ok(from.tree.clone())
+    }
+}
+
+impl Shared for Link {
+    fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
+        arc.id().save(out);
+        out.links.push(arc.clone());
+    }
+
+    fn load_shared(from: &mut Loader) -> Result<Arc<Self>, LoadError> {
+        let id = BlockId::load(from)?;
+        from.tree.link(&id).ok_or(LoadError::NoBlock { at: from.at, id })
+    }
+}
+
+/// That of the tree by its link, so that it is the same again; any other as it stands, whether it holds or not.
+impl Shared for Block {
+    fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
+        let link = out.tree.link(&arc.id).filter(|link| Arc::ptr_eq(link.block(), arc));
+        link.is_some().save(out);
+        match link {
+            Some(link) => link.save(out),
+            None => {
+                arc.id.save(out);
+                arc.header.save(out);
+                arc.transactions.save(out);
+            }
+        }
+    }
+
+    fn load_shared(from: &mut Loader) -> Result<Arc<Self>, LoadError> {
+        if bool::load(from)? {
+            return Ok(Arc::<Link>::load(from)?.block().clone());
+        }
+        let (id, header) = (BlockId::load(from)?, BlockHeader::load(from)?);
+        Ok(Arc::new(Self::new(id, header, Vec::load(from)?)))
+    }
+}
+
+impl Shared for SignedTransaction {
+    fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
+        let (bytes, id, standing) = arc.as_kept();
+        out.number(bytes.len() as u64);
+        out.raw(bytes);
+        id.save(out);
+        standing.save(out);
+    }
+
+    fn load_shared(from: &mut Loader) -> Result<Arc<Self>, LoadError> {
+        let length = from.length()?;
+        let (bytes, id, standing) = (from.raw(length)?, TransactionId::load(from)?, u8::load(from)?);
+        let kept = Self::from_kept(&bytes, id, standing);
+        kept.map(Arc::new).ok_or_else(|| from.wrong("transaction", id))
+    }
+}
+
+/// By its public key: no secret is written down.
+impl Saved for KeyPair {
+    fn save(&self, out: &mut Saver) {
+        self.public().save(out);
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let key = PublicKey::load(from)?;
+        let known = from.keys.iter().find(|pair| *pair.public() == key);
+        known.cloned().ok_or(LoadError::NoKey { at: from.at, key })
+    }
+}
+
+impl Saved for PublicKey {
+    fn save(&self, out: &mut Saver) {
+        out.raw(self.as_bytes());
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        from.array().map(Self::from_bytes)
+    }
+}
+
+impl Saved for Address {
+    fn save(&self, out: &mut Saver) {
+        out.raw(self.as_bytes());
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        from.array().map(Self::from_bytes)
+    }
+}
+
+impl Saved for Arktoshi {
+    fn save(&self, out: &mut Saver) {
+        out.number(self.value());
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, LoadError> {
+        let value = from.number()?;
+        Self::new(value).ok_or_else(|| from.wrong("amount", value))
+    }
+}
+
+saved!(enum BlockId { 0 Numeric(number), 1 Full(hash) });
+saved!(struct TransactionId(hash));
+saved!(struct Height(number));
+saved!(struct Slot(number));
+saved!(struct Round(number));
+saved!(struct Timestamp(seconds));
+saved!(struct Nonce(number));
+saved!(struct BlockHeader {
+    version, timestamp, height, previous, number_of_transactions, total_amount, total_fee, reward, payload_length,
+    payload_hash, generator, signature,
+});
+saved!(struct RoundPosition { round, first, delegates });
+saved!(struct Member { public_key, address, vote_balance });
+saved!(struct RoundInfo { position, members, order });
+saved!(struct Balance(amount));
+shared!(RoundInfo);
+
+saved!(struct Notable { missing, round_end });
+saved!(struct RoundEnd { missed, created });
+shared!(Notable);

@@ -1,0 +1,252 @@
+//! Reading a checkpoint, and of the log before it what a start needs.
+
+use super::{
+    super::{BLOCK, FolderError, RecordPlace, Settling, inputs::LoggedInputs, known::Known},
+    BASE_MAGIC, Beside, Body, FILE_MAX, HEAD, MAGIC, all, network,
+};
+use crate::{
+    files::segments::{Reader, Records, Spot},
+    ledger::{
+        BlockTree, Link,
+        base::Base,
+        saved::{LoadError, Saved},
+    },
+    protocol::{Block, Height, crypto::sha256},
+    sim::{
+        Intervention, Plan,
+        fault::AddedFault,
+        snapshots::{CameIn, Snapshots},
+        world::Moment,
+    },
+};
+use std::{fs, path::Path, sync::Arc};
+
+/// Everything before a place in the log, without having been played.
+pub(in crate::report::session::folder) struct Restored {
+    pub records: Records,
+    pub known: Known,
+    /// The height of the base that it began with; 0 for none.
+    pub base: Height,
+    /// `None` at the beginning.
+    pub moment: Option<Moment>,
+    pub snapshots: Snapshots,
+}
+
+impl Restored {
+    /// All of the log is to be played.
+    pub fn nothing(records: Records, plan: &Plan) -> Self {
+        let (known, snapshots) = (Known::default(), Snapshots::new(plan));
+        Self { records, known, base: Height(0), moment: None, snapshots }
+    }
+}
+
+/// The newest checkpoint that is as it should be. What is wrong with those before it is told.
+///
+/// # Errors
+/// The log is damaged.
+pub(in crate::report::session::folder) fn newest(
+    folder: &Path,
+    plan: &Plan,
+    inputs: &LoggedInputs,
+    beside: &Beside,
+    settling: &mut Settling,
+    tell: &mut Vec<String>,
+) -> Result<Option<Restored>, FolderError> {
+    for (_, file) in all(folder, "checkpoint") {
+        match read(folder, &file, plan, inputs, beside, settling, tell)? {
+            Ok(restored) => return Ok(Some(restored)),
+            Err(why) => tell.push(format!("{} is passed over: {why}", file.display())),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a checkpoint, and the log up to its place.
+fn read(
+    folder: &Path,
+    file: &Path,
+    plan: &Plan,
+    inputs: &LoggedInputs,
+    beside: &Beside,
+    settling: &mut Settling,
+    tell: &mut Vec<String>,
+) -> Result<Result<Restored, String>, FolderError> {
+    let body = match opened(folder, file, plan) {
+        Ok(body) => body,
+        Err(why) => return Ok(Err(why)),
+    };
+    if let Err(why) = (beside.go_on)(&body.numbers) {
+        return Ok(Err(why));
+    }
+    let log = folder.join("log");
+    let begun = match Quick::read(folder, &log, &body, plan) {
+        Ok(Some(quick)) => quick.begin(&log, plan, settling)?,
+        Ok(None) => None,
+        Err(why) => {
+            tell.push(format!("the start from {} reads the whole log: {why}", file.display()));
+            None
+        }
+    };
+    let begun = match begun {
+        Some(begun) => Some(begun),
+        None => read_whole(&log, &body.known, plan, settling)?.map(|records| (records, Height(0))),
+    };
+    let Some((records, base)) = begun else {
+        return Ok(Err("the log does not come to where it was taken, or says other things before".to_owned()));
+    };
+    let restored = || -> Result<(Moment, Snapshots), String> {
+        for bytes in &body.blocks {
+            put(&plan.tree, bytes).map_err(|why| format!("a block in it: {why}"))?;
+        }
+        let snapshots = body.snapshots.in_log(plan, &inputs.shared()).map_err(|why| why.to_string())?;
+        let added: Vec<AddedFault> = snapshots.inputs().faults().filter_map(added_fault).collect();
+        let moment = Moment::from_bytes(body.moment, plan, &added).map_err(text)?;
+        if moment.tips().all().iter().any(|tip| plan.tree.link(&tip.id()).is_none()) {
+            return Err("a node stands on a block that is not there".to_owned());
+        }
+        let mut digest = plan.loader(body.digest);
+        beside.digest.go_on(&mut digest).map_err(text)?;
+        Ok((moment, snapshots))
+    };
+    Ok(restored().map(|(moment, snapshots)| {
+        let (known, moment) = (body.known, Some(moment));
+        Restored { records, known, base, moment, snapshots }
+    }))
+}
+
+fn text(why: LoadError) -> String {
+    why.to_string()
+}
+
+fn added_fault(came: &CameIn) -> Option<AddedFault> {
+    match &came.what {
+        Intervention::AddFault(added) | Intervention::Restart(added) => Some((**added).clone()),
+        _ => None,
+    }
+}
+
+/// The body of a file that is whole, and of this version and network.
+fn opened(folder: &Path, file: &Path, plan: &Plan) -> Result<Body, String> {
+    let (_, body) = body_of(file, MAGIC)?;
+    let mut from = plan.loader(body);
+    let body = Body::load(&mut from).and_then(|body| from.finish().map(|()| body)).map_err(text)?;
+    if body.version != env!("CARGO_PKG_VERSION") {
+        return Err(format!("it is of version {}, this is {}", body.version, env!("CARGO_PKG_VERSION")));
+    }
+    if network(folder).map_err(|why| why.to_string())? != body.network {
+        return Err("it is of another network.json".to_owned());
+    }
+    Ok(body)
+}
+
+/// The body of a file that begins with these bytes and is whole, and its checksum.
+fn body_of(file: &Path, magic: &[u8; 8]) -> Result<([u8; 32], Vec<u8>), String> {
+    let length = fs::metadata(file).map_err(|why| why.to_string())?.len();
+    if length > FILE_MAX {
+        return Err(format!("{length} bytes, allowed are {FILE_MAX}"));
+    }
+    let mut bytes = fs::read(file).map_err(|why| why.to_string())?;
+    if bytes.len() < HEAD {
+        return Err("it ends too early".to_owned());
+    }
+    let body = bytes.split_off(HEAD);
+    if bytes[..MAGIC.len()] != *magic {
+        return Err("it does not begin as one of this version does".to_owned());
+    }
+    let sum = sha256(&body);
+    match bytes[MAGIC.len()..] == sum {
+        true => Ok((sum, body)),
+        false => Err("it is damaged: it does not match its checksum".to_owned()),
+    }
+}
+
+/// All that a start from a base reads, before it changes anything.
+struct Quick {
+    base: Base,
+    /// The rest of the log.
+    records: Records,
+    /// The blocks that have not settled, by height.
+    blocks: Vec<(Block, Spot)>,
+}
+
+impl Quick {
+    /// `None` where the checkpoint has no base, or the log is another one.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    fn read(folder: &Path, log: &Path, body: &Body, plan: &Plan) -> Result<Option<Self>, String> {
+        let Some(name) = &body.base else { return Ok(None) };
+        let file = name.file(folder);
+        let named = |why: String| format!("{}: {why}", file.display());
+        let (sum, base) = body_of(&file, BASE_MAGIC).map_err(named)?;
+        if sum != name.sum {
+            return Err(named("it is of another checkpoint".to_owned()));
+        }
+        let mut from = plan.loader(base);
+        let base = Base::load(&mut from).and_then(|base| from.finish().map(|()| base)).map_err(text)?;
+        let Some(records) = body.known.rest(log).map_err(|why| why.to_string())? else { return Ok(None) };
+        let reader = Reader::new(log);
+        let read = |spot: Spot| reader.read(spot).map_err(|why| why.to_string());
+        let context = plan.tree.config().block_context();
+        let block = |spot: &Spot| -> Result<(Block, Spot), String> {
+            let record = read(*spot)?;
+            let bytes = record.strip_prefix(&[BLOCK]).ok_or("found no block")?;
+            Ok((Block::from_bytes(bytes, &context).map_err(|why| why.to_string())?, *spot))
+        };
+        let mut blocks = body.places.0.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+        // A run that went back may have written a block again, after those that stand on it.
+        blocks.sort_by_key(|(block, _)| block.header.height);
+        Ok(Some(Self { base, records, blocks }))
+    }
+
+    /// Has the run begin there, and returns the rest of the log and the height of the base; `None` where the index lacks what
+    /// has settled.
+    ///
+    /// # Errors
+    /// The log is damaged.
+    fn begin(self, log: &Path, plan: &Plan, settling: &mut Settling) -> Result<Option<(Records, Height)>, FolderError> {
+        let Self { base, records, blocks } = self;
+        let height = base.height;
+        if !settling.begin_at(base)? {
+            return Ok(None);
+        }
+        for (block, spot) in blocks {
+            let link = put_block(&plan.tree, block).map_err(|why| RecordPlace::of(log, spot).wrong(why))?;
+            settling.is_logged(link.height(), link.id(), spot);
+        }
+        Ok(Some((records, height)))
+    }
+}
+
+/// Puts a block of a log into the tree.
+fn put(tree: &BlockTree, bytes: &[u8]) -> Result<Arc<Link>, String> {
+    let block = Block::from_bytes(bytes, &tree.config().block_context()).map_err(|why| why.to_string())?;
+    put_block(tree, block)
+}
+
+fn put_block(tree: &BlockTree, block: Block) -> Result<Arc<Link>, String> {
+    let parent = block.header.previous.and_then(|id| tree.link(&id));
+    let parent = parent.ok_or_else(|| format!("the block before {} is missing", block.id))?;
+    tree.extend_again(&parent, &Arc::new(block)).map_err(|why| why.to_string())
+}
+
+/// Reads a log up to where this is known of it, and puts its blocks into the tree. Returns the rest; `None` if the log does not
+/// come there, or says other things.
+///
+/// # Errors
+/// The log is damaged.
+fn read_whole(log: &Path, until: &Known, plan: &Plan, settling: &mut Settling) -> Result<Option<Records>, FolderError> {
+    let Some(mut records) = Records::open(log)? else { return Ok(None) };
+    let mut found = Known::default();
+    while records.number_and_byte() < until.place() {
+        let (file, at) = records.place();
+        let Some(record) = records.next_record()? else { return Ok(None) };
+        let spot = records.spot().expect("a record was read");
+        found.record(spot, &record);
+        if let Some(bytes) = record.strip_prefix(&[BLOCK]) {
+            let link = put(&plan.tree, bytes).map_err(|why| RecordPlace { file, at }.wrong(why))?;
+            settling.is_logged(link.height(), link.id(), spot);
+        }
+    }
+    Ok((found.sums == until.sums).then_some(records))
+}

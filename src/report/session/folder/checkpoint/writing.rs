@@ -1,0 +1,286 @@
+//! Writing checkpoints while a testnet goes on.
+
+use super::{
+    super::{FolderWriter, known::Spots, settling::Places},
+    AFTER, BASE_MAGIC, BaseName, Beside, Body, KEPT, MAGIC, all, network,
+};
+use crate::{
+    files::segments::{Segment, Spot},
+    ledger::{
+        BlockTree, Link,
+        base::Base,
+        saved::{Saved, Saver},
+    },
+    protocol::{BlockId, Height, crypto::sha256},
+    sim::{Plan, live::Keeper, snapshots::Snapshots, world::Moment},
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread::{self, JoinHandle},
+};
+
+/// Takes checkpoints of a testnet while it goes on.
+pub struct Checkpoints {
+    writer: FolderWriter,
+    beside: Beside,
+    every: u32,
+    plan: Plan,
+    /// At which height of the winning tip the last one was taken, and at which place of the log.
+    last: (Height, u64, (u32, u64)),
+    jobs: Option<mpsc::Sender<Job>>,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Enough time has gone by.
+    is_wanted: AtomicBool,
+    /// One is being written.
+    is_busy: AtomicBool,
+}
+
+/// A checkpoint to be written.
+struct Job {
+    moment: Moment,
+    segment: Segment,
+    /// The records of blocks above the cut; of those on the base where there is one.
+    places: Places,
+    /// The height up to which blocks had settled.
+    cut: Height,
+    base: Option<Arc<Base>>,
+    body: Body,
+}
+
+impl Checkpoints {
+    /// Takes one after so many blocks or ten seconds, of a testnet that begins or goes on now. `tell` hears when one cannot
+    /// be written.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn new(
+        folder: &Path,
+        plan: &Plan,
+        writer: FolderWriter,
+        beside: Beside,
+        every: u32,
+        tell: impl FnMut(&str) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (jobs, waiting) = mpsc::channel();
+        let state = Arc::new(State::default());
+        let desk = WritingDesk {
+            folder: folder.to_owned(),
+            network: network(folder)?,
+            tree: plan.tree.clone(),
+            tip: plan.tip.height(),
+            next: all(folder, "checkpoint").first().map_or(1, |(number, _)| number + 1),
+            base: None,
+            named: VecDeque::new(),
+            state: state.clone(),
+            tell: Box::new(tell),
+            is_told: false,
+        };
+        let thread = thread::spawn(move || desk.work(&waiting));
+        let (plan, last) = (plan.clone(), (plan.tip.height(), 0, (0, 0)));
+        Ok(Self { writer, beside, every, plan, last, jobs: Some(jobs), state, thread: Some(thread) })
+    }
+
+    fn job(&self, moment: Moment, snapshots: &Snapshots) -> Option<Job> {
+        let (segment, known, places) = self.writer.stand()?;
+        let snapshots = snapshots.named()?;
+        let mut digest = Saver::new(&self.plan.tree);
+        self.beside.digest.save(&mut digest);
+        let body = Body {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            network: [0; 32],
+            known,
+            numbers: (self.beside.numbers)(),
+            digest: digest.finish().0,
+            base: None,
+            places: Spots::default(),
+            blocks: Vec::new(),
+            snapshots,
+            moment: Vec::new(),
+        };
+        let tree = &self.plan.tree;
+        let base = tree.base();
+        let places = match &base {
+            Some(base) => on_top_of(base, places, tree),
+            None => places,
+        };
+        Some(Job { moment, segment, places, cut: tree.cut(), base, body })
+    }
+}
+
+/// The blocks that stand on a base. Others are on forks that all nodes have left.
+fn on_top_of(base: &Base, places: Places, tree: &BlockTree) -> Places {
+    let mut kept = Places::new();
+    for ((height, id), spot) in places {
+        let before = tree.link(&id).and_then(|link| link.block().header.previous);
+        let is_on_top = before.is_some_and(|before| {
+            before == base.id || kept.contains_key(&(Height(height.0.saturating_sub(1)), before))
+        });
+        if is_on_top {
+            kept.insert((height, id), spot);
+        }
+    }
+    kept
+}
+
+impl Keeper for Checkpoints {
+    fn is_due(&self, height: Height) -> bool {
+        let is_time = self.state.is_wanted.load(Ordering::Relaxed) || height.0.abs_diff(self.last.0.0) >= self.every;
+        is_time && !self.state.is_busy.load(Ordering::Relaxed)
+    }
+
+    fn keep(&mut self, moment: Moment, snapshots: &Snapshots) {
+        let (height, delivered) = (moment.tips().winning().height(), moment.delivered());
+        let Some(job) = self.job(moment, snapshots) else { return };
+        let place = job.body.known.place();
+        self.state.is_wanted.store(false, Ordering::Relaxed);
+        let is_same = (self.last.1, self.last.2) == (delivered, place);
+        self.last = (height, delivered, place);
+        if let Some(jobs) = self.jobs.as_ref().filter(|_| !is_same) {
+            self.state.is_busy.store(true, Ordering::Relaxed);
+            // A thread that has ended writes none.
+            let _ended = jobs.send(job);
+        }
+    }
+
+    fn end(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // What it did wrong costs the checkpoint only.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Writes checkpoints, on a thread of its own.
+struct WritingDesk {
+    folder: PathBuf,
+    network: [u8; 32],
+    tree: Arc<BlockTree>,
+    /// The height at which the run began: the blocks up to there come with the network.
+    tip: Height,
+    next: u64,
+    /// The base that was written last.
+    base: Option<(Arc<Base>, BaseName)>,
+    /// The bases that the last checkpoints name.
+    named: VecDeque<Option<u64>>,
+    state: Arc<State>,
+    tell: Box<dyn FnMut(&str) + Send>,
+    is_told: bool,
+}
+
+impl WritingDesk {
+    fn work(mut self, jobs: &mpsc::Receiver<Job>) {
+        loop {
+            match jobs.recv_timeout(AFTER) {
+                Ok(job) => {
+                    if let Err(why) = self.write(job)
+                        && !self.is_told
+                    {
+                        self.is_told = true;
+                        let folder = self.folder.display().to_string();
+                        (self.tell)(&format!(
+                            "{folder}: no checkpoint can be written: {why}; the next start takes longer"
+                        ));
+                    }
+                    self.state.is_busy.store(false, Ordering::Relaxed);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => self.state.is_wanted.store(true, Ordering::Relaxed),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn write(&mut self, Job { moment, segment, places, cut, base, body }: Job) -> io::Result<()> {
+        let (bytes, links) = moment.to_bytes();
+        // A block that somebody still names may be on a fork that all nodes have left.
+        let is_there = |base: &Base, link: &Arc<Link>| match link.ancestor(base.height) {
+            Some(at) => base.is_of(&at),
+            None => self.tree.link(&link.id()).is_some(),
+        };
+        let is_on = |base: &Base| links.iter().all(|link| is_there(base, link));
+        let base = base.filter(|base| is_on(base)).map(|base| self.written(base)).transpose()?;
+        let blocks = self.not_in_log(&links, &places, self.tip.max(cut));
+        let mut places: Vec<Spot> = places.into_values().collect();
+        places.sort_unstable();
+        let body = Body { network: self.network, base, places: Spots(places), blocks, moment: bytes, ..body };
+        // The log first: a checkpoint is never ahead of it.
+        segment.sync().map_err(io::Error::other)?;
+        self.put_file(&format!("checkpoint-{}", self.next), MAGIC, &body)?;
+        self.next += 1;
+        for (_, old) in all(&self.folder, "checkpoint").into_iter().skip(KEPT) {
+            fs::remove_file(old)?;
+        }
+        self.named.push_back(base.map(|base| base.number));
+        if self.named.len() > KEPT {
+            self.named.pop_front();
+        }
+        // Before that nobody knows which base the older checkpoint names.
+        let is_unused = |number: u64| self.named.len() == KEPT && !self.named.contains(&Some(number));
+        for (_, old) in all(&self.folder, "base").into_iter().filter(|(number, _)| is_unused(*number)) {
+            fs::remove_file(old)?;
+        }
+        Ok(())
+    }
+
+    /// The file of a base, which is written if it is not the last one.
+    fn written(&mut self, base: Arc<Base>) -> io::Result<BaseName> {
+        if let Some((_, name)) = self.base.as_ref().filter(|(last, _)| Arc::ptr_eq(last, &base)) {
+            return Ok(*name);
+        }
+        let number = all(&self.folder, "base").first().map_or(1, |(number, _)| number + 1);
+        let sum = self.put_file(&format!("base-{number}"), BASE_MAGIC, &*base)?;
+        let name = BaseName { number, sum };
+        self.base = Some((base, name));
+        Ok(name)
+    }
+
+    /// Writes a file, whole or not at all, and returns the checksum of its body.
+    fn put_file(&self, name: &str, magic: &[u8; 8], body: &impl Saved) -> io::Result<[u8; 32]> {
+        let mut out = Saver::new(&self.tree);
+        body.save(&mut out);
+        let (body, _) = out.finish();
+        let sum = sha256(&body);
+        let new = self.folder.join("checkpoint.new");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        let written = file.write_all(magic).and_then(|()| file.write_all(&sum));
+        let written = written.and_then(|()| file.write_all(&body)).and_then(|()| file.sync_all());
+        if written.is_err() {
+            // Room for the log.
+            let _stays = fs::remove_file(&new);
+        }
+        written?;
+        fs::rename(&new, self.folder.join(name))?;
+        File::open(&self.folder)?.sync_all()?;
+        Ok(sum)
+    }
+
+    /// The blocks above a height that these links need beside those of the log, by height.
+    fn not_in_log(&self, links: &[Arc<Link>], places: &Places, above: Height) -> Vec<Vec<u8>> {
+        let mut missing: BTreeMap<(Height, BlockId), Arc<Link>> = BTreeMap::new();
+        for mut link in links.iter().cloned() {
+            while link.height() > above
+                && !places.contains_key(&(link.height(), link.id()))
+                && missing.insert((link.height(), link.id()), link.clone()).is_none()
+            {
+                let Some(parent) = link.parent() else { break };
+                link = parent;
+            }
+        }
+        let milestones = &self.tree.config().milestones;
+        missing.values().map(|link| link.block().to_bytes(milestones)).collect()
+    }
+}
