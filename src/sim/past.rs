@@ -113,8 +113,7 @@ pub struct History<W> {
     pub plan: Plan,
     /// All that came in, from the beginning of the run on.
     pub inputs: Inputs,
-    /// Those that came in after the first moment that is kept.
-    recent: Vec<CameIn>,
+    recent: Recent,
     /// Where the live run is.
     pub present: RunPoint,
     /// The number of times that it went back to a snapshot.
@@ -127,17 +126,30 @@ impl<W> Clone for Past<W> {
     }
 }
 
-impl<W> History<W> {
-    /// The number of inputs that came in before the first that does not pass, in their order.
-    pub fn count_while(&self, passes: impl Fn(&CameIn) -> bool) -> usize {
-        self.inputs.len() - self.recent.len() + self.recent.partition_point(passes)
+/// The inputs that came in after the first moment that is kept.
+struct Recent {
+    /// The number of those before.
+    skipped: usize,
+    inputs: Vec<CameIn>,
+}
+
+impl Recent {
+    /// The number of inputs, from the beginning of the run on, that came in before the first that does not pass.
+    fn count_while(&self, passes: impl Fn(&CameIn) -> bool) -> usize {
+        self.skipped + self.inputs.partition_point(passes)
     }
 
-    /// Those from an index on up to another, or after the first moment that is kept.
+    /// Those from an index on up to another, as far as they are here.
     fn between(&self, from: usize, to: usize) -> &[CameIn] {
-        let skipped = self.inputs.len() - self.recent.len();
-        let index = |index: usize| index.saturating_sub(skipped).min(self.recent.len());
-        &self.recent[index(from)..index(to.max(from))]
+        let index = |index: usize| index.saturating_sub(self.skipped).min(self.inputs.len());
+        &self.inputs[index(from)..index(to.max(from))]
+    }
+}
+
+impl<W> History<W> {
+    /// The number of inputs that came in before the first that does not pass; those before the first moment pass.
+    pub fn count_while(&self, passes: impl Fn(&CameIn) -> bool) -> usize {
+        self.recent.count_while(passes)
     }
 }
 
@@ -165,7 +177,8 @@ impl<W: Watchers> Past<W> {
         let state = self.lock();
         let (kept, reverts) = (state.kept.clone(), state.reverts);
         drop(state);
-        let recent = inputs.since(kept.first().map_or(inputs.len(), |kept| kept.place.inputs))?;
+        let skipped = kept.first().map_or(inputs.len(), |kept| kept.place.inputs).min(inputs.len());
+        let recent = Recent { skipped, inputs: inputs.since(skipped)? };
         Ok(History { kept, plan: snapshots.plan().clone(), inputs, recent, present, reverts })
     }
 
@@ -246,5 +259,22 @@ impl<W> State<W> {
             let soonest = (1..self.kept.len() - 1).min_by_key(gap).expect("there are three");
             bytes -= self.kept.remove(soonest).bytes;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Intervention;
+
+    #[test]
+    fn inputs_before_the_first_moment_count_and_are_not_looked_at() {
+        let came = |at| CameIn { at: SimTime::from_micros(at), delivered: at, what: Intervention::EndFault { id: 0 } };
+        let recent = Recent { skipped: 6, inputs: (6..10).map(came).collect() };
+        for at in 6..=10 {
+            assert_eq!(recent.count_while(|came| came.delivered < at), at as usize);
+        }
+        let times = |from, to| recent.between(from, to).iter().map(|came| came.delivered).collect::<Vec<_>>();
+        assert_eq!((times(7, 9), times(6, usize::MAX), times(9, 7)), (vec![7, 8], vec![6, 7, 8, 9], vec![]));
     }
 }

@@ -18,6 +18,7 @@ mod lists;
 mod naive;
 mod settled;
 
+use crate::support::get;
 use asked::{Asked, Operation, Words, operations};
 use dposlab::{
     api::{ApiContext, Dialect, Settings, View},
@@ -103,6 +104,18 @@ fn context(view: &View, dialect: Dialect) -> ApiContext {
     ApiContext { settings, ..ApiContext::new(view.clone(), LiveHandle::ended()) }
 }
 
+/// Each transaction of a chain has the same answer by its id, those of genesis too, whose nonces are counted.
+fn check_each(network: &Network, node: usize) {
+    let [running, fresh] = [&network.views[node], &network.fresh(node)].map(|view| context(view, Dialect::Documented));
+    for link in std::iter::successors(Some(network.tips[node].clone()), |link| link.parent()) {
+        for transaction in &link.block().transactions {
+            let target = format!("/api/transactions/{}", transaction.id());
+            let [answered, wanted] = [&running, &fresh].map(|context| get(context, &target));
+            assert!(wanted.status == 200 && answered.body == wanted.body, "{target}: {}", shown(&answered.body));
+        }
+    }
+}
+
 fn check_naively(network: &Network, node: usize) {
     let (context, Timestamp(now)) = (context(&network.views[node], Dialect::Documented), network.now.seconds());
     Naive::new(&context, &network.tips[node]).check(&network.pools[node], now);
@@ -139,6 +152,7 @@ fn play(mut network: Network, seed: u64, changes: &[Change], often: usize) -> Co
         }
     }
     (0..NODES).for_each(|node| check_naively(&network, node));
+    (0..NODES).for_each(|node| check_each(&network, node));
     lists::check(&context(&network.views[0], Dialect::Documented));
     comparison
 }

@@ -275,6 +275,7 @@ impl Open {
             .map(|info| json!([format!("{info:?}"), inputs(resumed.snapshots.history(info.id))]));
         let snapshots: Vec<Value> = snapshots.collect();
         assert_eq!(resumed.snapshots.inputs().len(), resumed.snapshots.count_inputs());
+        assert!(resumed.snapshots.named().is_some(), "the next checkpoint can name them");
         assert_eq!(resumed.snapshots.inputs().in_memory(), resumed.snapshots.inputs().faults().count());
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(self.digest.clone())];
         let mut stage = Stage::at(&resumed.moment, Snapshots::new(&self.plan), observers);

@@ -113,7 +113,24 @@ fn evening(up: &Up) -> Value {
     let recorded = text("/lab/recording").lines().map(without_digest).collect::<Vec<_>>();
     posted(up, &format!("/lab/snapshots/{early}/revert"), &json!({}));
     up.advance(5);
-    json!([before, fresh, after, seen(up), file, recorded])
+    let end = seen(up);
+    posted(up, "/lab/snapshots", &json!({"name": "late"}));
+    json!([before, fresh, after, end, file, recorded])
+}
+
+/// A client comes before anything else happens, then asks for all that came in: the file of a snapshot, and a recording.
+fn night(up: &Up) -> Value {
+    posted(up, "/lab/faucet", &json!({"recipient": up.ready["accounts"][0]["address"], "amount": "8"}));
+    let text = |path: &str| String::from_utf8(up.bytes(path)).expect("text");
+    let late = seen(up)["snapshots"].as_array().and_then(|all| all.last()?["id"].as_u64()).expect("there is one");
+    let recorded = text("/lab/recording").lines().map(without_digest).collect::<Vec<_>>();
+    json!([text(&format!("/lab/snapshots/{late}/file")), recorded])
+}
+
+fn without_snapshots(seen: &Value) -> Value {
+    let mut seen = seen.clone();
+    seen["snapshots"].take();
+    seen
 }
 
 /// A line of a recording. What came in before the process began has no digest.
@@ -128,8 +145,10 @@ fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
     let expected = {
         let up = Up::start(&[&FIVE[..], &["--pace", "manual"]].concat());
         morning(&up);
-        evening(&up)
+        let evening = evening(&up);
+        (evening, night(&up))
     };
+    let (expected, at_night) = expected;
     assert!(expected[0]["faults"][0].is_object() && expected[0]["snapshots"][0].is_object(), "{expected}");
     let lines = expected[5].as_array().expect("a list");
     assert!(lines.iter().filter(|line| line["came"].get("submit").is_some()).count() >= 3, "{expected}");
@@ -143,9 +162,40 @@ fn what_is_kept_goes_on_as_if_nothing_had_ended_it() {
             assert_eq!(evening(&again), expected, "{stage}");
             end(again);
             let last = place.start(&["--pace", "manual", "--stage", stage]);
-            assert_eq!(seen(&last), expected[3], "after going back, too");
+            let after = seen(&last);
+            assert_eq!(without_snapshots(&after), without_snapshots(&expected[3]), "after going back, too");
+            assert_eq!(night(&last), at_night, "{stage}");
         }
     }
+}
+
+/// A testnet that begins where a snapshot was taken is kept from there: its next start is from a checkpoint, which knows of all
+/// that came in before.
+#[test]
+fn what_begins_at_a_snapshot_is_kept_with_all_that_came_in_before() {
+    let (first, place) = (Up::start(&[&FIVE[..], &["--pace", "manual"]].concat()), DataFolder::new());
+    morning(&first);
+    posted(&first, "/lab/snapshots", &json!({"name": "taken along"}));
+    let id = seen(&first)["snapshots"].as_array().expect("a list").len();
+    let file = place.0.path().join("snapshot");
+    fs::write(&file, first.bytes(&format!("/lab/snapshots/{id}/file"))).expect("it can be written");
+    drop(first);
+    let start = || {
+        let from = file.display().to_string();
+        Up::start(&["--from", &from, "--data-dir", &place.text(), "--pace", "manual"])
+    };
+    let up = start();
+    up.advance(3);
+    let recording = |up: &Up| {
+        let text = String::from_utf8(up.bytes("/lab/recording")).expect("text");
+        text.lines().map(without_digest).collect::<Vec<_>>()
+    };
+    let before = (seen(&up), recording(&up));
+    assert!(before.1.len() > 4, "{before:?}");
+    drop(up.interrupt());
+    assert!(place.data().join("checkpoint-1").is_file(), "it can be written");
+    let up = start();
+    assert_eq!((seen(&up), recording(&up)), before);
 }
 
 /// The pace that somebody has set counts for more than that of the command, and only the last one.

@@ -3,15 +3,16 @@
 use dposlab::{
     actors::{NodeId, SimTime},
     ledger::{BlockTree, Link, settled::Settled},
-    protocol::{BlockId, Height, TransactionId},
+    protocol::{Arktoshi, BlockId, Height, Nonce, SignedTransaction, Transaction, TransactionId, transaction::Payment},
     report::session::{
         Session,
         folder::{Depth, Folder, FolderWriter, Opened, Sync, index::Index},
     },
     scenario::{FaultDesk, Scenario, Testnet, run::among_actors},
     sim::{
-        Intervention, Observer, Outcome, Plan, SeedTree, Stage, TraceDigest,
-        live::{Journal, Settler},
+        Intervention, Observer, Outcome, Pace, Plan, SeedTree, Stage, TraceDigest,
+        live::{Journal, Live, Settler},
+        snapshots::CameIn,
     },
 };
 use std::{
@@ -80,6 +81,13 @@ struct Kept {
 
 impl Kept {
     fn open(folder: &Path, seed: u64) -> Self {
+        let mut kept = Self::not_logged(folder, seed);
+        kept.stage.log_in(kept.writer.input_log().expect("a folder has one"));
+        kept
+    }
+
+    /// The same, whose run knows of no log.
+    fn not_logged(folder: &Path, seed: u64) -> Self {
         let (scenario, seeds) = (scenario(), SeedTree::new(seed));
         let (plan, testnet) = plan(&scenario, seeds);
         let session = Session::new(seed, &scenario, 1, plan.tree.config());
@@ -92,7 +100,7 @@ impl Kept {
         let index = settling.index().clone();
         let writer = FolderWriter::new(log, settling, inputs, Sync::Never, &plan, 1);
         let observers: Vec<Box<dyn Observer>> = vec![Box::new(writer.clone()), Box::new(digest.clone())];
-        let mut stage = match resumed {
+        let stage = match resumed {
             Some(resumed) => Stage::at(&resumed.moment, resumed.snapshots, observers),
             None => {
                 let mut stage = Stage::inline(&plan, observers);
@@ -100,7 +108,6 @@ impl Kept {
                 stage
             }
         };
-        stage.log_in(writer.input_log().expect("a folder has one"));
         Self { plan, stage, writer, index, digest, made_again }
     }
 
@@ -298,6 +305,63 @@ fn a_run_goes_back_below_what_has_settled() {
         let kept = Kept::open(folder.path(), 3);
         assert_eq!(kept.tips().iter().map(|tip| tip.id()).collect::<Vec<_>>(), tips);
         answers_alike(&kept.plan.tree, &kept.tips(), &usual.tree, usual_stage.world().tips().all());
+    });
+}
+
+/// What clients hand in leaves memory when blocks settle, and is read from the log as it was, on every way back.
+#[test]
+fn a_live_run_reads_again_what_clients_handed_in() {
+    scenario().crypto.during(|| {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let Kept { plan: its, stage, writer, .. } = Kept::not_logged(folder.path(), 3);
+        let payer = plan(&scenario(), SeedTree::new(3)).1.accounts[9].clone();
+        let (live, handle) = Live::new(stage, its.tree.slots(), Pace::Manual);
+        let live = live.journalled(Some(Box::new(writer.clone()))).settled_by(Some(Box::new(writer)));
+        let pay = async |nonce: u64| {
+            let payments = (1..=2).map(|amount| Payment { amount: Arktoshi::coins(amount), recipient: payer.address });
+            // Of a type that is in force from height 2 on: it is read wrongly by the milestone of genesis.
+            let payment = Transaction::multi_payment(payments.collect()).nonce(Nonce(nonce)).sign(&payer.keys);
+            let payment = Arc::new(payment);
+            let taken = handle.submit(NodeId(0), [payment.clone()].into_iter().collect()).await.expect("it goes on");
+            assert_eq!(taken.accept, [payment.id()], "{taken:?}");
+            handle.advance(2).await.expect("it goes on");
+            payment
+        };
+        let come_in = async || {
+            let inputs = handle.look(|stage| stage.snapshots().inputs()).await.expect("it goes on");
+            let read: Result<Vec<CameIn>, _> = inputs.iter().collect();
+            let mut all = Vec::new();
+            for came in read.expect("they are in the log") {
+                let Intervention::Submit { transactions, .. } = came.what else { panic!("{came:?}") };
+                all.extend(transactions.iter().map(|one| (one.as_kept().1, one.as_kept().2)));
+            }
+            (inputs.in_memory(), all)
+        };
+        let kept = |sent: &[Arc<SignedTransaction>]| -> Vec<(TransactionId, u8)> {
+            sent.iter().map(|one| (one.as_kept().1, one.as_kept().2)).collect()
+        };
+        let drive = async {
+            handle.advance(10).await.expect("it goes on");
+            let mut sent = vec![pay(1).await, pay(2).await, pay(3).await];
+            let taken = handle.intervene(Intervention::TakeSnapshot { name: None }).await.expect("it goes on");
+            let Outcome::Snapshot(Some(info)) = taken else { panic!("{taken:?}") };
+            let other = pay(4).await;
+            handle.advance(270).await.expect("it goes on");
+            assert!(its.tree.cut() > info.height, "{} settled, the snapshot is at {}", its.tree.cut(), info.height);
+            assert_eq!(come_in().await, (0, kept(&[&sent[..], &[other]].concat())));
+            handle.intervene(Intervention::Revert { to: info.id }).await.expect("it goes on");
+            assert_eq!(come_in().await, (0, kept(&sent)), "of the branch that was left, nothing");
+            let tip = handle.look(|stage| stage.world().tips().winning().id()).await.expect("it goes on");
+            assert_eq!(tip, info.tip);
+            sent.push(pay(4).await);
+            assert_eq!(come_in().await, (1, kept(&sent)));
+            handle.advance(270).await.expect("it goes on");
+            assert_eq!(come_in().await, (0, kept(&sent)));
+            handle.stop();
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without IO");
+        let (ended, ()) = runtime.block_on(async { tokio::join!(live.run(), drive) });
+        ended.expect("nobody dies");
     });
 }
 

@@ -99,7 +99,7 @@ impl<W: Watchers> History<W> {
     /// As [`History::to`].
     pub async fn after(&self, place: RunPoint, step: WalkStep) -> Result<Walk<W>, Lost> {
         let mut walk = self.to(place).await?;
-        walk.go_on(self.between(walk.came_in, usize::MAX), self.present);
+        walk.go_on(self.recent.between(walk.came_in, usize::MAX), self.present);
         let was = walk.mark(step);
         while walk.mark(step) == was && walk.next().await? {}
         Ok(walk)
@@ -158,7 +158,7 @@ impl<W: Watchers> History<W> {
         observers.push(Box::new(Told(told.clone())));
         let came_in = from.place.inputs.min(self.inputs.len());
         let stage = from.stage(&self.plan, self.inputs.first(came_in)?, observers);
-        let inputs = self.between(came_in, end.inputs).iter().cloned().collect();
+        let inputs = self.recent.between(came_in, end.inputs).iter().cloned().collect();
         Ok(Walk { stage, watchers, inputs, came_in, end, told })
     }
 
