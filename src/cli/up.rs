@@ -82,7 +82,7 @@ pub struct Up {
     /// and wins over all other options.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
-    /// What hosts the actors: 'ractor', each observable by itself, or 'inline', about five times as fast. The outcome is
+    /// The host of the actors: 'ractor', each observable by itself, or 'inline', about five times as fast. The outcome is
     /// the same.
     #[arg(long, value_enum, default_value = "ractor")]
     stage: StageKind,
@@ -107,7 +107,7 @@ pub struct Up {
     /// `dposlab export` writes it, which may be larger than the memory.
     #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
-    /// How blocks and transactions travel: 'once', straight to all others, transactions in order; or as in the 'reference'
+    /// The way of blocks and transactions: 'once', straight to all others, transactions in order; or as in the 'reference'
     /// node, blocks in four waves, transactions to some, who refuse what comes out of order.
     #[arg(long, default_value = "once", value_parser = parse_gossip, value_name = "HOW")]
     gossip: Gossip,

@@ -29,24 +29,25 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How the API answers, and whom.
+/// Options of the API.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "API")]
 pub struct ApiOptions {
-    /// How the API answers: as 'documented', or exactly as a real node, 'core-2.6'.
+    /// Answer as 'documented', or exactly as a real node, 'core-2.6'.
     #[arg(long, default_value_t, value_name = "DIALECT")]
     dialect: Dialect,
     /// Serve the first N nodes, each as it sees the network, on as many ports from --port on: a fork is visible there.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub api_nodes: u16,
-    /// Who is answered: patterns of addresses such as '127.0.0.1,10.1.*'. Everybody else gets 403. Default: everybody.
+    /// Answer these clients only: patterns of addresses such as '127.0.0.1,10.1.*'. Everybody else gets 403. Default:
+    /// everybody.
     #[arg(long, default_value_t, value_name = "PATTERNS", hide_default_value = true)]
     whitelist: Whitelist,
     /// Answer each address so many requests a minute, or in SECONDS, and 429 after that. 100 where none is given. Off by
     /// default.
     #[arg(long, value_name = "REQUESTS[/SECONDS]", num_args = 0..=1, default_missing_value = "100")]
     rate_limit: Option<RateLimit>,
-    /// Whom /lab answers: nobody ('off'), programs on this machine ('loopback'), or from anywhere who shows the token of
+    /// Open /lab to nobody ('off'), programs on this machine ('loopback'), or from anywhere who shows the token of
     /// --lab-token ('token').
     #[arg(long, value_enum, value_name = "WHO", default_value_t)]
     lab: LabMode,
@@ -57,11 +58,11 @@ pub struct ApiOptions {
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
-    /// How long a connection may wait for the head of its next request, in seconds.
+    /// Close a connection that waits so many seconds for the head of its next request.
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().idle.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     idle_timeout: u64,
-    /// How long the body of a request may take to arrive, in seconds. Then it is answered with 408.
+    /// Give the body of a request so many seconds to arrive. Then it is answered with 408.
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().body.as_secs(), help_heading = "Limits",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     body_timeout: u64,
@@ -70,15 +71,15 @@ pub struct ApiOptions {
     #[arg(long, value_name = "MB", default_value_t = (Limits::default().receiving >> 20) as u32,
           help_heading = "Limits", value_parser = clap::value_parser!(u32).range(2..=4_096))]
     max_receiving: u32,
-    /// Who may read and change webhooks, as patterns like those of --whitelist; '*' for everybody.
+    /// Let these clients read and change webhooks, by patterns like those of --whitelist; '*' for everybody.
     #[arg(long, value_name = "PATTERNS", default_value = "127.*,::1", help_heading = "Webhooks")]
     webhook_whitelist: Whitelist,
-    /// Where webhooks may be posted to: 'loopback', 'public' (hosts on the internet), 'any', 'none', and ranges such as
+    /// Let webhooks be posted to 'loopback', 'public' (hosts on the internet), 'any', 'none', and ranges such as
     /// 10.1.0.0/16, with commas between them. A host's addresses are looked at when it is connected to. Default: loopback
     /// where --host is loopback, else none.
     #[arg(long, value_name = "RANGES", help_heading = "Webhooks")]
     webhook_targets: Option<Targets>,
-    /// How long a webhook's receiver may take to answer, in milliseconds.
+    /// Give a webhook's receiver so many milliseconds to answer.
     #[arg(long, value_name = "MS", default_value_t = TIMEOUT.as_millis() as u32, help_heading = "Webhooks",
           value_parser = clap::value_parser!(u32).range(1..=60_000))]
     webhook_timeout: u32,

@@ -19,7 +19,7 @@ use crate::{
 use clap::Args;
 use std::path::PathBuf;
 
-/// What is kept, and how surely.
+/// Options of a testnet that is kept.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Keeping")]
 pub struct Keep {
@@ -28,8 +28,8 @@ pub struct Keep {
     /// all is gone with the process.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     data_dir: Option<PathBuf>,
-    /// When what was written has to be on the disk itself: 'always', before a client is answered; so many milliseconds later
-    /// at most; or 'never', when the system likes to. Killing the process loses nothing that was written, only a crash of
+    /// Sync what was written to the disk: 'always', before a client is answered; so many milliseconds later at most;
+    /// or 'never', when the system likes to. Killing the process loses nothing that was written, only a crash of
     /// the machine can.
     #[arg(long, value_name = "WHEN", default_value = "1000", requires = "data_dir")]
     sync: Sync,

@@ -79,8 +79,12 @@ impl LoggedInputs {
         Ok(what.map(|what| CameIn { at: SimTime::from_micros(at), delivered, what }))
     }
 
-    fn failure(&self, why: impl ToString) -> SettledError {
-        SettledError { file: self.log.clone(), source: io::Error::new(io::ErrorKind::InvalidData, why.to_string()) }
+    /// The error of a log that names its file and byte by itself.
+    fn failure(why: impl ToString) -> SettledError {
+        SettledError {
+            file: PathBuf::from("inputs"),
+            source: io::Error::new(io::ErrorKind::InvalidData, why.to_string()),
+        }
     }
 }
 
@@ -101,14 +105,14 @@ impl InputLog for LoggedInputs {
     fn read(&self, Stretch { first, last, count }: Stretch) -> Reading {
         let entries = match self.entries(first) {
             Ok(entries) => entries,
-            Err(why) => return Box::new(iter::once(Err(self.failure(why)))),
+            Err(why) => return Box::new(iter::once(Err(Self::failure(why)))),
         };
         let (this, mut found, mut is_over) = (self.clone(), 0, false);
         let mut entries = entries.take_while(move |entry| entry.as_ref().map_or(true, |(place, _)| *place <= last));
         let mut next = move || -> Result<Option<CameIn>, SettledError> {
             for entry in entries.by_ref() {
-                let (_, entry) = entry.map_err(|why| this.failure(why))?;
-                let came = this.came(entry).map_err(|why| this.failure(why))?;
+                let (_, entry) = entry.map_err(|why| Self::failure(why))?;
+                let came = this.came(entry).map_err(|why| Self::failure(format!("{}: {why}", this.log.display())))?;
                 if let Some(came) = came.filter(|came| came.what.is_of_run()) {
                     found += 1;
                     return Ok(Some(came));
@@ -116,7 +120,9 @@ impl InputLog for LoggedInputs {
             }
             match found == count {
                 true => Ok(None),
-                false => Err(this.failure(format!("found {found} inputs where {count} came in"))),
+                false => {
+                    Err(Self::failure(format!("{}: found {found} inputs where {count} came in", this.log.display())))
+                }
             }
         };
         Box::new(iter::from_fn(move || {
