@@ -111,7 +111,7 @@ impl InputLog for LoggedInputs {
         let mut entries = entries.take_while(move |entry| entry.as_ref().map_or(true, |(place, _)| *place <= last));
         let mut next = move || -> Result<Option<CameIn>, SettledError> {
             for entry in entries.by_ref() {
-                let (_, entry) = entry.map_err(|why| Self::failure(why))?;
+                let (_, entry) = entry.map_err(Self::failure)?;
                 let came = this.came(entry).map_err(|why| Self::failure(format!("{}: {why}", this.log.display())))?;
                 if let Some(came) = came.filter(|came| came.what.is_of_run()) {
                     found += 1;
