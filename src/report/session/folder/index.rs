@@ -26,7 +26,7 @@ use crate::{
         block::BlockDecodeError,
     },
 };
-use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, config::PartitioningPolicy};
 use std::{
     collections::VecDeque,
     fs, io, panic,
@@ -39,8 +39,8 @@ use std::{
 };
 use value::{Keys, Row};
 
-/// Rows as this version writes them.
-const VERSION: u32 = 1;
+/// Rows and tables as this version writes them.
+const VERSION: u32 = 2;
 /// Bytes of blocks of the index that are kept in memory.
 const CACHE: u64 = 4 << 20;
 /// Bytes of each table that wait in memory to be written.
@@ -300,9 +300,14 @@ impl Inner {
             .max_journaling_size(64 << 20)
             .open()
             .map_err(wrong)?;
-        let table = |name| {
-            database.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE)).map_err(wrong)
+        // A filter or an index of a table in one piece is read whole for each answer as soon as it is larger than the cache.
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(MEMTABLE)
+                .index_block_partitioning_policy(PartitioningPolicy::all(true))
+                .filter_block_partitioning_policy(PartitioningPolicy::all(true))
         };
+        let table = |name| database.keyspace(name, options).map_err(wrong);
         let (heights, ids, transactions) = (table("heights")?, table("ids")?, table("transactions")?);
         let (keys, meta) = (table("keys")?, table("meta")?);
         let inner = Self {
