@@ -149,10 +149,10 @@ impl TransactionPool {
                 break;
             }
             let expires = |height| self.expires_at(transaction).is_some_and(|expiry| expiry <= i64::from(height));
-            if expires_next.is_some_and(expires) || tree.block_of(&self.tip, &transaction.id()).is_some() {
+            if expires_next.is_some_and(expires) || tree.holds(&self.tip, transaction) {
                 failed.push(transaction.id());
             } else if scratch.try_apply(transaction, now, &terms).is_ok() {
-                bytes += transaction.bytes().len();
+                bytes += transaction.size();
                 if bytes > milestone.block.max_payload.saturating_sub(PAYLOAD_MARGIN) {
                     break;
                 }

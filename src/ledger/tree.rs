@@ -185,6 +185,21 @@ impl BlockTree {
         in_memory.or_else(|| self.settled_block_of(tip, transaction))
     }
 
+    /// Returns true if a block of the chain ending in `tip` holds a transaction. Settled blocks are looked through for one that can
+    /// be there: the nonces of a sender have no gap, so the chain holds none above the wallet's.
+    pub fn holds(&self, tip: &Arc<Link>, transaction: &SignedTransaction) -> bool {
+        let holders = self.transactions.get(&transaction.id());
+        if holders.is_some_and(|holders| holders.iter().any(|holder| tip.descends_from(holder))) {
+            return true;
+        }
+        let may_have_settled = self.cut() > Height::GENESIS
+            && transaction.nonce().is_none_or(|nonce| {
+                let applied = self.applied(tip);
+                applied.state.wallet(&transaction.sender_address()).is_some_and(|sender| nonce <= sender.nonce)
+            });
+        may_have_settled && self.settled_block_of(tip, &transaction.id()).is_some()
+    }
+
     pub(super) fn genesis_applied(&self) -> Arc<Applied> {
         self.genesis.applied.load_full().expect("the state of genesis is never dropped")
     }
@@ -310,7 +325,7 @@ impl BlockTree {
         self.check_versions_and_nonces(block, state)?;
         self.check_chained(parent, block)?;
         self.check_owner(block, state)?;
-        let forged = block.transactions.iter().find(|one| self.block_of(parent, &one.id()).is_some());
+        let forged = block.transactions.iter().find(|one| self.holds(parent, one));
         match forged.map(|transaction| transaction.id()) {
             Some(transaction) => Err(BlockRejected::AlreadyForged { id, height, transaction }),
             None => Ok(()),

@@ -20,7 +20,7 @@ use super::{Peer, observe};
 use crate::{
     actors::{Effect, Event, Message, Role, RollbackCause, SimTime, delegate::in_time},
     ledger::{ApplyError, BlockRejected, Link},
-    protocol::{Block, Height, TransactionId},
+    protocol::{Block, Height},
 };
 use std::sync::Arc;
 
@@ -196,8 +196,8 @@ impl Peer {
             }
             Err(BlockRejected::NotChained { .. }) => self.unchained(block),
             Err(BlockRejected::AlreadyForged { .. }) => {
-                let on_chain = |id: &TransactionId| self.tree.block_of(&self.tip, id).is_some();
-                let ids = block.transactions.iter().map(|transaction| transaction.id()).filter(on_chain).collect();
+                let on_chain = block.transactions.iter().filter(|transaction| self.tree.holds(&self.tip, transaction));
+                let ids = on_chain.map(|transaction| transaction.id()).collect();
                 self.tell(Role::Pool, Message::AlreadyForged { tip: self.tip.clone(), ids }, effects);
                 BlockOutcome::Discarded
             }

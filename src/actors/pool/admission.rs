@@ -76,7 +76,7 @@ impl TransactionPool {
             match self.check(transaction, &usernames, &tree, &applied) {
                 Ok(Checked::Excess) => submission.excess.push(id),
                 Ok(Checked::Passed(verdict)) if rules.checks_precede_adding => passed.push((transaction, verdict)),
-                Ok(Checked::Passed(_)) if self.is_forged(id, &mut submission) => {}
+                Ok(Checked::Passed(_)) if self.is_forged(transaction, &mut submission) => {}
                 Ok(Checked::Passed(verdict)) => {
                     self.add(transaction, verdict, &applied, &mut submission, &mut additions, effects);
                 }
@@ -89,7 +89,7 @@ impl TransactionPool {
                 }
             }
         }
-        passed.retain(|(transaction, _)| !self.is_forged(transaction.id(), &mut submission));
+        passed.retain(|(transaction, _)| !self.is_forged(transaction, &mut submission));
         for (transaction, verdict) in passed {
             self.add(transaction, verdict, &applied, &mut submission, &mut additions, effects);
         }
@@ -98,10 +98,10 @@ impl TransactionPool {
     }
 
     /// Step 13.
-    fn is_forged(&self, id: TransactionId, submission: &mut Submission) -> bool {
-        let forged = self.tree.block_of(&self.tip, &id).is_some();
+    fn is_forged(&self, transaction: &SignedTransaction, submission: &mut Submission) -> bool {
+        let forged = self.tree.holds(&self.tip, transaction);
         if forged {
-            submission.errors.push((id, PoolError::AlreadyForged));
+            submission.errors.push((transaction.id(), PoolError::AlreadyForged));
         }
         forged
     }
@@ -170,7 +170,7 @@ impl TransactionPool {
         let context = tree.transaction_context(self.tip.height());
         transaction.check(&context).map_err(|error| PoolError::Schema(error.reference_text()))?;
         let limit = context.milestone.block.max_payload.saturating_sub(PAYLOAD_MARGIN);
-        if transaction.bytes().len() > limit {
+        if transaction.size() > limit {
             return Err(PoolError::TooLarge { id, limit });
         }
         if !transaction.verified() && !applied.state.vouches_for(transaction) {
@@ -257,13 +257,13 @@ impl TransactionPool {
             {
                 Err(PoolError::BridgechainPending { what: "resignation", id: hex::encode(id) })
             }
-            Asset::BridgechainUpdate { bridgechain: id, .. }
+            Asset::BridgechainUpdate(update)
                 if self.has_pending(
                     transaction,
-                    |asset| matches!(asset, Asset::BridgechainUpdate { bridgechain, .. } if bridgechain == id),
+                    |asset| matches!(asset, Asset::BridgechainUpdate(other) if other.bridgechain == update.bridgechain),
                 ) =>
             {
-                Err(PoolError::BridgechainPending { what: "update", id: hex::encode(id) })
+                Err(PoolError::BridgechainPending { what: "update", id: hex::encode(update.bridgechain) })
             }
             _ => Ok(()),
         }

@@ -138,7 +138,7 @@ impl TransactionPool {
             Ok(Checked::Excess) => return Fate::Held,
             Err(error) => return fate_of(&error),
         };
-        if tree.block_of(&self.tip, &transaction.id()).is_some() {
+        if tree.holds(&self.tip, transaction) {
             return Fate::Gone;
         }
         // In a full pool nothing gives way to what cannot be taken yet.
