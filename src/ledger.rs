@@ -26,4 +26,4 @@ pub use rules::Rules;
 pub use scratch::Scratch;
 pub use state::{Applied, BlockRejected, State};
 pub use tree::{BlockTree, Link};
-pub use wallet::{DelegateAttributes, Wallet};
+pub use wallet::{Attributes, DelegateAttributes, Wallet};

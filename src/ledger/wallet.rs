@@ -6,9 +6,16 @@ use crate::protocol::{
     transaction::Expiration,
 };
 use indexmap::IndexMap;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
-/// All the chain knows of an address.
+/// All the chain knows of an address. Its [`Attributes`] read as fields of the wallet.
+///
+/// A network of a million wallets holds several copies of most of them, one for each state in which they differ. So the wallet is
+/// small, and copies share the attributes until one of them changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wallet {
     /// Its place in the order in which the chain first named addresses, from 0.
@@ -19,6 +26,16 @@ pub struct Wallet {
     pub balance: Balance,
     /// Number of transactions sent.
     pub nonce: Nonce,
+    pub(super) attributes: SharedAttributes,
+}
+
+/// Attributes of a wallet; `None` while it has never had one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedAttributes(pub(super) Option<Arc<Attributes>>);
+
+/// Parts of a wallet that most wallets lack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
     /// The delegate voted for.
     pub vote: Option<PublicKey>,
     /// The address of that delegate, which costs a hash to compute.
@@ -33,6 +50,48 @@ pub struct Wallet {
     pub business: Option<Arc<Business>>,
 }
 
+/// The attributes of a wallet without any.
+static NO_ATTRIBUTES: Attributes = Attributes {
+    vote: None,
+    vote_address: None,
+    second_public_key: None,
+    multi_signature: None,
+    delegate: None,
+    htlc: None,
+    ipfs: None,
+    business: None,
+};
+
+impl SharedAttributes {
+    fn get(&self) -> &Attributes {
+        self.0.as_deref().unwrap_or(&NO_ATTRIBUTES)
+    }
+}
+
+impl Deref for Wallet {
+    type Target = Attributes;
+
+    fn deref(&self) -> &Attributes {
+        self.attributes.get()
+    }
+}
+
+impl DerefMut for Wallet {
+    fn deref_mut(&mut self) -> &mut Attributes {
+        Arc::make_mut(self.attributes.0.get_or_insert_default())
+    }
+}
+
+/// By what they say: a wallet that has lost its last attribute is the same as one that never had any.
+impl PartialEq for SharedAttributes {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = self.0.as_ref().zip(other.0.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other));
+        is_same || self.get() == other.get()
+    }
+}
+
+impl Eq for SharedAttributes {}
+
 impl Wallet {
     /// An empty, cold wallet.
     pub fn cold(address: Address, first_seen: u32) -> Self {
@@ -42,14 +101,7 @@ impl Wallet {
             public_key: None,
             balance: Balance::ZERO,
             nonce: Nonce(0),
-            vote: None,
-            vote_address: None,
-            second_public_key: None,
-            multi_signature: None,
-            delegate: None,
-            htlc: None,
-            ipfs: None,
-            business: None,
+            attributes: SharedAttributes::default(),
         }
     }
 
@@ -73,11 +125,11 @@ impl Wallet {
     }
 
     pub(super) fn business_mut(&mut self) -> Option<&mut Business> {
-        self.business.as_mut().map(Arc::make_mut)
+        Arc::make_mut(self.attributes.0.as_mut()?).business.as_mut().map(Arc::make_mut)
     }
 
     pub(super) fn delegate_mut(&mut self) -> Option<&mut DelegateAttributes> {
-        self.delegate.as_mut().map(Arc::make_mut)
+        Arc::make_mut(self.attributes.0.as_mut()?).delegate.as_mut().map(Arc::make_mut)
     }
 }
 
@@ -201,4 +253,31 @@ pub struct Bridgechain {
     pub asset_repository: Option<String>,
     pub ports: IndexMap<String, u16>,
     pub resigned: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_shared_until_one_changes() {
+        let key = PublicKey::from_bytes([2; 33]);
+        let mut voter = Wallet::cold(Address::from_bytes([23; 21]), 0);
+        let cold = voter.clone();
+        voter.vote = Some(key);
+        let mut copy = voter.clone();
+        copy.balance += Balance::from(Arktoshi::coins(1));
+        assert!(std::ptr::eq(&*voter, &*copy), "a balance is no attribute");
+        copy.vote = None;
+        assert_eq!(voter.vote, Some(key), "the other wallet keeps its vote");
+        copy.balance = Balance::ZERO;
+        assert_eq!(copy, cold, "a wallet that votes no more is as one that never has");
+        assert_ne!(voter, cold);
+    }
+
+    /// A network of a million wallets holds a few million of them.
+    #[test]
+    fn a_wallet_takes_no_more_than_96_bytes() {
+        assert!(size_of::<Wallet>() <= 96, "{}", size_of::<Wallet>());
+    }
 }

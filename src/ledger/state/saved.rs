@@ -4,7 +4,10 @@ use super::{Applied, State};
 use crate::{
     ledger::{
         saved::{LoadError, Loader, Saved, Saver, saved, shared},
-        wallet::{Bridgechain, Business, DelegateAttributes, Htlc, LastBlock, Lock, MultiSignature, Wallet},
+        wallet::{
+            Attributes, Bridgechain, Business, DelegateAttributes, Htlc, LastBlock, Lock, MultiSignature,
+            SharedAttributes, Wallet,
+        },
         wallets::Wallets,
     },
     protocol::{Address, Block, BlockHeader, BlockId, transaction::Expiration},
@@ -92,10 +95,9 @@ fn load_wallets(from: &mut Loader) -> Result<Wallets, LoadError> {
     Ok(wallets)
 }
 
-saved!(struct Wallet {
-    first_seen, address, public_key, balance, nonce, vote, vote_address, second_public_key, multi_signature, delegate, htlc,
-    ipfs, business,
-});
+saved!(struct Wallet { first_seen, address, public_key, balance, nonce, attributes });
+saved!(struct SharedAttributes(attributes));
+saved!(struct Attributes { vote, vote_address, second_public_key, multi_signature, delegate, htlc, ipfs, business });
 saved!(struct DelegateAttributes {
     username, registered, vote_balance, forged_fees, forged_rewards, produced_blocks, missed_blocks, rank, round, resigned,
     last_block,
@@ -106,7 +108,7 @@ saved!(struct Lock { amount, recipient, timestamp, vendor_field, secret_hash, ex
 saved!(enum Expiration { 0 EpochTime(seconds), 1 BlockHeight(height) });
 saved!(struct Business { name, website, vat, repository, resigned, bridgechains });
 saved!(struct Bridgechain { name, seed_nodes, genesis_hash, repository, asset_repository, ports, resigned });
-shared!(DelegateAttributes, MultiSignature, Htlc, Business, Vec<Vec<u8>>);
+shared!(Attributes, DelegateAttributes, MultiSignature, Htlc, Business, Vec<Vec<u8>>);
 
 /// The whole block: whoever reads may have no tree that holds it.
 impl Saved for LastBlock {

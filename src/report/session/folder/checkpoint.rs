@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DIR/base-5       │ "dposbas1" │ SHA-256 of the rest │ the state after the highest settled block
-//!   DIR/checkpoint-7 │ "dposckp3" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
+//!   DIR/checkpoint-7 │ "dposckp4" │ SHA-256 of the rest │ version, network, what is known of the log, what watched, moment
 //! ```
 //!
 //! The log stays the truth. A checkpoint says at which byte of the log it was taken and what each segment came to by then, as a
@@ -36,7 +36,7 @@ use std::{
 pub use writing::Checkpoints;
 
 /// The first bytes of a checkpoint.
-const MAGIC: &[u8; 8] = b"dposckp3";
+const MAGIC: &[u8; 8] = b"dposckp4";
 /// The first bytes of a base.
 const BASE_MAGIC: &[u8; 8] = b"dposbas1";
 /// Bytes before the body.
@@ -46,7 +46,7 @@ const FILE_MAX: u64 = 4 << 30;
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
 /// Real time after which a checkpoint is due, whatever the blocks.
-const AFTER: Duration = Duration::from_secs(10);
+const AFTER: Duration = Duration::from_secs(5);
 /// Blocks after which one is due, where nothing else is said.
 pub const EVERY: u32 = 20_000;
 
