@@ -145,7 +145,7 @@ fn transactions(criterion: &mut Criterion) {
     group.bench_function("decode and id of a transfer", |bencher| {
         bencher.iter(|| {
             n = (n + 1) % FULL;
-            SignedTransaction::from_bytes(black_box(transfers[n].bytes()), &context).unwrap().id()
+            SignedTransaction::from_bytes(&black_box(transfers[n].bytes()), &context).unwrap().id()
         })
     });
     group.bench_function("json value to transaction", |bencher| {

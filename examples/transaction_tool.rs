@@ -120,7 +120,7 @@ impl<'a> Tool<'a> {
         if self.request.get("secondPassphrase").is_some() {
             signing = signing.second_sign(&self.signer("secondPassphrase")?);
         }
-        self.describe(SignedTransaction::from_bytes(signing.finish().bytes(), &self.context())?)
+        self.describe(SignedTransaction::from_bytes(&signing.finish().bytes(), &self.context())?)
     }
 
     /// `timestamp`, `height`, `previousBlock`, `transactions` (bytes in hex), `passphrase`

@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
             let context = context.with_dialect(dialect);
             let _ = SignedTransaction::check_shape(&json, &context);
             if let Ok(transaction) = SignedTransaction::from_json(&json, &context) {
-                let again = SignedTransaction::from_bytes(transaction.bytes(), &context).expect("what we send we read");
+                let again = SignedTransaction::from_bytes(&transaction.bytes(), &context).expect("what we send we read");
                 assert_eq!(again.id(), transaction.id());
             }
         }

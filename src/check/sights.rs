@@ -192,7 +192,7 @@ fn of_transaction(transaction: &SignedTransaction, told: &mut Sometimes) {
     let what = match transaction.asset() {
         Asset::BusinessUpdate { .. } => Some(BUSINESS_UPDATE),
         Asset::BusinessResignation => Some(BUSINESS_RESIGNATION),
-        Asset::BridgechainUpdate { .. } => Some(BRIDGECHAIN_UPDATE),
+        Asset::BridgechainUpdate(_) => Some(BRIDGECHAIN_UPDATE),
         Asset::BridgechainResignation { .. } => Some(BRIDGECHAIN_RESIGNATION),
         Asset::MultiSignature { min, public_keys } if (*min, public_keys.len()) != (2, 3) => Some(OTHER_THRESHOLD),
         Asset::MultiPayment { .. } if content.second_signature.is_some() => Some(SECOND_SIGNED),

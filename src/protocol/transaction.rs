@@ -33,7 +33,7 @@ pub use fees::StaticFees;
 pub use id::TransactionId;
 pub use schema::{Rule, SchemaError};
 pub use signed::SignedTransaction;
-pub use types::{Asset, Expiration, Kind, Payment, Pending, Vote};
+pub use types::{Asset, BridgechainRegistration, BridgechainUpdate, Expiration, Kind, Payment, Pending, Vote};
 pub use verify::MultiSignatureCheckError;
 
 use super::{Arktoshi, Nonce, PublicKey, Timestamp};

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     actors::{Actor, ActorId, Delegate, Peer, TransactionPool},
     files::in_words,
-    ledger::{DelegateAttributes, Link, Wallet, round::Member, rules::Gossip, tree::STATES_KEPT_IN_ALL},
+    ledger::{Attributes, DelegateAttributes, Link, Wallet, round::Member, rules::Gossip, tree::STATES_KEPT_IN_ALL},
     protocol::{Milestones, SignedTransaction, TransactionId},
     sim::{NodePlan, Trigger, World, fault::ByClients, network::Topology},
 };
@@ -54,8 +54,8 @@ pub const PROCESS: u64 = 32 << 20;
 const TABLES: u64 = 3 << 19;
 /// Bytes of rows of tables for a block: its slot, its part of a round's, and its spread among nodes.
 const ROWS: u64 = 900;
-/// Bytes of a transaction beside its records: what is signed, with the signature, and its part of a run's tables.
-const CONTENT: usize = 600;
+/// Bytes of a transaction beside its records: its signature, and its part of a run's tables.
+const CONTENT: usize = 440;
 /// The places of a table that has grown by doubling, by the values in it: from one to two.
 const GROWN: (u64, u64) = (3, 2);
 /// The least number of wallets that a block changes, those of its forger and of the delegate that the forger votes for, and the
@@ -84,7 +84,7 @@ impl Need {
         let actors = of(size_of::<TransactionPool>() + size_of::<Delegate>() + 3 * size_of::<(ActorId, Actor)>());
         let plan = of(size_of::<NodePlan>());
         let node = Peer::BYTES + actors + plan + World::NODE_BYTES;
-        let wallet = of(size_of::<Wallet>() + size_of::<DelegateAttributes>());
+        let wallet = of(size_of::<Wallet>() + size_of::<Attributes>() + size_of::<DelegateAttributes>());
         let state = WALLETS.0 * (wallet + WALLETS.1 * LEVEL);
         // A round renews what all of its delegates' wallets say.
         let states = self.blocks.min(STATES_KEPT_IN_ALL as u64);

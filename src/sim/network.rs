@@ -446,7 +446,7 @@ pub fn size_of(message: &Message, milestones: &Milestones) -> u64 {
     let content = match message {
         Message::Block(block) => block.size(milestones),
         Message::Blocks { blocks, .. } => blocks.iter().map(|block| block.size(milestones)).sum(),
-        Message::Transactions(transactions) => transactions.iter().map(|transaction| transaction.bytes().len()).sum(),
+        Message::Transactions(transactions) => transactions.iter().map(|transaction| transaction.size()).sum(),
         _ => 0,
     };
     (FRAME + content) as u64

@@ -137,7 +137,7 @@ fn a_registration_holds_as_many_signatures_as_it_asks_for() {
     assert_eq!(said(&registration(1).to_json(), Dialect::Strict), few);
     assert_eq!(said(&registration(2).to_json(), Dialect::Strict), "read");
     let text = |signed: &SignedTransaction| {
-        from_bytes(signed.bytes(), Dialect::Strict).map_err(|error| error.reference_text())
+        from_bytes(&signed.bytes(), Dialect::Strict).map_err(|error| error.reference_text())
     };
     assert_eq!(text(&registration(1)), Err(few.to_owned()));
     assert_eq!(text(&registration(0)), Err("data should have required property 'signatures'".to_owned()));
@@ -176,8 +176,8 @@ fn place(of: &[u8], bytes: &[u8]) -> usize {
 #[test]
 fn bytes_that_the_reference_reads_another_way_are_refused() {
     let vote = Transaction::vote(Vote::For(*keys().public())).sign(&KeyPair::from_passphrase("a voter"));
-    let mut bytes = vote.bytes().to_vec();
-    bytes[place(keys().public().as_bytes(), vote.bytes()) - 1] = 0x11;
+    let mut bytes = vote.bytes();
+    bytes[place(keys().public().as_bytes(), &vote.bytes()) - 1] = 0x11;
     assert!(matches!(
         from_bytes(&bytes, Dialect::Strict),
         Err(TransactionError::Bytes(BytesError::Byte { found: 0x11, .. }))
@@ -194,8 +194,8 @@ fn bytes_that_the_reference_reads_another_way_are_refused() {
         [one(names[0], ports[0]), one(names[1], ports[1])].concat()
     };
     let ordered = wire(["7", "@arkecosystem/core-api"], [1, 2]);
-    let at = place(&ordered, chain.bytes());
-    let mut bytes = chain.bytes().to_vec();
+    let at = place(&ordered, &chain.bytes());
+    let mut bytes = chain.bytes();
     bytes[at..at + ordered.len()].copy_from_slice(&wire(["@arkecosystem/core-api", "7"], [2, 1]));
     assert!(matches!(from_bytes(&bytes, Dialect::Strict), Err(TransactionError::Bytes(BytesError::Ports { .. }))));
     assert!(from_bytes(&bytes, Dialect::Reference).is_ok_and(|read| read.bytes() == chain.bytes()));
@@ -204,7 +204,7 @@ fn bytes_that_the_reference_reads_another_way_are_refused() {
 #[test]
 fn recipients_are_of_the_network() {
     let foreign = Transaction::transfer(keys().public().address(30), Arktoshi::coins(1)).network(23).sign(&keys());
-    let refused = from_bytes(foreign.bytes(), Dialect::Strict);
+    let refused = from_bytes(&foreign.bytes(), Dialect::Strict);
     let wrong = BytesError::RecipientNetwork { allowed: 23, found: 30 };
     assert_eq!(refused, Err(TransactionError::Bytes(wrong)));
     // A lock may be for another network's address, if it looks like one.

@@ -88,7 +88,7 @@ proptest! {
             let context = rules.at(last_block, Dialect::Strict);
             let fits = text.len() <= limit;
             prop_assert_eq!(signed.check(&context).is_ok(), fits, "{} bytes, {} at most", text.len(), limit);
-            prop_assert_eq!(SignedTransaction::from_bytes(signed.bytes(), &context).is_ok(), fits);
+            prop_assert_eq!(SignedTransaction::from_bytes(&signed.bytes(), &context).is_ok(), fits);
             prop_assert_eq!(SignedTransaction::from_json(&signed.to_json(), &context).is_ok(), fits);
         }
     }

@@ -17,21 +17,22 @@ fn comes_back(sample: &Sample, last_block: u64) {
     let rules = Rules::of("testnet");
     let (signed, context) = (&sample.signed, rules.at(last_block, Dialect::Strict));
     assert_eq!(signed.check(&context), Ok(()));
-    let from_bytes = SignedTransaction::from_bytes(signed.bytes(), &context).unwrap();
+    let from_bytes = SignedTransaction::from_bytes(&signed.bytes(), &context).unwrap();
     assert_eq!(&from_bytes, signed);
+    assert_eq!([signed.size(), from_bytes.size()], [signed.bytes().len(); 2]);
     let from_json = SignedTransaction::from_json(&signed.to_json(), &context).unwrap();
     assert_eq!(&from_json, signed);
     assert_eq!(from_bytes.to_json(), signed.to_json());
     assert_eq!(SignedTransaction::new(from_bytes.transaction().clone()).id(), signed.id());
     assert!(sample.holds(&from_bytes));
-    let lax = SignedTransaction::from_bytes(signed.bytes(), &rules.at(last_block, Dialect::Reference)).unwrap();
+    let lax = SignedTransaction::from_bytes(&signed.bytes(), &rules.at(last_block, Dialect::Reference)).unwrap();
     assert_eq!(&lax, signed);
 }
 
 /// No bit can change without somebody noticing.
 fn guards_every_bit(sample: &Sample, last_block: u64, bit: usize) {
     let rules = Rules::of("testnet");
-    let mut bytes = sample.signed.bytes().to_vec();
+    let mut bytes = sample.signed.bytes();
     let bit = bit % (8 * bytes.len());
     bytes[bit / 8] ^= 1 << (bit % 8);
     if let Ok(changed) = SignedTransaction::from_bytes(&bytes, &rules.at(last_block, Dialect::Strict)) {
@@ -72,7 +73,7 @@ proptest! {
     /// Whatever is decoded is exactly what encoding gives: encoding undoes decoding.
     #[test]
     fn what_decodes_encodes_to_the_same(sample in sample(), at in any::<usize>(), new in proptest::collection::vec(any::<u8>(), 0..4)) {
-        let mut bytes = sample.signed.bytes().to_vec();
+        let mut bytes = sample.signed.bytes();
         let at = at % bytes.len();
         bytes.splice(at..(at + 2).min(sample.signed.bytes().len()), new);
         let rules = Rules::of("testnet");
@@ -166,7 +167,7 @@ fn an_old_transfer_leaves_only_its_expiration_unguarded() {
     let signed =
         Transaction::transfer(keys.public().address(23), Arktoshi::coins(1)).version_one(Timestamp(100)).sign(&keys);
     let escapes = |bit: &usize| {
-        let mut bytes = signed.bytes().to_vec();
+        let mut bytes = signed.bytes();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let changed = SignedTransaction::from_bytes(&bytes, &rules.at(1, Dialect::Strict));
         changed.is_ok_and(|changed| changed.id() == signed.id() || changed.verified())

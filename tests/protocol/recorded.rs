@@ -44,7 +44,7 @@ fn the_recorded_network_loads_and_its_chain_holds() {
         for (transaction, hex) in block.transactions.iter().zip(json["transactions"].as_array().unwrap()) {
             assert_eq!(json!(hex::encode(transaction.bytes())), *hex);
             let bound = config.transaction_context(dposlab::protocol::Height(block.height().0 - 1));
-            assert_eq!(SignedTransaction::from_bytes(transaction.bytes(), &bound).as_ref(), Ok(&**transaction));
+            assert_eq!(SignedTransaction::from_bytes(&transaction.bytes(), &bound).as_ref(), Ok(&**transaction));
         }
         let multi = block.unverified().all(|transaction| !transaction.transaction().signatures.is_empty());
         assert!(multi, "only multisignature wallets' transactions need another look");

@@ -20,7 +20,7 @@ fn transfer() -> TransactionBuilder {
 
 fn refusal(signed: &SignedTransaction, last_block: u64) -> String {
     let rules = Rules::of("testnet");
-    SignedTransaction::from_bytes(signed.bytes(), &rules.at(last_block, Dialect::Strict)).unwrap_err().to_string()
+    SignedTransaction::from_bytes(&signed.bytes(), &rules.at(last_block, Dialect::Strict)).unwrap_err().to_string()
 }
 
 #[test]
@@ -29,8 +29,8 @@ fn versions_bind_by_the_last_block() {
     assert_eq!(refusal(&new, 1), "Version 2 not supported.");
     assert_eq!(refusal(&old, 2), "Version 1 not supported.");
     let rules = Rules::of("testnet");
-    assert!(SignedTransaction::from_bytes(new.bytes(), &rules.at(1, Dialect::Stored)).is_ok());
-    assert!(SignedTransaction::from_bytes(old.bytes(), &rules.at(2, Dialect::Stored)).is_ok());
+    assert!(SignedTransaction::from_bytes(&new.bytes(), &rules.at(1, Dialect::Stored)).is_ok());
+    assert!(SignedTransaction::from_bytes(&old.bytes(), &rules.at(2, Dialect::Stored)).is_ok());
 }
 
 #[test]
@@ -38,13 +38,13 @@ fn texts_say_what_is_wrong() {
     let long = transfer().vendor_field("x".repeat(65)).sign(&keys());
     assert!(refusal(&long, 2).ends_with("allowed is a text of at most 64 bytes in UTF-8"), "{}", refusal(&long, 2));
     let rules = Rules::of("testnet");
-    assert!(SignedTransaction::from_bytes(long.bytes(), &rules.at(100_000, Dialect::Strict)).is_ok());
+    assert!(SignedTransaction::from_bytes(&long.bytes(), &rules.at(100_000, Dialect::Strict)).is_ok());
 
     let free = transfer().fee(Arktoshi::ZERO).sign(&keys());
     assert!(refusal(&free, 2).starts_with("transaction member `fee` is \"0\""), "{}", refusal(&free, 2));
     let genesis = BTreeSet::from([free.id()]);
     let context = TransactionContext::new(23, rules.milestones.at(Height(2)), &genesis);
-    assert!(SignedTransaction::from_bytes(free.bytes(), &context).is_ok());
+    assert!(SignedTransaction::from_bytes(&free.bytes(), &context).is_ok());
 
     let foreign = transfer().network(30).sign(&keys());
     assert_eq!(
@@ -60,7 +60,7 @@ fn types_not_yet_in_force_read_well_but_are_never_verified() {
     let rules = Rules::of("mainnet");
     let refund = Transaction::htlc_refund(transfer().sign(&keys()).id()).sign(&keys());
     assert!(refund.verified());
-    let gated = SignedTransaction::from_bytes(refund.bytes(), &rules.at(11_273_000, Dialect::Strict)).unwrap();
+    let gated = SignedTransaction::from_bytes(&refund.bytes(), &rules.at(11_273_000, Dialect::Strict)).unwrap();
     assert!(!gated.verified() && !gated.is_permitted());
 }
 
@@ -73,18 +73,18 @@ fn listed_exceptions_stand_whatever_they_say() {
     let broken = SignedTransaction::new(value);
     let exceptions = Exceptions { transactions: [broken.id()].into(), ..Exceptions::default() };
     let context = rules.at(2, Dialect::Strict).with_exceptions(&exceptions);
-    assert!(SignedTransaction::from_bytes(broken.bytes(), &context).unwrap().verified());
+    assert!(SignedTransaction::from_bytes(&broken.bytes(), &context).unwrap().verified());
 
     let key = *keys().public();
     let legacy = Asset::MultiSignatureLegacy { min: 1, lifetime: 24, keysgroup: vec![key] };
     let legacy = TransactionBuilder::new(legacy).version_one(Timestamp(1)).sign(&keys());
     assert!(matches!(
-        SignedTransaction::from_bytes(legacy.bytes(), &rules.at(1, Dialect::Strict)),
+        SignedTransaction::from_bytes(&legacy.bytes(), &rules.at(1, Dialect::Strict)),
         Err(TransactionError::Bytes(_))
     ));
     let exceptions = Exceptions { transactions: [legacy.id()].into(), ..Exceptions::default() };
     let context = rules.at(1, Dialect::Strict).with_exceptions(&exceptions);
-    assert!(SignedTransaction::from_bytes(legacy.bytes(), &context).unwrap().verified());
+    assert!(SignedTransaction::from_bytes(&legacy.bytes(), &context).unwrap().verified());
     assert_eq!(SignedTransaction::from_json(&legacy.to_json(), &context).unwrap(), legacy);
 }
 
@@ -213,7 +213,7 @@ fn verified_together_or_alone_the_flags_are_the_same() {
 #[test]
 fn a_vendor_field_that_outgrows_its_length_is_refused() {
     let long = transfer().vendor_field("x".repeat(255)).sign(&keys());
-    let mut bytes = long.bytes().to_vec();
+    let mut bytes = long.bytes();
     bytes[59..314].fill(0x80);
     for dialect in [Dialect::Strict, Dialect::Reference] {
         let rules = Rules::of("testnet");

@@ -2,7 +2,7 @@
 
 use dposlab::protocol::{
     Address, Arktoshi, KeyPair, Nonce, PublicKey, SignedTransaction, Timestamp, Transaction, TransactionId, Vote,
-    transaction::{Asset, Expiration, Payment, TransactionBuilder},
+    transaction::{Asset, BridgechainRegistration, BridgechainUpdate, Expiration, Payment, TransactionBuilder},
 };
 use indexmap::IndexMap;
 use proptest::{collection::vec, option, prelude::*};
@@ -126,14 +126,14 @@ fn magistrate() -> impl Strategy<Value = Asset> {
         ),
         (name(), seed_nodes(), hash(), uri(), option::of(uri()), ports()).prop_map(
             |(name, seed_nodes, genesis_hash, repository, asset_repository, ports)| {
-                Asset::BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports }
+                BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports }.into()
             }
         ),
         hash().prop_map(|bridgechain| Asset::BridgechainResignation { bridgechain }),
         (hash(), option::of(seed_nodes()), option::of(ports()), uri(), option::of(uri())).prop_map(
             |(bridgechain, seed_nodes, ports, repository, asset_repository)| {
                 let repository = Some(repository);
-                Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository }
+                BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository }.into()
             }
         ),
     ]

@@ -71,7 +71,11 @@ fn transactions() {
         assert_eq!(from_bytes, from_json, "{label}");
         assert_eq!(hex::encode(from_json.bytes()), text(&entry, "serialized"), "{label}");
         assert_eq!(from_bytes.id().to_string(), text(&entry, "id"), "{label}");
-        assert_eq!(hex::encode(from_bytes.hash_for_signature()), text(&entry, "hashForSignature"), "{label}");
+        assert_eq!(
+            hex::encode(from_bytes.transaction().hash_for_signature()),
+            text(&entry, "hashForSignature"),
+            "{label}"
+        );
         assert_eq!(json!(from_bytes.verified()), entry["verified"], "{label}");
         assert_eq!(json!(from_json.verified()), entry["verified"], "{label}");
         let again = SignedTransaction::from_json(&from_bytes.to_json(), &context).unwrap();

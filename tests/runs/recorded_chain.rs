@@ -137,7 +137,7 @@ fn rounds_are_as_recorded() {
 /// The same block with one transaction's bytes altered and all sums made anew, signed by its own forger: nothing but the
 /// transaction is wrong with it.
 fn reforged(tree: &BlockTree, block: &Block, index: usize, forgers: &[KeyPair]) -> Option<Block> {
-    let mut bytes = block.transactions[index].bytes().to_vec();
+    let mut bytes = block.transactions[index].bytes();
     *bytes.last_mut().expect("no transaction is empty") ^= 1;
     let context = tree.config().block_context();
     let altered = SignedTransaction::from_bytes(&bytes, &context.transactions_of(block.header.height)).ok()?;

@@ -50,7 +50,7 @@ impl Oversize {
             *self = Self::default();
             while self.bytes <= limit {
                 let transaction = forgery.own(Transaction::multi_payment(forgery.payments()), nonce.0);
-                self.bytes += transaction.bytes().len();
+                self.bytes += transaction.size();
                 self.transactions.push(transaction);
                 nonce.0 += 1;
             }

@@ -273,7 +273,7 @@ impl Older for Shelf {
             true => self.summary(height)?.ok_or_else(|| self.table.damaged("a block"))?.contents,
             false => Contents::of(&link, |_| 0),
         };
-        let bytes = 1_024 + transactions.iter().map(|one| 1_024 + one.bytes().len()).sum::<usize>();
+        let bytes = 1_024 + transactions.iter().map(|one| 1_024 + one.size()).sum::<usize>();
         let mark = code::id_mark(&link.id());
         let entry = Arc::new(Entry::new(link, contents, self.network));
         let mut at_hand = self.at_hand();

@@ -184,7 +184,7 @@ impl PoolModel {
         if one.check(&context).is_err() {
             return Err("ERR_TRANSACTION_SCHEMA");
         }
-        if one.bytes().len() > context.milestone.block.max_payload.saturating_sub(MARGIN) {
+        if one.size() > context.milestone.block.max_payload.saturating_sub(MARGIN) {
             return Err("ERR_TOO_LARGE");
         }
         if !one.verified() && !known.tree.applied(&self.tip).state.vouches_for(one) {
@@ -251,13 +251,14 @@ impl PoolModel {
                     _ => Ok(()),
                 }
             }
-            Asset::BridgechainResignation { bridgechain: id } | Asset::BridgechainUpdate { bridgechain: id, .. } => {
-                let twice = own.iter().filter(|other| other.kind() == kind).any(|other| match other.asset() {
-                    Asset::BridgechainResignation { bridgechain } | Asset::BridgechainUpdate { bridgechain, .. } => {
-                        bridgechain == id
-                    }
-                    _ => false,
-                });
+            Asset::BridgechainResignation { .. } | Asset::BridgechainUpdate(_) => {
+                let chain = |asset: &Asset| match asset {
+                    Asset::BridgechainResignation { bridgechain } => Some(*bridgechain),
+                    Asset::BridgechainUpdate(update) => Some(update.bridgechain),
+                    _ => None,
+                };
+                let alike = own.iter().filter(|other| other.kind() == kind);
+                let twice = alike.into_iter().any(|other| chain(other.asset()) == chain(one.asset()));
                 if twice { Err("ERR_PENDING") } else { Ok(()) }
             }
             _ => Ok(()),
@@ -336,7 +337,7 @@ pub(super) fn least_fee(rules: &PoolRules, one: &SignedTransaction, rate: u64) -
         Kind::Transfer | Kind::Vote | Kind::DelegateResignation | Kind::HtlcLock => 100,
         kind => business::more_bytes(kind),
     };
-    let bytes = one.bytes().len() as u64;
+    let bytes = one.size() as u64;
     let counted = if rules.fees_count_half_size { bytes.div_ceil(2) } else { bytes.div_ceil(2) + bytes / 2 };
     (more + counted).checked_mul(rate.max(1)).and_then(Arktoshi::new).unwrap_or(Arktoshi::MAX)
 }

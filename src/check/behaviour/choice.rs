@@ -53,7 +53,7 @@ impl PoolModel {
                 failed.push(one.id());
                 continue;
             }
-            size += one.bytes().len();
+            size += one.size();
             if size > bytes {
                 break;
             }

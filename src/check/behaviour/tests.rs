@@ -205,7 +205,7 @@ fn the_least_fee_is_that_of_the_pools_rules() {
         let tip = stage.world().tips().winning().clone();
         let chain = std::iter::successors(Some(tip), |link| link.parent());
         let held: Vec<_> = chain.flat_map(|link| link.block().transactions.clone()).collect();
-        let odd = held.iter().filter(|one| one.bytes().len() % 2 == 1).count();
+        let odd = held.iter().filter(|one| one.size() % 2 == 1).count();
         assert!(odd > 0 && odd < held.len(), "{odd} of {}", held.len());
         for half in [true, false] {
             let rules = PoolRules { fees_count_half_size: half, ..PoolRules::reference() };

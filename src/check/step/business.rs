@@ -37,20 +37,20 @@ pub(super) fn allowed(asset: &Asset, sender: &Account) -> Result<(), String> {
         Asset::BusinessResignation if firm.chains.iter().any(|chain| !chain.resigned) => {
             refuse("a bridgechain of the business has not resigned")
         }
-        Asset::BridgechainRegistration { name, genesis_hash, ports, .. } => {
-            let same_name = |chain: &Chain| chain.name.eq_ignore_ascii_case(name);
+        Asset::BridgechainRegistration(new) => {
+            let same_name = |chain: &Chain| chain.name.eq_ignore_ascii_case(&new.name);
             if firm.chains.iter().any(same_name) {
                 return refuse("the business has a bridgechain of this name");
             }
-            if firm.chains.iter().any(|chain| chain.id == Hex(*genesis_hash)) {
+            if firm.chains.iter().any(|chain| chain.id == Hex(new.genesis_hash)) {
                 return refuse("the bridgechain is registered");
             }
-            named_as_packages(ports)
+            named_as_packages(&new.ports)
         }
         Asset::BridgechainResignation { bridgechain } => known(firm, bridgechain),
-        Asset::BridgechainUpdate { bridgechain, ports, .. } => {
-            known(firm, bridgechain)?;
-            ports.as_ref().map_or(Ok(()), named_as_packages)
+        Asset::BridgechainUpdate(update) => {
+            known(firm, &update.bridgechain)?;
+            update.ports.as_ref().map_or(Ok(()), named_as_packages)
         }
         _ => Ok(()),
     }
@@ -103,15 +103,15 @@ pub(super) fn take_effect(asset: &Asset, sender: &mut Account) {
             set_optional(&mut firm.vat, vat.as_ref());
             set_optional(&mut firm.repository, repository.as_ref());
         }
-        Asset::BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } => {
+        Asset::BridgechainRegistration(new) => {
             firm.chains.push(Chain {
-                id: Hex(*genesis_hash),
-                genesis_hash: Hex(*genesis_hash),
-                name: name.clone(),
-                seed_nodes: seed_nodes.clone(),
-                repository: repository.clone(),
-                asset_repository: asset_repository.clone(),
-                ports: listed(ports),
+                id: Hex(new.genesis_hash),
+                genesis_hash: Hex(new.genesis_hash),
+                name: new.name.clone(),
+                seed_nodes: new.seed_nodes.clone(),
+                repository: new.repository.clone(),
+                asset_repository: new.asset_repository.clone(),
+                ports: listed(&new.ports),
                 resigned: false,
             });
         }
@@ -120,12 +120,12 @@ pub(super) fn take_effect(asset: &Asset, sender: &mut Account) {
                 chain.resigned = true;
             }
         }
-        Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository } => {
-            for chain in firm.chains.iter_mut().filter(|chain| chain.id == Hex(*bridgechain)) {
-                set(&mut chain.seed_nodes, seed_nodes.as_ref());
-                set(&mut chain.repository, repository.as_ref());
-                set_optional(&mut chain.asset_repository, asset_repository.as_ref());
-                set(&mut chain.ports, ports.as_ref().map(listed).as_ref());
+        Asset::BridgechainUpdate(update) => {
+            for chain in firm.chains.iter_mut().filter(|chain| chain.id == Hex(update.bridgechain)) {
+                set(&mut chain.seed_nodes, update.seed_nodes.as_ref());
+                set(&mut chain.repository, update.repository.as_ref());
+                set_optional(&mut chain.asset_repository, update.asset_repository.as_ref());
+                set(&mut chain.ports, update.ports.as_ref().map(listed).as_ref());
             }
         }
         _ => {}

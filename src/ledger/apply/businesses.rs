@@ -6,7 +6,7 @@ use crate::{
         Wallet,
         wallet::{Bridgechain, Business},
     },
-    protocol::Asset,
+    protocol::{Asset, transaction::BridgechainRegistration},
 };
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ pub(super) fn check(asset: &Asset, sender: &Wallet) -> Result<(), ApplyError> {
             if all_resigned { Ok(()) } else { Err(ApplyError::BridgechainsAreNotResigned) }
         }
         Asset::BusinessUpdate { .. } => live_business(sender).map(|_| ()),
-        Asset::BridgechainRegistration { name, genesis_hash, ports, .. } => {
+        Asset::BridgechainRegistration(registration) => {
             let business = live_business(sender)?;
-            let same_name = |bridgechain: &Bridgechain| bridgechain.name.eq_ignore_ascii_case(name);
+            let same_name = |bridgechain: &Bridgechain| bridgechain.name.eq_ignore_ascii_case(&registration.name);
             if business.bridgechains.values().any(same_name) {
                 return Err(ApplyError::BridgechainAlreadyRegistered);
             }
-            if business.bridgechains.contains_key(genesis_hash) {
+            if business.bridgechains.contains_key(&registration.genesis_hash) {
                 return Err(ApplyError::GenesisHashAlreadyRegistered);
             }
-            check_ports(ports)
+            check_ports(&registration.ports)
         }
         Asset::BridgechainResignation { bridgechain } => live_bridgechain(sender, bridgechain),
-        Asset::BridgechainUpdate { bridgechain, ports, .. } => {
-            live_bridgechain(sender, bridgechain)?;
-            ports.as_ref().map_or(Ok(()), check_ports)
+        Asset::BridgechainUpdate(update) => {
+            live_bridgechain(sender, &update.bridgechain)?;
+            update.ports.as_ref().map_or(Ok(()), check_ports)
         }
         _ => Ok(()),
     }
@@ -94,7 +94,9 @@ fn change(asset: &Asset, business: &mut Business) {
             business.vat = vat.clone().or(business.vat.take());
             business.repository = repository.clone().or(business.repository.take());
         }
-        Asset::BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } => {
+        Asset::BridgechainRegistration(registration) => {
+            let BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } =
+                &**registration;
             let bridgechain = Bridgechain {
                 name: name.clone(),
                 seed_nodes: seed_nodes.clone(),
@@ -111,12 +113,12 @@ fn change(asset: &Asset, business: &mut Business) {
                 found.resigned = true;
             }
         }
-        Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository } => {
-            if let Some(found) = business.bridgechains.get_mut(bridgechain) {
-                replace(&mut found.seed_nodes, seed_nodes);
-                replace(&mut found.ports, ports);
-                replace(&mut found.repository, repository);
-                found.asset_repository = asset_repository.clone().or(found.asset_repository.take());
+        Asset::BridgechainUpdate(update) => {
+            if let Some(found) = business.bridgechains.get_mut(&update.bridgechain) {
+                replace(&mut found.seed_nodes, &update.seed_nodes);
+                replace(&mut found.ports, &update.ports);
+                replace(&mut found.repository, &update.repository);
+                found.asset_repository = update.asset_repository.clone().or(found.asset_repository.take());
             }
         }
         _ => {}

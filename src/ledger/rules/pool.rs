@@ -123,7 +123,7 @@ impl PoolRules {
         }
         let rate = Arktoshi::new(rate.max(1)).unwrap_or(Arktoshi::MAX);
         // The protocol's formula counts half of the transaction's own bytes; the other half comes on top of the addon.
-        let other_half = if self.fees_count_half_size { 0 } else { transaction.bytes().len() as u64 / 2 };
+        let other_half = if self.fees_count_half_size { 0 } else { transaction.size() as u64 / 2 };
         StaticFees::dynamic(transaction, kind.addon_bytes() + other_half, rate)
     }
 }

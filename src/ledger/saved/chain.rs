@@ -63,7 +63,7 @@ impl Shared for SignedTransaction {
     fn save_shared(arc: &Arc<Self>, out: &mut Saver) {
         let (bytes, id, standing) = arc.as_kept();
         out.number(bytes.len() as u64);
-        out.raw(bytes);
+        out.raw(&bytes);
         id.save(out);
         standing.save(out);
     }

@@ -107,7 +107,7 @@ impl Block {
     pub fn to_bytes(&self, milestones: &Milestones) -> Vec<u8> {
         let mut out = self.header.to_bytes(milestones, true);
         for transaction in &self.transactions {
-            out.extend((transaction.bytes().len() as u32).to_le_bytes());
+            out.extend((transaction.size() as u32).to_le_bytes());
         }
         self.transactions.iter().for_each(|transaction| out.extend(transaction.bytes()));
         out
@@ -116,7 +116,7 @@ impl Block {
     /// The length of [`Block::to_bytes`], without making the bytes.
     pub fn size(&self, milestones: &Milestones) -> usize {
         let previous = if full_previous(milestones, self.header.height) { 32 } else { 8 };
-        let transactions: usize = self.transactions.iter().map(|transaction| 4 + transaction.bytes().len()).sum();
+        let transactions: usize = self.transactions.iter().map(|transaction| 4 + transaction.size()).sum();
         109 + previous + self.header.signature.len() + transactions
     }
 

@@ -7,6 +7,18 @@ use indexmap::IndexMap;
 /// Bytes of most transactions at most.
 const USUAL: usize = 256;
 
+/// The wire bytes.
+pub(super) fn bytes(transaction: &Transaction) -> Vec<u8> {
+    let mut bytes = body(transaction);
+    for signature in [&transaction.signature, &transaction.second_signature].into_iter().flatten() {
+        bytes.extend_from_slice(signature);
+    }
+    for signature in &transaction.signatures {
+        bytes.extend(signature.to_bytes());
+    }
+    bytes
+}
+
 /// The wire bytes before the signatures, with room for these.
 pub(super) fn body(transaction: &Transaction) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
@@ -29,16 +41,6 @@ pub(super) fn body(transaction: &Transaction) -> Vec<u8> {
     text(out, transaction.vendor_field.as_deref());
     transaction.kind().module().write(&transaction.asset, out);
     bytes
-}
-
-/// The wire bytes after the body: signature, second signature, signatures.
-pub(super) fn signatures(transaction: &Transaction, out: &mut Vec<u8>) {
-    for signature in [&transaction.signature, &transaction.second_signature].into_iter().flatten() {
-        out.extend_from_slice(signature);
-    }
-    for signature in &transaction.signatures {
-        out.extend(signature.to_bytes());
-    }
 }
 
 pub(super) fn ports(out: &mut Vec<u8>, ports: &IndexMap<String, u16>) {

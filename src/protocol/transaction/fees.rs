@@ -42,7 +42,7 @@ impl StaticFees {
 
     /// The dynamic fee: `(addon + half the wire bytes, rounded up) × fee per byte`; saturates at the largest amount.
     pub fn dynamic(transaction: &SignedTransaction, addon_bytes: u64, per_byte: Arktoshi) -> Arktoshi {
-        let size = addon_bytes.saturating_add(transaction.bytes().len().div_ceil(2) as u64);
+        let size = addon_bytes.saturating_add(transaction.size().div_ceil(2) as u64);
         size.checked_mul(per_byte.value()).and_then(Arktoshi::new).unwrap_or(Arktoshi::MAX)
     }
 }

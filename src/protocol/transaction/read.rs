@@ -59,7 +59,7 @@ impl SignedTransaction {
         if !context.supports(version) {
             return Err(TransactionError::Version { version });
         }
-        Self::from_encoding(transaction, bytes.into(), body).admit(context)
+        Self::from_encoding(transaction, &bytes).admit(context)
     }
 }
 

@@ -7,16 +7,16 @@ use super::{
 use crate::protocol::{Address, Arktoshi, Nonce, PublicKey, crypto::sha256, keys::multisignature_key};
 use std::sync::OnceLock;
 
-/// A transaction with its wire bytes and id. That it is well-formed is proved if it came from bytes or JSON; one from
+/// A transaction with its id and the length of its wire bytes. The bytes are encoded anew when they are asked for: a network holds
+/// a million transactions, and sends or writes each once. That it is well-formed is proved if it came from bytes or JSON; one from
 /// a builder is what the builder was told (see [`SignedTransaction::check`]). That its signatures hold is not proved.
 #[derive(Clone, Debug)]
 pub struct SignedTransaction {
     transaction: Transaction,
     id: TransactionId,
-    bytes: Box<[u8]>,
     sender_address: Address,
-    /// Length of the bytes before the first signature.
-    body: usize,
+    /// Length of the wire bytes.
+    size: u32,
     standing: Standing,
     verified: OnceLock<bool>,
     known: OnceLock<Box<Known>>,
@@ -52,7 +52,7 @@ pub(super) enum Standing {
 /// By what the transactions say; how and when they were verified does not count.
 impl PartialEq for SignedTransaction {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.bytes == other.bytes && self.transaction == other.transaction
+        self.id == other.id && self.transaction == other.transaction
     }
 }
 
@@ -70,29 +70,27 @@ impl SignedTransaction {
 
     /// [`SignedTransaction::new`] of a sender whose address on the transaction's network is known.
     pub(super) fn sent_from(transaction: Transaction, sender_address: Address) -> Self {
-        let mut bytes = encode::body(&transaction);
-        let body = bytes.len();
-        encode::signatures(&transaction, &mut bytes);
-        Self::assemble(transaction, sender_address, bytes.into(), body)
+        let bytes = encode::bytes(&transaction);
+        Self::assemble(transaction, sender_address, &bytes)
     }
 
     /// From a value and the bytes known to be its encoding.
-    pub(super) fn from_encoding(transaction: Transaction, bytes: Box<[u8]>, body: usize) -> Self {
+    pub(super) fn from_encoding(transaction: Transaction, bytes: &[u8]) -> Self {
+        debug_assert_eq!(encode::bytes(&transaction), bytes, "only what encoding gives is read");
         let address = transaction.sender.address(transaction.network);
-        Self::assemble(transaction, address, bytes, body)
+        Self::assemble(transaction, address, bytes)
     }
 
-    fn assemble(transaction: Transaction, sender_address: Address, bytes: Box<[u8]>, body: usize) -> Self {
+    fn assemble(transaction: Transaction, sender_address: Address, bytes: &[u8]) -> Self {
         let id = match transaction.nonce() {
-            Some(_) => TransactionId(sha256(&bytes)),
+            Some(_) => TransactionId(sha256(bytes)),
             None => TransactionId(transaction.version_one_hash(true, true)),
         };
         Self {
             id,
             sender_address,
             transaction,
-            bytes,
-            body,
+            size: u32::try_from(bytes.len()).expect("lists and texts are short"),
             standing: Standing::Judged,
             verified: OnceLock::new(),
             known: OnceLock::new(),
@@ -106,13 +104,13 @@ impl SignedTransaction {
     }
 
     /// The parts from which [`SignedTransaction::from_kept`] makes it again: bytes, id and standing.
-    pub fn as_kept(&self) -> (&[u8], TransactionId, u8) {
+    pub fn as_kept(&self) -> (Vec<u8>, TransactionId, u8) {
         let standing = match self.standing {
             Standing::Judged => 0,
             Standing::Gated => 1,
             Standing::Exempt => 2,
         };
-        (&self.bytes, self.id, standing)
+        (self.bytes(), self.id, standing)
     }
 
     /// The transaction that was kept as this. It was admitted before, or made wrong on purpose, so no rule is asked. `None`
@@ -140,9 +138,14 @@ impl SignedTransaction {
         self.transaction
     }
 
-    /// The wire bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The wire bytes, encoded from the value.
+    pub fn bytes(&self) -> Vec<u8> {
+        encode::bytes(&self.transaction)
+    }
+
+    /// Length of the wire bytes.
+    pub fn size(&self) -> usize {
+        self.size as usize
     }
 
     pub fn sender(&self) -> &PublicKey {
@@ -178,10 +181,6 @@ impl SignedTransaction {
     /// The rules of the schema at a place and time; bytes and JSON have passed them when they were read.
     pub fn check(&self, context: &TransactionContext<'_>) -> Result<(), TransactionError> {
         Ok(schema::check(&self.transaction, self.id, context)?)
-    }
-
-    pub(super) fn body(&self) -> &[u8] {
-        &self.bytes[..self.body]
     }
 
     pub(super) fn standing(&self) -> Standing {

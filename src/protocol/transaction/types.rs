@@ -29,13 +29,14 @@ mod second_signature;
 mod transfer;
 mod vote;
 
+pub use bridgechain_registration::BridgechainRegistration;
+pub use bridgechain_update::BridgechainUpdate;
 pub use members::{Expiration, Payment, Vote};
 
 use super::{
     BytesError, SchemaError, TransactionContext, TransactionId, decode::WireReader, read::JsonReader, schema::Checked,
 };
 use crate::protocol::{Address, Arktoshi, PublicKey};
-use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,7 +70,8 @@ macro_rules! types {
             $($name,)*
         }
 
-        /// The effect of a transaction: one variant for each type.
+        /// The effect of a transaction: one variant for each type. A long and rare one is boxed, for each transaction takes the memory of
+        /// the longest.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Asset {
             $(
@@ -190,28 +192,13 @@ types! {
     BusinessUpdate { name: Option<String>, website: Option<String>, vat: Option<String>, repository: Option<String> };
 
     2/3 "bridgechainRegistration" in bridgechain_registration:
-    BridgechainRegistration {
-        name: String,
-        seed_nodes: Vec<String>,
-        /// Also the id of the bridgechain from here on.
-        genesis_hash: [u8; 32],
-        repository: String,
-        asset_repository: Option<String>,
-        /// In the order they are signed in.
-        ports: IndexMap<String, u16>,
-    };
+    BridgechainRegistration(Box<BridgechainRegistration>);
 
     2/4 "bridgechainResignation" in bridgechain_resignation:
     BridgechainResignation { bridgechain: [u8; 32] };
 
     2/5 "bridgechainUpdate" in bridgechain_update:
-    BridgechainUpdate {
-        bridgechain: [u8; 32],
-        seed_nodes: Option<Vec<String>>,
-        ports: Option<IndexMap<String, u16>>,
-        repository: Option<String>,
-        asset_repository: Option<String>,
-    };
+    BridgechainUpdate(Box<BridgechainUpdate>);
 }
 
 /// The protocol's rules for one type. A type without an asset states its fees and how it is read.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::protocol::{
     PublicKey,
-    crypto::{CryptoMode, ecdsa, mode, schnorr, sha256, sha256_of},
+    crypto::{CryptoMode, ecdsa, mode, schnorr},
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl SignedTransaction {
         {
             return *outcome;
         }
-        let outcome = self.holds(&self.hash_for_second_signature(), second, key);
+        let outcome = self.holds(&self.transaction().hash_for_second_signature(), second, key);
         // The first answer stays.
         let _ = self.known().second.set((*key, outcome));
         outcome
@@ -74,7 +74,7 @@ impl SignedTransaction {
 
     fn count_signatures(&self, min: u8, keys: &[PublicKey]) -> Result<bool, MultiSignatureCheckError> {
         let signatures = &self.transaction().signatures;
-        let hash = self.hash_for_signatures();
+        let hash = self.transaction().hash_for_signatures();
         let (mut seen, mut valid) = ([false; 256], 0);
         for (position, signature) in signatures.iter().enumerate() {
             let index = usize::from(signature.index);
@@ -92,33 +92,6 @@ impl SignedTransaction {
             }
         }
         Ok(false)
-    }
-
-    /// The digest `signature` is over.
-    pub fn hash_for_signature(&self) -> [u8; 32] {
-        match self.transaction().version {
-            Version::One(_) => self.transaction().hash_for_signature(),
-            Version::Two(_) => sha256_of(&[self.body(), self.indexed_bytes()]),
-        }
-    }
-
-    fn hash_for_second_signature(&self) -> [u8; 32] {
-        let transaction = self.transaction();
-        match transaction.version {
-            Version::One(_) => transaction.hash_for_second_signature(),
-            Version::Two(_) => {
-                let signature = transaction.signature.as_deref().unwrap_or_default();
-                sha256_of(&[self.body(), signature, self.indexed_bytes()])
-            }
-        }
-    }
-
-    /// The digest each of `signatures` is over.
-    pub fn hash_for_signatures(&self) -> [u8; 32] {
-        match self.transaction().version {
-            Version::One(_) => self.transaction().hash_for_signatures(),
-            Version::Two(_) => sha256(self.body()),
-        }
     }
 
     /// Computes the flag of many, faster than one by one. Asking each afterwards gives the same answers as without.
@@ -168,13 +141,17 @@ impl SignedTransaction {
         let transaction = self.transaction();
         let signature = transaction.signature.as_deref().filter(|_| self.is_open() && transaction.nonce().is_some())?;
         let signature = signature.try_into().ok()?;
-        Some(schnorr::Item { hash: self.hash_for_signature(), signature, public: *transaction.sender.as_bytes() })
+        Some(schnorr::Item {
+            hash: transaction.hash_for_signature(),
+            signature,
+            public: *transaction.sender.as_bytes(),
+        })
     }
 
     fn verify_signature(&self) -> bool {
         let transaction = self.transaction();
         let Some(signature) = &transaction.signature else { return false };
-        self.holds(&self.hash_for_signature(), signature, &transaction.sender)
+        self.holds(&transaction.hash_for_signature(), signature, &transaction.sender)
     }
 
     /// The rule that tells the schemes apart: in version 2, 64 bytes are Schnorr.
@@ -183,11 +160,6 @@ impl SignedTransaction {
             Version::Two(_) if signature.len() == 64 => schnorr::verify(hash, signature, key),
             _ => ecdsa::verify(hash, signature, key),
         }
-    }
-
-    /// The wire bytes of `signatures`.
-    fn indexed_bytes(&self) -> &[u8] {
-        &self.bytes()[self.bytes().len() - 65 * self.transaction().signatures.len()..]
     }
 }
 

@@ -19,6 +19,25 @@ const PATH: &str = "asset.bridgechainRegistration";
 
 pub struct Type;
 
+/// What is registered. Source: protocol.md 3.4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgechainRegistration {
+    pub name: String,
+    pub seed_nodes: Vec<String>,
+    /// Also the id of the bridgechain from here on.
+    pub genesis_hash: [u8; 32],
+    pub repository: String,
+    pub asset_repository: Option<String>,
+    /// In the order they are signed in.
+    pub ports: IndexMap<String, u16>,
+}
+
+impl From<BridgechainRegistration> for Asset {
+    fn from(registration: BridgechainRegistration) -> Self {
+        Self::BridgechainRegistration(Box::new(registration))
+    }
+}
+
 impl Transaction {
     pub fn bridgechain_registration(
         name: impl Into<String>,
@@ -29,14 +48,9 @@ impl Transaction {
         ports: IndexMap<String, u16>,
     ) -> TransactionBuilder {
         let (name, repository) = (name.into(), repository.into());
-        TransactionBuilder::new(Asset::BridgechainRegistration {
-            name,
-            seed_nodes,
-            genesis_hash,
-            repository,
-            asset_repository,
-            ports,
-        })
+        let registration =
+            BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports };
+        TransactionBuilder::new(registration.into())
     }
 }
 
@@ -51,9 +65,9 @@ impl TransactionType for Type {
 
     /// Registration and update have their members in different orders.
     fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
-        own!(asset is Asset::BridgechainRegistration {
-            name, seed_nodes, genesis_hash, repository, asset_repository, ports
-        });
+        own!(asset is Asset::BridgechainRegistration(registration));
+        let BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } =
+            &**registration;
         encode::text(out, Some(name));
         encode::list(out, seed_nodes);
         out.extend(genesis_hash);
@@ -62,20 +76,21 @@ impl TransactionType for Type {
     }
 
     fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError> {
-        Ok(Asset::BridgechainRegistration {
+        Ok(BridgechainRegistration {
             name: wire.text("asset.bridgechainRegistration.name")?,
             seed_nodes: wire.texts("seedNodes")?,
             genesis_hash: wire.array("asset.bridgechainRegistration.genesisHash")?,
             repository: wire.text("asset.bridgechainRegistration.bridgechainRepository")?,
             asset_repository: wire.optional_text("asset.bridgechainRegistration.bridgechainAssetRepository")?,
             ports: read_ports(wire)?,
-        })
+        }
+        .into())
     }
 
     fn to_json(&self, asset: &Asset) -> Option<Value> {
-        own!(asset is Asset::BridgechainRegistration {
-            name, seed_nodes, genesis_hash, repository, asset_repository, ports
-        });
+        own!(asset is Asset::BridgechainRegistration(registration));
+        let BridgechainRegistration { name, seed_nodes, genesis_hash, repository, asset_repository, ports } =
+            &**registration;
         let mut out = texts([("name", Some(name))]);
         out.insert("seedNodes".to_owned(), json!(seed_nodes));
         out.insert("genesisHash".to_owned(), hex::encode(genesis_hash).into());
@@ -90,18 +105,20 @@ impl TransactionType for Type {
         for key in ["name", "seedNodes", "genesisHash", "bridgechainRepository", "ports"] {
             asset.require(PATH, key)?;
         }
-        Ok(Asset::BridgechainRegistration {
+        Ok(BridgechainRegistration {
             name: checked(asset, PATH, "name", schema::name)?.expect("required above"),
             seed_nodes: seed_nodes(asset, PATH)?.expect("required above"),
             genesis_hash: asset.required_hex(PATH, "genesisHash")?,
             repository: checked(asset, PATH, "bridgechainRepository", schema::uri)?.expect("required above"),
             asset_repository: optional_uri(asset, PATH, "bridgechainAssetRepository", json.lax())?,
             ports: ports(json, asset, PATH)?.expect("required above"),
-        })
+        }
+        .into())
     }
 
     fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
-        own!(asset is Asset::BridgechainRegistration { name, seed_nodes, repository, asset_repository, ports, .. });
+        own!(asset is Asset::BridgechainRegistration(registration));
+        let BridgechainRegistration { name, seed_nodes, repository, asset_repository, ports, .. } = &**registration;
         schema::name(&format!("{PATH}.name"), name)?;
         check_members(PATH, Some(seed_nodes), Some(repository), asset_repository.as_ref(), Some(ports))
     }

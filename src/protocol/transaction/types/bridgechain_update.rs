@@ -22,6 +22,22 @@ const MEMBERS: &str = "seedNodes, ports, bridgechainRepository, bridgechainAsset
 
 pub struct Type;
 
+/// The members that change. Source: protocol.md 3.4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgechainUpdate {
+    pub bridgechain: [u8; 32],
+    pub seed_nodes: Option<Vec<String>>,
+    pub ports: Option<IndexMap<String, u16>>,
+    pub repository: Option<String>,
+    pub asset_repository: Option<String>,
+}
+
+impl From<BridgechainUpdate> for Asset {
+    fn from(update: BridgechainUpdate) -> Self {
+        Self::BridgechainUpdate(Box::new(update))
+    }
+}
+
 impl Transaction {
     /// At least one of the four beside the id must be there.
     pub fn bridgechain_update(
@@ -31,13 +47,9 @@ impl Transaction {
         repository: Option<String>,
         asset_repository: Option<String>,
     ) -> TransactionBuilder {
-        TransactionBuilder::new(Asset::BridgechainUpdate {
-            bridgechain,
-            seed_nodes,
-            ports,
-            repository,
-            asset_repository,
-        })
+        TransactionBuilder::new(
+            BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository }.into(),
+        )
     }
 }
 
@@ -51,7 +63,8 @@ impl TransactionType for Type {
     }
 
     fn write(&self, asset: &Asset, out: &mut Vec<u8>) {
-        own!(asset is Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository });
+        own!(asset is Asset::BridgechainUpdate(update));
+        let BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository } = &**update;
         out.extend(bridgechain);
         encode::list(out, seed_nodes.as_deref().unwrap_or_default());
         match ports {
@@ -62,17 +75,19 @@ impl TransactionType for Type {
     }
 
     fn read(&self, wire: &mut WireReader<'_>) -> Result<Asset, BytesError> {
-        Ok(Asset::BridgechainUpdate {
+        Ok(BridgechainUpdate {
             bridgechain: wire.array("asset.bridgechainUpdate.bridgechainId")?,
             seed_nodes: Some(wire.texts("seedNodes")?).filter(|nodes| !nodes.is_empty()),
             ports: Some(read_ports(wire)?).filter(|ports| !ports.is_empty()),
             repository: wire.optional_text("asset.bridgechainUpdate.bridgechainRepository")?,
             asset_repository: wire.optional_text("asset.bridgechainUpdate.bridgechainAssetRepository")?,
-        })
+        }
+        .into())
     }
 
     fn to_json(&self, asset: &Asset) -> Option<Value> {
-        own!(asset is Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository });
+        own!(asset is Asset::BridgechainUpdate(update));
+        let BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository } = &**update;
         let mut out = Map::new();
         out.insert("bridgechainId".to_owned(), hex::encode(bridgechain).into());
         if let Some(nodes) = seed_nodes {
@@ -95,11 +110,12 @@ impl TransactionType for Type {
         let asset_repository = optional_uri(asset, PATH, "bridgechainAssetRepository", json.lax())?;
         let any = seed_nodes.is_some() || ports.is_some() || repository.is_some() || asset_repository.is_some();
         schema::at_least_one(PATH, any, MEMBERS)?;
-        Ok(Asset::BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository })
+        Ok(BridgechainUpdate { bridgechain, seed_nodes, ports, repository, asset_repository }.into())
     }
 
     fn check(&self, asset: &Asset, _: &TransactionContext<'_>) -> Checked {
-        own!(asset is Asset::BridgechainUpdate { seed_nodes, ports, repository, asset_repository, .. });
+        own!(asset is Asset::BridgechainUpdate(update));
+        let BridgechainUpdate { seed_nodes, ports, repository, asset_repository, .. } = &**update;
         let any = seed_nodes.is_some() || ports.is_some() || repository.is_some() || asset_repository.is_some();
         schema::at_least_one(PATH, any, MEMBERS)?;
         let (repository, asset_repository) = (repository.as_ref(), asset_repository.as_ref());
