@@ -2,6 +2,8 @@
 //! settle; the speed of forging beside that of the same run without a folder; how long it takes to start again, from a
 //! checkpoint and by playing all slots, with the index and without it; and how soon an old block is read.
 //!
+//! With `transactions` blocks are full, and the wallets are as many as one likes: `-- transactions 10000000 1000000`.
+//!
 //! `cargo bench --bench store` plays 200,000 blocks (minutes: each of 51 nodes takes each block); `-- 10000000` plays so many.
 //! Signatures are modelled, for what is measured is not cryptography. The folder lies in the system's folder for temporary
 //! files.
@@ -79,10 +81,15 @@ fn plan(scenario: &Scenario) -> (Plan, FaultDesk) {
     (plan, desk)
 }
 
-/// A testnet in a folder.
-struct Kept {
+/// A testnet.
+struct Run {
     plan: Plan,
     stage: Stage,
+    kept: Option<Kept>,
+}
+
+/// The folder that keeps a testnet.
+struct Kept {
     writer: FolderWriter,
     checkpoints: Checkpoints,
     /// The height of the base that it began with.
@@ -93,7 +100,13 @@ fn beside(digest: &TraceDigest) -> Beside {
     Beside { digest: digest.clone(), numbers: Box::new(Vec::new), go_on: Box::new(|_| Ok(())) }
 }
 
-impl Kept {
+impl Run {
+    fn without_folder() -> Self {
+        let (plan, _) = plan(&scenario());
+        let stage = Stage::inline(&plan, vec![Box::new(TraceDigest::default())]);
+        Self { plan, stage, kept: None }
+    }
+
     fn open(folder: &Path, by_checkpoint: bool) -> Self {
         let scenario = scenario();
         let (plan, desk) = plan(&scenario);
@@ -114,40 +127,55 @@ impl Kept {
         stage.log_in(writer.input_log().expect("a folder has one"));
         let tell = |why: &str| panic!("{why}");
         let checkpoints = Checkpoints::new(folder, &plan, writer.clone(), beside(&digest), EVERY, tell).unwrap();
-        Self { plan, stage, writer, checkpoints, base }
+        Self { plan, stage, kept: Some(Kept { writer, checkpoints, base }) }
     }
 
     fn play(&mut self, height: Height) {
         while self.tip().height() < height {
             self.some();
         }
-        self.writer.outcome().expect("it was written");
+        self.is_written();
+    }
+
+    fn is_written(&self) {
+        if let Some(kept) = &self.kept {
+            kept.writer.outcome().expect("it was written");
+        }
     }
 
     fn some(&mut self) {
-        some(&mut self.stage);
+        for _ in 0..EVENTS_AT_ONCE {
+            among_actors(self.stage.step(SimTime::from_micros(u64::MAX))).expect("nobody dies");
+        }
+        let Some(kept) = &mut self.kept else { return };
         let world = self.stage.world();
-        self.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
-        if let Some(lowest) = self.writer.settle(world.tips()) {
+        kept.writer.stands(world.now(), world.delivered(), world.tips().winning(), false);
+        if let Some(lowest) = kept.writer.settle(world.tips()) {
             self.stage.forget_moments(lowest);
             self.stage.let_go_of_inputs(usize::MAX);
         }
-        if self.checkpoints.is_due(self.tip().height()) {
+        if kept.checkpoints.is_due(self.stage.world().tips().winning().height()) {
             self.keep();
         }
     }
 
-    /// Ends with a checkpoint.
+    /// Ends as a clean stop does, with a checkpoint.
     fn stop(mut self) {
         self.keep();
-        self.checkpoints.end();
+        self.kill();
+    }
+
+    /// Ends without another checkpoint.
+    fn kill(mut self) {
+        self.kept.iter_mut().for_each(|kept| kept.checkpoints.end());
     }
 
     fn keep(&mut self) {
         let now = self.stage.world().now();
         self.stage.rest_until(now);
         let moment = among_actors(self.stage.moment()).expect("nobody dies");
-        self.checkpoints.keep(moment, self.stage.snapshots());
+        let snapshots = self.stage.snapshots();
+        self.kept.iter_mut().for_each(|kept| kept.checkpoints.keep(moment.clone(), snapshots));
     }
 
     fn tip(&self) -> Arc<Link> {
@@ -155,32 +183,20 @@ impl Kept {
     }
 }
 
-fn some(stage: &mut Stage) {
-    for _ in 0..EVENTS_AT_ONCE {
-        among_actors(stage.step(SimTime::from_micros(u64::MAX))).expect("nobody dies");
-    }
-}
-
-/// So many blocks without a folder.
-fn plain(height: Height) -> (Duration, String) {
-    let (plan, _) = plan(&scenario());
-    let mut stage = Stage::inline(&plan, vec![Box::new(TraceDigest::default())]);
-    let begun = Instant::now();
-    while stage.world().tips().winning().height() < height {
-        some(&mut stage);
-    }
-    (begun.elapsed(), at(stage.world().tips().winning(), height))
-}
-
-/// The same in a folder.
-fn kept(height: Height) -> (Duration, String) {
+/// The time that something takes without a folder and in one: both end with the same block.
+fn beside_each_other(mut play: impl FnMut(&mut Run) -> String) -> (Duration, Duration) {
+    let mut timed = |run: &mut Run| {
+        let begun = Instant::now();
+        let last = play(run);
+        (begun.elapsed(), last)
+    };
+    let (without, one) = timed(&mut Run::without_folder());
     let folder = tempfile::tempdir().unwrap();
-    let mut kept = Kept::open(folder.path(), true);
-    let begun = Instant::now();
-    kept.play(height);
-    let took = begun.elapsed();
-    kept.checkpoints.end();
-    (took, at(&kept.tip(), height))
+    let mut kept = Run::open(folder.path(), true);
+    let (with, other) = timed(&mut kept);
+    kept.kill();
+    assert_eq!(one, other, "it is the same chain");
+    (without, with)
 }
 
 fn at(tip: &Arc<Link>, height: Height) -> String {
@@ -197,8 +213,10 @@ fn forging(blocks: u32) {
     let mut ratios = Vec::new();
     let mut each = Vec::new();
     for _ in 0..PAIRS {
-        let ((without, one), (with, other)) = (plain(height), kept(height));
-        assert_eq!(one, other, "it is the same chain");
+        let (without, with) = beside_each_other(|run| {
+            run.play(height);
+            at(&run.tip(), height)
+        });
         ratios.push(with.as_secs_f64() / without.as_secs_f64());
         each.push(f64::from(blocks) / with.as_secs_f64());
     }
@@ -217,7 +235,7 @@ fn bytes_of(folder: &Path) -> u64 {
     entries.map(bytes).sum()
 }
 
-fn reading(kept: &Kept, heights: std::ops::RangeInclusive<u32>, what: &str) -> f64 {
+fn reading(kept: &Run, heights: std::ops::RangeInclusive<u32>, what: &str) -> f64 {
     let (tip, mut random) = (kept.tip(), ChaCha8Rng::seed_from_u64(1));
     let mut times = Vec::new();
     for _ in 0..READS {
@@ -232,9 +250,20 @@ fn reading(kept: &Kept, heights: std::ops::RangeInclusive<u32>, what: &str) -> f
     middle
 }
 
+/// Seconds of a start, after which the chain goes through this block.
+fn start(folder: &Path, by_checkpoint: bool, tip: &str, height: Height) -> f64 {
+    let begun = Instant::now();
+    let run = Run::open(folder, by_checkpoint);
+    let took = begun.elapsed().as_secs_f64();
+    let base = run.kept.as_ref().map_or(Height(0), |kept| kept.base);
+    assert_eq!(base > Height(0), by_checkpoint && run.plan.tree.cut() > Height(0), "a checkpoint has a base");
+    assert_eq!(at(&run.tip(), height), tip, "it is where it was");
+    took
+}
+
 fn lasting(blocks: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let mut kept = Kept::open(folder.path(), true);
+    let mut kept = Run::open(folder.path(), true);
     let early = Height((blocks / 4).max(10_000));
     kept.play(early);
     let before = memory();
@@ -254,17 +283,10 @@ fn lasting(blocks: u32) {
     let cut = kept.plan.tree.cut();
     reading(&kept, 2..=cut.0, "a settled block is read in");
     assert!(kept.plan.tree.settled().is_some_and(|settled| settled.top() == cut));
-    kept.checkpoints.end();
-    drop(kept);
-    let start = |by_checkpoint| {
-        let begun = Instant::now();
-        let kept = Kept::open(folder.path(), by_checkpoint);
-        assert_eq!(kept.base.0 > 0, by_checkpoint, "a checkpoint has a base");
-        assert_eq!(at(&kept.tip(), Height(blocks)), tip, "it is where it was");
-        begun.elapsed().as_secs_f64()
-    };
+    kept.kill();
+    let start = |by_checkpoint| start(folder.path(), by_checkpoint, &tip, Height(blocks));
     println!("start from the last checkpoint, as after a kill: {:.2} s", start(true));
-    Kept::open(folder.path(), true).stop();
+    Run::open(folder.path(), true).stop();
     println!("start after a clean stop: {:.2} s", start(true));
     if blocks > PLAYED_MAX {
         return;
@@ -305,7 +327,7 @@ impl Payers {
 const REQUEST: usize = 40;
 const PENDING_MAX: u64 = 800;
 
-impl Kept {
+impl Run {
     /// Has so many transactions handed in at a node, and plays on until they are on its chain.
     fn pay(&mut self, count: u64, payers: &mut Payers) {
         let (mut sent, begun) = (0, self.on_chain());
@@ -314,8 +336,10 @@ impl Kept {
                 let transactions: Vec<_> = (0..REQUEST).map(|_| payers.transfer()).collect();
                 let what = Intervention::Submit { node: NodeId(0), transactions: transactions.into() };
                 let world = self.stage.world();
-                self.writer.comes_in(world.now(), world.delivered(), world.tips(), &what);
-                let place = self.writer.last_place();
+                let place = self.kept.as_mut().and_then(|kept| {
+                    kept.writer.comes_in(world.now(), world.delivered(), world.tips(), &what);
+                    kept.writer.last_place()
+                });
                 let outcome = among_actors(self.stage.intervene_at(what, place)).expect("nobody dies");
                 let is_taken = matches!(&outcome, Outcome::Submitted(taken) if taken.accept.len() == REQUEST);
                 assert!(is_taken, "all are in order: {outcome:?}");
@@ -323,7 +347,7 @@ impl Kept {
             }
             self.some();
         }
-        self.writer.outcome().expect("it was written");
+        self.is_written();
     }
 
     fn on_chain(&self) -> u64 {
@@ -331,16 +355,36 @@ impl Kept {
     }
 }
 
+/// Transactions whose speed is compared: so many that the first have settled for a while when the last come.
+const COMPARED: u64 = 1_200_000;
+
+/// Time that transactions take in a folder, beside the same without one.
+fn forging_full_blocks(count: u64, wallets: u32) {
+    let (without, with) = beside_each_other(|run| {
+        run.play(Height(2));
+        run.pay(count, &mut Payers::new(&scenario().testnet(SeedTree::new(7)), wallets));
+        let tip = run.tip();
+        at(&tip, Height(tip.height().0 - 1))
+    });
+    println!(
+        "forging {count} transactions in a folder: {:.0} a second, time ratio {:.3} to a run without",
+        count as f64 / with.as_secs_f64(),
+        with.as_secs_f64() / without.as_secs_f64()
+    );
+}
+
 /// So many transactions to so many wallets.
 fn paying(count: u64, wallets: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let mut kept = Kept::open(folder.path(), true);
+    let mut kept = Run::open(folder.path(), true);
     // Of the second version from there on.
     kept.play(Height(2));
     let mut payers = Payers::new(&scenario().testnet(SeedTree::new(7)), wallets);
+    let mut most = 0;
     for tenth in 1..=10 {
         let begun = Instant::now();
         kept.pay(count / 10, &mut payers);
+        most = most.max(memory());
         println!(
             "{} transactions, {} blocks, {} wallets: {} MiB, {:.0} transactions a second",
             count / 10 * tenth,
@@ -350,13 +394,16 @@ fn paying(count: u64, wallets: u32) {
             (count / 10) as f64 / begun.elapsed().as_secs_f64()
         );
     }
-    let (tip, height) = (kept.tip().id(), kept.tip().height());
-    kept.checkpoints.end();
-    drop(kept);
-    let begun = Instant::now();
-    let kept = Kept::open(folder.path(), true);
-    assert_eq!(kept.tip().ancestor(height).map(|link| link.id()), Some(tip));
-    println!("start from the last checkpoint: {:.2} s, {} MiB", begun.elapsed().as_secs_f64(), memory() >> 20);
+    println!("most memory at the end of a tenth: {} MiB", most >> 20);
+    let on_disk = |part: &str| bytes_of(&folder.path().join(part)) as f64 / count as f64;
+    println!("on disk: {:.0} bytes a transaction in the log, {:.0} in the index", on_disk("log"), on_disk("index"));
+    let height = kept.tip().height();
+    let tip = at(&kept.tip(), height);
+    kept.kill();
+    let killed = start(folder.path(), true, &tip, height);
+    println!("start from the last checkpoint, as after a kill: {killed:.2} s, {} MiB", memory() >> 20);
+    Run::open(folder.path(), true).stop();
+    println!("start after a clean stop: {:.2} s", start(folder.path(), true, &tip, height));
 }
 
 fn main() {
@@ -365,7 +412,9 @@ fn main() {
     scenario().crypto.during(|| match (is_paid, &numbers[..]) {
         (true, numbers) => {
             let count = numbers.first().copied().unwrap_or(100_000);
-            paying(count.into(), numbers.get(1).copied().unwrap_or(count / 10));
+            let wallets = numbers.get(1).copied().unwrap_or(count / 10);
+            forging_full_blocks(COMPARED.min(count.into()), wallets);
+            paying(count.into(), wallets);
         }
         (false, numbers) => {
             let blocks = numbers.first().copied().unwrap_or(200_000);

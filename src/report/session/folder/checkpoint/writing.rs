@@ -62,7 +62,7 @@ struct Job {
 }
 
 impl Checkpoints {
-    /// Takes one after so many blocks or ten seconds, of a testnet that begins or goes on now. `tell` hears when one cannot
+    /// Takes one after so many blocks or five seconds, of a testnet that begins or goes on now. `tell` hears when one cannot
     /// be written.
     ///
     /// # Errors
