@@ -9,8 +9,8 @@
 //! 4. Applying it to the parent's state gives its own (`state.rs`).
 //! 5. The new link points to its parent and, by a jump, to an ancestor farther back, so that the block at any height of any
 //!    fork is found in logarithmic time.
-//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and those of every seam for good. A missing one is
-//!    computed again from the nearest below.
+//! 6. The states of the newest 128 blocks of a chain stay, 1,024 in all, and for good those below every seam, where what settles
+//!    may end. A missing one is computed again from the nearest below.
 //! 7. Every thousandth block is a seam. No jump but a seam's goes below one, so a chain that has settled (`settled.rs`) is
 //!    cut at a seam and nowhere else: what lies below a seam can be exchanged, what lies below another block never is.
 //!
@@ -60,7 +60,7 @@ const STATES_KEPT: u32 = 128;
 /// States of blocks on all forks together that are kept at hand, the last asked for: those on forks that nobody follows
 /// any more are among the first to go.
 pub(crate) const STATES_KEPT_IN_ALL: usize = 1_024;
-/// Every so many blocks there is a seam. The state of a seam is kept for good, so that an old one is recomputed from not too
+/// Every so many blocks there is a seam. The state below a seam is kept for good, so that an old one is recomputed from not too
 /// far.
 pub const SPAN: u32 = 1_000;
 
@@ -488,7 +488,7 @@ impl BlockTree {
         while with_state.len() > STATES_KEPT_IN_ALL
             && let Some(oldest) = with_state.pop_front()
         {
-            if let Some(oldest) = oldest.upgrade().filter(|oldest| !self.is_checkpoint(oldest.height())) {
+            if let Some(oldest) = oldest.upgrade().filter(|oldest| !self.keeps_state(oldest.height())) {
                 oldest.applied.store(None);
             }
         }
@@ -496,14 +496,14 @@ impl BlockTree {
 
     fn drop_old_state(&self, link: &Arc<Link>) {
         let old = Height(link.height().0.saturating_sub(STATES_KEPT));
-        if old.0 > 1 && !self.is_checkpoint(old) {
+        if old.0 > 1 && !self.keeps_state(old) {
             let link = link.ancestor(old).expect("the height is below the link's");
             link.applied.store(None);
         }
     }
 
     /// Returns true if the state of this height is kept for good.
-    fn is_checkpoint(&self, height: Height) -> bool {
-        height == Height::GENESIS || is_seam(height, self.span)
+    fn keeps_state(&self, height: Height) -> bool {
+        height == Height::GENESIS || is_seam(height.next(), self.span)
     }
 }
