@@ -492,9 +492,14 @@ fn a_start_from_a_checkpoint_is_the_start_that_plays_everything_where_blocks_set
     assert!(quick * 2 > bases.len() && bases.iter().max() >= Some(&Height(20)), "the starts began with {bases:?}");
 }
 
+/// The number of kills that `DPOSLAB_KILLS` asks for, or this one.
+pub fn kills_or(kills: u32) -> u32 {
+    env::var("DPOSLAB_KILLS").map_or(kills, |text| text.parse().expect("a number"))
+}
+
 /// Returns the heights of the bases that the starts began with.
 fn kills_hold(kills: u32, seed: u64, begin: impl Fn() -> Kept) -> Vec<Height> {
-    let kills: u32 = env::var("DPOSLAB_KILLS").map_or(kills, |text| text.parse().expect("a number"));
+    let kills = kills_or(kills);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut kept, mut saved, mut passed, mut highest) = (begin(), 0, 0, Height(0));
     let mut bases = Vec::new();

@@ -1,6 +1,7 @@
 //! A testnet that is kept in a folder: it goes on where it was, whatever ended it, and damage is named.
 
 use crate::{
+    checkpoints::kills_or,
     support::{dposlab, run},
     testnet::Up,
 };
@@ -216,7 +217,7 @@ fn the_pace_that_was_set_is_kept() {
     assert_eq!(pace(&place.start(&["--speed", "max"])), "manual");
 }
 
-/// At fifty instants: whatever was answered before is there again, and the chain is never shorter than it was told to be.
+/// At fifty instants, or as many as `DPOSLAB_KILLS` says: whatever was answered before is there again, and the chain is never shorter than it was told to be.
 #[test]
 #[ignore = "long: CI runs it"]
 fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
@@ -224,7 +225,7 @@ fn whoever_kills_it_whenever_loses_nothing_that_was_answered() {
     let mut random = ChaCha8Rng::seed_from_u64(28);
     let mut blocks: BTreeMap<u64, Value> = BTreeMap::new();
     let (mut transactions, mut snapshots): (Vec<Value>, usize) = (Vec::new(), 0);
-    for _ in 0..50 {
+    for _ in 0..kills_or(50) {
         let up = place.start(&["--speed", "2000"]);
         let last = |blocks: &BTreeMap<u64, Value>| blocks.last_key_value().map_or(0, |(height, _)| *height);
         assert!(up.height() >= last(&blocks), "{} after {}", up.height(), last(&blocks));
