@@ -2,7 +2,9 @@
 //! settle; the speed of forging beside that of the same run without a folder; how long it takes to start again, from a
 //! checkpoint and by playing all slots, with the index and without it; and how soon an old block is read.
 //!
-//! With `transactions` blocks are full, and the wallets are as many as one likes: `-- transactions 10000000 1000000`.
+//! With `transactions` blocks are full, and the wallets are as many as one likes: `-- transactions 10000000 1000000`. With `compared`
+//! the time of so many transactions stands beside that of the same run without a folder: `-- compared 1200000 100000`, of which the
+//! first fifth settles.
 //!
 //! `cargo bench --bench store` plays 200,000 blocks (minutes: each of 51 nodes takes each block); `-- 10000000` plays so many.
 //! Signatures are modelled, for what is measured is not cryptography. The folder lies in the system's folder for temporary
@@ -355,9 +357,6 @@ impl Run {
     }
 }
 
-/// Transactions whose speed is compared: so many that the first have settled for a while when the last come.
-const COMPARED: u64 = 1_200_000;
-
 /// Time that transactions take in a folder, beside the same without one.
 fn forging_full_blocks(count: u64, wallets: u32) {
     let (without, with) = beside_each_other(|run| {
@@ -408,16 +407,18 @@ fn paying(count: u64, wallets: u32) {
 
 fn main() {
     let numbers: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    let is_paid = std::env::args().any(|argument| argument == "transactions");
-    scenario().crypto.during(|| match (is_paid, &numbers[..]) {
-        (true, numbers) => {
-            let count = numbers.first().copied().unwrap_or(100_000);
-            let wallets = numbers.get(1).copied().unwrap_or(count / 10);
-            forging_full_blocks(COMPARED.min(count.into()), wallets);
-            paying(count.into(), wallets);
-        }
-        (false, numbers) => {
-            let blocks = numbers.first().copied().unwrap_or(200_000);
+    let is = |word: &str| std::env::args().any(|argument| argument == word);
+    let count = numbers.first().copied();
+    let wallets = |count: u32| numbers.get(1).copied().unwrap_or(count / 10);
+    scenario().crypto.during(|| {
+        if is("compared") {
+            let count = count.unwrap_or(1_200_000);
+            forging_full_blocks(count.into(), wallets(count));
+        } else if is("transactions") {
+            let count = count.unwrap_or(100_000);
+            paying(count.into(), wallets(count));
+        } else {
+            let blocks = count.unwrap_or(200_000);
             assert!(blocks >= 20_000, "give 20,000 blocks or more: the newest 6,000 do not settle");
             forging((blocks / 20).clamp(10_000, 20_000));
             lasting(blocks);
