@@ -149,7 +149,7 @@ fn each_candidate(call: &Call<'_>, generator: Option<&PublicKey>, mut visit: imp
     }
     if let Some(id) = parameters.text("id") {
         find_by_id(call, id).and_then(|row| at(row.height()));
-    } else if let Some(height) = parameters.integer("height") {
+    } else if let Some(height) = parameters.number::<i64>("height") {
         u32::try_from(height).ok().and_then(|height| at(Height(height)));
     } else if let Some(previous) = parameters.text("previousBlock") {
         at(match find_by_id(call, previous) {

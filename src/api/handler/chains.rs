@@ -86,14 +86,14 @@ pub fn list(call: &Call<'_>) -> Outcome {
 
 /// `GET /lab/chains/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let id = id(call)?;
+    let id = call.id()?;
     let chain = chains(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ChainRow::of((id, chain), call)))
 }
 
 /// `DELETE /lab/chains/{id}`.
 pub fn delete(call: &Call<'_>) -> Outcome {
-    if chains(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
+    if chains(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// No chain has this number.
@@ -108,11 +108,6 @@ fn chains<'c>(call: &'c Call<'_>) -> Result<&'c Chains, ApiError> {
     call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)
 }
 
-fn id(call: &Call<'_>) -> Result<u64, ApiError> {
-    let number = call.arguments.integer("id").and_then(|number| u64::try_from(number).ok());
-    number.ok_or(ApiError::NO_ROUTE)
-}
-
 /// The address that the client called.
 pub(super) fn host(call: &Call<'_>) -> String {
     call.request.host().unwrap_or("127.0.0.1:4003").to_owned()
@@ -121,9 +116,9 @@ pub(super) fn host(call: &Call<'_>) -> String {
 fn wish(call: &Call<'_>) -> Result<ChainWish, ApiError> {
     let given = &call.parameters;
     let mut set: Vec<String> = given.texts("set").unwrap_or_default().to_vec();
-    set.extend(given.integer("delegates").map(|delegates| format!("network.delegates={delegates}")));
+    set.extend(given.number("delegates").map(|delegates: u32| format!("network.delegates={delegates}")));
     Ok(ChainWish {
-        seed: given.integer("seed").and_then(|seed| u64::try_from(seed).ok()),
+        seed: given.number("seed"),
         scenario: given.text("scenario").map(str::to_owned),
         set,
         pace: pace(&call.body)?,

@@ -5,7 +5,7 @@ use crate::{
         http::{ApiError, Reply, guard::Access},
         lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
         table::{
-            Bound, Call, Given, Outcome, Parameter, Rule, Shape, both,
+            Bound, Call, Outcome, Parameter, Rule, Shape, both,
             json::{self, Object},
             parameter::ANY_TEXT,
             route::Verb,
@@ -90,12 +90,12 @@ pub async fn create(call: Call<'_>) -> Outcome {
 
 /// `GET /lab/chaos/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    show_number(call, number(call))
+    show_number(call, call.id()?)
 }
 
 /// `DELETE /lab/chaos/{id}`: answers with what the rule did.
 pub async fn delete(call: Call<'_>) -> Outcome {
-    let (reply, id) = (show(&call)?, number(&call));
+    let (reply, id) = (show(&call)?, call.id()?);
     call.context.chaos.remove(id);
     note(&call, ChaosChange::Deleted { node: call.context.view.node(), id }).await;
     Ok(reply)
@@ -121,10 +121,6 @@ fn as_asked(number: u64, rule: &ChaosRule) -> serde_json::Map<String, serde_json
     let mut members: serde_json::Map<_, _> = serde_json::from_slice(&text).expect("an object was written");
     ["id", "matched", "applied"].into_iter().for_each(|name| _ = members.remove(name));
     members
-}
-
-fn number(call: &Call<'_>) -> u64 {
-    call.arguments.integer("id").and_then(|id| u64::try_from(id).ok()).unwrap_or_default()
 }
 
 fn show_number(call: &Call<'_>, number: u64) -> Outcome {
@@ -163,14 +159,13 @@ fn read(call: &Call<'_>) -> Result<RuleLine, ApiError> {
     let given = &call.parameters;
     let treatment = read_treatment(call)?;
     let text = |name| given.text(name).map(str::to_owned);
-    let number = |name| given.integer(name).and_then(|number| u64::try_from(number).ok());
     let line = RuleLine {
         route: text("route"),
         method: text("method"),
         event: text("event"),
-        share: number("share").map_or(MILLION, |share| u32::try_from(share).unwrap_or(MILLION)),
-        count: number("count"),
-        seed: number("seed"),
+        share: given.number("share").unwrap_or(MILLION),
+        count: given.number("count"),
+        seed: given.number("seed"),
         treatment,
     };
     let foreign: &[&str] = if treatment.is_of_posts() { &["route", "method"] } else { &["event"] };
@@ -190,8 +185,8 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
         let found = if named.is_empty() { "none".to_owned() } else { named.join(" and ") };
         return refuse(format!("found {found} of what a rule can do, allowed is one of {}", TREATMENTS.join(", ")));
     };
-    let number = given.integer(name).and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
-    if given.get(name) == Some(&Given::Boolean(false)) {
+    let number = given.number(name).unwrap_or_default();
+    if given.flag(name) == Some(false) {
         return refuse(format!("{name}: found false, allowed is true"));
     }
     let served = call.context.chaos.served();
@@ -204,8 +199,8 @@ fn read_treatment(call: &Call<'_>) -> Result<Treatment, ApiError> {
         "status" => Treatment::Status(number as u16),
         "cut" => Treatment::Cut,
         "stale" => Treatment::Stale(number),
-        "node" if given.integer(name).is_none_or(|node| node as usize >= served) => {
-            let found = given.integer(name).unwrap_or_default();
+        "node" if given.number(name).is_none_or(|node: usize| node >= served) => {
+            let found: i64 = given.number(name).unwrap_or_default();
             let most = served.saturating_sub(1);
             return refuse(format!("node: found {found}, allowed are the served nodes 0 to {most} (--api-nodes)"));
         }

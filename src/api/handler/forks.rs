@@ -92,8 +92,8 @@ type Blocks = BTreeMap<(Height, BlockId), Arc<Link>>;
 pub fn tree(call: &Call<'_>) -> Outcome {
     let state = call.context.board.state();
     let winning = state.tips.winning().clone();
-    let asked = call.parameters.integer("from").and_then(|from| u32::try_from(from).ok());
-    let from = Height(asked.unwrap_or(winning.height().0.saturating_sub(DEPTH)).max(1));
+    let from = call.parameters.number("from").unwrap_or(winning.height().0.saturating_sub(DEPTH));
+    let from = Height(from.max(1));
     let (blocks, left_off) = blocks(&state, from);
     let mut standing: BTreeMap<BlockId, usize> = BTreeMap::new();
     for tip in state.tips.all() {

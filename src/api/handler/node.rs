@@ -88,8 +88,7 @@ pub fn crypto(call: &Call<'_>) -> Outcome {
 /// `GET /api/node/debug`.
 pub fn debug(call: &Call<'_>) -> Outcome {
     let log = call.context.log.as_ref().ok_or(ApiError::NO_ROUTE)?;
-    let lines = call.parameters.integer("lines").and_then(|lines| usize::try_from(lines).ok());
-    Ok(Reply::text(log.last(lines.unwrap_or(LINES_SHOWN))))
+    Ok(Reply::text(log.last(call.parameters.number("lines").unwrap_or(LINES_SHOWN))))
 }
 
 /// `GET /api/blockchain`.

@@ -11,7 +11,7 @@ use crate::{
             chaos::Chaos,
             views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
-        table::{Bound, Call, Given, Member, Outcome, Parameter, Rule, Shape, both, json, shape::BLOCK_ID},
+        table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, json, shape::BLOCK_ID},
         view::View,
     },
     ledger::Link,
@@ -108,19 +108,19 @@ pub async fn list(call: Call<'_>) -> Outcome {
 
 /// `GET /lab/views/{id}`.
 pub fn show(call: &Call<'_>) -> Outcome {
-    let id = id(call)?;
+    let id = call.id()?;
     let view = views(call)?.get(id).ok_or(MISSING)?;
     Ok(call.show_row(MEMBERS, &ViewRow::of((id, view), call)))
 }
 
 /// `DELETE /lab/views/{id}`.
 pub fn delete(call: &Call<'_>) -> Outcome {
-    if views(call)?.delete(id(call)?) { Ok(Reply::nothing()) } else { Err(MISSING) }
+    if views(call)?.delete(call.id()?) { Ok(Reply::nothing()) } else { Err(MISSING) }
 }
 
 /// `POST /lab/views/{id}/chain`: an isolated chain that goes on from there.
 pub async fn go_on(call: Call<'_>) -> Outcome {
-    let view = views(&call)?.get(id(&call)?).ok_or(MISSING)?;
+    let view = views(&call)?.get(call.id()?).ok_or(MISSING)?;
     let all = call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)?;
     let added = all.add(gone_on(&view, call.context).await?)?;
     added.1.context.live.now().await?;
@@ -202,17 +202,11 @@ fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
 const NO_PAST: ApiError =
     ApiError::NotFound("no past is kept of this network: isolated chains and views of the past have none");
 
-fn id(call: &Call<'_>) -> Result<u64, ApiError> {
-    let number = call.arguments.integer("id").and_then(|number| u64::try_from(number).ok());
-    number.ok_or(ApiError::NO_ROUTE)
-}
-
 fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     let given = &call.parameters;
-    let number = |name| given.integer(name).and_then(|number| u64::try_from(number).ok());
-    let at = number("at").map(SimTime::from_micros);
-    let inputs = number("inputs").and_then(|inputs| usize::try_from(inputs).ok());
-    let instant = match (at, number("delivered"), number("view")) {
+    let at = given.number("at").map(SimTime::from_micros);
+    let inputs = given.number("inputs");
+    let instant = match (at, given.number("delivered"), given.number("view")) {
         (Some(_), _, Some(_)) => {
             return Err(ApiError::unprocessable("keys 'at' and 'view': allowed is one of them"));
         }
@@ -227,29 +221,22 @@ fn wish(call: &Call<'_>) -> Result<ViewWish, ApiError> {
     if inputs.is_some() && !matches!(instant, Instant::Within { .. }) {
         return Err(ApiError::unprocessable("key 'inputs': allowed beside 'at' and 'delivered' only"));
     }
-    let step = given.get("step").and_then(|step| match step {
-        Given::Text(word) => Some(word.as_str()),
-        _ => None,
-    });
-    let step = step.map(|word| match word {
+    let step = given.text("step").map(|word| match word {
         "slot" => By::Slot,
         "block" => By::Other(WalkStep::Block),
         "round" => By::Other(WalkStep::Round),
         _ => By::Other(WalkStep::Event),
     });
-    let is_back = given.get("back") == Some(&Given::Boolean(true));
+    let is_back = given.flag("back") == Some(true);
     if is_back && step.is_none() {
         return Err(ApiError::unprocessable("key 'back': allowed beside 'step' only"));
     }
-    let node = number("node").and_then(|node| u32::try_from(node).ok()).map(NodeId);
-    let node = node.unwrap_or_else(|| match instant {
-        Instant::Of(id) => call
-            .context
-            .views
-            .as_ref()
-            .and_then(|views| views.get(id))
-            .map_or_else(|| call.context.view.node(), |view| view.context.view.node()),
-        _ => call.context.view.node(),
+    let node = given.number("node").map(NodeId).unwrap_or_else(|| {
+        let from = match instant {
+            Instant::Of(id) => call.context.views.as_ref().and_then(|views| views.get(id)),
+            _ => None,
+        };
+        from.map_or_else(|| call.context.view.node(), |view| view.context.view.node())
     });
     Ok(ViewWish { instant, away: step.map(|step| Away { step, is_back }), node })
 }

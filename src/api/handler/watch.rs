@@ -10,7 +10,7 @@ use crate::{
             stream::{Filter, Subscription},
         },
         table::{
-            Bound, Call, Given, Outcome, Parameter, Rule, Shape, both,
+            Bound, Call, Outcome, Parameter, Rule, Shape, both,
             json::{self, Object},
             parameter::ANY_TEXT,
             shape::{BLOCK_ID, TEXT_OR_NULL},
@@ -65,8 +65,8 @@ pub async fn lab(call: Call<'_>) -> Outcome {
     for (down, keeps) in state.down.iter_mut().zip(causes) {
         *down = down.map(|brought| keeps.unwrap_or(brought));
     }
-    let peers = match call.parameters.get("peers") {
-        Some(Given::Boolean(true)) => call.context.live.peers().await.ok(),
+    let peers = match call.parameters.flag("peers") {
+        Some(true) => call.context.live.peers().await.ok(),
         _ => None,
     };
     Ok(Reply::json(json::data_object(|data| {
@@ -124,7 +124,6 @@ pub const EVENTS_EXAMPLE: &str = "retry: 1000\n: the next event is 52\n\nid: 52\
 /// `GET /lab/events`: from the next event on, or from the one after `Last-Event-ID` or `last_event_id`.
 pub fn events(call: &Call<'_>) -> Outcome {
     let parameters = &call.parameters;
-    let number = |name| parameters.integer(name).and_then(|number| u64::try_from(number).ok());
     let filter = Filter {
         kinds: parameters.text("kind").map(read_kinds).transpose()?,
         nodes: parameters.text("node").map(|text| read_nodes(text, call.context.board.nodes())).transpose()?,
@@ -132,9 +131,9 @@ pub fn events(call: &Call<'_>) -> Outcome {
     Ok(Reply::events(Subscription {
         feed: call.context.feed.clone(),
         // The header of a client that reconnects is newer than the parameter in its address.
-        after: last_event_id(call)?.or_else(|| number("last_event_id")),
+        after: last_event_id(call)?.or_else(|| parameters.number("last_event_id")),
         filter: Arc::new(filter),
-        limit: number("limit"),
+        limit: parameters.number("limit"),
     }))
 }
 

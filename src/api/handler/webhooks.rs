@@ -102,10 +102,6 @@ fn webhooks<'c>(call: &Call<'c>) -> Result<&'c Webhooks, ApiError> {
 /// Reads a body that has passed all checks but that of its length.
 fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     let text = |name| call.parameters.text(name).map(str::to_owned);
-    let enabled = match call.parameters.get("enabled") {
-        Some(Given::Boolean(enabled)) => Some(*enabled),
-        _ => None,
-    };
     let conditions = match call.parameters.get("conditions") {
         Some(Given::Value(conditions)) => Some(read_conditions(conditions)?),
         _ => None,
@@ -113,7 +109,12 @@ fn read(call: &Call<'_>) -> Result<WebhookChange, ApiError> {
     if call.body.to_string().len() > LENGTH_MAX {
         return Err(ApiError::Unprocessable(format!("a webhook must not be longer than {LENGTH_MAX} bytes")));
     }
-    Ok(WebhookChange { event: text("event"), target: text("target"), enabled, conditions })
+    Ok(WebhookChange {
+        event: text("event"),
+        target: text("target"),
+        enabled: call.parameters.flag("enabled"),
+        conditions,
+    })
 }
 
 fn read_conditions(conditions: &Value) -> Result<Vec<Condition>, ApiError> {

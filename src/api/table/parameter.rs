@@ -120,10 +120,18 @@ impl Parameters {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, given)| given)
     }
 
-    /// A number, if one was given.
-    pub fn integer(&self, name: &str) -> Option<i64> {
+    /// A number, if one was given that the type holds.
+    pub fn number<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         match self.get(name)? {
-            Given::Integer(number) => Some(*number),
+            Given::Integer(number) => N::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// A flag, if one was given.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)? {
+            Given::Boolean(flag) => Some(*flag),
             _ => None,
         }
     }
@@ -146,7 +154,7 @@ impl Parameters {
 
     /// True if resources are wanted in the API's shape: unless told otherwise.
     pub fn transform(&self) -> bool {
-        self.get("transform") != Some(&Given::Boolean(false))
+        self.flag("transform").unwrap_or(true)
     }
 
     /// The order asked for: a field, and whether it descends.
