@@ -6,7 +6,7 @@ pub mod until;
 use crate::{
     api::{
         http::{ApiError, Reply},
-        table::{Call, Outcome, Shape, json},
+        table::{Call, Outcome, Shape, json, shape},
     },
     sim::{
         Pace,
@@ -66,7 +66,7 @@ pub async fn advance(call: Call<'_>) -> Outcome {
 pub fn pace_schema() -> Value {
     let speed = json!({"type": "number", "minimum": 0.001, "maximum": 1_000_000});
     let pace = json!({"anyOf": [speed, {"enum": ["max", "manual", "on-demand"]}]});
-    json!({"type": "object", "properties": {"pace": pace}, "required": ["pace"], "additionalProperties": false})
+    shape::object([("pace", pace, true)])
 }
 
 /// `POST /lab/pace {"pace":"manual"|"on-demand"|"max"|number}`.

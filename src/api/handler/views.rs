@@ -12,10 +12,9 @@ use crate::{
             views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
         table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, json, shape::BLOCK_ID},
-        view::View,
     },
     ledger::Link,
-    sim::{LiveHandle, past::WalkStep},
+    sim::past::WalkStep,
 };
 use std::sync::Arc;
 
@@ -135,7 +134,7 @@ async fn opened(
 ) -> Result<(u64, Arc<PastView<ApiContext>>), ApiError> {
     let Come { live, view, board, feed, place, reverts } = views.come(wish, &beside.live, beside.board.nodes()).await?;
     let chaos = Chaos::new(board.seed().unwrap_or_default(), wish.node, Arc::new(vec![view.clone()].into()));
-    let context = ApiContext { board, feed, chaos, ..beneath(beside, view, live) };
+    let context = ApiContext { board, feed, chaos, ..beside.behind_the_same_server(view, live) };
     Ok(views.keep(PastView { context, place, reverts }))
 }
 
@@ -151,17 +150,15 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
     let (tree, byte) = (view.tree().clone(), view.tree().config().network.pub_key_hash);
     let chaos = Chaos::new(seed, node, Arc::new(vec![view.clone()].into()));
     let funds = beside.funds.as_ref().map(|funds| Arc::new(funds.apart()));
-    let account = |account: &crate::scenario::Account| ChainAccount {
-        address: account.keys.public().address(byte).to_string(),
-        public_key: account.keys.public().to_string(),
-        balance: account.balance.value().to_string(),
-        passphrase: account.passphrase.clone(),
-    };
     Ok(Chain {
         seed,
         delegates: board.delegates().iter().flatten().count() as u32,
         nethash: tree.config().network.nethash.to_string(),
-        accounts: funds.iter().flat_map(|funds| funds.accounts()).map(account).collect(),
+        accounts: funds
+            .iter()
+            .flat_map(|funds| funds.accounts())
+            .map(|account| ChainAccount::of(account, byte))
+            .collect(),
         context: ApiContext {
             funds,
             desk: beside.desk.clone(),
@@ -170,7 +167,7 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
             board,
             feed,
             chaos,
-            ..beneath(beside, view, live)
+            ..beside.behind_the_same_server(view, live)
         },
     })
 }
@@ -178,21 +175,6 @@ async fn gone_on(from: &PastView<ApiContext>, beside: &ApiContext) -> Result<Cha
 /// The message of a chain that began in the midst of another network, about its recording.
 const NO_RECORDING: &str = "this chain began where another network was, so it has no recording of its own; a snapshot's file \
                             holds all that came in";
-
-/// The context of a network beside another one, behind the same server.
-fn beneath(beside: &ApiContext, view: View, live: LiveHandle) -> ApiContext {
-    ApiContext {
-        ports: beside.ports,
-        host: beside.host,
-        settings: beside.settings.clone(),
-        report: beside.report.clone(),
-        limiter: beside.limiter.clone(),
-        receiving: beside.receiving.clone(),
-        requests: beside.requests.clone(),
-        connections: beside.connections.clone(),
-        ..ApiContext::new(view, live)
-    }
-}
 
 fn views<'c>(call: &'c Call<'_>) -> Result<&'c Views, ApiError> {
     call.context.views.as_ref().ok_or(NO_PAST)

@@ -267,7 +267,7 @@ pub fn write_members<R>(out: &mut Vec<u8>, table: &[Member<R>], row: &R, frame: 
 impl<R> Described for &[Member<R>] {
     fn schema(&self, dialect: Dialect, named: &mut Named) -> Value {
         let members = self.iter().filter(|member| member.spoken.holds(dialect));
-        shape::object(members.filter_map(|member| member.described(dialect, named)).collect())
+        shape::object(members.filter_map(|member| member.described(dialect, named)))
     }
 }
 
