@@ -1,8 +1,8 @@
 //! An instant as the API shows it: seconds since the epoch, Unix seconds, and ISO 8601. Source: api.md 4.1.
 
 use crate::{
-    api::table::{Shape, json::MemberWriter},
-    protocol::{Timestamp, slots::Slots},
+    api::table::{Frame, Shape, json::MemberWriter},
+    protocol::Timestamp,
 };
 use std::fmt;
 
@@ -14,8 +14,8 @@ pub const SHAPE: Shape = Shape::Members(&[
 ]);
 
 /// `{"epoch":…,"unix":…,"human":"…"}`.
-pub fn write(slot: MemberWriter<'_, '_>, slots: &Slots, timestamp: Timestamp) {
-    let unix = slots.epoch_unix() + i64::from(timestamp.0);
+pub fn write(slot: MemberWriter<'_, '_>, frame: &Frame<'_>, timestamp: Timestamp) {
+    let unix = frame.view.tree().slots().epoch_unix() + i64::from(timestamp.0);
     slot.object(|object| {
         object.member("epoch").put(&timestamp);
         object.member("unix").put(&unix);
