@@ -102,7 +102,7 @@ fn search(call: &Call<'_>, generator: Option<&PublicKey>) -> Listing<BlockRow> {
         return listing(call, heights, total);
     };
     // Equals stand in the order of the chain, in the same direction. What is turned around descends.
-    let mut least = Least::new((page.start as usize).saturating_add(page.limit));
+    let mut least = Least::new(page.end());
     each_candidate(call, generator, |block| {
         if accepts(block) {
             let number = field::number(block::RAW, name, &BlockRow::Totals(block.totals()), &frame).unwrap_or(0);

@@ -45,7 +45,7 @@ pub struct ChainRow {
 impl ChainRow {
     /// A chain of a number, for a client.
     pub fn of((id, chain): (u64, Arc<Chain>), call: &Call<'_>) -> Self {
-        Self { id, at: format!("http://{}{}", host(call), prefix(id)), chain }
+        Self { id, at: format!("http://{}{}", call.request.host_or_default(), prefix(id)), chain }
     }
 }
 
@@ -106,11 +106,6 @@ pub const NO_WEBHOOKS: ApiError = ApiError::NotFound(
 
 fn chains<'c>(call: &'c Call<'_>) -> Result<&'c Chains, ApiError> {
     call.context.chains.as_ref().ok_or(ApiError::NO_ROUTE)
-}
-
-/// The address that the client called.
-pub(super) fn host(call: &Call<'_>) -> String {
-    call.request.host().unwrap_or("127.0.0.1:4003").to_owned()
 }
 
 fn wish(call: &Call<'_>) -> Result<ChainWish, ApiError> {

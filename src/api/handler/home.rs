@@ -78,7 +78,7 @@ fn accepts(request: &Request) -> &str {
 pub fn page(wanted: Wanted, context: &ApiContext, request: &Request) -> Reply {
     match wanted {
         Wanted::Live => Reply::page(LIVE.to_owned()).with_policy(POLICY),
-        Wanted::About => about_node(context, request.host().unwrap_or("127.0.0.1:4003")),
+        Wanted::About => about_node(context, request.host_or_default()),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn part(call: &Call<'_>) -> Outcome {
 
 /// `GET /about`.
 pub fn about(call: &Call<'_>) -> Outcome {
-    Ok(about_node(call.context, call.request.host().unwrap_or("127.0.0.1:4003")))
+    Ok(about_node(call.context, call.request.host_or_default()))
 }
 
 /// The page that says where everything is, with the node as it is now.

@@ -45,7 +45,7 @@ struct ViewRow {
 impl ViewRow {
     fn of((id, view): (u64, Arc<PastView<ApiContext>>), call: &Call<'_>) -> Self {
         let tip = view.context.board.state().tips.winning().clone();
-        Self { id, at: format!("http://{}{}", chains::host(call), prefix(id)), view, tip }
+        Self { id, at: format!("http://{}{}", call.request.host_or_default(), prefix(id)), view, tip }
     }
 }
 

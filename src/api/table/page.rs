@@ -54,6 +54,11 @@ impl Page {
         start..start.saturating_add(self.limit as u64).min(total)
     }
 
+    /// The number of rows up to the end of this page.
+    pub fn end(self) -> usize {
+        usize::try_from(self.start).unwrap_or(usize::MAX).saturating_add(self.limit)
+    }
+
     /// This page of a whole list.
     pub fn cut<T>(self, rows: Vec<T>) -> Listing<T> {
         let total = rows.len() as u64;

@@ -332,7 +332,7 @@ impl<'s> Search<'s> {
         descending: bool,
         page: Page,
     ) -> Listing<TransactionRow> {
-        let mut least = Least::new(kept(page));
+        let mut least = Least::new(page.end());
         self.each_found(candidates, |seen| {
             // Descending by a number is ascending by what is left above it.
             let number = if descending { !of(seen.facts) } else { of(seen.facts) };
@@ -350,7 +350,7 @@ impl<'s> Search<'s> {
         order: (&'static str, bool),
         page: Page,
     ) -> Listing<TransactionRow> {
-        let (chain, frame, keep) = (self.call.head.chain(), self.call.frame(), kept(page));
+        let (chain, frame, keep) = (self.call.head.chain(), self.call.frame(), page.end());
         let cut = |rows: &mut Vec<TransactionRow>| {
             rows.sort_by_cached_key(|row| self.turn(row.spot()));
             *rows = field::sort(transaction::MEMBERS, order, std::mem::take(rows), &frame);
@@ -475,11 +475,6 @@ impl Iterator for Merged<'_> {
         }
         Some(newest)
     }
-}
-
-/// The number of rows up to the end of a page.
-fn kept(page: Page) -> usize {
-    usize::try_from(page.start).unwrap_or(usize::MAX).saturating_add(page.limit)
 }
 
 fn is_party(row: &TransactionRow, address: &Address) -> bool {
