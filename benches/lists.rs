@@ -1,4 +1,4 @@
-//! What the API reads of blocks that have settled, beside those in memory: a testnet of five delegates in a folder, with two
+//! The API's reading of blocks that have settled, beside those in memory: a testnet of five delegates in a folder, with two
 //! transactions a block, and the same requests of both parts of its chain.
 //!
 //! `cargo bench --bench lists` plays 20,000 blocks; `-- 200000` as many as it says, `-- pages` none. Then it compares pages of 100

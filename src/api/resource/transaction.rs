@@ -90,7 +90,7 @@ impl TransactionRow {
         (spot.index as usize, spot.height)
     }
 
-    /// Where it lies; before all blocks if it is pending.
+    /// Its place on the chain; before all blocks if it is pending.
     pub fn spot(&self) -> Spot {
         self.place.as_ref().map_or(Spot { height: Height(0), index: 0 }, ConfirmedTransaction::spot)
     }

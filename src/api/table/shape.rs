@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Named schemas that others refer to.
 pub type Named = Map<String, Value>;
 
-/// What has a schema: a table of members, or a function.
+/// A thing that has a schema: a table of members, or a function.
 pub trait Described {
     /// The schema, of which resources are added to `named`.
     fn schema(&self, dialect: Dialect, named: &mut Named) -> Value;
