@@ -24,9 +24,6 @@ pub const NEW: &[Parameter] = &[
     both("pace", Rule::Text(&[Check::AtMost(20)])),
 ];
 
-/// A chain's number, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
-
 const ACCOUNT: &[Member<ChainAccount>] = &[
     Member::new("address", Shape::Text, |account, _| (&*account.address).into()),
     Member::new("publicKey", Shape::Text, |account, _| (&*account.public_key).into()),

@@ -6,8 +6,7 @@ use crate::{
         context::ApiContext,
         http::{ApiError, Reply, guard::LabAccess, request::Request},
         table::{
-            Call, Dialect, Outcome, Parameter, both,
-            parameter::ANY_TEXT,
+            Call, Dialect, Outcome,
             route::{Route, Verb},
         },
     },
@@ -39,9 +38,6 @@ const PARTS: [(&str, &str); 15] = [
     ("explorer.js", include_str!("../live/explorer.js")),
     ("things.js", include_str!("../live/things.js")),
 ];
-
-/// A part of the live page as a path has it.
-pub const PART: &[Parameter] = &[both("file", ANY_TEXT)];
 
 /// A page that somebody asks for at `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::api::{
     resource::{attributes, block, business, delegate, fault, lock, peer, transaction, wallet, webhook},
     table::{
         Bound, Dialect, Parameter, Rule, Shape, Spoken, both,
-        parameter::{PAGING, TRANSFORM, documented},
+        parameter::{BY_FILE, BY_NUMBER, BY_TEXT, PAGING, TRANSFORM, documented},
         route::{Handle, Match, Query, Route, Shown, Verb},
     },
 };
@@ -75,7 +75,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/blocks/first", ONE, blocks::first).shows("The genesis block.", Shown::Data(block::END_SHAPE)).of_chain(),
     Route::get("/api/blocks/last", ONE, blocks::last).shows("The newest block.", Shown::Data(block::END_SHAPE)).of_chain(),
     Route::get("/api/blocks/{id}", ONE, blocks::show).shows("One block, by height or id.", Shown::Data(block::SHAPE)).of(block::PATH_ID).dated(),
-    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::ORDERED, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).shows("The transactions of a block.", Shown::Counted(transaction::SHAPE)).of(block::PATH_ANY_ID).dated(),
+    Route::get("/api/blocks/{id}/transactions", Query::Only(&[PAGING, transaction::ORDERED, transaction::OF_BLOCK, TRANSFORM]), transactions::of_block).shows("The transactions of a block.", Shown::Counted(transaction::SHAPE)).of(BY_TEXT).dated(),
     Route::search("/api/blocks/search", Query::Only(&[PAGING, const { &[block::ORDERED[0].if_documented()] }, TRANSFORM]), &[block::ORDERED, block::SEARCH], blocks::list).shows("Searches blocks.", Shown::Counted(block::SHAPE)).dated(),
 
     Route::later(Verb::Post, "/api/transactions", Query::Ignored, |call| Box::pin(submit::submit(call))).shows("Submits signed transactions.", Shown::Whole(submit::SHAPE)),
@@ -111,7 +111,7 @@ pub static ROUTES: &[Route] = &[
     Route::get("/api/locks", Query::Only(&[PAGING, lock::ORDERED, lock::FILTERS]), locks::list).shows("Open locks.", Shown::Page(lock::SHAPE)).dated(),
     Route::get("/api/locks/search", Query::Only(&[PAGING, const { &[lock::ORDERED[0].if_documented()] }, lock::SEARCH]), locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).with_body(&[const { &[lock::ORDERED[0].if_documented()] }, lock::SEARCH]).spoken(Spoken::DOCUMENTED).dated(),
     Route::get("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER, lock::UNLOCKED]), locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).spoken(Spoken::DOCUMENTED).dated(),
-    Route::get("/api/locks/{id}", Query::Ignored, locks::show).shows("One open lock.", Shown::Data(lock::SHAPE)).of(lock::PATH_ID).dated(),
+    Route::get("/api/locks/{id}", Query::Ignored, locks::show).shows("One open lock.", Shown::Data(lock::SHAPE)).of(transaction::PATH_ID).dated(),
     Route::search("/api/locks/search", Query::Only(&[PAGING, lock::ORDERED]), &[const { &[lock::ORDERED[0].if_documented()] }, lock::SEARCH], locks::list).shows("Searches open locks.", Shown::Page(lock::SHAPE)).dated(),
     Route::search("/api/locks/unlocked", Query::Only(&[PAGING, UNLOCKED_ORDER]), &[lock::UNLOCKED], locks::unlocked).shows("The claims and refunds of locks.", Shown::Page(transaction::UNLOCKED_SHAPE)).dated(),
 
@@ -126,10 +126,10 @@ pub static ROUTES: &[Route] = &[
 
     Route::get("/api/openapi.json", Query::Ignored, docs::description).shows("This description.", Shown::Whole(Shape::Map(&Shape::Any))).of_chain(),
     Route::get("/api/docs", Query::Ignored, docs::entrance).shows("Leads to the page that shows this description.", Shown::Site),
-    Route::get("/api/docs/{file}", Query::Ignored, docs::file).of(docs::FILE).shows("The page that shows this description, and its parts.", Shown::Site),
+    Route::get("/api/docs/{file}", Query::Ignored, docs::file).of(BY_FILE).shows("The page that shows this description, and its parts.", Shown::Site),
 
     Route::get("/about", Query::Ignored, home::about).shows("Where everything is, as a page without scripts.", Shown::Html),
-    Route::get("/page/{file}", Query::Ignored, home::part).of(home::PART).shows("The parts of the page at `/`.", Shown::Site),
+    Route::get("/page/{file}", Query::Ignored, home::part).of(BY_FILE).shows("The parts of the page at `/`.", Shown::Site),
 
     Route::get("/api/peers", Query::Only(&[PAGING, peer::ORDERED, peer::FILTERS]), peers::list).shows("The other nodes, nearest first.", Shown::Page(peer::SHAPE)).or_missing(),
     Route::get("/api/peers/{ip}", Query::Ignored, peers::show).shows("One of the other nodes.", Shown::Data(peer::SHAPE)).of(peer::PATH_IP),
@@ -137,9 +137,9 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Get, "/api/webhooks", Query::Only(&[PAGING]), |call| Box::pin(webhooks::list(call))).shows("Webhooks.", Shown::Page(webhook::SHAPE)).or_missing().for_webhooks().spoken(Spoken::DOCUMENTED),
     Route::later(Verb::Get, "/api/webhooks", Query::Ignored, |call| Box::pin(webhooks::list_all(call))).shows("Webhooks.", Shown::Data(Shape::List(&webhook::SHAPE))).or_missing().for_webhooks().spoken(Spoken::CORE26),
     Route::later(Verb::Post, "/api/webhooks", Query::Ignored, |call| Box::pin(webhooks::create(call))).shows("Creates a webhook, and tells its token this once.", Shown::Created(webhook::SHAPE)).or_missing().with_body(&[webhook::NEW]).for_webhooks(),
-    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, |call| Box::pin(webhooks::show(call))).shows("One webhook.", Shown::Data(webhook::SHAPE)).of(webhook::PATH_ID).for_webhooks(),
-    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, |call| Box::pin(webhooks::update(call))).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(webhook::PATH_ID).with_body(&[webhook::CHANGE]).for_webhooks(),
-    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, |call| Box::pin(webhooks::delete(call))).shows("Deletes a webhook.", Shown::Nothing).of(webhook::PATH_ID).for_webhooks(),
+    Route::later(Verb::Get, "/api/webhooks/{id}", Query::Ignored, |call| Box::pin(webhooks::show(call))).shows("One webhook.", Shown::Data(webhook::SHAPE)).of(BY_TEXT).for_webhooks(),
+    Route::later(Verb::Put, "/api/webhooks/{id}", Query::Ignored, |call| Box::pin(webhooks::update(call))).shows("Changes a webhook, which keeps its token.", Shown::Nothing).of(BY_TEXT).with_body(&[webhook::CHANGE]).for_webhooks(),
+    Route::later(Verb::Delete, "/api/webhooks/{id}", Query::Ignored, |call| Box::pin(webhooks::delete(call))).shows("Deletes a webhook.", Shown::Nothing).of(BY_TEXT).for_webhooks(),
 
     Route::later(Verb::Get, "/lab", Query::Only(&[watch::LAB]), |call| Box::pin(watch::lab(call))).shows("The whole network: the clock, where every node stands, the faults in force, and the snapshots.", Shown::Data(watch::LAB_SHAPE)).on_loopback(),
     Route::get("/lab/events", Query::Only(&[watch::EVENTS]), watch::events).shows("What happens in the network, as server-sent events.", Shown::Events(watch::EVENTS_EXAMPLE)).on_loopback(),
@@ -166,19 +166,19 @@ pub static ROUTES: &[Route] = &[
     Route::later(Verb::Post, "/lab/reorg", Query::Ignored, |call| Box::pin(reorg::reorganise(call))).shows("Has the nodes leave the end of their chain for another branch, which the delegates of these slots sign.", Shown::Data(reorg::SHAPE)).written(Shape::Own(reorg::body_schema)).on_loopback(),
     Route::later(Verb::Post, "/lab/chains", Query::Ignored, |call| Box::pin(chains::make(call))).shows("Makes an isolated chain in this process: its API is below `/chains/{id}/api`, and `/chains/{id}/lab` steers it.", Shown::Created(chains::SHAPE)).with_body(&[chains::NEW]).or_missing().on_loopback(),
     Route::get("/lab/chains", Query::Ignored, chains::list).shows("The isolated chains of this process.", Shown::Data(chains::LIST_SHAPE)).or_missing().on_loopback(),
-    Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", Shown::Data(chains::SHAPE)).of(chains::PATH_ID).on_loopback(),
-    Route::new(Verb::Delete, "/lab/chains/{id}", Query::Ignored, Handle::Now(chains::delete)).shows("Stops an isolated chain and frees what it takes.", Shown::Nothing).of(chains::PATH_ID).on_loopback(),
+    Route::get("/lab/chains/{id}", Query::Ignored, chains::show).shows("One isolated chain.", Shown::Data(chains::SHAPE)).of(BY_NUMBER).on_loopback(),
+    Route::new(Verb::Delete, "/lab/chains/{id}", Query::Ignored, Handle::Now(chains::delete)).shows("Stops an isolated chain and frees what it takes.", Shown::Nothing).of(BY_NUMBER).on_loopback(),
     Route::later(Verb::Post, "/lab/views", Query::Ignored, |call| Box::pin(views::open(call))).shows("Opens a view of the network as it was at an earlier instant, or a step away from there: `/views/{id}/api` and `/views/{id}/lab` answer as the API answered then.", Shown::Created(views::SHAPE)).with_body(&[views::NEW]).or_missing().or_conflicting().on_loopback(),
     Route::later(Verb::Get, "/lab/views", Query::Ignored, |call| Box::pin(views::list(call))).shows("The past that can be gone back to, and the views of it that are open.", Shown::Data(views::LIST_SHAPE)).or_missing().on_loopback(),
-    Route::get("/lab/views/{id}", Query::Ignored, views::show).shows("One view of the past.", Shown::Data(views::SHAPE)).of(views::PATH_ID).on_loopback(),
-    Route::new(Verb::Delete, "/lab/views/{id}", Query::Ignored, Handle::Now(views::delete)).shows("Closes a view of the past.", Shown::Nothing).of(views::PATH_ID).on_loopback(),
-    Route::later(Verb::Post, "/lab/views/{id}/chain", Query::Ignored, |call| Box::pin(views::go_on(call))).shows("Makes an isolated chain that goes on from where a view is.", Shown::Created(chains::SHAPE)).of(views::PATH_ID).with_body(&[snapshots::NOTHING]).on_loopback(),
+    Route::get("/lab/views/{id}", Query::Ignored, views::show).shows("One view of the past.", Shown::Data(views::SHAPE)).of(BY_NUMBER).on_loopback(),
+    Route::new(Verb::Delete, "/lab/views/{id}", Query::Ignored, Handle::Now(views::delete)).shows("Closes a view of the past.", Shown::Nothing).of(BY_NUMBER).on_loopback(),
+    Route::later(Verb::Post, "/lab/views/{id}/chain", Query::Ignored, |call| Box::pin(views::go_on(call))).shows("Makes an isolated chain that goes on from where a view is.", Shown::Created(chains::SHAPE)).of(BY_NUMBER).with_body(&[snapshots::NOTHING]).on_loopback(),
     Route::later(Verb::Post, "/lab/snapshots", Query::Ignored, |call| Box::pin(snapshots::take(call))).shows("Keeps the whole network as it is now: every node, pool, timer, message under way and random stream, and the clock.", Shown::Created(snapshots::SHAPE)).with_body(&[snapshots::NEW]).on_loopback(),
     Route::later(Verb::Get, "/lab/snapshots", Query::Ignored, |call| Box::pin(snapshots::list(call))).shows("The snapshots, oldest first.", Shown::Data(snapshots::LIST_SHAPE)).on_loopback(),
-    Route::later(Verb::Get, "/lab/snapshots/{id}", Query::Ignored, |call| Box::pin(snapshots::show(call))).shows("One snapshot.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).on_loopback(),
-    Route::later(Verb::Delete, "/lab/snapshots/{id}", Query::Ignored, |call| Box::pin(snapshots::delete(call))).shows("Deletes a snapshot.", Shown::Nothing).of(snapshots::PATH_ID).on_loopback(),
-    Route::later(Verb::Post, "/lab/snapshots/{id}/revert", Query::Ignored, |call| Box::pin(snapshots::revert(call))).shows("Puts the whole network where it was when the snapshot was taken. A snapshot can be gone back to any number of times, later ones too.", Shown::Data(snapshots::SHAPE)).of(snapshots::PATH_ID).with_body(&[snapshots::NOTHING]).on_loopback(),
-    Route::later(Verb::Get, "/lab/snapshots/{id}/file", Query::Ignored, |call| Box::pin(snapshots::file(call))).shows("The network of a snapshot as a file for `dposlab up --from`.", Shown::Bytes).of(snapshots::PATH_ID).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots/{id}", Query::Ignored, |call| Box::pin(snapshots::show(call))).shows("One snapshot.", Shown::Data(snapshots::SHAPE)).of(BY_NUMBER).on_loopback(),
+    Route::later(Verb::Delete, "/lab/snapshots/{id}", Query::Ignored, |call| Box::pin(snapshots::delete(call))).shows("Deletes a snapshot.", Shown::Nothing).of(BY_NUMBER).on_loopback(),
+    Route::later(Verb::Post, "/lab/snapshots/{id}/revert", Query::Ignored, |call| Box::pin(snapshots::revert(call))).shows("Puts the whole network where it was when the snapshot was taken. A snapshot can be gone back to any number of times, later ones too.", Shown::Data(snapshots::SHAPE)).of(BY_NUMBER).with_body(&[snapshots::NOTHING]).on_loopback(),
+    Route::later(Verb::Get, "/lab/snapshots/{id}/file", Query::Ignored, |call| Box::pin(snapshots::file(call))).shows("The network of a snapshot as a file for `dposlab up --from`.", Shown::Bytes).of(BY_NUMBER).on_loopback(),
 ];
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::{
     api::{
         http::{ApiError, Reply},
-        table::{Bound, Call, Check, Member, Outcome, Parameter, Rule, Shape, both, shape::TEXT_OR_NULL},
+        table::{Call, Check, Member, Outcome, Parameter, Rule, Shape, both, shape::TEXT_OR_NULL},
     },
     sim::{
         self, Intervention,
@@ -19,9 +19,6 @@ pub const NEW: &[Parameter] = &[both("name", Rule::Text(&[Check::AtMost(NAME_MAX
 
 /// The body that goes back to one: the path says it all.
 pub const NOTHING: &[Parameter] = &[];
-
-/// A snapshot's number, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
 
 /// The members of a snapshot: where the run was then. `now` is in seconds of the network's epoch.
 pub const MEMBERS: &[Member<SnapshotInfo>] = &[

@@ -29,9 +29,6 @@ pub const NEW: &[Parameter] = &[
     both("node", Rule::Integer(Bound::Between(0, u32::MAX as i64))),
 ];
 
-/// A view's number, as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
-
 /// A view, as it is shown.
 struct ViewRow {
     id: u64,

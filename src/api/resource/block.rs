@@ -6,7 +6,7 @@ use crate::{
         table::{
             Bound, Dialect, Member, Parameter, Shape, both,
             field::Cell,
-            parameter::{ANY_TEXT, BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY},
+            parameter::{BLOCK_ID, FROM_ZERO, HEX, PUBLIC_KEY},
             row, shape,
         },
         view::{ConfirmedBlock, Totals},
@@ -48,9 +48,6 @@ pub const OF_DELEGATE: &[Parameter] = &{
 
 /// A block by id or height, as a path has it.
 pub const PATH_ID: &[Parameter] = &[both("id", BLOCK_ID)];
-
-/// The block whose transactions are wanted: any text.
-pub const PATH_ANY_ID: &[Parameter] = &[both("id", ANY_TEXT)];
 
 /// A block, as its members see it.
 pub enum BlockRow {

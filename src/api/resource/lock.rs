@@ -38,9 +38,6 @@ pub const SEARCH: &[Parameter] = &row::searched(MEMBERS, [
 /// The parameters that the search for claims and refunds takes in its body.
 pub const UNLOCKED: &[Parameter] = &[both("ids", Rule::Several(&TRANSACTION_ID, 1, 25)).required()];
 
-/// A lock as a path has it.
-pub const PATH_ID: &[Parameter] = &[both("id", TRANSACTION_ID)];
-
 /// An open lock and whose it is.
 #[derive(Clone, Debug)]
 pub struct LockRow {

@@ -61,6 +61,13 @@ pub const PAGING: &[Parameter] = &[
     both("limit", Rule::Integer(Bound::Between(1, 100))),
 ];
 
+/// A thing by its number, as a path has it.
+pub const BY_NUMBER: &[Parameter] = &[both("id", Rule::Integer(Bound::Least(1)))];
+/// A thing by any text.
+pub const BY_TEXT: &[Parameter] = &[both("id", ANY_TEXT)];
+/// A file of a page.
+pub const BY_FILE: &[Parameter] = &[both("file", ANY_TEXT)];
+
 /// Shows the resource in the API's shape, or in its own if it is false. Routes with it say so in their links.
 pub const TRANSFORM: &[Parameter] = &[both("transform", Rule::Boolean)];
 
