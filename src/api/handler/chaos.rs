@@ -2,11 +2,11 @@
 
 use crate::{
     api::{
-        http::{ApiError, Reply, guard::Access},
+        http::{ApiError, guard::Access},
         lab::chaos::{MILLION, RULES_MAX, Rule as ChaosRule, RuleLine, Treatment},
         table::{
-            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, field::Cell, json, parameter::ANY_TEXT,
-            route::Verb, row::write_members,
+            Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, field::Cell, parameter::ANY_TEXT, route::Verb,
+            row::write_members,
         },
     },
     sim::{Intervention, intervention::ChaosChange},
@@ -91,7 +91,7 @@ fn effect(rule: &ChaosRule, name: &str) -> Cell<'static> {
 }
 
 /// The number of rules that were deleted.
-pub const CLEARED_SHAPE: Shape = Shape::Members(&[("deleted", Shape::Integer, true)]);
+pub const CLEARED: &[Member<usize>] = &[Member::new("deleted", Shape::Integer, |deleted, _| (*deleted).into())];
 
 /// `GET /lab/chaos`: all rules, oldest first.
 pub fn list(call: &Call<'_>) -> Outcome {
@@ -127,7 +127,7 @@ pub async fn delete(call: Call<'_>) -> Outcome {
 pub async fn clear(call: Call<'_>) -> Outcome {
     let deleted = call.context.chaos.clear();
     note(&call, ChaosChange::Cleared { node: call.context.view.node() }).await;
-    Ok(Reply::json(json::data_object(|data| data.member("deleted").put(&deleted))))
+    Ok(call.show_row(CLEARED, &deleted))
 }
 
 /// Has the recording tell of it.

@@ -14,32 +14,29 @@ use crate::{
 /// Lines of the log that are shown unless told otherwise.
 const LINES_SHOWN: usize = 1_000;
 
-pub const STATUS_SHAPE: Shape = Shape::Table(&STATUS);
-pub const SYNCING_SHAPE: Shape = Shape::Table(&SYNCING);
-pub const CRYPTO_SHAPE: Shape = Shape::Table(&CRYPTO);
-pub const BLOCKCHAIN_SHAPE: Shape = Shape::Table(&BLOCKCHAIN);
-
 const HEIGHT: Member<ApiContext> = Member::new("height", Shape::Integer, |_, frame| frame.head.height().into());
 const ID: Member<ApiContext> = Member::new("id", shape::BLOCK_ID, |_, frame| frame.head.tip().id().into());
 
-const STATUS: &[Member<ApiContext>] = &[
+pub const STATUS: &[Member<ApiContext>] = &[
     Member::new("synced", Shape::Boolean, |_, frame| is_synced(frame).into()),
     Member::new("now", Shape::Integer, |_, frame| frame.head.height().into()),
     Member::new("blocksCount", Shape::Integer, |_, frame| blocks_behind(frame).into()),
     Member::new("timestamp", Shape::Integer, |_, frame| frame.view.now().seconds().into()),
 ];
-const SYNCING: &[Member<ApiContext>] = &[
+
+pub const SYNCING: &[Member<ApiContext>] = &[
     Member::new("syncing", Shape::Boolean, |_, frame| (!is_synced(frame)).into()),
     Member::new("blocks", Shape::Integer, |_, frame| blocks_behind(frame).into()),
     HEIGHT,
     ID,
 ];
-const BLOCKCHAIN: &[Member<ApiContext>] = &[
+
+pub const BLOCKCHAIN: &[Member<ApiContext>] = &[
     Member::nested("block", &[HEIGHT, ID]),
     Member::new("supply", shape::AMOUNT, |_, frame| frame.state().supply().into()),
 ];
 
-const CRYPTO: &[Member<ApiContext>] = &[
+pub const CRYPTO: &[Member<ApiContext>] = &[
     Member::by("exceptions", Shape::Map(&Shape::Any), |_, frame, slot| {
         slot.object(|exceptions| {
             for (name, value) in config(frame).exceptions.json.as_object().into_iter().flatten() {

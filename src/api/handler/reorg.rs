@@ -26,7 +26,7 @@ const TRANSACTION: &[Member<(TransactionId, Became)>] = &[
     Member::by("became", Shape::Pattern("^(returned|refused|dropped)$"), |(_, became), _, slot| slot.put(became)),
 ];
 
-const DONE: &[Member<Reorganised>] = &[
+pub const DONE: &[Member<Reorganised>] = &[
     Member::new("node", Shape::Integer, |done, _| done.node.0.into()),
     Member::by("from", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.from, frame)),
     Member::by("to", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.to, frame)),
@@ -41,9 +41,6 @@ const DONE: &[Member<Reorganised>] = &[
 ];
 
 const BLOCKS: Shape = Shape::List(&Shape::Table(&BLOCK));
-
-/// The shape of what a reorganisation did.
-pub const SHAPE: Shape = Shape::Table(&DONE);
 
 /// The body of `POST /lab/reorg`, for the description.
 pub fn body_schema() -> Value {

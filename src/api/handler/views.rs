@@ -11,7 +11,7 @@ use crate::{
             chaos::Chaos,
             views::{Away, By, Come, Instant, MISSING, Observed, PastView, ViewWish, copied, prefix},
         },
-        table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, json, shape::BLOCK_ID},
+        table::{Bound, Call, Member, Outcome, Parameter, Rule, Shape, both, shape::BLOCK_ID},
     },
     ledger::Link,
     sim::past::WalkStep,
@@ -71,13 +71,21 @@ const MEMBERS: &[Member<ViewRow>] = &[
 pub const SHAPE: Shape = Shape::Table(&MEMBERS);
 /// The past that can be gone back to, from the instant `first` to `last`, which is now; how many moments are kept for it and the
 /// bytes they take; and the views that are open.
-pub const LIST_SHAPE: Shape = Shape::Members(&[
-    ("first", Shape::Integer, true),
-    ("last", Shape::Integer, true),
-    ("moments", Shape::Integer, true),
-    ("bytes", Shape::Integer, true),
-    ("views", Shape::List(&SHAPE), true),
-]);
+pub const LIST: &[Member<Past>] = &[
+    Member::new("first", Shape::Integer, |past, _| past.first.micros().into()),
+    Member::new("last", Shape::Integer, |past, _| past.last.micros().into()),
+    Member::new("moments", Shape::Integer, |past, _| past.size.0.into()),
+    Member::new("bytes", Shape::Integer, |past, _| past.size.1.into()),
+    Member::by("views", Shape::List(&SHAPE), |past, frame, slot| slot.rows(MEMBERS, &past.views, frame)),
+];
+
+/// The past that can be gone back to.
+pub struct Past {
+    first: SimTime,
+    last: SimTime,
+    size: (usize, usize),
+    views: Vec<ViewRow>,
+}
 
 /// `POST /lab/views {"at"?, "delivered"?, "inputs"?, "view"?, "step"?, "back"?, "node"?}`.
 pub async fn open(call: Call<'_>) -> Outcome {
@@ -89,17 +97,10 @@ pub async fn open(call: Call<'_>) -> Outcome {
 /// `GET /lab/views`.
 pub async fn list(call: Call<'_>) -> Outcome {
     let views = views(&call)?;
-    let now = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
-    let first = views.past().first().map_or(now, |place| place.at);
-    let (moments, bytes) = views.past().size();
-    let rows: Vec<ViewRow> = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("first").put(&first.micros());
-        data.member("last").put(&now.micros());
-        data.member("moments").put(&moments);
-        data.member("bytes").put(&bytes);
-        data.member("views").rows(MEMBERS, &rows, &call.frame());
-    })))
+    let last = call.context.live.now().await.map_or_else(|_| call.context.view.now(), |(now, _)| now);
+    let (first, size) = (views.past().first().map_or(last, |place| place.at), views.past().size());
+    let views = views.list().into_iter().map(|view| ViewRow::of(view, &call)).collect();
+    Ok(call.show_row(LIST, &Past { first, last, size, views }))
 }
 
 /// `GET /lab/views/{id}`.

@@ -5,7 +5,7 @@ use crate::{
     api::{
         http::{ApiError, Reply},
         resource::webhook::{self, WebhookRow},
-        table::{Call, Given, Member, Outcome, Shape, json, shape::TEXT_OR_NULL},
+        table::{Call, Given, Member, Outcome, Shape, shape::TEXT_OR_NULL},
         webhooks::{Counts, Webhooks},
     },
 };
@@ -77,17 +77,16 @@ const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
     Member::new("lastFailure", TEXT_OR_NULL, |(_, counts), _| counts.last_failure.as_deref().into()),
 ];
 
-/// The shape of the outcomes of a node's posts.
-pub const COUNTS_SHAPE: Shape =
-    Shape::Members(&[("overlooked", Shape::Integer, true), ("webhooks", Shape::List(&Shape::Table(&COUNTED)), true)]);
+pub const COUNTS: &[Member<(Vec<(Arc<Webhook>, Counts)>, u64)>] = &[
+    Member::new("overlooked", Shape::Integer, |(_, overlooked), _| (*overlooked).into()),
+    Member::by("webhooks", Shape::List(&Shape::Table(&COUNTED)), |(counted, _), frame, slot| {
+        slot.rows(COUNTED, counted, frame);
+    }),
+];
 
 /// `GET /lab/webhooks`: what became of the deliveries.
 pub async fn counts(call: Call<'_>) -> Outcome {
-    let (counted, overlooked) = webhooks(&call)?.counts().await?;
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("overlooked").put(&overlooked);
-        data.member("webhooks").rows(COUNTED, &counted, &call.frame());
-    })))
+    Ok(call.show_row(COUNTS, &webhooks(&call)?.counts().await?))
 }
 
 async fn all(call: &Call<'_>) -> Result<Vec<WebhookRow>, ApiError> {

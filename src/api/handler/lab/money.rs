@@ -3,21 +3,25 @@
 use super::until::refused;
 use crate::{
     api::{
-        http::{ApiError, Reply},
+        http::ApiError,
         lab::funds::{Fresh, Funds},
-        table::{Call, Member, Outcome, Shape, json, shape},
+        table::{Call, Member, Outcome, Shape, shape},
     },
-    protocol::{Address, Arktoshi, transaction::Payment},
+    protocol::{Address, Arktoshi, TransactionId, transaction::Payment},
 };
 use serde_json::{Map, Value, json};
 
 /// The ids of the transactions that pay.
-pub const PAID_SHAPE: Shape = Shape::Members(&[("transactions", Shape::List(&shape::HASH), true)]);
+pub const PAID: &[Member<Vec<TransactionId>>] =
+    &[Member::by("transactions", Shape::List(&shape::HASH), |ids, _, slot| slot.put(ids))];
+
 /// New accounts, and the ids of the transactions that pay them.
-pub const ACCOUNTS_SHAPE: Shape = Shape::Members(&[
-    ("accounts", Shape::List(&Shape::Table(&ACCOUNT)), true),
-    ("transactions", Shape::List(&shape::HASH), true),
-]);
+pub const OPENED: &[Member<(Vec<(Fresh, Arktoshi)>, Vec<TransactionId>)>] = &[
+    Member::by("accounts", Shape::List(&Shape::Table(&ACCOUNT)), |(fresh, _), frame, slot| {
+        slot.rows(ACCOUNT, fresh, frame);
+    }),
+    Member::by("transactions", Shape::List(&shape::HASH), |(_, ids), _, slot| slot.put(ids)),
+];
 
 /// A new account and its balance.
 const ACCOUNT: &[Member<(Fresh, Arktoshi)>] = &[
@@ -34,18 +38,15 @@ const AT_ONCE: u32 = 1_000;
 pub async fn faucet(call: Call<'_>) -> Outcome {
     let payments = read_payments(&call.body, call.context.view.tree().config().network.pub_key_hash)?;
     let ids = funds(&call)?.pay((&call.context.view, &call.context.live), payments).await?;
-    Ok(Reply::json(json::data_object(|data| data.member("transactions").put(&ids))))
+    Ok(call.show_row(PAID, &ids))
 }
 
 /// `POST /lab/accounts {"count":..,"balance":..}`.
 pub async fn accounts(call: Call<'_>) -> Outcome {
     let (count, balance) = read_accounts(&call.body)?;
     let (fresh, ids) = funds(&call)?.open((&call.context.view, &call.context.live), count, balance).await?;
-    let accounts: Vec<(Fresh, Arktoshi)> = fresh.into_iter().map(|fresh| (fresh, balance)).collect();
-    Ok(Reply::json(json::data_object(|data| {
-        data.member("accounts").rows(ACCOUNT, &accounts, &call.frame());
-        data.member("transactions").put(&ids);
-    })))
+    let accounts = fresh.into_iter().map(|fresh| (fresh, balance)).collect();
+    Ok(call.show_row(OPENED, &(accounts, ids)))
 }
 
 /// The schema of the faucet's body, for the description of the API.
