@@ -26,6 +26,7 @@ const TRANSACTION: &[Member<(TransactionId, Became)>] = &[
     Member::by("became", Shape::Pattern("^(returned|refused|dropped)$"), |(_, became), _, slot| slot.put(became)),
 ];
 
+/// The result of a reorganisation.
 pub const DONE: &[Member<Reorganised>] = &[
     Member::new("node", Shape::Integer, |done, _| done.node.0.into()),
     Member::by("from", Shape::Table(&BLOCK), |done, frame, slot| slot.members(BLOCK, &done.from, frame)),

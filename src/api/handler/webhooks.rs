@@ -65,7 +65,10 @@ pub async fn delete(call: Call<'_>) -> Outcome {
     if was_there { Ok(Reply::nothing()) } else { Err(ApiError::NO_ROUTE) }
 }
 
-const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
+/// A webhook and what became of its posts.
+type Counted = (Arc<Webhook>, Counts);
+
+const COUNTED: &[Member<Counted>] = &[
     Member::new("id", Shape::Text, |(hook, _), _| (&*hook.id).into()),
     Member::new("event", Shape::Text, |(hook, _), _| (&*hook.event).into()),
     Member::new("target", Shape::Text, |(hook, _), _| (&*hook.target).into()),
@@ -77,7 +80,8 @@ const COUNTED: &[Member<(Arc<Webhook>, Counts)>] = &[
     Member::new("lastFailure", TEXT_OR_NULL, |(_, counts), _| counts.last_failure.as_deref().into()),
 ];
 
-pub const COUNTS: &[Member<(Vec<(Arc<Webhook>, Counts)>, u64)>] = &[
+/// The outcomes of a node's posts.
+pub const COUNTS: &[Member<(Vec<Counted>, u64)>] = &[
     Member::new("overlooked", Shape::Integer, |(_, overlooked), _| (*overlooked).into()),
     Member::by("webhooks", Shape::List(&Shape::Table(&COUNTED)), |(counted, _), frame, slot| {
         slot.rows(COUNTED, counted, frame);

@@ -16,7 +16,7 @@ pub const PAID: &[Member<Vec<TransactionId>>] =
     &[Member::by("transactions", Shape::List(&shape::HASH), |ids, _, slot| slot.put(ids))];
 
 /// New accounts, and the ids of the transactions that pay them.
-pub const OPENED: &[Member<(Vec<(Fresh, Arktoshi)>, Vec<TransactionId>)>] = &[
+pub const OPENED: &[Member<(Vec<NewAccount>, Vec<TransactionId>)>] = &[
     Member::by("accounts", Shape::List(&Shape::Table(&ACCOUNT)), |(fresh, _), frame, slot| {
         slot.rows(ACCOUNT, fresh, frame);
     }),
@@ -24,7 +24,9 @@ pub const OPENED: &[Member<(Vec<(Fresh, Arktoshi)>, Vec<TransactionId>)>] = &[
 ];
 
 /// A new account and its balance.
-const ACCOUNT: &[Member<(Fresh, Arktoshi)>] = &[
+type NewAccount = (Fresh, Arktoshi);
+
+const ACCOUNT: &[Member<NewAccount>] = &[
     Member::new("address", shape::ADDRESS, |(fresh, _), _| fresh.address.into()),
     Member::new("publicKey", shape::KEY, |(fresh, _), _| (*fresh.keys.public()).into()),
     Member::new("passphrase", Shape::Text, |(fresh, _), _| (&*fresh.passphrase).into()),
